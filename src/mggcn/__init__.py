@@ -1,0 +1,1 @@
+"""Train node classifiers on graphs too large for full-batch GCNs."""

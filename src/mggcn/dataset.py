@@ -1,0 +1,227 @@
+"""Dataset: a graph with features, labels and a split, checked when it is built.
+
+Features are dense (float32) or, where most are zero, compressed sparse rows. The folder that holds one on disk is
+described in :mod:`mggcn.storage`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+
+Features: TypeAlias = "NDArray[np.float32] | csr_array"
+UNLABELLED = -1
+
+_CHECK_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Which nodes train, which choose the epoch, and which measure the result; int64, disjoint, none empty."""
+
+    train: NDArray[np.int64]
+    val: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        seen: dict[str, NDArray[np.int64]] = {}
+        for part in fields(self):
+            nodes = getattr(self, part.name)
+            if nodes.size == 0:
+                raise InputError(f"split: {part.name} is empty")
+            if nodes.ndim != 1 or not np.issubdtype(nodes.dtype, np.integer):
+                raise InputError(
+                    f"split: {part.name} must be a vector of node numbers, not {nodes.dtype} of shape {nodes.shape}"
+                )
+            values, counts = np.unique(nodes, return_counts=True)
+            if counts.max() > 1:
+                raise InputError(f"split: {part.name} lists node {values[counts > 1][0]} more than once")
+            for other, previous in seen.items():
+                shared = np.intersect1d(values, previous)
+                if shared.size:
+                    raise InputError(
+                        f"split: {other} and {part.name} overlap in {shared.size} nodes, first node {shared[0]}"
+                    )
+            seen[part.name] = values
+
+    @classmethod
+    def of(cls, train: ArrayLike, val: ArrayLike, test: ArrayLike) -> "Split":
+        """Build a split from anything that converts to node numbers."""
+        return cls(*(np.asarray(part, dtype=np.int64) for part in (train, val, test)))
+
+    @classmethod
+    def stratified(cls, y: NDArray[np.int64], seed: int = 0, shares: Sequence[float] = (0.6, 0.2, 0.2)) -> "Split":
+        """Divide the labelled nodes at random, each class by itself, in the given shares of train, val and test."""
+        rng = np.random.default_rng(seed)
+        parts: list[list[NDArray[np.int64]]] = [[], [], []]
+        for label in np.unique(y[y != UNLABELLED]):
+            nodes = rng.permutation(np.flatnonzero(y == label))
+            cuts = np.round(np.cumsum(shares[:2]) * nodes.size).astype(np.int64)
+            for part, chunk in zip(parts, np.split(nodes, cuts), strict=True):
+                part.append(chunk)
+        return cls(*(np.sort(np.concatenate(part)) if part else np.empty(0, np.int64) for part in parts))
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A node-classification task.
+
+    Args:
+        name: how runs and records call it.
+        graph: the whole graph.
+        x: [num_nodes, num_features] features, float32, dense or CSR.
+        y: [num_nodes] class numbers, -1 where a node has no label.
+        classes: the name of each class.
+        split: None for a graph that is only predicted on.
+        node_ids: [num_nodes] the user's own ids, unique; None when they are the node numbers.
+        inductive: train on the sub-graph of training nodes, test on the whole graph.
+        source: one line on where the data came from; shown with every result.
+        digest: sha256 of the stored folder's checksums, empty when the data set has not been stored.
+        path: the folder it was read from.
+    """
+
+    name: str
+    graph: Graph
+    x: Features
+    y: NDArray[np.int64]
+    classes: tuple[str, ...]
+    split: Split | None = None
+    node_ids: NDArray[np.generic] | None = None
+    inductive: bool = False
+    source: str = ""
+    digest: str = ""
+    path: Path | None = None
+    checked: bool = field(default=False, repr=False)
+
+    def __post_init__(self) -> None:
+        n = self.graph.num_nodes
+        _check_shape("x", self.x.shape, n, 2)
+        _check_shape("y", self.y.shape, n, 1)
+        if self.x.dtype != np.float32:
+            raise InputError(f"{self.name}: x must be float32, not {self.x.dtype}")
+        if self.node_ids is not None:
+            _check_shape("node_ids", self.node_ids.shape, n, 1)
+        if not self.checked:
+            _check_finite(self.x)
+            _check_labels(self.y, len(self.classes))
+            _check_ids(self.node_ids)
+        if self.split is not None:
+            _check_split(self.split, self.y, n)
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes."""
+        return self.graph.num_nodes
+
+    @property
+    def num_features(self) -> int:
+        """The width of ``x``."""
+        return int(self.x.shape[1])
+
+    @property
+    def num_classes(self) -> int:
+        """The number of classes."""
+        return len(self.classes)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the features are stored as CSR."""
+        return not isinstance(self.x, np.ndarray)
+
+    def with_split(self, split: Split) -> "Dataset":
+        """The same data under another split."""
+        return replace(self, split=split)
+
+    def ids_of(self, nodes: ArrayLike) -> NDArray[np.generic]:
+        """The user's own ids of node numbers; byte strings come back as text."""
+        chosen = np.asarray(nodes, dtype=np.int64)
+        if self.node_ids is None:
+            return chosen
+        ids = np.asarray(self.node_ids[chosen])
+        return np.char.decode(ids, "ascii") if ids.dtype.kind == "S" else ids
+
+    def nodes_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
+        """The node numbers of the user's own ids, given as text."""
+        if self.node_ids is None:
+            return np.array([_node_number(text, self.num_nodes) for text in ids], dtype=np.int64)
+        known = self.ids_of(np.arange(self.num_nodes)).astype(str)
+        order = np.argsort(known)
+        wanted = np.asarray(ids, dtype=str)
+        place = np.minimum(np.searchsorted(known, wanted, sorter=order), self.num_nodes - 1)
+        found = order[place]
+        missing = np.flatnonzero(known[found] != wanted)
+        if missing.size:
+            raise InputError(f"{self.name}: no node has the id {wanted[missing[0]]!r}")
+        return found.astype(np.int64)
+
+
+def as_features(x: ArrayLike | csr_array) -> Features:
+    """Convert a matrix to the features a Dataset takes: float32; CSR rows sorted and without duplicates."""
+    if isinstance(x, csr_array):
+        sparse = x.astype(np.float32)
+        sparse.sum_duplicates()
+        return sparse
+    return np.ascontiguousarray(x, dtype=np.float32)
+
+
+def _node_number(text: str, num_nodes: int) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) >= num_nodes:
+        raise InputError(f"node {text!r} is not a number from 0 to {num_nodes - 1}")
+    return int(text)
+
+
+def _check_shape(what: str, shape: tuple[int, ...], num_nodes: int, ndim: int) -> None:
+    if len(shape) != ndim:
+        raise InputError(f"{what} must have {ndim} dimension{'s' if ndim > 1 else ''}, not shape {shape}")
+    if shape[0] != num_nodes:
+        raise InputError(f"{what} has {shape[0]} rows but the graph has {num_nodes} nodes")
+    if ndim == 2 and shape[1] == 0:
+        raise InputError(f"{what} has no columns")
+
+
+def _check_finite(x: Features) -> None:
+    if not isinstance(x, np.ndarray):
+        bad = np.flatnonzero(~np.isfinite(x.data))
+        if bad.size:
+            row = int(np.searchsorted(x.indptr, bad[0], side="right")) - 1
+            raise InputError(f"x of node {row}, feature {x.indices[bad[0]]} is {x.data[bad[0]]}")
+        return
+    for start in range(0, x.shape[0], _CHECK_ROWS):
+        part = x[start : start + _CHECK_ROWS]
+        if not np.isfinite(part).all():
+            row, column = np.argwhere(~np.isfinite(part))[0]
+            raise InputError(f"x of node {start + row}, feature {column} is {part[row, column]}")
+
+
+def _check_labels(y: NDArray[np.int64], num_classes: int) -> None:
+    if y.dtype != np.int64:
+        raise InputError(f"y must be int64, not {y.dtype}")
+    bad = np.flatnonzero((y < UNLABELLED) | (y >= num_classes))
+    if bad.size:
+        raise InputError(f"y of node {bad[0]} is {y[bad[0]]}, outside the {num_classes} classes")
+
+
+def _check_ids(ids: NDArray[np.generic] | None) -> None:
+    if ids is None:
+        return
+    values, counts = np.unique(ids, return_counts=True)
+    if values.size != ids.size:
+        raise InputError(f"node_ids: {values[counts > 1][0]!s} stands for more than one node")
+
+
+def _check_split(split: Split, y: NDArray[np.int64], num_nodes: int) -> None:
+    for part in fields(split):
+        nodes = getattr(split, part.name)
+        bad = nodes[(nodes < 0) | (nodes >= num_nodes)]
+        if bad.size:
+            raise InputError(f"split: {part.name} holds node {bad[0]}, out of range for {num_nodes} nodes")
+        unlabelled = nodes[y[nodes] == UNLABELLED]
+        if unlabelled.size:
+            raise InputError(f"split: {part.name} holds node {unlabelled[0]}, which has no label")

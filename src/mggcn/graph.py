@@ -1,0 +1,181 @@
+"""The graph every other module works on: a validated adjacency in compressed sparse rows.
+
+Row ``v`` lists the neighbours N(v) of the paper: sorted, without duplicates and without ``v`` itself. The arrays may
+live in memory or be memory-mapped; the type is the same.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mggcn.errors import InputError
+
+Direction = Literal["both", "in", "out"]
+IntArray = NDArray[np.integer[Any]]
+
+_CHECK_CHUNK = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A graph in compressed sparse rows.
+
+    Args:
+        indptr: [num_nodes + 1] int64, where each row starts.
+        indices: [num_edges] int32 (int64 only past 2**31 nodes), the neighbours.
+        direction: ``both`` for an undirected graph (every edge is stored in both rows), ``in`` where row v lists the
+            sources of the edges into v, ``out`` where it lists the targets of the edges out of v.
+        checked: leave the check out for arrays that a checksum already vouches for.
+    """
+
+    indptr: NDArray[np.int64]
+    indices: IntArray
+    direction: Direction = "both"
+    checked: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.checked:
+            _check(self.indptr, self.indices, self.direction)
+
+    @classmethod
+    def from_edges(
+        cls, source: ArrayLike, target: ArrayLike, num_nodes: int, *, direction: Direction = "both"
+    ) -> "Graph":
+        """Build a graph from [E] end points: duplicates and self-loops go, ``both`` makes the edges symmetric."""
+        src, dst = _endpoints(source, "source", num_nodes), _endpoints(target, "target", num_nodes)
+        if src.shape != dst.shape:
+            raise InputError(f"edges: {src.size} sources but {dst.size} targets")
+        if direction not in get_args(Direction):
+            raise InputError(f"direction: {direction!r} is not one of both, in, out")
+        keep = src != dst
+        src, dst = src[keep], dst[keep]
+        if direction == "both":
+            row, col = np.concatenate([src, dst]), np.concatenate([dst, src])
+        elif direction == "in":
+            row, col = dst, src
+        else:
+            row, col = src, dst
+        key = np.unique(row * num_nodes + col)
+        row, col = np.divmod(key, num_nodes) if num_nodes else (key, key)
+        indptr = np.zeros(num_nodes + 1, np.int64)
+        np.cumsum(np.bincount(row, minlength=num_nodes), out=indptr[1:])
+        return cls(indptr, col.astype(index_dtype(num_nodes)), direction, checked=True)
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes, isolated ones included."""
+        return self.indptr.size - 1
+
+    @property
+    def num_stored(self) -> int:
+        """The number of stored entries: twice the edges of an undirected graph."""
+        return self.indices.size
+
+    @property
+    def num_edges(self) -> int:
+        """The number of edges: an undirected edge counts once."""
+        return self.num_stored // 2 if self.direction == "both" else self.num_stored
+
+    @cached_property
+    def degrees(self) -> NDArray[np.int64]:
+        """[num_nodes] edges at each node; in a directed graph those in and those out."""
+        stored = np.diff(self.indptr)
+        if self.direction == "both":
+            return stored
+        return stored + np.bincount(self.indices, minlength=self.num_nodes)
+
+    def row(self, node: int) -> IntArray:
+        """The neighbours of one node."""
+        return self.indices[self.indptr[node] : self.indptr[node + 1]]
+
+    def reverse(self) -> "Graph":
+        """The graph with every edge turned round; an undirected graph is its own reverse."""
+        if self.direction == "both":
+            return self
+        flipped: Direction = "out" if self.direction == "in" else "in"
+        source, target = (self.indices, self._rows()) if self.direction == "in" else (self._rows(), self.indices)
+        return Graph.from_edges(source, target, self.num_nodes, direction=flipped)
+
+    def subgraph(self, nodes: ArrayLike) -> "Graph":
+        """The graph of the same nodes that keeps only edges between members of ``nodes``; the rest become isolated."""
+        member = np.zeros(self.num_nodes, bool)
+        member[np.asarray(nodes)] = True
+        keep = member[self.indices] & np.repeat(member, np.diff(self.indptr))
+        indptr = np.zeros(self.num_nodes + 1, np.int64)
+        kept = np.concatenate([[0], np.cumsum(keep)])
+        indptr[1:] = kept[self.indptr[1:]]
+        return Graph(indptr, self.indices[keep], self.direction, checked=True)
+
+    def edges(self) -> tuple[IntArray, IntArray]:
+        """The (row, column) end points of every stored entry, each [num_stored]."""
+        return self._rows(), self.indices
+
+    def _rows(self) -> IntArray:
+        return np.repeat(np.arange(self.num_nodes, dtype=self.indices.dtype), np.diff(self.indptr))
+
+
+def index_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:
+    """The narrowest of int32 and int64 that holds every node number."""
+    return np.int32 if num_nodes <= np.iinfo(np.int32).max else np.int64
+
+
+def _endpoints(values: ArrayLike, side: str, num_nodes: int) -> NDArray[np.int64]:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(f"edges: {side} must be one-dimensional, not of shape {array.shape}")
+    if array.size and not np.issubdtype(array.dtype, np.integer):
+        raise InputError(f"edges: {side} must hold integers, not {array.dtype}")
+    bad = np.flatnonzero((array < 0) | (array >= num_nodes))
+    if bad.size:
+        raise InputError(f"edges: {side} {array[bad[0]]} of edge {bad[0]} is out of range for {num_nodes} nodes")
+    return array.astype(np.int64)
+
+
+def _check(indptr: NDArray[np.int64], indices: IntArray, direction: str) -> None:
+    if direction not in get_args(Direction):
+        raise InputError(f"graph: direction {direction!r} is not one of both, in, out")
+    if indptr.ndim != 1 or indptr.size < 1 or indptr.dtype != np.int64:
+        raise InputError(f"graph: indptr must be a vector of int64, not {indptr.dtype} of shape {indptr.shape}")
+    if indices.ndim != 1 or indices.dtype not in (np.int32, np.int64):
+        raise InputError(
+            f"graph: indices must be a vector of int32 or int64, not {indices.dtype} of shape {indices.shape}"
+        )
+    if indptr[0] != 0 or indptr[-1] != indices.size:
+        raise InputError(f"graph: indptr runs from {indptr[0]} to {indptr[-1]}, not from 0 to {indices.size}")
+    if np.any(np.diff(indptr) < 0):
+        raise InputError(f"graph: indptr falls at row {np.flatnonzero(np.diff(indptr) < 0)[0]}")
+    num_nodes = indptr.size - 1
+    for start in range(0, indices.size, _CHECK_CHUNK):
+        _check_entries(indptr, indices, num_nodes, start, min(start + _CHECK_CHUNK, indices.size))
+    if direction == "both" and not _is_symmetric(indptr, indices):
+        raise InputError("graph: not symmetric; give direction 'in' or 'out' or store every edge in both rows")
+
+
+def _check_entries(indptr: NDArray[np.int64], indices: IntArray, num_nodes: int, start: int, stop: int) -> None:
+    part = indices[start:stop]
+    bad = np.flatnonzero((part < 0) | (part >= num_nodes))
+    if bad.size:
+        raise InputError(
+            f"graph: index {part[bad[0]]} at position {start + bad[0]} is out of range for {num_nodes} nodes"
+        )
+    row = np.searchsorted(indptr, np.arange(start, stop), side="right") - 1
+    loop = np.flatnonzero(part == row)
+    if loop.size:
+        raise InputError(f"graph: self-loop at node {row[loop[0]]}")
+    unsorted = np.flatnonzero((np.diff(part) <= 0) & (np.diff(row) == 0))
+    crosses = start > 0 and start > indptr[row[0]] and indices[start - 1] >= part[0]
+    if unsorted.size or crosses:
+        where = row[0] if crosses else row[unsorted[0]]
+        raise InputError(f"graph: row {where} is not sorted or repeats a neighbour")
+
+
+def _is_symmetric(indptr: NDArray[np.int64], indices: IntArray) -> bool:
+    num_nodes = indptr.size - 1
+    if not np.array_equal(np.bincount(indices, minlength=num_nodes), np.diff(indptr)):
+        return False
+    rows = np.repeat(np.arange(num_nodes, dtype=indices.dtype), np.diff(indptr))
+    # A stable sort by column lists each column's rows in order: the transposed rows.
+    return np.array_equal(rows[np.argsort(indices, kind="stable")], indices)
