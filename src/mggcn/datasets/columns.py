@@ -1,0 +1,122 @@
+"""A CSV or Parquet table as chunks of columns, so that a large one never lies in memory as text."""
+
+import csv
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from mggcn.datasets.blame import blaming, reason
+from mggcn.errors import InputError
+
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows of a table.
+
+    Args:
+        columns: the values of each column: strings from CSV; numbers, strings or None from Parquet.
+        places: where each row stands in its file, for messages.
+        unit: what ``places`` counts, ``line`` or ``row``.
+    """
+
+    columns: dict[str, Sequence[Any]]
+    places: Sequence[int]
+    unit: str
+
+    def at(self, row: int) -> str:
+        """Where the row stands, in words."""
+        return f"{self.unit} {self.places[row]}"
+
+
+def header(path: Path) -> list[str]:
+    """The column names of a table."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    with blaming(path):
+        names = _parquet_header(path) if _is_parquet(path) else _csv_header(path)
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"column {name!r} stands twice in the header")
+    return names
+
+
+def chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
+    """The rows of a table, the ``wanted`` columns only, some 65,000 at a time."""
+    names = header(path)
+    for name in wanted:
+        if name not in names:
+            raise InputError(f"{path}: column {name!r} is missing (it has {', '.join(map(repr, names))})")
+    with blaming(path):
+        yield from _parquet_chunks(path, wanted) if _is_parquet(path) else _csv_chunks(path, names, wanted)
+
+
+def _is_parquet(path: Path) -> bool:
+    return path.suffix.lower() in {".parquet", ".pq"}
+
+
+def _csv_header(path: Path) -> list[str]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        try:
+            names = next(csv.reader(file, strict=True), [])
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise InputError(f"line 1: {reason(error)}") from None
+    if not names:
+        raise InputError("empty; a header with column names is needed")
+    return names
+
+
+def _csv_chunks(path: Path, names: list[str], wanted: Sequence[str]) -> Iterator[Chunk]:
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        reader = csv.reader(file, strict=True)
+        rows = _csv_rows(reader, len(names))
+        next(rows)
+        while part := list(islice(rows, CHUNK)):
+            columns = list(zip(*(row for _, row in part), strict=True))
+            yield Chunk({name: columns[names.index(name)] for name in wanted}, [line for line, _ in part], "line")
+
+
+def _csv_rows(reader: Any, width: int) -> Iterator[tuple[int, list[str]]]:
+    try:
+        for row in reader:
+            if not row:
+                continue
+            if len(row) != width:
+                raise InputError(f"line {reader.line_num}: {len(row)} values for {width} columns")
+            yield reader.line_num, row
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise InputError(f"line {reader.line_num}: {reason(error)}") from None
+
+
+def _parquet_header(path: Path) -> list[str]:
+    with _parquet_file(path) as file:
+        return list(file.schema_arrow.names)
+
+
+def _parquet_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
+    import pyarrow
+
+    start = 1
+    with _parquet_file(path) as file:
+        try:
+            for batch in file.iter_batches(CHUNK, columns=list(wanted)):
+                columns = {name: batch.column(name).to_pylist() for name in wanted}
+                yield Chunk(columns, range(start, start + batch.num_rows), "row")
+                start += batch.num_rows
+        except (pyarrow.ArrowException, OSError) as error:
+            raise InputError(f"not readable after row {start - 1} ({reason(error)})") from None
+
+
+def _parquet_file(path: Path) -> Any:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise InputError("Parquet needs pyarrow: pip install 'mggcn[parquet]'") from None
+    try:
+        return pyarrow.parquet.ParquetFile(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise InputError(f"not a readable Parquet file ({reason(error)})") from None

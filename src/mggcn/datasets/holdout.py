@@ -1,0 +1,40 @@
+"""The split of data that came with none, or with no validation part."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn.dataset import UNLABELLED, Split
+
+VAL_SHARE = 0.2
+
+Nodes = NDArray[np.int64]
+
+
+def complete(y: Nodes, parts: Sequence[Nodes | None], seed: int) -> tuple[Split, str]:
+    """Make a split of train, val and test as given (None: not published) and say in words what was added.
+
+    With none of them the labelled nodes are divided 60/20/20; without a validation part a stratified share of the
+    training nodes becomes it.
+    """
+    train, val, test = parts
+    if train is None and val is None and test is None:
+        return Split.stratified(y, seed), f"60/20/20 split of seed {seed}"
+    empty = np.empty(0, np.int64)
+    train, test = (empty if part is None else part for part in (train, test))
+    if val is None:
+        Split(train, np.array([-1]), test)
+        train, val = _hold_out(y, train, seed)
+        return Split(train, val, test), f"validation: {val.size} training nodes held out by seed {seed}"
+    return Split(train, val, test), ""
+
+
+def _hold_out(y: Nodes, train: Nodes, seed: int) -> tuple[Nodes, Nodes]:
+    rng = np.random.default_rng(seed)
+    held = []
+    for label in np.unique(y[train[y[train] != UNLABELLED]]):
+        nodes = rng.permutation(train[y[train] == label])
+        held.append(nodes[: round(VAL_SHARE * nodes.size)])
+    val = np.sort(np.concatenate(held)) if held else np.empty(0, np.int64)
+    return np.setdiff1d(train, val), val

@@ -1,0 +1,128 @@
+"""Open Graph Benchmark's node data sets, from their raw ``csv.gz`` files below ``ogb/<name>`` of the data root.
+
+Where they are absent, OGB's own class fetches them. Its cached ``processed`` files are pickles and are never read.
+"""
+
+import gzip
+import warnings
+import zlib
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from mggcn.dataset import UNLABELLED, Dataset, Split, as_features
+from mggcn.datasets.adjacency import undirected
+from mggcn.datasets.blame import blaming, reason
+from mggcn.datasets.converted import kept
+from mggcn.datasets.fetch import notice
+from mggcn.datasets.root import places, writable
+from mggcn.errors import InputError
+
+INSTALL = "pip install 'mggcn[ogb]'"
+RAW = ("edge.csv.gz", "node-feat.csv.gz", "node-label.csv.gz", "num-node-list.csv.gz")
+_PARTS = ("train", "valid", "test")
+_PREFIX = "ogbn-"
+
+
+def load(name: str, root: Path | None, _seed: int, mmap: bool) -> Dataset:
+    """Load OGB's data set ``name``, as ``ogbn-arxiv``, converted to a dataset folder the first time."""
+    if not name.startswith(_PREFIX) or not name.removeprefix(_PREFIX).isidentifier():
+        raise InputError(f"ogb:{name}: not the name of an OGB node data set, such as ogbn-arxiv or ogbn-products")
+    return kept(Path("converted") / f"ogb-{name}", partial(_build, name, root), root=root, mmap=mmap)
+
+
+def read(folder: Path, name: str) -> Dataset:
+    """Read a data set in OGB's layout: ``raw/*.csv.gz``, ``split/<scheme>/*.csv.gz``, ``mapping/labelidx2*.csv.gz``."""
+    edge, feat, label, count = (folder / "raw" / file for file in RAW)
+    counts = _table(count, np.int64).ravel()
+    if counts.size != 1:
+        raise InputError(f"{count}: {counts.size} graphs; one is needed")
+    num_nodes = int(counts[0])
+    ends = _table(edge, np.int64, columns=2)
+    with blaming(edge):
+        graph = undirected(ends[:, 0], ends[:, 1], num_nodes)
+    y = _labels(label, num_nodes)
+    scheme, split = _split(folder / "split")
+    with blaming(folder):
+        return Dataset(
+            name=f"ogb:{name}",
+            graph=graph,
+            x=as_features(_table(feat, np.float32, rows=num_nodes)),
+            y=y,
+            classes=_classes(folder / "mapping", int(y.max()) + 1),
+            split=split,
+            source=f"OGB {name}, raw files; its split by {scheme}",
+        )
+
+
+def _build(name: str, root: Path | None) -> Dataset:
+    home = Path("ogb") / name.replace("-", "_")
+    for place in places(root):
+        if all((place / home / "raw" / file).is_file() for file in RAW):
+            return read(place / home, name)
+    _download(name, writable(root) / home)
+    return read(writable(root) / home, name)
+
+
+def _download(name: str, folder: Path) -> None:
+    try:
+        from ogb.nodeproppred import NodePropPredDataset
+    except ImportError:
+        raise InputError(f"ogb:{name}: no raw files in {folder}, and fetching them needs OGB: {INSTALL}") from None
+    if (folder / "processed").exists():
+        raise InputError(f"{folder}: holds OGB's processed files but not its raw ones; remove the folder")
+    notice(f"fetching {name} through OGB into {folder}")
+    try:
+        NodePropPredDataset(name, root=str(folder.parent))
+    except Exception as error:  # noqa: BLE001 - OGB fails in any way its host and files do
+        raise InputError(f"ogb:{name}: OGB's download failed ({reason(error)})") from None
+    missing = [file for file in RAW if not (folder / "raw" / file).is_file()]
+    if missing:
+        raise InputError(f"{folder / 'raw' / missing[0]}: missing; only OGB's sets of one graph in csv.gz are read")
+
+
+def _table(path: Path, dtype: DTypeLike, *, columns: int | None = None, rows: int | None = None) -> NDArray[Any]:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # an empty file, told below
+            values = np.loadtxt(path, dtype=dtype, delimiter=",", ndmin=2, encoding="ascii")
+    except (OSError, ValueError, EOFError, zlib.error) as error:
+        raise InputError(f"{path}: {reason(error)}") from None
+    if columns is not None and values.shape[1] != columns:
+        raise InputError(f"{path}: {values.shape[1]} columns, not {columns}")
+    if rows is not None and values.shape[0] != rows:
+        raise InputError(f"{path}: {values.shape[0]} rows for {rows} nodes")
+    return values
+
+
+def _labels(path: Path, num_nodes: int) -> NDArray[np.int64]:
+    values = _table(path, np.float64, rows=num_nodes)
+    if values.shape[1] != 1:
+        raise InputError(f"{path}: {values.shape[1]} labels a node; nodes with several labels are not supported")
+    labels = np.where(np.isnan(values[:, 0]), UNLABELLED, values[:, 0])
+    bad = np.flatnonzero((labels < UNLABELLED) | (labels != np.floor(labels)))
+    if bad.size:
+        raise InputError(f"{path}: line {bad[0] + 1}: {labels[bad[0]]} is not a class number")
+    return labels.astype(np.int64)
+
+
+def _split(folder: Path) -> tuple[str, Split]:
+    schemes = sorted(path for path in folder.glob("*") if path.is_dir())
+    if len(schemes) != 1:
+        raise InputError(f"{folder}: {len(schemes)} split schemes; one is needed")
+    parts = [_table(schemes[0] / f"{part}.csv.gz", np.int64, columns=1)[:, 0] for part in _PARTS]
+    with blaming(schemes[0]):
+        return schemes[0].name, Split.of(*parts)
+
+
+def _classes(folder: Path, count: int) -> tuple[str, ...]:
+    """Class names from OGB's mapping where it lists all of them, else numbers."""
+    names: dict[str, str] = {}
+    for path in folder.glob("labelidx2*.csv.gz"):
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            lines = [line.rstrip("\n").split(",", 1) for line in file]
+        names |= {row[0]: row[1] for row in lines if len(row) == 2}
+    return tuple(names.get(str(label), f"class {label}") for label in range(count))

@@ -1,0 +1,54 @@
+"""PyG's raw files: found below the data root (``pyg/<Name>/raw``) or fetched by PyG's own download.
+
+Only raw files are read. PyG's cached ``processed/*.pt`` are pickles that may run code when loaded.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mggcn.datasets.blame import reason
+from mggcn.datasets.fetch import notice
+from mggcn.datasets.root import places, writable
+from mggcn.errors import InputError, unknown
+
+INSTALL = "pip install 'mggcn[pyg]'"
+
+
+def raw_folder(name: str, files: Sequence[str], root: Path | None) -> Path:
+    """The folder that holds the raw ``files`` of PyG's data set ``name``."""
+    for place in places(root):
+        folder = place / "pyg" / name / "raw"
+        if all((folder / file).is_file() for file in files):
+            return folder
+    return _download(name, files, writable(root) / "pyg" / name)
+
+
+def dataset_class(name: str) -> Any:
+    """PyG's class of data sets called ``name``."""
+    try:
+        import torch_geometric.datasets as catalogue
+    except ImportError:
+        raise InputError(f"pyg:{name} needs PyG: {INSTALL}") from None
+    if name not in catalogue.__all__:
+        raise unknown("PyG data set", name, catalogue.__all__)
+    return getattr(catalogue, name)
+
+
+def _download(name: str, files: Sequence[str], home: Path) -> Path:
+    kind = dataset_class(name)
+    folder = home / "raw"
+    notice(f"fetching {name} through PyG into {folder}")
+    source = kind.__new__(kind)  # without __init__, which would process the files and load its own pickle
+    source.root, source.log = str(home), False
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        source.download()
+    except Exception as error:  # noqa: BLE001 - PyG's downloads fail in any way their hosts do
+        raise InputError(
+            f"{name}: PyG's download failed ({reason(error)}); put {', '.join(files)} into {folder}"
+        ) from None
+    missing = [file for file in files if not (folder / file).is_file()]
+    if missing:
+        raise InputError(f"{folder / missing[0]}: missing after PyG's download")
+    return folder

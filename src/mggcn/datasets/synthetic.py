@@ -1,0 +1,210 @@
+"""Synthetic stand-ins for graphs that cannot be shipped: a degree-corrected block model with Gaussian features.
+
+Each node has a class and a weight from a heavy-tailed (Lomax) law. An edge joins two nodes in proportion to their
+weights; with probability ``homophily`` the second comes from the first one's community. A node's community is its
+class but for a share of ``strays``, whose edges follow another class: no model can place them by their neighbours.
+Features are a mean of the class plus noise that hides it in a single node and averages out over neighbours.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn.dataset import UNLABELLED, Dataset, Split
+from mggcn.datasets.adjacency import undirected
+from mggcn.datasets.converted import kept
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+
+Nodes = NDArray[np.int64]
+Weights = NDArray[np.float64]
+Matrix = NDArray[np.float32]
+
+_ROWS = 1 << 14
+_ROUNDS = 100
+_MOST_DENSE = 0.2
+_HUB = 0.1  # the largest expected degree, as a share of the nodes
+_FEWEST = 5  # labelled nodes of a class
+
+
+@dataclass(frozen=True)
+class _Plan:
+    name: str
+    num_nodes: int
+    num_edges: int
+    num_features: int
+    classes: tuple[str, ...]
+    class_shares: tuple[float, ...]
+    num_labelled: int
+    split_sizes: tuple[int, int, int]
+    homophily: float
+    strays: float
+    signal: float
+    tail: float
+    inductive: bool
+
+
+def load(name: str, scale: str, root: Path | None, seed: int, mmap: bool) -> Dataset:
+    """Load ``reddit-like`` or ``ethereum-like`` at a scale, generated and stored the first time."""
+    try:
+        factor = float(scale)
+    except ValueError:
+        raise InputError(f"{name}:{scale}: the scale is not a number") from None
+    build = partial({"reddit-like": reddit_like, "ethereum-like": ethereum_like}[name], factor, seed)
+    return kept(Path("synthetic") / f"{name}-{factor:g}-{seed}", build, root=root, mmap=mmap)
+
+
+def reddit_like(scale: float = 1.0, seed: int = 0) -> Dataset:
+    """Generate a graph of Reddit's sizes: 232,965 nodes, 11.6 M edges, 602 features, 41 classes; inductive."""
+    shares = np.arange(1, 42) ** -0.5
+    return _generate(
+        _Plan(
+            name="reddit-like",
+            num_nodes=232_965,
+            num_edges=11_606_919,
+            num_features=602,
+            classes=tuple(f"class {label}" for label in range(41)),
+            class_shares=tuple(shares / shares.sum()),
+            num_labelled=232_965,
+            split_sizes=(152_410, 23_699, 55_334),
+            homophily=0.6,
+            strays=0.05,
+            signal=0.08,
+            tail=2.0,
+            inductive=True,
+        ),
+        scale,
+        seed,
+    )
+
+
+def ethereum_like(scale: float = 1.0, seed: int = 0) -> Dataset:
+    """Generate a graph of the paper's Ethereum sizes: 1,402,220 nodes, 2.8 M edges, 13 features, 816 labelled nodes."""
+    sizes = {"Exchange": 232, "Converter": 211, "ICO": 172, "Phish": 110, "Mining": 62, "Gambling": 29}
+    return _generate(
+        _Plan(
+            name="ethereum-like",
+            num_nodes=1_402_220,
+            num_edges=2_815_028,
+            num_features=13,
+            classes=tuple(sizes),
+            class_shares=tuple(size / 816 for size in sizes.values()),
+            num_labelled=816,
+            split_sizes=(572, 82, 162),
+            homophily=0.7,
+            strays=0.05,
+            signal=0.5,
+            tail=1.5,
+            inductive=False,
+        ),
+        scale,
+        seed,
+    )
+
+
+def _generate(plan: _Plan, scale: float, seed: int) -> Dataset:
+    if not math.isfinite(scale) or scale <= 0:
+        raise InputError(f"{plan.name}: scale {scale:g} is not a positive number")
+    num_nodes = round(plan.num_nodes * scale)
+    smallest = 10 * len(plan.classes)
+    if num_nodes < smallest:
+        raise InputError(f"{plan.name}: scale {scale:g} leaves {num_nodes} nodes; {smallest} are the fewest")
+    rng = np.random.default_rng(seed)
+    num_edges = min(round(plan.num_edges * scale), int(_MOST_DENSE * num_nodes * (num_nodes - 1) / 2))
+    label = rng.permutation(np.repeat(np.arange(len(plan.classes)), _counts(num_nodes, plan.class_shares)))
+    weight = 0.05 + rng.pareto(plan.tail, num_nodes)
+    np.minimum(weight, weight.sum() * _HUB * num_nodes / (2 * num_edges), out=weight)
+    community = np.where(rng.random(num_nodes) < plan.strays, rng.permutation(label), label)
+    graph = _graph(rng, community, weight, num_edges, plan.homophily)
+    x = _features(rng, label, len(plan.classes), plan.num_features, plan.signal)
+    pool = _labelled(rng, label, weight, plan, scale)
+    y = np.full(num_nodes, UNLABELLED, dtype=np.int64)
+    y[pool] = label[pool]
+    split = _split(rng, y, pool, np.array(plan.split_sizes) / plan.num_labelled)
+    return Dataset(
+        name=plan.name,
+        graph=graph,
+        x=x,
+        y=y,
+        classes=plan.classes,
+        split=split,
+        inductive=plan.inductive,
+        source=f"synthetic: degree-corrected block model, scale {scale:g}, seed {seed}",
+    )
+
+
+def _counts(total: int, shares: tuple[float, ...]) -> Nodes:
+    """``total`` divided in the given shares, at least a few to each; the first takes what rounding leaves."""
+    counts: Nodes = np.maximum(np.floor(np.array(shares) * total).astype(np.int64), _FEWEST)
+    counts[0] += total - counts.sum()
+    return counts
+
+
+def _graph(rng: np.random.Generator, community: Nodes, weight: Weights, num_edges: int, homophily: float) -> Graph:
+    """Draw distinct edges until there are ``num_edges``; every node draws one of its own first."""
+    order = np.argsort(community, kind="stable")
+    ends = np.concatenate([[0.0], np.cumsum(weight[order])])
+    bounds = ends[np.searchsorted(community[order], np.arange(community.max() + 2))]
+    num_nodes = community.size
+    keys = np.empty(0, np.int64)
+    first = rng.permutation(num_nodes)[:num_edges]
+    for _ in range(_ROUNDS):
+        if first.size == 0:
+            lacking = num_edges - keys.size
+            first = _draw(ends, rng.random(lacking + lacking // 4 + 1024) * ends[-1])
+        home = community[order[first]]
+        low, high = bounds[home], bounds[home + 1]
+        away = rng.random(first.size) >= homophily
+        low[away], high[away] = 0.0, ends[-1]
+        second = _draw(ends, low + rng.random(first.size) * (high - low))
+        pair = np.minimum(first, second) * num_nodes + np.maximum(first, second)
+        new = np.setdiff1d(pair[first != second], keys)
+        keys = np.union1d(keys, rng.permutation(new)[: num_edges - keys.size])
+        first = first[:0]
+        if keys.size == num_edges:
+            break
+    source, target = np.divmod(keys, num_nodes)
+    return undirected(order[source], order[target], num_nodes)
+
+
+def _draw(ends: Weights, point: Weights) -> Nodes:
+    """The place whose stretch of the cumulated weights holds each point."""
+    return np.minimum(np.searchsorted(ends, point, side="right") - 1, ends.size - 2)
+
+
+def _features(rng: np.random.Generator, label: Nodes, num_classes: int, width: int, signal: float) -> Matrix:
+    means = rng.standard_normal((num_classes, width), dtype=np.float32) * np.float32(signal)
+    x = np.empty((label.size, width), dtype=np.float32)
+    for start in range(0, label.size, _ROWS):
+        part = x[start : start + _ROWS]
+        rng.standard_normal(dtype=np.float32, out=part)
+        part += means[label[start : start + _ROWS]]
+    return x
+
+
+def _labelled(rng: np.random.Generator, label: Nodes, weight: Weights, plan: _Plan, scale: float) -> Nodes:
+    """The nodes whose label is known: all, or some of each class, the busier ones rather than the others."""
+    if plan.num_labelled == plan.num_nodes:
+        return np.arange(label.size)
+    total = max(round(plan.num_labelled * scale), _FEWEST * len(plan.classes))
+    chosen = []
+    for number, count in enumerate(_counts(total, plan.class_shares)):
+        nodes = np.flatnonzero(label == number)
+        chosen.append(rng.choice(nodes, min(count, nodes.size), replace=False, p=weight[nodes] / weight[nodes].sum()))
+    return np.concatenate(chosen)
+
+
+def _split(rng: np.random.Generator, y: Nodes, pool: Nodes, shares: Weights) -> Split:
+    """Cut the pool into parts of exactly the given shares, each class spread evenly over them."""
+    nodes = rng.permutation(pool)
+    nodes = nodes[np.argsort(y[nodes], kind="stable")]
+    size = np.bincount(y[nodes])
+    rank = np.arange(nodes.size) - np.repeat(np.cumsum(size) - size, size)
+    nodes = nodes[np.argsort((rank + rng.random(nodes.size)) / np.repeat(size, size))]
+    cuts = np.cumsum(np.round(shares * nodes.size).astype(np.int64))
+    train, val, test, _ = np.split(nodes, cuts)
+    return Split(np.sort(train), np.sort(val), np.sort(test))

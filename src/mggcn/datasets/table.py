@@ -1,0 +1,192 @@
+"""A node table and an edge list, CSV or Parquet, as a data set.
+
+Every column of the node table but the id, label and split is a feature. Nodes keep the table's order; their ids come
+back with predictions.
+"""
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn.dataset import UNLABELLED, Dataset
+from mggcn.datasets import columns
+from mggcn.datasets.blame import blaming
+from mggcn.datasets.holdout import complete
+from mggcn.errors import InputError
+from mggcn.graph import Direction, Graph
+
+PARTS = ("train", "val", "test")
+
+
+def read_tables(
+    edges: str | Path,
+    nodes: str | Path,
+    *,
+    id_column: str = "id",
+    source_column: str = "source",
+    target_column: str = "target",
+    label_column: str = "label",
+    split_column: str = "split",
+    name: str | None = None,
+    seed: int = 0,
+    direction: Direction = "both",
+) -> Dataset:
+    """Read a data set from two tables.
+
+    Args:
+        edges: the edge list; other columns than source and target are not used.
+        nodes: the node table, one row a node.
+        id_column: of ``nodes``: integers or strings, unique.
+        source_column: of ``edges``: ids of ``nodes``.
+        target_column: of ``edges``: ids of ``nodes``.
+        label_column: of ``nodes``: class names, empty where unknown. Without this column nothing is labelled.
+        split_column: of ``nodes``: train, val, test or empty. Without this column the split is drawn by ``seed``.
+        name: of the data set; the node table's file name without its ending if None.
+        seed: of the split, or of the validation part, where the table holds none.
+        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+    """
+    edge_file, node_file = Path(edges), Path(nodes)
+    table = _read_nodes(node_file, id_column, label_column, split_column)
+    source, target = _read_edges(edge_file, source_column, target_column, table.numbers)
+    classes, y = _classes(table.labels)
+    with blaming(node_file):
+        split, note = None, "no labels"
+        if classes:
+            split, note = complete(y, _parts(table, y), seed)
+        return Dataset(
+            name=name or node_file.stem,
+            graph=Graph.from_edges(source, target, len(table.numbers), direction=direction),
+            x=np.concatenate(table.x),
+            y=y,
+            classes=classes,
+            split=split,
+            node_ids=_ids(list(table.numbers)),
+            source="; ".join(filter(None, [f"{node_file.name} and {edge_file.name}", note])),
+        )
+
+
+@dataclass
+class _Nodes:
+    """What the node table holds: ids to node numbers, and for each node its features, label and part."""
+
+    numbers: dict[str, int] = field(default_factory=dict)
+    x: list[NDArray[np.float32]] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    parts: list[str] | None = None
+
+
+def _read_nodes(path: Path, id_column: str, label_column: str, split_column: str) -> _Nodes:
+    names = columns.header(path)
+    features = [name for name in names if name not in (id_column, label_column, split_column)]
+    if id_column in names and not features:
+        raise InputError(f"{path}: no feature columns beside {', '.join(map(repr, names))}")
+    optional = [name for name in (label_column, split_column) if name in names]
+    table = _Nodes(parts=[] if split_column in names else None)
+    for chunk in columns.chunks(path, [id_column, *optional, *features]):
+        with blaming(path):
+            _take_ids(chunk, id_column, table.numbers)
+            table.x.append(_take_features(chunk, features))
+            rows = len(chunk.places)
+            table.labels += [_text(value) for value in chunk.columns.get(label_column, [""] * rows)]
+            if table.parts is not None:
+                table.parts += _take_parts(chunk, split_column)
+    if not table.numbers:
+        raise InputError(f"{path}: no nodes")
+    return table
+
+
+def _take_ids(chunk: columns.Chunk, column: str, numbers: dict[str, int]) -> None:
+    for row, value in enumerate(chunk.columns[column]):
+        key = _text(value)
+        if not key:
+            raise InputError(f"{chunk.at(row)}: column {column!r} is empty")
+        if key in numbers:
+            raise InputError(f"{chunk.at(row)}: {column} {key!r} stands twice")
+        numbers[key] = len(numbers)
+
+
+def _take_features(chunk: columns.Chunk, names: list[str]) -> NDArray[np.float32]:
+    x = np.empty((len(chunk.places), len(names)), dtype=np.float32)
+    for place, name in enumerate(names):
+        values = chunk.columns[name]
+        try:
+            with np.errstate(over="ignore"):
+                x[:, place] = np.array(values, dtype=np.float64)
+        except (ValueError, TypeError, OverflowError):
+            _blame_feature(chunk, name)
+        if not np.isfinite(x[:, place]).all():
+            row = int(np.flatnonzero(~np.isfinite(x[:, place]))[0])
+            raise InputError(f"{chunk.at(row)}: column {name!r}: {values[row]!r} is not a finite 32-bit number")
+    return x
+
+
+def _blame_feature(chunk: columns.Chunk, name: str) -> None:
+    for row, value in enumerate(chunk.columns[name]):
+        try:
+            number = float(value)
+        except (ValueError, TypeError, OverflowError):
+            number = math.nan
+        if math.isnan(number):
+            raise InputError(f"{chunk.at(row)}: column {name!r}: {value!r} is not a number") from None
+    raise InputError(f"column {name!r}: not a column of numbers") from None
+
+
+def _take_parts(chunk: columns.Chunk, column: str) -> list[str]:
+    parts = [_text(value) for value in chunk.columns[column]]
+    for row, part in enumerate(parts):
+        if part and part not in PARTS:
+            raise InputError(f"{chunk.at(row)}: column {column!r}: {part!r} is not one of {', '.join(PARTS)} or empty")
+    return parts
+
+
+def _read_edges(path: Path, source: str, target: str, numbers: dict[str, int]) -> list[NDArray[np.int64]]:
+    ends: dict[str, list[NDArray[np.int64]]] = {source: [], target: []}
+    for chunk in columns.chunks(path, [source, target]):
+        for column, found in ends.items():
+            keys = [_text(value) for value in chunk.columns[column]]
+            try:
+                found.append(np.array([numbers[key] for key in keys], dtype=np.int64))
+            except KeyError:
+                row = next(row for row, key in enumerate(keys) if key not in numbers)
+                raise InputError(
+                    f"{path}: {chunk.at(row)}: {column} {keys[row]!r} is not an id of the node table"
+                ) from None
+    return [np.concatenate(found) if found else np.empty(0, np.int64) for found in ends.values()]
+
+
+def _classes(labels: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    present = set(labels) - {""}
+    names = sorted(present, key=int) if all(_is_integer(name) for name in present) else sorted(present)
+    numbers = {name: number for number, name in enumerate(names)} | {"": UNLABELLED}
+    return tuple(names), np.array([numbers[label] for label in labels], dtype=np.int64)
+
+
+def _parts(table: _Nodes, y: NDArray[np.int64]) -> list[NDArray[np.int64] | None]:
+    if table.parts is None or not any(table.parts):
+        return [None, None, None]
+    given = np.array(table.parts)
+    unlabelled = np.flatnonzero((given != "") & (y == UNLABELLED))
+    if unlabelled.size:
+        node = int(unlabelled[0])
+        raise InputError(f"node {list(table.numbers)[node]!r} is in split {given[node]} but has no label")
+    parts: list[NDArray[np.int64] | None] = [np.flatnonzero(given == part) for part in PARTS]
+    return [parts[0], parts[1] if "val" in table.parts else None, parts[2]]
+
+
+def _ids(keys: list[str]) -> NDArray[Any]:
+    return np.array(keys, dtype=np.int64) if all(map(_is_integer, keys)) else np.array(keys, dtype=str)
+
+
+def _is_integer(text: str) -> bool:
+    """Whether the text is an int64 in its plain form, so that nothing is lost by keeping the number."""
+    digits = text.removeprefix("-")
+    plain = digits.isascii() and digits.isdigit() and len(digits) < 20
+    return plain and str(int(text)) == text and abs(int(text)) < 2**63
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip()

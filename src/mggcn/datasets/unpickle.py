@@ -1,0 +1,77 @@
+"""Planetoid's Python 2 pickles, read by an unpickler that knows six names and refuses every other.
+
+A pickle can call anything it names. These files name numpy's array parts, SciPy's CSR matrix and two containers; the
+CSR matrix becomes a plain holder of its fields, so that nothing of SciPy's own unpickling runs.
+"""
+
+import pickle
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from mggcn.datasets.blame import blaming, reason
+from mggcn.errors import InputError
+from mggcn.storage import csr_parts
+
+
+class _Fields:
+    """What a pickled csr_matrix holds, as attributes."""
+
+
+_ALLOWED: dict[tuple[str, str], Any] = {
+    ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): np.dtype,
+    ("scipy.sparse.csr", "csr_matrix"): _Fields,
+    ("collections", "defaultdict"): defaultdict,
+    ("__builtin__", "list"): list,
+}
+
+_DAMAGED = (
+    pickle.UnpicklingError,
+    EOFError,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+    MemoryError,
+    OverflowError,
+)
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _ALLOWED[module, name]
+        except KeyError:
+            raise InputError(f"pickle names {module}.{name}, which a data file has no use for; not read") from None
+
+    def persistent_load(self, pid: Any) -> Any:
+        raise InputError(f"pickle names the external object {pid!r}; not read")
+
+
+def read(path: Path) -> Any:
+    """Read one pickle of arrays, CSR matrices (as :class:`csr_array`), lists and dictionaries."""
+    with blaming(path), path.open("rb") as file:
+        try:
+            value = _Unpickler(file, encoding="latin1").load()
+        except InputError:
+            raise
+        except _DAMAGED as error:
+            raise InputError(f"not a readable pickle ({reason(error)})") from None
+        return _csr(value) if isinstance(value, _Fields) else value
+
+
+def _csr(fields: _Fields) -> csr_array:
+    held = vars(fields)
+    try:
+        parts = [np.asarray(held[name]) for name in ("data", "indices", "indptr")]
+        rows, columns = held["_shape"]
+        return csr_parts(parts[0], parts[1], parts[2], (int(rows), int(columns)))
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"pickled matrix lacks a part ({reason(error)})") from None
