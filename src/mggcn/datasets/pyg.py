@@ -102,16 +102,13 @@ def from_pyg(
 
 def to_pyg(dataset: Dataset) -> "Data":
     """Convert to a ``torch_geometric.data.Data`` with dense ``x``; the masks stand where there is a split."""
-    try:
-        from torch_geometric.data import Data
-    except ImportError:
-        raise InputError(f"to_pyg needs PyG: {pyg_files.INSTALL}") from None
+    module = pyg_files.torch_geometric("to_pyg")
     import torch
 
     row, column = dataset.graph.edges()
     ends = (row, column) if dataset.graph.direction == "out" else (column, row)
     x = np.array(dataset.x) if isinstance(dataset.x, np.ndarray) else dataset.x.toarray()
-    data = Data(
+    data: Data = module.data.Data(
         x=torch.from_numpy(x),
         edge_index=torch.from_numpy(np.stack(ends).astype(np.int64)),
         y=torch.from_numpy(np.array(dataset.y)),

@@ -3,6 +3,7 @@
 Only raw files are read. PyG's cached ``processed/*.pt`` are pickles that may run code when loaded.
 """
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,21 @@ def raw_folder(name: str, files: Sequence[str], root: Path | None) -> Path:
     return _download(name, files, writable(root) / "pyg" / name)
 
 
+def torch_geometric(what: str) -> Any:
+    """The module torch_geometric with its data sets, or an error that says how to install it for ``what``."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # PyG compiles old-style scripts when imported
+            import torch_geometric
+            import torch_geometric.datasets
+    except ImportError:
+        raise InputError(f"{what} needs PyG: {INSTALL}") from None
+    return torch_geometric
+
+
 def dataset_class(name: str) -> Any:
     """PyG's class of data sets called ``name``."""
-    try:
-        import torch_geometric.datasets as catalogue
-    except ImportError:
-        raise InputError(f"pyg:{name} needs PyG: {INSTALL}") from None
+    catalogue = torch_geometric(f"pyg:{name}").datasets
     if name not in catalogue.__all__:
         raise unknown("PyG data set", name, catalogue.__all__)
     return getattr(catalogue, name)

@@ -34,6 +34,8 @@ def writable(root: Path | None = None) -> Path:
     for place in tried:
         try:
             place.mkdir(parents=True, exist_ok=True)
+            if not place.stat().st_mode & 0o222:  # marked read-only; the superuser could write all the same
+                continue
             with tempfile.TemporaryFile(dir=place):
                 return place
         except OSError:

@@ -162,13 +162,23 @@ def _graph(rng: np.random.Generator, community: Nodes, weight: Weights, num_edge
         low[away], high[away] = 0.0, ends[-1]
         second = _draw(ends, low + rng.random(first.size) * (high - low))
         pair = np.minimum(first, second) * num_nodes + np.maximum(first, second)
-        new = np.setdiff1d(pair[first != second], keys)
-        keys = np.union1d(keys, rng.permutation(new)[: num_edges - keys.size])
+        keys = _merge(rng, keys, pair[first != second], num_edges)
         first = first[:0]
         if keys.size == num_edges:
             break
     source, target = np.divmod(keys, num_nodes)
     return undirected(order[source], order[target], num_nodes)
+
+
+def _merge(rng: np.random.Generator, old: Nodes, drawn: Nodes, most: int) -> Nodes:
+    """The sorted union of both, with no more than ``most``: of the drawn ones a random few stay out."""
+    new = np.sort(drawn)
+    new = new[np.concatenate([[True], new[1:] != new[:-1]])]
+    if old.size:
+        new = new[old[np.minimum(np.searchsorted(old, new), old.size - 1)] != new]
+    if old.size + new.size > most:
+        new = rng.permutation(new)[: most - old.size]
+    return np.sort(np.concatenate([old, new]))
 
 
 def _draw(ends: Weights, point: Weights) -> Nodes:
