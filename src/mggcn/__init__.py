@@ -1,1 +1,42 @@
-"""Train node classifiers on graphs too large for full-batch GCNs."""
+"""Train node classifiers on graphs too large for full-batch GCNs.
+
+>>> import mggcn
+>>> run = mggcn.fit(mggcn.load("digits"), seed=0)
+>>> run.record.test_accuracy > 0.9
+True
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mggcn.dataset import Dataset, Split
+    from mggcn.datasets import load
+    from mggcn.errors import InputError
+    from mggcn.graph import Graph
+    from mggcn.pyg import MixGrainedLoader
+    from mggcn.run import Run, fit, load_run
+
+__all__ = ["Dataset", "Graph", "InputError", "MixGrainedLoader", "Run", "Split", "fit", "load", "load_run"]
+
+_HOMES = {
+    "Dataset": "dataset",
+    "Split": "dataset",
+    "load": "datasets",
+    "InputError": "errors",
+    "Graph": "graph",
+    "MixGrainedLoader": "pyg",
+    "Run": "run",
+    "fit": "run",
+    "load_run": "run",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mggcn' has no attribute {name!r}")
+    return getattr(import_module(f"mggcn.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

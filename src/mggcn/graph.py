@@ -58,7 +58,9 @@ class Graph:
             row, col = dst, src
         else:
             row, col = src, dst
-        key = np.unique(row * num_nodes + col)
+        key = row * num_nodes + col
+        key.sort()
+        key = key[np.concatenate([np.ones(min(key.size, 1), bool), key[1:] != key[:-1]])]
         row, col = np.divmod(key, num_nodes) if num_nodes else (key, key)
         indptr = np.zeros(num_nodes + 1, np.int64)
         np.cumsum(np.bincount(row, minlength=num_nodes), out=indptr[1:])

@@ -1,0 +1,82 @@
+"""Block and Batch: all that samplers say and models hear.
+
+A block is one layer's bipartite adjacency: which rows of the layer below reach each receiver. Fine, coarse and skip
+aggregation, and every other method of the literature, differ only in their blocks.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mggcn.keys import Key
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One layer's edges, in compressed sparse rows over the receivers.
+
+    Attributes:
+        num_src: rows of the layer below.
+        indptr: [num_dst + 1] where each receiver's senders start.
+        indices: [num_edges] the senders, as rows of the layer below.
+        root: [num_dst] each receiver's own row in the layer below.
+        weight: [num_edges] factors of a weighted sum, which may carry gradient; None asks for the mean.
+        group: when set, every receiver t has so many senders, the rows t, t + num_dst, t + 2·num_dst …, and its own row
+            is t, so that a dense reduction over [group, num_dst, width] does the work.
+    """
+
+    num_src: int
+    indptr: Tensor
+    indices: Tensor
+    root: Tensor
+    weight: Tensor | None = None
+    group: int | None = None
+
+    @property
+    def num_dst(self) -> int:
+        """The number of receivers."""
+        return self.root.numel()
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> "Block":
+        """The same block on a device."""
+        weight = None if self.weight is None else self.weight.to(device, non_blocking=non_blocking)
+        indptr, indices, root = (
+            t.to(device, non_blocking=non_blocking) for t in (self.indptr, self.indices, self.root)
+        )
+        return Block(self.num_src, indptr, indices, root, weight, self.group)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What a model needs to score some targets; complete when built.
+
+    Attributes:
+        nodes: [n] the node behind each input row; a node may stand in several rows.
+        blocks: one per layer that aggregates, the lowest first.
+        targets: [b] the nodes that the last block's receivers (or, without blocks, the input rows) stand for.
+    """
+
+    nodes: Tensor
+    blocks: tuple[Block, ...]
+    targets: Tensor
+
+    def to(self, device: torch.device | str) -> "Batch":
+        """The same batch on a device."""
+        return Batch(self.nodes.to(device), tuple(block.to(device) for block in self.blocks), self.targets.to(device))
+
+
+class Sampler(Protocol):
+    """Turns targets into batches."""
+
+    def batches(self, targets: NDArray[np.int64], key: Key, batch_size: int) -> Iterator[Batch]:
+        """One pass over ``targets`` in their order, each exactly once.
+
+        Costly random draws happen in the call itself, so that a caller can overlap them with other work; the returned
+        iterator only assembles batches.
+        """
+        ...

@@ -1,0 +1,38 @@
+"""The command line. Commands import what they need when they run, so that help answers at once."""
+
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError
+
+from mggcn.cli import data, predict, train
+from mggcn.errors import InputError
+
+app = App(
+    name="mggcn",
+    help="Train node classifiers on graphs too large for full-batch GCNs.",
+    version=lambda: __import__("importlib.metadata", fromlist=["version"]).version("mggcn"),
+)
+app.command(train.train)
+app.command(predict.predict)
+app.command(data.app)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; bad input is one line on standard error and exit code 2."""
+    tokens = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+    except (InputError, CycloptsError) as error:
+        return _fail(" ".join(str(error).split()))
+    except OSError as error:
+        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except KeyboardInterrupt:
+        sys.stderr.write("mggcn: interrupted\n")
+        return 130
+    return 0
+
+
+def _fail(message: str) -> int:
+    sys.stderr.write(f"mggcn: error: {message}\n")
+    return 2

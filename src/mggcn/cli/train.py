@@ -1,0 +1,155 @@
+"""``mggcn train``: train a method, show how it goes, leave a run folder."""
+
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+if TYPE_CHECKING:
+    from mggcn.dataset import Dataset
+    from mggcn.record import RunRecord
+
+
+def train(
+    dataset: str | None = None,
+    /,
+    *,
+    method: str | None = None,
+    seed: int | None = None,
+    seeds: int = 1,
+    epochs: int | None = None,
+    device: Literal["auto", "cpu", "cuda"] | None = None,
+    settings: Annotated[list[str] | None, Parameter(name="--set", consume_multiple=True, negative=())] = None,
+    config: Path | None = None,
+    root: Path | None = None,
+    out: Path = Path("runs"),
+    quiet: Annotated[bool, Parameter(negative=())] = False,
+    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+) -> None:
+    """Train a method on a data set and leave a run folder.
+
+    Args:
+        dataset: A known name (see `mggcn data list`) or a dataset folder.
+        method: How to train; mg-gcn unless a config says otherwise.
+        seed: Of weights, order and picks; 0 unless a config says otherwise.
+        seeds: Train so many times, with consecutive seeds.
+        epochs: At most so many; short for --set epochs=N.
+        device: auto takes the GPU where there is one.
+        settings: Change settings, as key=value.
+        config: A config.toml, as a run folder holds one; the other options override it.
+        root: Where data sets are looked for; else $MGGCN_DATA, else a per-user cache.
+        out: Where run folders are made.
+        quiet: Show only the result.
+        as_json: End standard output with one line of JSON.
+    """
+    from mggcn import datasets, methods, progress
+    from mggcn.errors import InputError
+    from mggcn.run import choose_device, fit, read_config
+    from mggcn.settings import pairs
+
+    given = read_config(config) if config else {}
+    name = dataset or given.get("dataset")
+    if name is None:
+        raise InputError("train: name a data set, or a --config that names one")
+    if seeds < 1:
+        raise InputError(f"--seeds: {seeds} is less than 1")
+    chosen = method or given.get("method", "mg-gcn")
+    first = given.get("seed", 0) if seed is None else seed
+    if first < 0:
+        raise InputError(f"--seed: {first} is less than 0")
+    changes = {**given.get("settings", {}), **pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
+    place = choose_device(device or given.get("device", "auto")).type
+    methods.plan(chosen, name, changes)
+    data = datasets.load(name, root=root, seed=first)
+    limit = methods.plan(chosen, data.name, changes).training.epochs
+    if not quiet:
+        print(_headline(data), file=sys.stderr)  # noqa: T201
+
+    results: list[tuple[RunRecord, Path]] = []
+    for number in range(first, first + seeds):
+        with progress.choose(f"{data.name} {chosen} seed {number}", limit, quiet=quiet) as shown:
+            run = fit(data, chosen, seed=number, device=place, settings=changes, progress=shown)
+        folder = _free(out, f"{data.name.replace(':', '-')}-{chosen}-seed{number}")
+        run.save(folder)
+        results.append((run.record, folder))
+        if seeds > 1 and not quiet:
+            print(_line(run.record), file=sys.stderr)  # noqa: T201
+    _print_result(results, data)
+    if as_json:
+        print(json.dumps(_summary(results)))  # noqa: T201
+
+
+def _headline(data: "Dataset") -> str:
+    split = data.split
+    sizes = f"{split.train.size:,}/{split.val.size:,}/{split.test.size:,}" if split else "no split"
+    counts = f"{data.num_nodes:,} nodes, {data.graph.num_edges:,} edges, {data.num_features:,} features"
+    return f"{data.name}: {counts}, {data.num_classes} classes, split {sizes}" + (
+        f"\n{data.source}" if data.source else ""
+    )
+
+
+def _line(record: "RunRecord") -> str:
+    return (
+        f"seed {record.seed}: test accuracy {record.test_accuracy:.2%}, macro-F1 {record.test_macro_f1:.2%}, "
+        f"epoch {record.best_epoch} of {record.epochs}, {record.total_seconds:.1f} s"
+    )
+
+
+def _print_result(results: "list[tuple[RunRecord, Path]]", data: "Dataset") -> None:
+    from mggcn.methods.paper import accuracy
+
+    records = [record for record, _ in results]
+    last = records[-1]
+    reached = f"{statistics.fmean(r.test_accuracy for r in records):.2%}"
+    if len(records) > 1:
+        reached += f" ± {statistics.stdev(r.test_accuracy for r in records):.2%} over {len(records)} seeds"
+    published = accuracy(last.method, data)
+    lines = [
+        f"test accuracy   {reached}" + (f"   (paper: {published:.1%})" if published else ""),
+        f"test macro-F1   {statistics.fmean(r.test_macro_f1 for r in records):.2%}",
+        f"training        {sum(r.total_seconds for r in records):.1f} s, "
+        f"{statistics.median(r.epoch_seconds for r in records) * 1000:.1f} ms an epoch, "
+        f"best epoch {last.best_epoch} of {last.epochs}",
+        f"peak memory     {max(r.peak_memory_bytes for r in records) / 2**20:,.0f} MiB",
+        f"run folder      {results[-1][1]}" + (f" and {len(results) - 1} more" if len(results) > 1 else ""),
+    ]
+    print("\n".join(lines))  # noqa: T201
+
+
+def _summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
+    objects = [_object(record, folder) for record, folder in results]
+    if len(objects) == 1:
+        return objects[0]
+    accuracies = [item["test_accuracy"] for item in objects]
+    means = ("test_accuracy", "test_macro_f1", "val_loss", "epochs", "total_seconds")
+    return {
+        **objects[0],
+        **{name: statistics.fmean(item[name] for item in objects) for name in means},
+        "epoch_seconds": statistics.median(item["epoch_seconds"] for item in objects),
+        "peak_memory_bytes": max(item["peak_memory_bytes"] for item in objects),
+        "test_accuracy_mean": statistics.fmean(accuracies),
+        "test_accuracy_std": statistics.stdev(accuracies),
+        "runs": objects,
+    }
+
+
+def _object(record: "RunRecord", folder: Path) -> dict[str, Any]:
+    names = ("method", "seed", "epochs", "best_epoch", "test_accuracy", "test_macro_f1", "val_loss", "val_accuracy")
+    times = ("epoch_seconds", "prepare_seconds", "total_seconds", "peak_memory_bytes")
+    return {
+        "dataset": record.dataset["name"],
+        **{name: getattr(record, name) for name in (*names, *times)},
+        "device": record.device,
+        "run": str(folder),
+    }
+
+
+def _free(out: Path, name: str) -> Path:
+    folder, number = out / name, 1
+    while folder.exists():
+        number += 1
+        folder = out / f"{name}-{number}"
+    return folder

@@ -1,0 +1,69 @@
+"""Fine, coarse and skip: from sets of picks to blocks.
+
+Rows are (target, node) pairs: of b targets, row ``i·b + t`` is the i-th member of S(target t), so the targets come
+first. Pairs are never merged across targets, because a coarse layer gives the same node another value in another
+target's set.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mggcn.block import Block
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+from mggcn.kernels.induce import induce
+
+Grain = Literal["fine", "coarse", "skip"]
+Padding = Literal["target", "none"]
+
+
+def schedule(layers: int) -> tuple[Grain, ...]:
+    """The paper's grains for a number of layers: fine first, skip last, coarse between."""
+    if layers < 1:
+        raise InputError(f"layers: {layers} is less than 1")
+    if layers == 1:
+        return ("fine",)
+    middle: list[Grain] = ["coarse"] * (layers - 2)
+    return ("fine", *middle, "skip")
+
+
+def coarse(graph: Graph, picks: NDArray[Any], *, threads: int | None = None) -> Block:
+    """Every member u of every S(v) hears S(v) ∩ N(u): the paper's coarse-grained aggregator.
+
+    A row of padding stands for its target in every respect: it hears what the target hears.
+    """
+    b, s = picks.shape
+    reached = induce(graph, picks, threads=threads).transpose(1, 0, 2)  # [s, b, s]
+    _, target, member = np.nonzero(reached)
+    indptr = np.zeros(b * s + 1, np.int64)
+    np.cumsum(reached.sum(axis=2).reshape(-1), out=indptr[1:])
+    senders = member * b + target
+    return Block(b * s, torch.from_numpy(indptr), torch.from_numpy(senders), torch.arange(b * s))
+
+
+def skip(picks: NDArray[Any], *, include_target: bool = True, padding: Padding = "target") -> Block:
+    """Every target hears all of S(v), whether or not its members touch it: the paper's skip connection.
+
+    Args:
+        picks: [b, s] members of S(v), the target first, short rows padded with the target.
+        include_target: whether the target is a member of its own mean (the paper) or not (the authors' code).
+        padding: ``target`` counts each row of padding as one more copy of the target; ``none`` leaves it out.
+    """
+    b, s = picks.shape
+    weight = None
+    if not include_target or padding == "none":
+        member = np.ones((b, s), np.float32)
+        member[:, 0] = include_target
+        if padding == "none":
+            member[:, 1:] = picks[:, 1:] != picks[:, :1]
+        weight = torch.from_numpy(member / np.maximum(member.sum(axis=1, keepdims=True), 1)).reshape(-1)
+    senders = torch.arange(b * s).view(s, b).T.reshape(-1)
+    return Block(b * s, torch.arange(0, b * s + 1, s), senders, torch.arange(b), weight, group=s)
+
+
+def rows(picks: NDArray[Any]) -> torch.Tensor:
+    """The node behind each row: [b, s] picks to [b·s], targets first."""
+    return torch.from_numpy(np.ascontiguousarray(picks.T)).view(-1)

@@ -1,0 +1,34 @@
+"""Means over whole neighbourhoods, dense or sparse."""
+
+import numpy as np
+from scipy.sparse import csr_array, dia_array, eye_array
+
+from mggcn.dataset import Features
+from mggcn.graph import Graph
+from mggcn.kernels import threads as threading
+from mggcn.kernels.aggregate import cpu
+
+_CHUNK_ROWS = 512
+
+
+def neighbour_mean(graph: Graph, x: Features, *, include_self: bool = False, threads: int | None = None) -> Features:
+    """The mean of x over N(v) for every node v, or over N(v) and v; zero where that is empty. Sparse stays sparse."""
+    if not isinstance(x, np.ndarray):
+        return _sparse_mean(graph, x, include_self)
+    out = np.empty(x.shape, np.float32)
+
+    def fill(start: int, stop: int) -> None:
+        cpu.neighbour_mean(graph.indptr, graph.indices, x, include_self, out, start, stop)
+
+    threading.over_ranges(fill, graph.num_nodes, chunk=_CHUNK_ROWS, threads=threads)
+    return out
+
+
+def _sparse_mean(graph: Graph, x: csr_array, include_self: bool) -> csr_array:
+    n = graph.num_nodes
+    members = csr_array((np.ones(graph.num_stored), graph.indices, graph.indptr), shape=(n, n))
+    if include_self:
+        members = members + eye_array(n, format="csr")
+    sizes = np.maximum(np.diff(members.indptr), 1)
+    mean = csr_array(dia_array((1.0 / sizes[None, :], [0]), shape=(n, n)) @ members @ x.astype(np.float64))
+    return csr_array(mean.astype(np.float32))

@@ -1,0 +1,23 @@
+"""The sub-graphs that sets of picks induce; the coarse grain's edges."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn.graph import Graph
+from mggcn.kernels import threads as threading
+from mggcn.kernels.induce import cpu
+
+_CHUNK_TARGETS = 1024
+
+
+def induce(graph: Graph, picks: NDArray[Any], *, threads: int | None = None) -> NDArray[np.bool_]:
+    """Say which members of each set of picks neighbour each other: [b, s] nodes to [b, s, s]."""
+    out = np.empty((*picks.shape, picks.shape[1]), bool)
+
+    def fill(start: int, stop: int) -> None:
+        cpu.induce(graph.indptr, graph.indices, graph.direction == "both", picks, out, start, stop)
+
+    threading.over_ranges(fill, picks.shape[0], chunk=_CHUNK_TARGETS, threads=threads)
+    return out

@@ -1,0 +1,171 @@
+"""The pick kernel in numba: bit-identical to the reference, its cost independent of the degrees.
+
+The pair (member, neighbour) is found by one search among the members' row totals and one in the running sums of that
+row.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mggcn.kernels.pick.reference import TRIALS
+from mggcn.keys import GOLDEN, MIX_1, MIX_2
+
+_GOLDEN, _MIX_1, _MIX_2 = np.uint64(GOLDEN), np.uint64(MIX_1), np.uint64(MIX_2)
+_ONE, _LOW = np.uint64(1), np.uint64(0xFFFFFFFF)
+_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _fold(value: Any, n: Any) -> Any:
+    z = value + _GOLDEN * (np.uint64(n) + _ONE)
+    z = (z ^ (z >> _S30)) * _MIX_1
+    z = (z ^ (z >> _S27)) * _MIX_2
+    return z ^ (z >> _S31)
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _below(value: Any, bound: Any) -> Any:
+    """The high 64 bits of value × bound."""
+    a0, a1 = value & _LOW, value >> _S32
+    b0, b1 = bound & _LOW, bound >> _S32
+    middle = a1 * b0 + ((a0 * b0) >> _S32)
+    return np.int64(a1 * b1 + (middle >> _S32) + ((a0 * b1 + (middle & _LOW)) >> _S32))
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _first_above(sums: Any, low: Any, high: Any, value: Any) -> Any:
+    while low < high:
+        middle = (low + high) // 2
+        if sums[middle] > value:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def row_holds(indptr: Any, indices: Any, row: Any, node: Any) -> Any:
+    """Whether a sorted row holds a node."""
+    low, high = indptr[row], indptr[row + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if indices[middle] < node:
+            low = middle + 1
+        else:
+            high = middle
+    return low < indptr[row + 1] and indices[low] == node
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _is_candidate(indptr: Any, indices: Any, symmetric: Any, chosen: Any, size: Any, place: Any, w: Any) -> Any:
+    for i in range(size):
+        if chosen[i] == w:
+            return False
+    for i in range(place):
+        s = chosen[i]
+        shorter = symmetric and indptr[w + 1] - indptr[w] < indptr[s + 1] - indptr[s]
+        if row_holds(indptr, indices, w, s) if shorter else row_holds(indptr, indices, s, w):
+            return False
+    return True
+
+
+@njit  # type: ignore[untyped-decorator]
+def _enumerate(indptr: Any, indices: Any, weights: Any, symmetric: Any, chosen: Any, size: Any, value: Any) -> Any:
+    total = np.int64(0)
+    for place in range(size):
+        for edge in range(indptr[chosen[place]], indptr[chosen[place] + 1]):
+            if _is_candidate(indptr, indices, symmetric, chosen, size, place, indices[edge]):
+                total += weights[indices[edge]]
+    left = _below(value, np.uint64(total))
+    for place in range(size):
+        for edge in range(indptr[chosen[place]], indptr[chosen[place] + 1]):
+            if _is_candidate(indptr, indices, symmetric, chosen, size, place, indices[edge]):
+                left -= weights[indices[edge]]
+                if left < 0:
+                    return indices[edge]
+    return -1
+
+
+@njit  # type: ignore[untyped-decorator]
+def _draw(
+    indptr: Any, indices: Any, sums: Any, weights: Any, symmetric: Any, chosen: Any, size: Any, stream: Any, step: Any
+) -> Any:
+    total = np.int64(0)
+    for i in range(size):
+        if indptr[chosen[i] + 1] > indptr[chosen[i]]:
+            total += sums[indptr[chosen[i] + 1] - 1]
+    if total == 0:
+        return -1
+    for trial in range(TRIALS):
+        left = _below(_fold(stream, step * (TRIALS + 1) + trial), np.uint64(total))
+        place = 0
+        while True:
+            start, stop = indptr[chosen[place]], indptr[chosen[place] + 1]
+            row_total = sums[stop - 1] if stop > start else 0
+            if left < row_total:
+                break
+            left -= row_total
+            place += 1
+        w = indices[_first_above(sums, start, stop, left)]
+        if _is_candidate(indptr, indices, symmetric, chosen, size, place, w):
+            return w
+    value = _fold(stream, step * (TRIALS + 1) + TRIALS)
+    return _enumerate(indptr, indices, weights, symmetric, chosen, size, value)
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def pick(
+    indptr: NDArray[np.int64],
+    indices: NDArray[Any],
+    sums: NDArray[Any],
+    weights: NDArray[np.int64],
+    symmetric: bool,
+    targets: NDArray[np.int64],
+    key: np.uint64,
+    out: NDArray[Any],
+    start: int,
+    stop: int,
+) -> None:
+    """Fill rows start … stop of ``out`` [len(targets), 1 + picks]."""
+    for row in range(start, stop):
+        target = targets[row]
+        stream = _fold(key, target)
+        chosen = out[row]
+        chosen[:] = target
+        for step in range(chosen.size - 1):
+            found = _draw(indptr, indices, sums, weights, symmetric, chosen, step + 1, stream, step)
+            if found < 0:
+                break
+            chosen[step + 1] = found
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def running_sums(
+    indptr: NDArray[np.int64],
+    indices: NDArray[Any],
+    weights: NDArray[np.int64],
+    out: NDArray[Any],
+    start: int,
+    stop: int,
+) -> None:
+    """Fill ``out`` [num_stored], for rows start … stop, with the running sums of the neighbours' weights."""
+    for row in range(start, stop):
+        total = np.int64(0)
+        for edge in range(indptr[row], indptr[row + 1]):
+            total += weights[indices[edge]]
+            out[edge] = total
+
+
+@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+def largest_row_total(indptr: NDArray[np.int64], indices: NDArray[Any], weights: NDArray[np.int64]) -> np.int64:
+    """The largest sum of the neighbours' weights over all rows."""
+    largest = np.int64(0)
+    for row in range(indptr.size - 1):
+        total = np.int64(0)
+        for edge in range(indptr[row], indptr[row + 1]):
+            total += weights[indices[edge]]
+        largest = max(largest, total)
+    return largest

@@ -1,0 +1,67 @@
+"""Algorithm 1 of the paper by exact rejection, in plain Python: the specification of the fast kernels.
+
+A node's weight is its degree (the paper) or 1 (uniform picks). To pick one node for the set S: choose a member s of S
+and a neighbour w of s with probability proportional to weight(w) over all such pairs, and accept w unless it is in S
+already or a member that joined S before s also neighbours w. Each candidate is thus accepted through exactly one
+pair, so with probability proportional to its weight, which is Algorithm 1. After ``TRIALS`` rejections the candidates
+are listed instead; rejection has no memory, so the pick is still exact, and an empty list shows an exhausted
+component.
+"""
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn.graph import Graph
+from mggcn.keys import Key, below, fold
+
+TRIALS = 32
+
+
+def pick(graph: Graph, weights: Sequence[int], targets: Sequence[int], picks: int, key: Key) -> NDArray[np.int64]:
+    """Draw the picks of each target: [len(targets), 1 + picks], the target first, short rows padded with it."""
+    rows = [pick_one(graph, weights, target, picks, key) for target in targets]
+    return np.array([row + row[:1] * (1 + picks - len(row)) for row in rows], np.int64).reshape(-1, 1 + picks)
+
+
+def pick_one(graph: Graph, weights: Sequence[int], target: int, picks: int, key: Key) -> list[int]:
+    """The target and its picks in the order of picking; fewer than ``picks`` when its component is exhausted."""
+    stream = fold(key.value, target)
+    chosen = [target]
+    for step in range(picks):
+        found = _draw(graph, weights, chosen, stream, step)
+        if found is None:
+            break
+        chosen.append(found)
+    return chosen
+
+
+def _draw(graph: Graph, weights: Sequence[int], chosen: list[int], stream: int, step: int) -> int | None:
+    pairs = [(s, int(w)) for s in chosen for w in graph.row(s)]
+    sums = list(accumulate(weights[w] for _, w in pairs))
+    if not sums:
+        return None
+    for trial in range(TRIALS):
+        s, w = pairs[_find(sums, below(_hash(stream, step, trial), sums[-1]))]
+        if _is_candidate(graph, chosen, s, w):
+            return w
+    candidates = [w for s, w in pairs if _is_candidate(graph, chosen, s, w)]
+    if not candidates:
+        return None
+    sums = list(accumulate(weights[w] for w in candidates))
+    return candidates[_find(sums, below(_hash(stream, step, TRIALS), sums[-1]))]
+
+
+def _hash(stream: int, step: int, trial: int) -> int:
+    return fold(stream, step * (TRIALS + 1) + trial)
+
+
+def _find(sums: list[int], value: int) -> int:
+    return next(place for place, running in enumerate(sums) if running > value)
+
+
+def _is_candidate(graph: Graph, chosen: list[int], s: int, w: int) -> bool:
+    earlier = chosen[: chosen.index(s)]
+    return w not in chosen and not any(w in graph.row(other) for other in earlier)

@@ -1,0 +1,28 @@
+"""Run a compiled kernel over a range of rows on several threads.
+
+The kernels release the interpreter lock, so plain threads run them side by side. Unlike numba's own parallel loops this
+needs no threading layer, may be called from several threads at once, and survives a fork.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+
+def available() -> int:
+    """The number of cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def over_ranges(kernel: Callable[[int, int], None], total: int, *, chunk: int, threads: int | None = None) -> None:
+    """Call ``kernel(start, stop)`` for consecutive ranges that cover 0 … total, ``chunk`` long each."""
+    starts = range(0, total, chunk)
+    workers = min(threads or available(), len(starts))
+    if workers <= 1:
+        kernel(0, total)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        for _ in pool.map(lambda start: kernel(start, min(start + chunk, total)), starts):
+            pass

@@ -1,0 +1,56 @@
+"""Counter-based randomness: every random number is a hash of where it is used, never of what was drawn before it.
+
+A :class:`Key` is folded with the numbers that name a draw (seed, stream, epoch, target, step and trial), so a draw is
+the same on any back end, with any number of threads and in any order. The hash is SplitMix64: ``fold(n)`` is the n-th
+output of the generator whose state is the key.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+MASK = (1 << 64) - 1
+GOLDEN = 0x9E3779B97F4A7C15
+MIX_1 = 0xBF58476D1CE4E5B9
+MIX_2 = 0x94D049BB133111EB
+
+
+def fold(value: int, n: int) -> int:
+    """Hash the 64-bit ``value`` with the counter ``n``."""
+    z = (value + GOLDEN * (n + 1)) & MASK
+    z = ((z ^ (z >> 30)) * MIX_1) & MASK
+    z = ((z ^ (z >> 27)) * MIX_2) & MASK
+    return z ^ (z >> 31)
+
+
+def below(value: int, bound: int) -> int:
+    """Map a 64-bit hash to 0 … bound - 1."""
+    return (value * bound) >> 64
+
+
+@dataclass(frozen=True)
+class Key:
+    """A 64-bit name for a stream of random numbers."""
+
+    value: int
+
+    @classmethod
+    def of(cls, seed: int) -> "Key":
+        """The key of a user's seed."""
+        return cls(fold(0, seed))
+
+    def fold(self, *names: int | str) -> "Key":
+        """The key of a part of this stream, named by numbers or short words."""
+        value = self.value
+        for name in names:
+            value = fold(value, int.from_bytes(name.encode(), "little") if isinstance(name, str) else name)
+        return Key(value)
+
+    def generator(self) -> np.random.Generator:
+        """A numpy generator for draws that need no bit-identity across back ends."""
+        return np.random.Generator(np.random.Philox(key=self.value))
+
+    @property
+    def torch_seed(self) -> int:
+        """A seed for torch's generators, which take 63 bits."""
+        return self.value >> 1

@@ -1,0 +1,76 @@
+"""Convolutions over blocks; they know nothing of grains or samplers."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from mggcn.block import Block
+from mggcn.inputs import Rows, SparseRows
+
+
+def aggregate(x: Tensor, block: Block) -> Tensor:
+    """Reduce the senders of every receiver: their mean, or their weighted sum; zero for a receiver without senders.
+
+    Args:
+        x: [num_src, channels] rows of the layer below.
+        block: the edges.
+
+    Returns:
+        [num_dst, channels].
+    """
+    if block.group is not None:
+        grouped = x.view(block.group, block.num_dst, -1)
+        if block.weight is None:
+            return grouped.mean(dim=0)
+        return torch.einsum("bg,gbc->bc", block.weight.view(block.num_dst, block.group), grouped)
+    mode = "mean" if block.weight is None else "sum"
+    return functional.embedding_bag(
+        block.indices, x, block.indptr, mode=mode, per_sample_weights=block.weight, include_last_offset=True
+    )
+
+
+class Project(nn.Module):
+    """A linear map of input rows, dense or sparse.
+
+    Args:
+        in_channels: width of the rows.
+        out_channels: width of the result.
+        bias: the paper's layers have none.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = False) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Draw the weights afresh: Xavier uniform, as the authors' code does."""
+        nn.init.xavier_uniform_(self.weight, generator=generator)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Rows) -> Tensor:
+        """[n, in_channels] to [n, out_channels]."""
+        out = x.matmul(self.weight) if isinstance(x, SparseRows) else x @ self.weight
+        return out if self.bias is None else out + self.bias
+
+
+class MeanConv(nn.Module):
+    """The paper's aggregator f(h, set) = concat(h, mean of the set), times W.
+
+    Args:
+        in_channels: width of the layer below.
+        out_channels: width of the result.
+        bias: the paper's layers have none.
+    """
+
+    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = False) -> None:
+        super().__init__()
+        self.project = Project(2 * in_channels, out_channels, bias=bias)
+
+    def forward(self, x: Tensor, block: Block) -> Tensor:
+        """[num_src, in_channels] to [num_dst, out_channels]."""
+        own = x.index_select(0, block.root) if block.group is None else x[: block.num_dst]
+        out: Tensor = self.project(torch.cat([own, aggregate(x, block)], dim=1))
+        return out

@@ -1,0 +1,68 @@
+"""RunRecord: what a run leaves behind, as JSON. Reports read records and nothing else; torch is not needed here."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """One epoch of training."""
+
+    number: int
+    train_loss: float
+    val_loss: float
+    val_accuracy: float
+    train_seconds: float
+    eval_seconds: float
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """One training run.
+
+    Attributes:
+        dataset: name, digest, source, path and counts of the data.
+        method: its name.
+        seed: the run's.
+        settings: every setting, resolved.
+        device: what it ran on.
+        epochs: how many were run.
+        best_epoch: the one whose weights were kept.
+        val_loss: at that epoch, as are the accuracy and macro-F1.
+        epoch_seconds: median time of a training epoch, sampling included, evaluation not.
+        prepare_seconds: for scaling, neighbour means and running sums.
+        total_seconds: of preparing, training and testing.
+        peak_memory_bytes: the process's largest resident size during the run, or the GPU's allocation.
+        curve: every epoch.
+        environment: versions, machine and commit.
+    """
+
+    dataset: dict[str, Any]
+    method: str
+    seed: int
+    settings: dict[str, Any]
+    device: str
+    epochs: int
+    best_epoch: int
+    val_loss: float
+    val_accuracy: float
+    val_macro_f1: float
+    test_accuracy: float
+    test_macro_f1: float
+    epoch_seconds: float
+    prepare_seconds: float
+    total_seconds: float
+    peak_memory_bytes: int
+    curve: list[Epoch]
+    environment: dict[str, Any]
+
+    def to_json(self) -> str:
+        """The record as indented JSON."""
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "RunRecord":
+        """Read what :meth:`to_json` wrote; raises ValueError, TypeError or KeyError where it is something else."""
+        fields = json.loads(text)
+        return cls(**{**fields, "curve": [Epoch(**epoch) for epoch in fields["curve"]]})

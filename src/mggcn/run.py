@@ -1,0 +1,264 @@
+"""A run: training a method on a data set, the folder it leaves, and predictions from it.
+
+The folder holds ``record.json`` (see :mod:`mggcn.record`), ``weights.safetensors`` (model and feature scaling) and
+``config.toml``, which reproduces the run.
+"""
+
+import dataclasses
+import statistics
+import time
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tomli_w
+import torch
+from numpy.typing import ArrayLike
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+
+from mggcn import datasets, environment, methods, train
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.keys import Key
+from mggcn.predictions import Predictions
+from mggcn.progress import Silent
+from mggcn.record import RunRecord
+from mggcn.scaling import Scaler
+from mggcn.storage import replacing, write_durably
+
+RECORD, WEIGHTS, CONFIG = "record.json", "weights.safetensors", "config.toml"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A trained model with all it takes to score nodes.
+
+    Attributes:
+        record: what happened.
+        plan: the method with every setting.
+        model: with the best epoch's weights.
+        scaler: of the features, as fitted in training.
+        dataset: what it was trained on; None for a run read from disk until it is needed.
+        path: the folder it was saved to or read from.
+    """
+
+    record: RunRecord
+    plan: methods.Plan
+    model: nn.Module
+    scaler: Scaler
+    dataset: Dataset | None = None
+    path: Path | None = None
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The name of each class."""
+        return tuple(self.record.dataset["classes"])
+
+    def predict(
+        self,
+        dataset: Dataset | None = None,
+        nodes: ArrayLike | None = None,
+        *,
+        draws: int = 1,
+        device: str = "auto",
+        root: Path | None = None,
+    ) -> Predictions:
+        """Score nodes of the training graph or of a new graph with the same features.
+
+        Args:
+            dataset: the graph to score; the one the run was trained on when None.
+            nodes: node numbers; all nodes when None.
+            draws: average the probabilities over so many independent draws of the picks.
+            device: ``auto``, ``cpu`` or ``cuda``.
+            root: where named data sets are looked for.
+        """
+        place = choose_device(device)
+        data = dataset or self.training_data(root)
+        if data.num_features != self.record.dataset["num_features"]:
+            raise InputError(
+                f"{data.name}: {data.num_features} features, "
+                f"but the run was trained on {self.record.dataset['num_features']} ({self.record.dataset['name']})"
+            )
+        chosen = np.arange(data.num_nodes) if nodes is None else np.asarray(nodes, np.int64)
+        bad = chosen[(chosen < 0) | (chosen >= data.num_nodes)]
+        if bad.size:
+            raise InputError(f"{data.name}: node {bad[0]} is out of range for {data.num_nodes} nodes")
+        if chosen.size == 0:
+            raise InputError(f"{data.name}: no nodes to predict")
+        key = Key.of(self.record.seed)
+        threads = self.plan.training.threads or None
+        view = self.plan.recipe.view(self.plan.config, data.graph, self.scaler.apply(data.x), key, place, threads)
+        scores = train.predict(self.model.to(place), view, chosen, key, place, draws)
+        return Predictions(chosen, data.ids_of(chosen), np.exp(scores), self.classes)
+
+    def save(self, folder: str | Path) -> "Run":
+        """Write the run folder and return the run as saved there."""
+        target = Path(folder)
+        if target.exists():
+            raise InputError(f"{target}: already exists")
+        tensors = {f"model.{name}": tensor.contiguous() for name, tensor in self.model.state_dict().items()}
+        for name in ("mean", "deviation"):
+            if (array := getattr(self.scaler, name)) is not None:
+                tensors[f"scaler.{name}"] = torch.from_numpy(array)
+        with replacing(target) as draft:
+            write_durably(draft / RECORD, self.record.to_json().encode())
+            write_durably(draft / WEIGHTS, save_tensors(tensors))
+            write_durably(draft / CONFIG, tomli_w.dumps(config_of(self.record)).encode())
+        return dataclasses.replace(self, path=target.resolve())
+
+    def training_data(self, root: Path | None = None) -> Dataset:
+        """The data set the run was trained on, loaded again where need be; an error where it has changed."""
+        if self.dataset is not None:
+            return self.dataset
+        described = self.record.dataset
+        data = datasets.load(described["path"] or described["name"], root=root, seed=self.record.seed)
+        if described["digest"] and data.digest != described["digest"]:
+            raise InputError(
+                f"{described['path']}: the data set changed since {self.path or 'the run'} was trained on it"
+            )
+        return data
+
+
+def fit(
+    dataset: Dataset,
+    method: str = "mg-gcn",
+    *,
+    seed: int = 0,
+    device: str = "auto",
+    settings: Mapping[str, object] | None = None,
+    progress: train.Progress | None = None,
+) -> Run:
+    """Train a method on a data set and test the best epoch's weights.
+
+    Args:
+        dataset: with a split.
+        method: a name from :data:`mggcn.methods.METHODS`.
+        seed: of weights, order and picks.
+        device: ``auto``, ``cpu`` or ``cuda``.
+        settings: what to change from the defaults for this method and data set.
+        progress: hears of every epoch.
+    """
+    place = choose_device(device)
+    plan = methods.plan(method, dataset.name, settings or {})
+    if dataset.split is None:
+        raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
+    key = Key.of(seed)
+    environment.reset_peak_memory()
+    if place.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(place)
+    started = time.perf_counter()
+    prepared = methods.build(plan, dataset, key, place)
+    ready = time.perf_counter()
+    fitted = train.fit(prepared, dataset, plan.training, key, place, progress or Silent())
+    test = train.evaluate(prepared, dataset, dataset.split.test, key, place)
+    finished = time.perf_counter()
+    record = RunRecord(
+        dataset=_describe(dataset),
+        method=method,
+        seed=seed,
+        settings={**plan.settings, "scaling": prepared.scaler.kind},
+        device=place.type,
+        epochs=len(fitted.curve),
+        best_epoch=fitted.best_epoch,
+        val_loss=fitted.val.loss,
+        val_accuracy=fitted.val.accuracy,
+        val_macro_f1=fitted.val.macro_f1,
+        test_accuracy=test.accuracy,
+        test_macro_f1=test.macro_f1,
+        epoch_seconds=statistics.median(epoch.train_seconds for epoch in fitted.curve),
+        prepare_seconds=ready - started,
+        total_seconds=finished - started,
+        peak_memory_bytes=torch.cuda.max_memory_allocated(place) if place.type == "cuda" else environment.peak_memory(),
+        curve=fitted.curve,
+        environment=environment.describe() | {"torch_threads": torch.get_num_threads()},
+    )
+    return Run(record, plan, prepared.model, prepared.scaler, dataset)
+
+
+def load_run(folder: str | Path) -> Run:
+    """Read a run folder."""
+    root = Path(folder)
+    if not (root / RECORD).is_file():
+        raise InputError(f"{root}: not a run folder ({RECORD} is missing)")
+    try:
+        record = RunRecord.from_json((root / RECORD).read_text())
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{root / RECORD}: not a run record ({error})") from None
+    plan = methods.plan(record.method, record.dataset["name"], record.settings)
+    try:
+        tensors = load_tensors((root / WEIGHTS).read_bytes())
+    except FileNotFoundError:
+        raise InputError(f"{root}: not a run folder ({WEIGHTS} is missing)") from None
+    except SafetensorError as error:
+        raise InputError(f"{root / WEIGHTS}: cannot be read ({error})") from None
+    model = plan.recipe.model(plan.config, record.dataset["num_features"], len(record.dataset["classes"]), None)
+    try:
+        model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
+    except RuntimeError:
+        raise InputError(f"{root / WEIGHTS}: does not fit the model that {RECORD} describes") from None
+    return Run(record, plan, model, _scaler(record, tensors), path=root.resolve())
+
+
+def config_of(record: RunRecord) -> dict[str, Any]:
+    """What ``config.toml`` holds: enough to run the same training again."""
+    return {
+        "dataset": record.dataset["path"] or record.dataset["name"],
+        "method": record.method,
+        "seed": record.seed,
+        "device": record.device,
+        "settings": record.settings,
+    }
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Read a ``config.toml``."""
+    try:
+        config = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not valid TOML ({error})") from None
+    valid = {"dataset": str, "method": str, "seed": int, "device": str, "settings": dict}
+    for name, value in config.items():
+        if name not in valid:
+            raise InputError(f"{path}: unknown field {name!r}; valid: {', '.join(valid)}")
+        if not isinstance(value, valid[name]):
+            raise InputError(f"{path}: field {name} is {value!r}, not a {valid[name].__name__}")
+    return config
+
+
+def choose_device(name: str) -> torch.device:
+    """The device of a name; ``auto`` is the GPU where there is one."""
+    if name not in ("auto", "cpu", "cuda"):
+        raise InputError(f"device: {name!r} is not one of auto, cpu, cuda")
+    has_gpu = torch.cuda.is_available()
+    if name == "cuda" and not has_gpu:
+        raise InputError("device: cuda was asked for, but there is no usable GPU")
+    return torch.device("cuda" if has_gpu and name != "cpu" else "cpu")
+
+
+def _describe(dataset: Dataset) -> dict[str, Any]:
+    return {
+        "name": dataset.name,
+        "path": str(dataset.path) if dataset.path else None,
+        "digest": dataset.digest,
+        "source": dataset.source,
+        "num_nodes": dataset.num_nodes,
+        "num_edges": dataset.graph.num_edges,
+        "num_features": dataset.num_features,
+        "classes": list(dataset.classes),
+        "split": [part.size for part in (dataset.split.train, dataset.split.val, dataset.split.test)]
+        if dataset.split
+        else None,
+    }
+
+
+def _scaler(record: RunRecord, tensors: dict[str, Tensor]) -> Scaler:
+    parts = {name: tensors[f"scaler.{name}"].numpy() for name in ("mean", "deviation") if f"scaler.{name}" in tensors}
+    return Scaler(record.settings["scaling"], **parts)

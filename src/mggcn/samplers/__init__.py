@@ -1,0 +1,5 @@
+"""Samplers: each turns targets into batches of blocks."""
+
+from mggcn.samplers.mix_grained import MixGrainedSampler
+
+__all__ = ["MixGrainedSampler"]

@@ -1,0 +1,68 @@
+"""Feature scaling, fitted on training nodes and kept with the weights, so that new graphs are scaled the same way."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, dia_array
+
+from mggcn.dataset import Dataset, Features
+
+Scaling = Literal["auto", "row", "standard", "none"]
+
+_SUM_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class Scaler:
+    """How features are scaled before a model sees them.
+
+    Attributes:
+        kind: ``row`` makes each row sum to 1, ``standard`` gives each column mean 0 and deviation 1, ``none`` nothing.
+        mean: [num_features] for ``standard``, else None.
+        deviation: [num_features] for ``standard``, else None.
+    """
+
+    kind: Scaling
+    mean: NDArray[np.float32] | None = None
+    deviation: NDArray[np.float32] | None = None
+
+    @classmethod
+    def fit(cls, kind: Scaling, dataset: Dataset) -> "Scaler":
+        """Fit on the training nodes; ``auto`` is ``row`` for sparse features and ``standard`` for dense ones."""
+        if kind == "auto":
+            kind = "row" if dataset.is_sparse else "standard"
+        if kind != "standard" or dataset.split is None:
+            return cls(kind)
+        train = dataset.split.train
+        total, squares = np.zeros(dataset.num_features), np.zeros(dataset.num_features)
+        for start in range(0, train.size, _SUM_ROWS):
+            part = _dense(dataset.x[train[start : start + _SUM_ROWS]]).astype(np.float64)
+            total += part.sum(axis=0)
+            squares += np.square(part).sum(axis=0)
+        mean = total / train.size
+        deviation = np.sqrt(np.maximum(squares / train.size - np.square(mean), 0))
+        deviation[deviation <= 1e-6 * np.maximum(np.abs(mean), 1e-12)] = 1
+        return cls(kind, mean.astype(np.float32), deviation.astype(np.float32))
+
+    def apply(self, x: Features) -> Features:
+        """Scale a matrix of the fitted width."""
+        if self.kind == "row":
+            return _rows_to_one(x)
+        if self.mean is None or self.deviation is None:
+            return x
+        return np.asarray((_dense(x) - self.mean) / self.deviation, dtype=np.float32)
+
+
+def _rows_to_one(x: Features) -> Features:
+    totals = np.asarray(x.sum(axis=1), dtype=np.float64).reshape(-1)
+    factors = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals != 0)
+    if isinstance(x, np.ndarray):
+        return (x * factors[:, None]).astype(np.float32)
+    n = x.shape[0]
+    return csr_array((dia_array((factors[None, :], [0]), shape=(n, n)) @ x).astype(np.float32))
+
+
+def _dense(x: Features) -> NDArray[np.float32]:
+    return x if isinstance(x, np.ndarray) else np.asarray(x.toarray(), dtype=np.float32)
