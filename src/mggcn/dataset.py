@@ -165,10 +165,12 @@ class Dataset:
 def as_features(x: ArrayLike | csr_array) -> Features:
     """Convert a matrix to the features a Dataset takes: float32; CSR rows sorted and without duplicates."""
     if isinstance(x, csr_array):
-        sparse = x.astype(np.float32)
+        with np.errstate(over="ignore"):
+            sparse = x.astype(np.float32)
         sparse.sum_duplicates()
         return sparse
-    return np.ascontiguousarray(x, dtype=np.float32)
+    with np.errstate(over="ignore"):  # too large for float32 becomes inf, which Dataset refuses by node and feature
+        return np.ascontiguousarray(x, dtype=np.float32)
 
 
 def _node_number(text: str, num_nodes: int) -> int:
