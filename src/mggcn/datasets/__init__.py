@@ -10,9 +10,15 @@ from pathlib import Path
 
 from mggcn import storage
 from mggcn.dataset import Dataset
-from mggcn.datasets import digits, ogb, planetoid, pyg, reddit, synthetic
+from mggcn.datasets.digits import load as load_digits
 from mggcn.datasets.npz import read_npz
+from mggcn.datasets.ogb import load as load_ogb
+from mggcn.datasets.planetoid import SplitName
+from mggcn.datasets.planetoid import load as load_planetoid
 from mggcn.datasets.pyg import from_pyg, to_pyg
+from mggcn.datasets.pyg import load as load_pyg
+from mggcn.datasets.reddit import load as load_reddit
+from mggcn.datasets.synthetic import load as load_synthetic
 from mggcn.datasets.table import read_tables
 from mggcn.errors import InputError, unknown
 
@@ -22,12 +28,12 @@ Loader = Callable[[Path | None, int, bool], Dataset]
 ArgumentLoader = Callable[[str, Path | None, int, bool], Dataset]
 
 
-def _planetoid(name: str, split: planetoid.SplitName, root: Path | None, seed: int, _mmap: bool) -> Dataset:
-    return planetoid.load(name, split=split, root=root, seed=seed)
+def _planetoid(name: str, split: SplitName, root: Path | None, seed: int, _mmap: bool) -> Dataset:
+    return load_planetoid(name, split=split, root=root, seed=seed)
 
 
 def _digits(_root: Path | None, seed: int, _mmap: bool) -> Dataset:
-    return digits.load(seed=seed)
+    return load_digits(seed=seed)
 
 
 _NAMED: dict[str, Loader] = {
@@ -38,16 +44,16 @@ _NAMED: dict[str, Loader] = {
     "pubmed": partial(_planetoid, "pubmed", "fastgcn"),
     "pubmed:public": partial(_planetoid, "pubmed", "public"),
     "digits": _digits,
-    "reddit": reddit.load,
-    "reddit-like": partial(synthetic.load, "reddit-like", "1"),
-    "ethereum-like": partial(synthetic.load, "ethereum-like", "1"),
+    "reddit": load_reddit,
+    "reddit-like": partial(load_synthetic, "reddit-like", "1"),
+    "ethereum-like": partial(load_synthetic, "ethereum-like", "1"),
 }
 
 _WITH_ARGUMENT: dict[str, tuple[str, ArgumentLoader]] = {
-    "reddit-like": ("SCALE", partial(synthetic.load, "reddit-like")),
-    "ethereum-like": ("SCALE", partial(synthetic.load, "ethereum-like")),
-    "pyg": ("NAME", pyg.load),
-    "ogb": ("NAME", ogb.load),
+    "reddit-like": ("SCALE", partial(load_synthetic, "reddit-like")),
+    "ethereum-like": ("SCALE", partial(load_synthetic, "ethereum-like")),
+    "pyg": ("NAME", load_pyg),
+    "ogb": ("NAME", load_ogb),
 }
 
 
@@ -68,7 +74,7 @@ def load(name: str | Path, *, root: Path | None = None, seed: int = 0, mmap: boo
         if colon and kind in _WITH_ARGUMENT:
             return _WITH_ARGUMENT[kind][1](argument, root, seed, mmap)
     path = Path(name)
-    if path.is_dir():
+    if text and path.is_dir():
         return storage.load(path, mmap=mmap)
     if path.is_file():
         raise InputError(f"{path}: a file, not a dataset folder")

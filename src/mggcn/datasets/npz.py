@@ -63,7 +63,8 @@ def read_fields(path: Path, required: tuple[str, ...] = ()) -> Fields:
     fields: Fields = {}
     place = "not a readable .npz file"
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"{path}: a single array, not an .npz file")
             for place in archive.files:

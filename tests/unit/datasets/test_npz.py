@@ -1,0 +1,186 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mggcn.datasets import read_npz
+from mggcn.errors import InputError
+
+N = 20
+
+
+def _fields(**changed: object) -> dict[str, object]:
+    rng = np.random.default_rng(0)
+    fields: dict[str, object] = {
+        "num_nodes": np.int64(N),
+        "edge_index": np.stack([np.arange(N - 1), np.arange(1, N)]),
+        "x": rng.normal(size=(N, 3)),
+        "y": np.arange(N) % 2,
+    }
+    fields |= changed
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _write(tmp_path: Path, **changed: object) -> Path:
+    np.savez(tmp_path / "mine.npz", **_fields(**changed))
+    return tmp_path / "mine.npz"
+
+
+def test_a_plain_file_is_read_and_divided(tmp_path: Path):
+    data = read_npz(_write(tmp_path), seed=4)
+    assert (data.name, data.num_nodes, data.graph.num_edges, data.classes) == ("mine", N, N - 1, ("class 0", "class 1"))
+    assert data.x.dtype == np.float32
+    assert [part.size for part in (data.split.train, data.split.val, data.split.test)] == [12, 4, 4]
+    assert data.source == "mine.npz; 60/20/20 split of seed 4"
+    assert np.bincount(data.y[data.split.test]).tolist() == [2, 2]
+
+
+def test_direction_and_name_are_taken(tmp_path: Path):
+    data = read_npz(_write(tmp_path), name="chain", direction="in")
+    assert (data.name, data.graph.direction) == ("chain", "in")
+    assert data.graph.row(1).tolist() == [0]
+
+
+def test_sparse_features_stay_sparse(tmp_path: Path):
+    x = csr_array(np.eye(N, 5, dtype=np.float64))
+    parts = {"x_data": x.data, "x_indices": x.indices, "x_indptr": x.indptr, "x_shape": np.array(x.shape)}
+    data = read_npz(_write(tmp_path, x=None, **parts))
+    assert data.is_sparse
+    assert np.array_equal(data.x.toarray(), np.eye(N, 5))
+
+
+def test_a_full_split_is_taken_as_it_is(tmp_path: Path):
+    parts = {"train_idx": np.array([3, 1]), "val_idx": np.array([0]), "test_idx": np.array([9, 10])}
+    data = read_npz(_write(tmp_path, class_names=np.array(["no", "yes"]), **parts))
+    assert data.split.train.tolist() == [3, 1]
+    assert data.classes == ("no", "yes")
+    assert data.source == "mine.npz"
+
+
+def test_a_missing_validation_part_is_held_out_of_training(tmp_path: Path):
+    path = _write(tmp_path, train_idx=np.arange(10), test_idx=np.arange(10, 20))
+    data = read_npz(path, seed=1)
+    assert (data.split.train.size, data.split.val.size) == (8, 2)
+    assert sorted([*data.split.train, *data.split.val]) == list(range(10))
+    assert np.bincount(data.y[data.split.val]).tolist() == [1, 1]
+    assert data.source == "mine.npz; validation: 2 training nodes held out by seed 1"
+    assert np.array_equal(read_npz(path, seed=1).split.val, data.split.val)
+
+
+def test_a_graph_without_labels_has_no_split(tmp_path: Path):
+    for y in (None, np.full(N, -1)):
+        data = read_npz(_write(tmp_path, y=y))
+        assert (data.classes, data.split) == ((), None)
+        assert (data.y == -1).all()
+
+
+NAN = np.ones((N, 3))
+NAN[7, 2] = np.nan
+LOW = np.arange(N) % 2
+LOW[5] = -2
+SPARSE = {
+    "x": None,
+    "x_data": np.ones(N),
+    "x_indices": np.zeros(N, int),
+    "x_indptr": np.arange(N + 1),
+    "x_shape": np.array([N, 5]),
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"num_nodes": None}, "field num_nodes is missing (it holds edge_index, x, y)"),
+        ({"edge_index": None}, "field edge_index is missing"),
+        ({"num_nodes": np.float64(3)}, "num_nodes: must be one integer, not float64"),
+        ({"num_nodes": np.int64(-1)}, "num_nodes: -1 is not positive"),
+        ({"edge_index": np.zeros((3, 4), int)}, "edge_index: must have shape [2, E], not [3, 4]"),
+        ({"edge_index": np.array([[0, 1], [2, N]])}, f"edge_index: edges: target {N} of edge 1 is out of range"),
+        ({"edge_index": np.array([[0, -3], [2, 1]])}, "edge_index: edges: source -3 of edge 1 is out of range"),
+        ({"edge_index": np.array([[0.5], [2.0]])}, "edge_index: edges: source must hold integers, not float64"),
+        ({"x": None}, "field x is missing, and so is x_data"),
+        ({"x": NAN}, "x of node 7, feature 2 is nan"),
+        ({"x": np.full((N, 3), np.inf)}, "x of node 0, feature 0 is inf"),
+        ({"x": np.full((N, 3), 1e300)}, "x of node 0, feature 0 is inf"),
+        ({"x": np.ones((N - 1, 3))}, f"x has {N - 1} rows but the graph has {N} nodes"),
+        ({"x": np.ones(N)}, "x must have 2 dimensions"),
+        ({"x": np.ones((N, 0))}, "x has no columns"),
+        ({"x": np.full((N, 2), "a")}, "x: must hold numbers, not <U1"),
+        ({**SPARSE, "x_shape": np.array([N + 1, 5])}, f"x_shape: [{N + 1}, 5] does not begin with the {N} nodes"),
+        ({**SPARSE, "x_indices": np.full(N, 5)}, "x_indices: column 5 is out of range for 5 features"),
+        ({**SPARSE, "x_indptr": np.arange(N)}, f"x_indptr: does not divide {N} values into {N} rows"),
+        ({**SPARSE, "x_indptr": np.arange(N + 1.0)}, "x_indptr: must be a vector of integers, not float64"),
+        ({**SPARSE, "x_data": np.full(N, np.nan)}, "x of node 0, feature 0 is nan"),
+        ({"y": np.zeros(N)}, "y: must hold integers, not float64"),
+        ({"y": LOW}, "y: -2 of node 5 is neither a class number nor -1"),
+        ({"y": np.zeros(N - 2, int)}, f"y: must have shape [{N}], one class a node, not [{N - 2}]"),
+        ({"y": np.zeros((N, 4), int)}, f"y: must have shape [{N}], one class a node, not [{N}, 4]"),
+        ({"class_names": np.array(["only"])}, "y: class 1 has no name among the 1 class_names"),
+        ({"train_idx": np.array([0]), "val_idx": np.array([0]), "test_idx": np.array([1])}, "train and val overlap"),
+        (
+            {"train_idx": np.array([0, 1]), "val_idx": np.array([2]), "test_idx": np.array([N])},
+            "test holds node 20, out",
+        ),
+        ({"train_idx": np.array([], int), "test_idx": np.array([1])}, "split: train is empty"),
+        ({"train_idx": np.arange(9), "val_idx": np.array([9])}, "split: test is empty"),
+        ({"train_idx": np.array([0.5]), "test_idx": np.array([1])}, "train_idx: must be a vector of node numbers"),
+        ({"train_idx": np.array([0, N]), "test_idx": np.array([1])}, f"split: train holds node {N}, out of range"),
+        (
+            {"y": np.r_[np.full(10, -1), np.zeros(10, int)], "train_idx": np.arange(5), "test_idx": np.arange(12, 15)},
+            "split: train holds node 0, which has no label",
+        ),
+    ],
+)
+def test_bad_content_is_one_line_that_names_file_and_field(tmp_path: Path, changed, told: str):
+    with pytest.raises(InputError) as caught:
+        read_npz(_write(tmp_path, **changed))
+    message = str(caught.value)
+    assert message.startswith(f"{tmp_path / 'mine.npz'}: ")
+    assert told in message
+    assert "\n" not in message
+
+
+def test_files_that_are_no_archive_are_told(tmp_path: Path):
+    path = _write(tmp_path)
+    whole = path.read_bytes()
+    for content in (b"", b"id,label\n", whole[: len(whole) // 2], whole[:-30], b"PK\x03\x04" + b"0" * 64):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="mine.npz: not a readable .npz file") as caught:
+            read_npz(path)
+        assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match="none.npz: no such file"):
+        read_npz(tmp_path / "none.npz")
+    np.save(tmp_path / "one.npy", np.ones(3))
+    with pytest.raises(InputError, match="one.npy: a single array"):
+        read_npz(tmp_path / "one.npy")
+
+
+def test_a_damaged_member_is_named(tmp_path: Path):
+    path = _write(tmp_path)
+    content = bytearray(path.read_bytes())
+    place = content.index(b"edge_index.npy") + 200
+    content[place] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="mine.npz: edge_index: .*CRC"):
+        read_npz(path)
+
+
+def test_pickled_objects_are_not_loaded(tmp_path: Path):
+    with pytest.raises(InputError, match="mine.npz: y: Object arrays cannot be loaded"):
+        read_npz(_write(tmp_path, y=np.array([object()] * N)))
+
+
+@pytest.mark.parametrize(
+    ("name", "counts", "sizes"),
+    [
+        ("coauthor_cs", (18333, 81894, 6805, 15), [11000, 3665, 3668]),
+        ("amazon_computers", (13752, 245861, 767, 10), [8252, 2750, 2750]),
+        ("xblock_phishing", (86622, 104322, 7, 2), [499, 124, 267]),
+    ],
+)
+def test_the_real_files(name, counts, sizes, real):
+    data = read_npz(real(f"{name}/{name}.npz"))
+    assert (data.num_nodes, data.graph.num_edges, data.num_features, data.num_classes) == counts
+    found = [part.size for part in (data.split.train, data.split.val, data.split.test)]
+    assert found == sizes
