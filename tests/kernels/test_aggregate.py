@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from mggcn.graph import Graph
+from mggcn.kernels.aggregate import neighbour_mean, reference
+from tests.strategies import graphs
+
+
+@settings(max_examples=300, deadline=None)
+@given(graph=graphs(), width=st.integers(1, 5), include_self=st.booleans(), sparse=st.booleans())
+def test_equals_reference(graph: Graph, width: int, include_self: bool, sparse: bool) -> None:
+    x = np.random.default_rng(0).normal(size=(graph.num_nodes, width)).astype(np.float32)
+    x[np.random.default_rng(1).random(x.shape) < 0.5] = 0
+    expected = reference.neighbour_mean(graph, x, include_self=include_self)
+    found = neighbour_mean(graph, csr_array(x) if sparse else x, include_self=include_self)
+    dense = found if isinstance(found, np.ndarray) else found.toarray()
+    assert dense.dtype == np.float32
+    np.testing.assert_allclose(dense, expected, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_threads_change_nothing(threads: int) -> None:
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(rng.integers(0, 2_000, 30_000), rng.integers(0, 2_000, 30_000), 2_000)
+    x = rng.normal(size=(2_000, 33)).astype(np.float32)
+    assert np.array_equal(neighbour_mean(graph, x, threads=threads), neighbour_mean(graph, x, threads=1))
+
+
+def test_a_hub_loses_no_precision() -> None:
+    n = 100_001
+    graph = Graph.from_edges(np.zeros(n - 1, np.int64), np.arange(1, n), n)
+    x = np.full((n, 1), 0.1, np.float32)
+    assert neighbour_mean(graph, x)[0, 0] == np.float32(0.1)
+
+
+def test_isolated_nodes_get_zero_or_themselves() -> None:
+    graph, x = Graph.from_edges([0], [1], 3), np.array([[1.0], [2.0], [3.0]], np.float32)
+    assert neighbour_mean(graph, x)[:, 0].tolist() == [2.0, 1.0, 0.0]
+    assert neighbour_mean(graph, x, include_self=True)[:, 0].tolist() == [1.5, 1.5, 3.0]

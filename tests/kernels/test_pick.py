@@ -1,0 +1,83 @@
+"""Every back end of the pick kernel against the reference, bit for bit."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+from mggcn.kernels.pick import PickTable, reference
+from mggcn.keys import Key
+from tests.properties import assert_picks_are_valid
+from tests.strategies import graphs
+
+
+@settings(max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(graph=graphs(), picks=st.integers(1, 8), seed=st.integers(0, 2**64 - 1))
+def test_cpu_equals_reference_and_picks_are_valid(graph: Graph, picks: int, seed: int) -> None:
+    targets = np.arange(graph.num_nodes)
+    drawn = PickTable.of(graph, threads=1).draw(targets, picks, Key(seed), threads=1)
+    assert_picks_are_valid(graph, drawn, picks)
+    assert np.array_equal(drawn, reference.pick(graph, graph.degrees.tolist(), targets.tolist(), picks, Key(seed)))
+
+
+def power_law(num_nodes: int, num_edges: int, seed: int = 0) -> Graph:
+    rng = np.random.default_rng(seed)
+    ends = np.minimum((num_nodes * rng.random((2, num_edges)) ** 3).astype(np.int64), num_nodes - 1)
+    return Graph.from_edges(ends[0], ends[1], num_nodes)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_any_number_of_threads_gives_the_same_picks(threads: int) -> None:
+    graph = power_law(5_000, 40_000)
+    targets = np.random.default_rng(1).permutation(5_000)
+    table = PickTable.of(graph, threads=threads)
+    once = PickTable.of(graph, threads=1).draw(targets, 5, Key.of(3), threads=1)
+    assert np.array_equal(table.draw(targets, 5, Key.of(3), threads=threads), once)
+
+
+def test_a_target_has_the_same_picks_in_any_company() -> None:
+    graph = power_law(500, 4_000)
+    table = PickTable.of(graph)
+    together = table.draw(np.arange(500), 4, Key.of(9))
+    alone = np.concatenate([table.draw(np.array([v]), 4, Key.of(9)) for v in range(500)])
+    assert np.array_equal(together, alone)
+
+
+def test_seed_epoch_and_target_each_change_the_picks() -> None:
+    table = PickTable.of(power_law(500, 8_000))
+    targets = np.arange(500)
+    draws = [table.draw(targets, 4, Key.of(seed).fold("picks", epoch)) for seed in (0, 1) for epoch in (0, 1)]
+    for i, one in enumerate(draws):
+        for other in draws[:i]:
+            assert (one != other).any(axis=1).mean() > 0.5
+
+
+def test_wide_sums_are_kept_in_64_bits() -> None:
+    graph = power_law(50, 300)
+    weights = np.full(50, 2**30, np.int64)
+    table = PickTable.of(graph, weights=weights)
+    assert table.sums.dtype == np.int64
+    drawn = table.draw(np.arange(50), 5, Key.of(0))
+    assert np.array_equal(drawn, reference.pick(graph, weights.tolist(), range(50), 5, Key.of(0)))
+
+
+def test_hub_with_a_long_row() -> None:
+    graph = Graph.from_edges([0] * 20_000 + [1, 2], [*range(1, 20_001), 2, 3], 20_001)
+    drawn = PickTable.of(graph).draw(np.arange(0, 20_001, 997), 6, Key.of(4))
+    assert_picks_are_valid(graph, drawn, 6)
+
+
+def test_isolated_nodes_have_no_picks() -> None:
+    drawn = PickTable.of(Graph.from_edges([], [], 3)).draw(np.arange(3), 4, Key.of(0))
+    assert drawn.tolist() == [[0] * 5, [1] * 5, [2] * 5]
+
+
+def test_no_targets() -> None:
+    assert PickTable.of(power_law(9, 20)).draw(np.empty(0, np.int64), 3, Key.of(0)).shape == (0, 4)
+
+
+def test_fewer_than_one_pick_is_refused() -> None:
+    with pytest.raises(InputError, match="picks: 0 is less than 1"):
+        PickTable.of(power_law(9, 20)).draw(np.arange(3), 0, Key.of(0))
