@@ -21,7 +21,10 @@ def complete(y: Nodes, parts: Sequence[Nodes | None], seed: int) -> tuple[Split,
     """
     train, val, test = parts
     if train is None and val is None and test is None:
-        return Split.stratified(y, seed), f"60/20/20 split of seed {seed}"
+        try:
+            return Split.stratified(y, seed), f"60/20/20 split of seed {seed}"
+        except InputError as error:
+            raise InputError(f"{np.sum(y != UNLABELLED)} labelled nodes, no 60/20/20 split ({error})") from None
     empty = np.empty(0, np.int64)
     train, test = (empty if part is None else part for part in (train, test))
     if val is None:

@@ -23,23 +23,26 @@ def read(folder: Path, name: str) -> Dataset:
     adjacency, feats, class_map, role = (folder / file for file in FILES)
     x = _matrix(feats)
     num_nodes = x.shape[0]
-    parts = read_fields(adjacency, ("data", "indices", "indptr"))
+    links = read_fields(adjacency, ("data", "indices", "indptr"))
     with blaming(adjacency):
-        links = csr_parts(parts["data"], parts["indices"], parts["indptr"], (num_nodes, num_nodes)).tocoo()
-        graph = undirected(links.row, links.col, num_nodes)
+        matrix = csr_parts(links["data"], links["indices"], links["indptr"], (num_nodes, num_nodes)).tocoo()
+        graph = undirected(matrix.row, matrix.col, num_nodes)
     y = _labels(class_map, num_nodes)
     with blaming(role):
         nodes = _json(role)
         if not isinstance(nodes, dict) or not set(_ROLES) <= nodes.keys():
             raise InputError(f"fields {', '.join(_ROLES)} are needed")
-        split = Split.of(*(nodes[part] for part in _ROLES))
+        try:
+            parts = [np.array(nodes[part], dtype=np.int64) for part in _ROLES]
+        except (ValueError, TypeError, OverflowError):
+            raise InputError("must list node numbers") from None
         return Dataset(
             name=name,
             graph=graph,
             x=as_features(x),
             y=y,
             classes=tuple(f"class {label}" for label in range(int(y.max()) + 1)),
-            split=split,
+            split=Split.of(*parts),
             inductive=True,
             source=f"{', '.join(FILES)} as PyG fetches them; GraphSAINT's split, inductive",
         )
@@ -58,7 +61,10 @@ def _matrix(path: Path) -> NDArray[Any]:
 def _labels(path: Path, num_nodes: int) -> NDArray[np.int64]:
     y = np.full(num_nodes, UNLABELLED, dtype=np.int64)
     with blaming(path):
-        for key, label in _json(path).items():
+        labels = _json(path)
+        if not isinstance(labels, dict):
+            raise InputError("must map nodes to classes")
+        for key, label in labels.items():
             if isinstance(label, list):
                 raise InputError(f"node {key} has a list of labels; nodes with several labels are not supported")
             if not key.isdigit() or int(key) >= num_nodes:

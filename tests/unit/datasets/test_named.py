@@ -31,7 +31,7 @@ def test_an_unknown_name_is_refused_with_the_nearest(name: str):
 
 
 def test_a_near_miss_is_told():
-    with pytest.raises(InputError, match="did you mean .*pubmed"):
+    with pytest.raises(InputError, match=r"did you mean .*pubmed"):
         datasets.load("pubmet")
 
 
@@ -45,7 +45,7 @@ def test_a_folder_is_loaded_by_its_path(tmp_path: Path, mmap: bool):
 
 
 def test_a_path_that_is_no_dataset_folder_is_refused(tmp_path: Path):
-    with pytest.raises(InputError, match="not a dataset folder \\(meta.json is missing\\)"):
+    with pytest.raises(InputError, match=r"not a dataset folder \(meta.json is missing\)"):
         datasets.load(tmp_path)
     with pytest.raises(InputError, match="nowhere: no such folder"):
         datasets.load(str(tmp_path / "nowhere"))

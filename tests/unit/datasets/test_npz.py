@@ -146,13 +146,13 @@ def test_files_that_are_no_archive_are_told(tmp_path: Path):
     whole = path.read_bytes()
     for content in (b"", b"id,label\n", whole[: len(whole) // 2], whole[:-30], b"PK\x03\x04" + b"0" * 64):
         path.write_bytes(content)
-        with pytest.raises(InputError, match="mine.npz: not a readable .npz file") as caught:
+        with pytest.raises(InputError, match=r"mine.npz: not a readable .npz file") as caught:
             read_npz(path)
         assert "\n" not in str(caught.value)
-    with pytest.raises(InputError, match="none.npz: no such file"):
+    with pytest.raises(InputError, match=r"none.npz: no such file"):
         read_npz(tmp_path / "none.npz")
     np.save(tmp_path / "one.npy", np.ones(3))
-    with pytest.raises(InputError, match="one.npy: a single array"):
+    with pytest.raises(InputError, match=r"one.npy: a single array"):
         read_npz(tmp_path / "one.npy")
 
 
@@ -162,12 +162,12 @@ def test_a_damaged_member_is_named(tmp_path: Path):
     place = content.index(b"edge_index.npy") + 200
     content[place] ^= 0xFF
     path.write_bytes(content)
-    with pytest.raises(InputError, match="mine.npz: edge_index: .*CRC"):
+    with pytest.raises(InputError, match=r"mine.npz: edge_index: .*CRC"):
         read_npz(path)
 
 
 def test_pickled_objects_are_not_loaded(tmp_path: Path):
-    with pytest.raises(InputError, match="mine.npz: y: Object arrays cannot be loaded"):
+    with pytest.raises(InputError, match=r"mine.npz: y: Object arrays cannot be loaded"):
         read_npz(_write(tmp_path, y=np.array([object()] * N)))
 
 

@@ -42,5 +42,5 @@ def test_a_root_that_is_a_file_gives_way_to_the_cache(tmp_path: Path, cache: Pat
 def test_nothing_writable_is_one_clear_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    with pytest.raises(InputError, match="file: cannot be written, nor can .*MGGCN_DATA"):
+    with pytest.raises(InputError, match=r"file: cannot be written, nor can .*MGGCN_DATA"):
         root.writable(tmp_path / "file")

@@ -1,0 +1,162 @@
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mggcn import datasets
+from mggcn.dataset import Dataset, Split
+from mggcn.datasets import from_pyg, pyg_files, to_pyg
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+
+torch = pytest.importorskip("torch")
+Data = pyg_files.torch_geometric("these tests").data.Data
+
+
+def _chain(n: int = 12, **fields: object) -> "Data":
+    plain = {
+        "x": torch.arange(2.0 * n).reshape(n, 2),
+        "edge_index": torch.stack([torch.arange(n - 1), torch.arange(1, n)]),
+        "y": torch.arange(n) % 2,
+    }
+    return Data(**{name: value for name, value in (plain | fields).items() if value is not None})
+
+
+def _mask(n: int, *nodes: int) -> "torch.Tensor":
+    mask = torch.zeros(n, dtype=torch.bool)
+    mask[list(nodes)] = True
+    return mask
+
+
+@pytest.mark.parametrize("direction", ["both", "in", "out"])
+def test_there_and_back(direction):
+    rng = np.random.default_rng(0)
+    before = Dataset(
+        name="mine",
+        graph=Graph.from_edges(*rng.integers(0, 9, (2, 30)), 9, direction=direction),
+        x=rng.normal(size=(9, 3)).astype(np.float32),
+        y=np.array([0, 1, 2, -1, 0, 1, 2, 0, 1]),
+        classes=("a", "b", "c"),
+        split=Split.of([0, 1, 2], [4], [5, 8]),
+        node_ids=np.array([f"n{node}" for node in range(9)]),
+    )
+    data = to_pyg(before)
+    data.validate()
+    after = from_pyg(data, "mine", direction=direction)
+    assert np.array_equal(after.graph.indptr, before.graph.indptr)
+    assert np.array_equal(after.graph.indices, before.graph.indices)
+    assert np.array_equal(after.x, before.x)
+    assert np.array_equal(after.y, before.y)
+    assert (after.classes, after.node_ids.tolist()) == (before.classes, before.node_ids.tolist())
+    for part in ("train", "val", "test"):
+        assert np.array_equal(getattr(after.split, part), getattr(before.split, part))
+
+
+def test_edges_point_from_source_to_target():
+    directed = from_pyg(_chain(), direction="in")
+    assert directed.graph.row(1).tolist() == [0]
+    assert to_pyg(directed).edge_index[:, 0].tolist() == [0, 1]
+    assert to_pyg(from_pyg(_chain())).edge_index.shape == (2, 22)
+
+
+def test_sparse_features_and_no_split_come_out_dense_and_without_masks():
+    digits = datasets.load("digits")
+    sparse = replace(
+        digits,
+        x=datasets.npz.as_features(
+            datasets.npz.csr_parts(np.ones(1797), np.zeros(1797, int), np.arange(1798), (1797, 3))
+        ),
+        split=None,
+    )
+    data = to_pyg(sparse)
+    assert data.x.shape == (1797, 3)
+    assert data.x[:, 0].sum() == 1797
+    assert "train_mask" not in data
+
+
+def test_missing_masks_are_drawn_or_left_out():
+    drawn = from_pyg(_chain(20), seed=1)
+    assert [part.size for part in (drawn.split.train, drawn.split.val, drawn.split.test)] == [12, 4, 4]
+    assert "60/20/20 split of seed 1" in drawn.source
+    assert from_pyg(_chain(20), seed=None).split is None
+    unlabelled = from_pyg(_chain(y=None))
+    assert (unlabelled.split, unlabelled.classes) == (None, ())
+
+
+def test_of_several_splits_the_first_is_taken():
+    masks = {
+        f"{part}_mask": torch.stack([_mask(12, 2 * place), _mask(12, 11)], dim=1)
+        for place, part in enumerate(("train", "val", "test"))
+    }
+    data = from_pyg(_chain(**masks))
+    assert (data.split.train.tolist(), data.split.val.tolist(), data.split.test.tolist()) == ([0], [2], [4])
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"x": None}, "mine: data.x is missing"),
+        ({"edge_index": None}, "mine: data.edge_index is missing"),
+        (
+            {"edge_index": torch.zeros(3, 4, dtype=torch.long)},
+            "data.edge_index must be integers of shape",
+        ),
+        ({"edge_index": torch.tensor([[0], [12]])}, "mine: edges: target 12 of edge 0 is out of range for 12 nodes"),
+        ({"y": torch.zeros(12, 4)}, r"mine: data.y must have one class a node, not shape \[12, 4\]"),
+        ({"y": torch.zeros(12)}, "mine: data.y must hold integers, not float32"),
+        ({"y": torch.full((12,), -5)}, "mine: y of node 0 is -5, outside"),
+        ({"train_mask": torch.arange(3)}, "mine: data.train_mask must be booleans"),
+        ({"x": torch.full((12, 2), float("nan"))}, "mine: x of node 0, feature 0 is nan"),
+        ({"train_mask": _mask(12, 0), "val_mask": _mask(12, 0), "test_mask": _mask(12, 1)}, "train and val overlap"),
+    ],
+)
+def test_bad_data_is_one_line(fields, told):
+    with pytest.raises(InputError, match=told):
+        from_pyg(_chain(**fields), "mine")
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("Yelp", "pyg:Yelp: its nodes have several labels each"),
+        ("Flicker", "unknown PyG data set 'Flicker'; did you mean Flickr"),
+        ("../x", "pyg:../x: not the name of a PyG data set"),
+        ("", "pyg:: not the name of a PyG data set"),
+        ("Planetoid", "pyg:Planetoid: PyG could not load it"),
+    ],
+)
+def test_names_that_cannot_be_loaded(name: str, told: str):
+    with pytest.raises(InputError) as caught:
+        datasets.load(f"pyg:{name}")
+    assert str(caught.value).startswith(told)
+    assert "\n" not in str(caught.value)
+
+
+def test_any_other_set_is_loaded_through_pygs_class(cache, monkeypatch: pytest.MonkeyPatch):
+    class Toy(list):
+        def __init__(self, root: str, name: str, force_reload: bool = False):
+            assert force_reload
+            assert root.endswith("pyg/Toy")
+            super().__init__([_chain(20)] if name == "one" else [_chain(), _chain()])
+
+    monkeypatch.setattr(pyg_files, "dataset_class", lambda _: Toy)
+    data = datasets.load("pyg:Toy/one", seed=3)
+    assert (data.name, data.num_nodes, data.split.train.size) == ("pyg:Toy/one", 20, 12)
+    assert data.source == "torch_geometric.datasets.Toy; 60/20/20 split of seed 3"
+    assert data.path == cache / "converted" / "pyg-Toy-one"
+    monkeypatch.setattr(pyg_files, "dataset_class", None)
+    assert not np.array_equal(datasets.load("pyg:Toy/one", seed=4).split.train, data.split.train)
+    monkeypatch.setattr(pyg_files, "dataset_class", lambda _: Toy)
+    with pytest.raises(InputError, match="pyg:Toy/two: 2 graphs"):
+        datasets.load("pyg:Toy/two")
+
+
+def test_without_pyg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
+    digits = datasets.load("digits")
+    monkeypatch.setitem(sys.modules, "torch_geometric", None)
+    with pytest.raises(InputError, match=r"to_pyg needs PyG: pip install 'mggcn\[pyg\]'"):
+        to_pyg(digits)
+    for name in ("pyg:Flickr", "reddit"):
+        with pytest.raises(InputError, match=r"needs PyG: pip install 'mggcn\[pyg\]'"):
+            datasets.load(name)

@@ -1,0 +1,230 @@
+"""Small files in the layouts of the sets that are too large to be had here: Reddit, Flickr and OGB's."""
+
+import gzip
+import json
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.sparse import coo_matrix, csr_matrix, save_npz
+
+from mggcn import datasets
+from mggcn.datasets import pyg_files
+from mggcn.errors import InputError
+
+N = 30
+X = np.random.default_rng(0).normal(size=(N, 4)).astype(np.float32).astype(np.float64)
+Y = np.arange(N) % 3
+ENDS = np.array([[0, 1, 1, 2, 5, 5, 7], [1, 0, 2, 1, 5, 6, 29]])
+NEIGHBOURS = {0: [1], 1: [0, 2], 2: [1], 5: [6], 6: [5], 7: [29], 29: [7]}
+TYPES = np.array([1] * 15 + [2] * 5 + [3] * 8 + [0, 0])
+
+
+def _check(data: datasets.Dataset) -> None:
+    assert data.num_nodes == N
+    for node in range(N):
+        assert data.graph.row(node).tolist() == NEIGHBOURS.get(node, [])
+    assert np.array_equal(data.x, X.astype(np.float32))
+    assert np.array_equal(data.y, Y)
+    assert np.array_equal(data.split.train, np.arange(15))
+    assert np.array_equal(data.split.val, np.arange(15, 20))
+    assert np.array_equal(data.split.test, np.arange(20, 28))
+
+
+def _reddit(folder: Path, **changed: object) -> Path:
+    folder.mkdir(parents=True)
+    fields = {"feature": X, "label": Y, "node_types": TYPES, "node_ids": np.arange(N)} | changed
+    np.savez(folder / "reddit_data.npz", **fields)
+    save_npz(folder / "reddit_graph.npz", coo_matrix((np.ones(7), ENDS), shape=(N, N)))
+    return folder
+
+
+def _saint(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    adjacency = csr_matrix((np.ones(7), ENDS), shape=(N, N))
+    save_npz(folder / "adj_full.npz", adjacency)
+    np.save(folder / "feats.npy", X)
+    (folder / "class_map.json").write_text(json.dumps({str(node): int(Y[node]) for node in range(N)}))
+    (folder / "role.json").write_text(
+        json.dumps({"tr": list(range(15)), "va": list(range(15, 20)), "te": list(range(20, 28))})
+    )
+    return folder
+
+
+def _gz(path: Path, rows: object, form: str = "%d") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with gzip.open(path, "wt") as file:
+        np.savetxt(file, np.asarray(rows), fmt=form, delimiter=",")
+
+
+def _ogb(folder: Path) -> Path:
+    _gz(folder / "raw" / "edge.csv.gz", ENDS.T)
+    _gz(folder / "raw" / "node-feat.csv.gz", X, "%.9g")
+    _gz(folder / "raw" / "node-label.csv.gz", Y)
+    _gz(folder / "raw" / "num-node-list.csv.gz", [N])
+    for part, nodes in (("train", range(15)), ("valid", range(15, 20)), ("test", range(20, 28))):
+        _gz(folder / "split" / "time" / f"{part}.csv.gz", list(nodes))
+    mapping = folder / "mapping" / "labelidx2arxivcategeory.csv.gz"
+    mapping.parent.mkdir()
+    with gzip.open(mapping, "wt") as file:
+        file.write("label idx,arxiv category\n0,arxiv cs na\n1,arxiv cs mm\n2,arxiv cs lo\n")
+    return folder
+
+
+def test_reddit_is_read_raw_converted_and_then_mapped(tmp_path: Path):
+    raw = _reddit(tmp_path / "pyg" / "Reddit" / "raw")
+    data = datasets.load("reddit", root=tmp_path)
+    _check(data)
+    assert data.inductive
+    assert data.path == tmp_path / "converted" / "reddit"
+    for file in raw.iterdir():
+        file.unlink()
+    mapped = datasets.load("pyg:Reddit", root=tmp_path, mmap=True)
+    _check(mapped)
+    assert isinstance(mapped.x, np.memmap)
+    assert mapped.digest == data.digest
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"label": Y[:-1]}, "reddit_graph.npz: edges: target 29 of edge 6 is out of range"),
+        ({"node_types": TYPES[:-1]}, r"reddit_data.npz: node_types: shape \(29,\) for 30 labels"),
+        ({"node_types": TYPES * 0}, "reddit_data.npz: split: train is empty"),
+        ({"feature": X * np.nan}, "reddit_data.npz: x of node 0, feature 0 is nan"),
+    ],
+)
+def test_bad_reddit_files_are_told_and_nothing_is_converted(tmp_path: Path, changed, told: str):
+    _reddit(tmp_path / "pyg" / "Reddit" / "raw", **changed)
+    with pytest.raises(InputError, match=told):
+        datasets.load("reddit", root=tmp_path)
+    assert not (tmp_path / "converted").exists()
+
+
+def test_flickr_is_read_raw_and_never_from_pygs_pickle(tmp_path: Path):
+    raw = _saint(tmp_path / "pyg" / "Flickr" / "raw")
+    (raw.parent / "processed").mkdir()
+    (raw.parent / "processed" / "data.pt").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
+    data = datasets.load("pyg:Flickr", root=tmp_path)
+    _check(data)
+    assert (data.name, data.inductive) == ("pyg:Flickr", True)
+    assert data.path == tmp_path / "converted" / "pyg-Flickr"
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "told"),
+    [
+        ("class_map.json", '{"0": [0, 1]}', "class_map.json: node 0 has a list of labels"),
+        ("class_map.json", '{"30": 1}', "class_map.json: node '30' is out of range for 30 nodes"),
+        ("class_map.json", '{"3": "x"}', "class_map.json: node 3: 'x' is not a class number"),
+        ("class_map.json", "{", "class_map.json: not valid JSON"),
+        ("class_map.json", "[1]", "class_map.json: must map nodes to classes"),
+        ("role.json", '{"tr": [0]}', "role.json: fields tr, va, te are needed"),
+        ("role.json", '{"tr": [0], "va": [0], "te": [1]}', "role.json: split: train and val overlap"),
+        ("role.json", '{"tr": ["a"], "va": [0], "te": [1]}', "role.json: must list node numbers"),
+        ("feats.npy", "junk", "feats.npy: "),
+        ("adj_full.npz", "junk", "adj_full.npz: not a readable .npz file"),
+    ],
+)
+def test_bad_graphsaint_files_are_told(tmp_path: Path, file: str, content: str, told: str):
+    (_saint(tmp_path / "pyg" / "Reddit2" / "raw") / file).write_text(content)
+    with pytest.raises(InputError) as caught:
+        datasets.load("pyg:Reddit2", root=tmp_path)
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_raw_files_are_fetched_by_pygs_own_download(cache: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    class Reddit:
+        def __init__(self) -> None:
+            raise AssertionError("the constructor would load a pickle")
+
+        def download(self) -> None:
+            folder = Path(self.root) / "raw"
+            folder.rmdir()
+            _reddit(folder)
+
+    monkeypatch.setattr(pyg_files, "dataset_class", lambda _: Reddit)
+    _check(datasets.load("reddit"))
+    assert capsys.readouterr().err == f"fetching Reddit through PyG into {cache / 'pyg' / 'Reddit' / 'raw'}\n"
+
+
+def test_a_failed_download_is_one_line(monkeypatch: pytest.MonkeyPatch):
+    def download(_: object) -> None:
+        raise RuntimeError("host is down\nmore")
+
+    monkeypatch.setattr(pyg_files, "dataset_class", lambda _: type("Flickr", (), {"download": download}))
+    with pytest.raises(InputError, match=r"Flickr: PyG's download failed \(host is down\); put adj_full.npz, .* into"):
+        datasets.load("pyg:Flickr")
+
+
+def test_ogb_is_read_raw_converted_and_named(tmp_path: Path):
+    _ogb(tmp_path / "ogb" / "ogbn_arxiv")
+    data = datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+    _check(data)
+    assert data.classes == ("arxiv cs na", "arxiv cs mm", "arxiv cs lo")
+    assert data.source == "OGB ogbn-arxiv, raw files; its split by time"
+    assert data.path == tmp_path / "converted" / "ogb-ogbn-arxiv"
+
+
+@pytest.mark.parametrize(
+    ("file", "rows", "told"),
+    [
+        ("raw/edge.csv.gz", [[0, 30]], "edge.csv.gz: edges: target 30 of edge 0 is out of range"),
+        ("raw/edge.csv.gz", [[0, 1, 2]], "edge.csv.gz: 3 columns, not 2"),
+        ("raw/node-label.csv.gz", Y[1:], "node-label.csv.gz: 29 rows for 30 nodes"),
+        ("raw/node-label.csv.gz", np.ones((30, 2)), "node-label.csv.gz: 2 labels a node"),
+        ("raw/node-label.csv.gz", Y - 2, "node-label.csv.gz: line 1: -2.0 is not a class number"),
+        ("raw/num-node-list.csv.gz", [10, 20], "num-node-list.csv.gz: 2 graphs; one is needed"),
+        ("raw/node-feat.csv.gz", X[1:], "node-feat.csv.gz: 29 rows for 30 nodes"),
+        ("split/time/valid.csv.gz", [0], "time: split: train and val overlap"),
+        ("split/other/valid.csv.gz", [0], "split: 2 split schemes; one is needed"),
+    ],
+)
+def test_bad_ogb_files_are_told(tmp_path: Path, file: str, rows, told: str):
+    home = _ogb(tmp_path / "ogb" / "ogbn_arxiv")
+    _gz(home / file, rows)
+    with pytest.raises(InputError) as caught:
+        datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+    assert told in str(caught.value)
+
+
+def test_damaged_ogb_files_are_told(tmp_path: Path):
+    path = _ogb(tmp_path / "ogb" / "ogbn_arxiv") / "raw" / "node-feat.csv.gz"
+    whole = path.read_bytes()
+    for content in (b"", b"1,2\n", whole[:-20]):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"node-feat.csv.gz: ") as caught:
+            datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+        assert "\n" not in str(caught.value)
+
+
+def test_unlabelled_ogb_nodes_stay_so(tmp_path: Path):
+    home = _ogb(tmp_path / "ogb" / "ogbn_arxiv")
+    _gz(home / "raw" / "node-label.csv.gz", np.r_[Y[:-1], np.nan], "%g")
+    assert datasets.load("ogb:ogbn-arxiv", root=tmp_path).y[-1] == -1
+
+
+def test_without_ogb_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "ogb", None)
+    with pytest.raises(InputError, match=r"ogbn_arxiv, and fetching them needs OGB: pip install 'mggcn\[ogb\]'"):
+        datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+    with pytest.raises(InputError, match=r"ogb:\.\./x: not the name of an OGB node data set"):
+        datasets.load("ogb:../x")
+
+
+def test_ogb_fetches_but_its_pickle_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def fetch(name: str, root: str) -> object:
+        _ogb(Path(root) / name.replace("-", "_"))
+        return SimpleNamespace()
+
+    package, module = ModuleType("ogb"), ModuleType("ogb.nodeproppred")
+    module.NodePropPredDataset = fetch
+    monkeypatch.setitem(sys.modules, "ogb", package)
+    monkeypatch.setitem(sys.modules, "ogb.nodeproppred", module)
+    _check(datasets.load("ogb:ogbn-arxiv", root=tmp_path))
+    (tmp_path / "ogb" / "ogbn_products" / "processed").mkdir(parents=True)
+    with pytest.raises(InputError, match="ogbn_products: holds OGB's processed files but not its raw ones"):
+        datasets.load("ogb:ogbn-products", root=tmp_path)

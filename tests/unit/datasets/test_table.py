@@ -1,0 +1,229 @@
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mggcn.datasets import columns, read_tables
+from mggcn.errors import InputError
+
+NODES = """id,age,label,split,score
+a7,1,cat,train,0.5
+b2,2,dog,train,-1e3
+c9,3,cat,val,0
+d1,4,,,7
+e5,5,dog,test,1
+f0,6,cat,test,2
+"""
+EDGES = "source,target,amount\na7,b2,1\nb2,c9,x\nd1,a7,\nb2,a7,9\ne5,e5,1\n"
+
+
+def _write(tmp_path: Path, nodes: str = NODES, edges: str = EDGES) -> tuple[Path, Path]:
+    (tmp_path / "edges.csv").write_text(edges)
+    (tmp_path / "nodes.csv").write_text(nodes)
+    return tmp_path / "edges.csv", tmp_path / "nodes.csv"
+
+
+def test_the_tables_become_a_data_set(tmp_path: Path):
+    data = read_tables(*_write(tmp_path))
+    assert data.name == "nodes"
+    assert data.node_ids.tolist() == ["a7", "b2", "c9", "d1", "e5", "f0"]
+    assert data.x.tolist() == [[1, 0.5], [2, -1000], [3, 0], [4, 7], [5, 1], [6, 2]]
+    assert data.classes == ("cat", "dog")
+    assert data.y.tolist() == [0, 1, 0, -1, 1, 0]
+    assert [part.tolist() for part in (data.split.train, data.split.val, data.split.test)] == [[0, 1], [2], [4, 5]]
+    assert [data.graph.row(node).tolist() for node in range(6)] == [[1, 3], [0, 2], [1], [0], [], []]
+    assert data.source == "nodes.csv and edges.csv"
+
+
+def test_the_direction_of_an_edge_is_kept(tmp_path: Path):
+    graph = read_tables(*_write(tmp_path), direction="in", name="mine").graph
+    assert graph.row(0).tolist() == [1, 3]
+    assert graph.row(3).tolist() == []
+
+
+def test_other_column_names(tmp_path: Path):
+    nodes = NODES.replace("id,age,label,split", "address,age,kind,part")
+    edges = EDGES.replace("source,target", "from,to")
+    data = read_tables(
+        *_write(tmp_path, nodes, edges),
+        id_column="address",
+        source_column="from",
+        target_column="to",
+        label_column="kind",
+        split_column="part",
+    )
+    assert data.split.val.tolist() == [2]
+    assert data.num_features == 2
+
+
+@pytest.mark.parametrize(
+    ("ids", "kind"),
+    [
+        (["10", "-3", "2"], "i"),
+        (["007", "1", "2"], "U"),
+        (["1", "x", "2"], "U"),
+        (["1", "99999999999999999999", "2"], "U"),
+    ],
+)
+def test_ids_stay_as_they_were(tmp_path: Path, ids: list[str], kind: str):
+    nodes = "id,f\n" + "".join(f"{name},1\n" for name in ids)
+    data = read_tables(*_write(tmp_path, nodes, f"source,target\n{ids[0]},{ids[2]}\n"))
+    assert data.node_ids.dtype.kind == kind
+    assert [str(name) for name in data.node_ids] == ids
+    assert data.graph.row(0).tolist() == [2]
+
+
+def test_without_labels_there_is_no_split(tmp_path: Path):
+    for nodes in ("id,f\n1,0\n2,0\n", "id,f,label,split\n1,0,,\n2,0,,\n"):
+        data = read_tables(*_write(tmp_path, nodes, "source,target\n"))
+        assert (data.classes, data.split, data.y.tolist()) == ((), None, [-1, -1])
+
+
+def test_without_a_split_column_the_seed_divides(tmp_path: Path):
+    nodes = "id,f,label\n" + "".join(f"{node},1,{node % 2 + 9}\n" for node in range(20))
+    data = read_tables(*_write(tmp_path, nodes, "source,target\n0,1\n"), seed=2)
+    assert data.classes == ("9", "10")
+    assert [part.size for part in (data.split.train, data.split.val, data.split.test)] == [12, 4, 4]
+    assert data.source == "nodes.csv and edges.csv; 60/20/20 split of seed 2"
+
+
+def test_a_missing_validation_part_is_held_out(tmp_path: Path):
+    nodes = "id,f,label,split\n" + "".join(
+        f"{node},1,{node % 2},{'train' if node < 10 else 'test'}\n" for node in range(20)
+    )
+    data = read_tables(*_write(tmp_path, nodes, "source,target\n"))
+    assert (data.split.train.size, data.split.val.size, data.split.test.size) == (8, 2, 10)
+    assert "held out" in data.source
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("b2,2,", "b2,two,", "nodes.csv: line 3: column 'age': 'two' is not a number"),
+        ("c9,3,cat,val,0\n", "c9,3,cat,val,\n", "nodes.csv: line 4: column 'score': '' is not a number"),
+        ("c9,3,cat,val,0\n", "c9,3,cat,val,nan\n", "nodes.csv: line 4: column 'score': 'nan' is not a finite"),
+        ("-1e3", "1e39", "nodes.csv: line 3: column 'score': '1e39' is not a finite 32-bit number"),
+        ("b2,2,", "a7,2,", "nodes.csv: line 3: id 'a7' stands twice"),
+        ("b2,2,", ",2,", "nodes.csv: line 3: column 'id' is empty"),
+        ("cat,val", "cat,valid", "nodes.csv: line 4: column 'split': 'valid' is not one of train, val, test or empty"),
+        ("4,,,", "4,,train,", "nodes.csv: node 'd1' is in split train but has no label"),
+        (",val,", ",train,", "nodes.csv: split: val is empty"),
+        ("dog,test,1", "dog,test", "nodes.csv: line 6: 4 values for 5 columns"),
+        ("id,age", "key,age", "nodes.csv: column 'id' is missing (it has 'key', 'age', 'label', 'split', 'score')"),
+        ("id,age", "id,score", "nodes.csv: column 'score' stands twice in the header"),
+        (",test,", ",,", "nodes.csv: split: test is empty"),
+        ("b2,2", '"b2,2', "nodes.csv: line 7: unexpected end of data"),
+    ],
+)
+def test_bad_nodes_are_one_line_with_file_line_and_value(tmp_path: Path, old: str, new: str, told: str):
+    assert old in NODES
+    with pytest.raises(InputError) as caught:
+        read_tables(*_write(tmp_path, NODES.replace(old, new)))
+    assert str(caught.value).startswith(str(tmp_path / told.split(":")[0]))
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("edges", "told"),
+    [
+        ("source,target\na7,b2\nzz,a7\n", "edges.csv: line 3: source 'zz' is not an id of the node table"),
+        ("source,target\na7,\n", "edges.csv: line 2: target '' is not an id of the node table"),
+        ("from,to\na7,b2\n", "edges.csv: column 'source' is missing (it has 'from', 'to')"),
+        ("source,target\na7\n", "edges.csv: line 2: 1 values for 2 columns"),
+        ("", "edges.csv: empty; a header with column names is needed"),
+    ],
+)
+def test_bad_edges_are_told(tmp_path: Path, edges: str, told: str):
+    with pytest.raises(InputError) as caught:
+        read_tables(*_write(tmp_path, edges=edges))
+    assert told in str(caught.value)
+
+
+def test_tables_that_hold_too_little_are_told(tmp_path: Path):
+    with pytest.raises(InputError, match=r"nodes.csv: no feature columns beside 'id', 'label'"):
+        read_tables(*_write(tmp_path, "id,label\n1,a\n"))
+    with pytest.raises(InputError, match=r"nodes.csv: no nodes"):
+        read_tables(*_write(tmp_path, "id,f\n", "source,target\n"))
+    edges, nodes = _write(tmp_path)
+    with pytest.raises(InputError, match=r"none.csv: no such file"):
+        read_tables(edges, tmp_path / "none.csv")
+    nodes.write_bytes(b"id,f\n\xff\xfe,1\n")
+    with pytest.raises(InputError, match=r"nodes.csv: line .*can't decode byte"):
+        read_tables(edges, nodes)
+
+
+def test_a_byte_order_mark_quotes_and_blank_lines_are_read_over(tmp_path: Path):
+    edges, nodes = _write(tmp_path, edges='source,target\r\n"a, b",c\r\n\r\n')
+    nodes.write_bytes(b'\xef\xbb\xbfid,f\r\n"a, b",1\r\nc,2\r\n\r\n')
+    data = read_tables(edges, nodes)
+    assert data.node_ids.tolist() == ["a, b", "c"]
+    assert data.graph.num_edges == 1
+
+
+def test_rows_past_the_first_chunk_keep_their_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(columns, "CHUNK", 4)
+    lines = [f"{node},{node * 2}" for node in range(11)]
+    data = read_tables(*_write(tmp_path, "\n".join(["id,f", *lines]), "source,target\n9,10\n"))
+    assert data.x[:, 0].tolist() == list(range(0, 22, 2))
+    lines[9] = "9,oops"
+    with pytest.raises(InputError, match="line 11: column 'f': 'oops'"):
+        read_tables(*_write(tmp_path, "\n".join(["id,f", *lines]), "source,target\n"))
+
+
+def _parquet(tmp_path: Path, **changed: list[object]) -> tuple[Path, Path]:
+    nodes: dict[str, list[object]] = {
+        "id": [10, 20, 30],
+        "f": [1.0, 2.0, 3.0],
+        "g": [True, False, True],
+        "label": ["x", None, "y"],
+    }
+    nodes |= changed
+    pq.write_table(pa.table(nodes), tmp_path / "nodes.parquet")
+    pq.write_table(pa.table({"source": [10, 20], "target": [30, 10]}), tmp_path / "edges.parquet")
+    return tmp_path / "edges.parquet", tmp_path / "nodes.parquet"
+
+
+def test_parquet_tables(tmp_path: Path):
+    edges, nodes = _parquet(tmp_path, label=[None, None, None])
+    data = read_tables(edges, nodes)
+    assert data.node_ids.dtype == np.int64
+    assert data.x.tolist() == [[1, 1], [2, 0], [3, 1]]
+    assert data.graph.row(0).tolist() == [1, 2]
+    (tmp_path / "edges.csv").write_text("source,target\n30,20\n")
+    assert read_tables(tmp_path / "edges.csv", nodes).graph.row(2).tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"f": [1.0, None, 2.0]}, "nodes.parquet: row 2: column 'f': None is not a finite"),
+        ({"f": ["1", "2", "three"]}, "nodes.parquet: row 3: column 'f': 'three' is not a number"),
+        ({"f": [[1], [2], [3]]}, "nodes.parquet: row 1: column 'f': [1] is not a number"),
+        ({"id": [10, None, 30]}, "nodes.parquet: row 2: column 'id' is empty"),
+        ({"id": [1, 2, 3]}, "edges.parquet: row 1: source '10' is not an id of the node table"),
+        ({"label": ["x", "y", "y"]}, "nodes.parquet: 3 labelled nodes, no 60/20/20 split (split: test is empty)"),
+    ],
+)
+def test_bad_parquet_rows_are_told(tmp_path: Path, changed, told: str):
+    with pytest.raises(InputError) as caught:
+        read_tables(*_parquet(tmp_path, **changed))
+    assert told in str(caught.value)
+
+
+def test_a_broken_parquet_file_is_told(tmp_path: Path):
+    edges, nodes = _parquet(tmp_path)
+    nodes.write_bytes(nodes.read_bytes()[:-40])
+    with pytest.raises(InputError, match=r"nodes.parquet: not a readable Parquet file") as caught:
+        read_tables(edges, nodes)
+    assert "\n" not in str(caught.value)
+
+
+def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    tables = _parquet(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match=r"nodes.parquet: Parquet needs pyarrow: pip install 'mggcn\[parquet\]'"):
+        read_tables(*tables)
