@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -72,23 +72,31 @@ def _csv_header(path: Path) -> list[str]:
 def _csv_chunks(path: Path, names: list[str], wanted: Sequence[str]) -> Iterator[Chunk]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, strict=True)
-        rows = _csv_rows(reader, len(names))
-        next(rows)
-        while part := list(islice(rows, CHUNK)):
-            columns = list(zip(*(row for _, row in part), strict=True))
-            yield Chunk({name: columns[names.index(name)] for name in wanted}, [line for line, _ in part], "line")
+        next(reader)
+        while True:
+            before = reader.line_num
+            try:
+                rows = list(islice(reader, CHUNK))
+            except (csv.Error, UnicodeDecodeError) as error:
+                raise InputError(f"line {reader.line_num}: {reason(error)}") from None
+            if not rows:
+                return
+            rows, lines = _numbered(rows, before, reader.line_num, len(names))
+            columns = list(zip(*rows, strict=True)) or [()] * len(names)
+            yield Chunk({name: columns[names.index(name)] for name in wanted}, lines, "line")
 
 
-def _csv_rows(reader: Any, width: int) -> Iterator[tuple[int, list[str]]]:
-    try:
-        for row in reader:
-            if not row:
-                continue
-            if len(row) != width:
-                raise InputError(f"line {reader.line_num}: {len(row)} values for {width} columns")
-            yield reader.line_num, row
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise InputError(f"line {reader.line_num}: {reason(error)}") from None
+def _numbered(rows: list[list[str]], before: int, after: int, width: int) -> tuple[list[list[str]], Sequence[int]]:
+    """The rows without blank ones, each of the right width, and the line on which each ends."""
+    lines: Sequence[int] = range(before + 1, after + 1)
+    if len(lines) != len(rows):  # some value spans lines
+        lines = list(accumulate((1 + sum(value.count("\n") for value in row) for row in rows), initial=before))[1:]
+    if set(map(len, rows)) == {width}:
+        return rows, lines
+    for row, line in zip(rows, lines, strict=True):
+        if row and len(row) != width:
+            raise InputError(f"line {line}: {len(row)} values for {width} columns")
+    return [row for row in rows if row], [line for row, line in zip(rows, lines, strict=True) if row]
 
 
 def _parquet_header(path: Path) -> list[str]:
@@ -103,11 +111,21 @@ def _parquet_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
     with _parquet_file(path) as file:
         try:
             for batch in file.iter_batches(CHUNK, columns=list(wanted)):
-                columns = {name: batch.column(name).to_pylist() for name in wanted}
+                columns = {name: _values(batch.column(name)) for name in wanted}
                 yield Chunk(columns, range(start, start + batch.num_rows), "row")
                 start += batch.num_rows
         except (pyarrow.ArrowException, OSError) as error:
             raise InputError(f"not readable after row {start - 1} ({reason(error)})") from None
+
+
+def _values(column: Any) -> Sequence[Any]:
+    import pyarrow
+
+    if column.null_count == 0 and (pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)):
+        numbers: Sequence[Any] = column.to_numpy()
+        return numbers
+    values: Sequence[Any] = column.to_pylist()
+    return values
 
 
 def _parquet_file(path: Path) -> Any:

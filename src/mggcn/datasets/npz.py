@@ -36,7 +36,7 @@ def read_npz(path: str | Path, *, name: str | None = None, seed: int = 0, direct
         direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
     """
     file = Path(path)
-    fields = read_fields(file, required=("num_nodes", "edge_index"))
+    fields = read_fields(file, ("num_nodes", "edge_index"), ("x", *_CSR, "y", "class_names", *_SPLIT))
     with blaming(file):
         num_nodes = _num_nodes(fields["num_nodes"])
         graph = _graph(fields["edge_index"], num_nodes, direction)
@@ -56,8 +56,8 @@ def read_npz(path: str | Path, *, name: str | None = None, seed: int = 0, direct
         )
 
 
-def read_fields(path: Path, required: tuple[str, ...] = ()) -> Fields:
-    """Read every array of an ``.npz`` file, none of them pickled."""
+def read_fields(path: Path, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> Fields:
+    """Read the named arrays of an ``.npz`` file, none of them pickled; other arrays in it are left alone."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     fields: Fields = {}
@@ -68,14 +68,16 @@ def read_fields(path: Path, required: tuple[str, ...] = ()) -> Fields:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"{path}: a single array, not an .npz file")
             for place in archive.files:
-                fields[place] = archive[place]
+                if place in (*required, *optional):
+                    fields[place] = archive[place]
+            held = ", ".join(archive.files) or "nothing"
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: {place}: {reason(error)}") from None
     for field in required:
         if field not in fields:
-            raise InputError(f"{path}: field {field} is missing (it holds {', '.join(fields) or 'nothing'})")
+            raise InputError(f"{path}: field {field} is missing (it holds {held})")
     return fields
 
 

@@ -3,6 +3,7 @@
 Only raw files are read. PyG's cached ``processed/*.pt`` are pickles that may run code when loaded.
 """
 
+import shutil
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from mggcn.datasets.blame import reason
 from mggcn.datasets.fetch import notice
 from mggcn.datasets.root import places, writable
 from mggcn.errors import InputError, unknown
+from mggcn.storage import replacing
 
 INSTALL = "pip install 'mggcn[pyg]'"
 
@@ -22,7 +24,7 @@ def raw_folder(name: str, files: Sequence[str], root: Path | None) -> Path:
         folder = place / "pyg" / name / "raw"
         if all((folder / file).is_file() for file in files):
             return folder
-    return _download(name, files, writable(root) / "pyg" / name)
+    return _download(name, files, writable(root) / "pyg" / name / "raw")
 
 
 def torch_geometric(what: str) -> Any:
@@ -45,20 +47,20 @@ def dataset_class(name: str) -> Any:
     return getattr(catalogue, name)
 
 
-def _download(name: str, files: Sequence[str], home: Path) -> Path:
+def _download(name: str, files: Sequence[str], folder: Path) -> Path:
     kind = dataset_class(name)
-    folder = home / "raw"
     notice(f"fetching {name} through PyG into {folder}")
     source = kind.__new__(kind)  # without __init__, which would process the files and load its own pickle
-    source.root, source.log = str(home), False
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        source.download()
+        with replacing(folder) as draft:
+            source.root, raw = str(draft), draft / "raw"
+            raw.mkdir()
+            source.download()
+            for file in files:
+                (raw / file).rename(draft / file)
+            shutil.rmtree(raw)
     except Exception as error:  # noqa: BLE001 - PyG's downloads fail in any way their hosts do
         raise InputError(
             f"{name}: PyG's download failed ({reason(error)}); put {', '.join(files)} into {folder}"
         ) from None
-    missing = [file for file in files if not (folder / file).is_file()]
-    if missing:
-        raise InputError(f"{folder / missing[0]}: missing after PyG's download")
     return folder

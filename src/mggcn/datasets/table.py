@@ -120,7 +120,7 @@ def _take_features(chunk: columns.Chunk, names: list[str]) -> NDArray[np.float32
             _blame_feature(chunk, name)
         if not np.isfinite(x[:, place]).all():
             row = int(np.flatnonzero(~np.isfinite(x[:, place]))[0])
-            raise InputError(f"{chunk.at(row)}: column {name!r}: {values[row]!r} is not a finite 32-bit number")
+            raise InputError(f"{chunk.at(row)}: column {name!r}: {_text(values[row])!r} is not a finite 32-bit number")
     return x
 
 
@@ -148,13 +148,11 @@ def _read_edges(path: Path, source: str, target: str, numbers: dict[str, int]) -
     for chunk in columns.chunks(path, [source, target]):
         for column, found in ends.items():
             keys = [_text(value) for value in chunk.columns[column]]
-            try:
-                found.append(np.array([numbers[key] for key in keys], dtype=np.int64))
-            except KeyError:
-                row = next(row for row, key in enumerate(keys) if key not in numbers)
-                raise InputError(
-                    f"{path}: {chunk.at(row)}: {column} {keys[row]!r} is not an id of the node table"
-                ) from None
+            nodes = [numbers.get(key, -1) for key in keys]
+            if -1 in nodes:
+                row = nodes.index(-1)
+                raise InputError(f"{path}: {chunk.at(row)}: {column} {keys[row]!r} is not an id of the node table")
+            found.append(np.array(nodes, dtype=np.int64))
     return [np.concatenate(found) if found else np.empty(0, np.int64) for found in ends.values()]
 
 
@@ -189,4 +187,4 @@ def _is_integer(text: str) -> bool:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else str(value).strip()
+    return value.strip() if isinstance(value, str) else "" if value is None else str(value)

@@ -151,13 +151,15 @@ def test_missing_raw_files_are_fetched_by_pygs_own_download(cache: Path, monkeyp
     assert capsys.readouterr().err == f"fetching Reddit through PyG into {cache / 'pyg' / 'Reddit' / 'raw'}\n"
 
 
-def test_a_failed_download_is_one_line(monkeypatch: pytest.MonkeyPatch):
-    def download(_: object) -> None:
+def test_a_failed_download_is_one_line_and_leaves_no_part(cache: Path, monkeypatch: pytest.MonkeyPatch):
+    def download(self: SimpleNamespace) -> None:
+        (Path(self.root) / "raw" / "feats.npy").write_bytes(b"half")
         raise RuntimeError("host is down\nmore")
 
     monkeypatch.setattr(pyg_files, "dataset_class", lambda _: type("Flickr", (), {"download": download}))
     with pytest.raises(InputError, match=r"Flickr: PyG's download failed \(host is down\); put adj_full.npz, .* into"):
         datasets.load("pyg:Flickr")
+    assert [path for path in cache.rglob("*") if path.is_file()] == []
 
 
 def test_ogb_is_read_raw_converted_and_named(tmp_path: Path):

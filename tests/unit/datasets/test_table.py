@@ -174,6 +174,12 @@ def test_rows_past_the_first_chunk_keep_their_line(tmp_path: Path, monkeypatch: 
         read_tables(*_write(tmp_path, "\n".join(["id,f", *lines]), "source,target\n"))
 
 
+def test_lines_are_counted_over_values_that_span_lines(tmp_path: Path):
+    nodes = 'id,f\n"a\nb",1\n\nc,x\n'
+    with pytest.raises(InputError, match="line 5: column 'f': 'x'"):
+        read_tables(*_write(tmp_path, nodes, "source,target\n"))
+
+
 def _parquet(tmp_path: Path, **changed: list[object]) -> tuple[Path, Path]:
     nodes: dict[str, list[object]] = {
         "id": [10, 20, 30],
@@ -200,7 +206,7 @@ def test_parquet_tables(tmp_path: Path):
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ({"f": [1.0, None, 2.0]}, "nodes.parquet: row 2: column 'f': None is not a finite"),
+        ({"f": [1.0, None, 2.0]}, "nodes.parquet: row 2: column 'f': '' is not a finite"),
         ({"f": ["1", "2", "three"]}, "nodes.parquet: row 3: column 'f': 'three' is not a number"),
         ({"f": [[1], [2], [3]]}, "nodes.parquet: row 1: column 'f': [1] is not a number"),
         ({"id": [10, None, 30]}, "nodes.parquet: row 2: column 'id' is empty"),
