@@ -158,7 +158,7 @@ class Dataset:
         found = order[place]
         missing = np.flatnonzero(known[found] != wanted)
         if missing.size:
-            raise InputError(f"{self.name}: no node has the id {wanted[missing[0]]!r}")
+            raise InputError(f"{self.name}: no node has the id {str(wanted[missing[0]])!r}")
         return found.astype(np.int64)
 
 

@@ -118,7 +118,8 @@ def fit(
     curve: list[Epoch] = []
     best = Fitted()
     best_weights: dict[str, Tensor] = {}
-    with _Ahead(method.train.sampler, dataset.split.train, training, key) as epochs, torch.random.fork_rng():
+    seeded = torch.random.fork_rng([device] if device.type == "cuda" else [])
+    with _Ahead(method.train.sampler, dataset.split.train, training, key) as epochs, seeded:
         torch.manual_seed(key.fold("dropout").torch_seed)
         for number in range(1, training.epochs + 1):
             started = time.perf_counter()

@@ -11,6 +11,7 @@ from mggcn.errors import InputError
 app = App(
     name="mggcn",
     help="Train node classifiers on graphs too large for full-batch GCNs.",
+    suppress_keyboard_interrupt=False,
     version=lambda: __import__("importlib.metadata", fromlist=["version"]).version("mggcn"),
 )
 app.command(train.train)

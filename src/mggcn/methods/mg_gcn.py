@@ -71,9 +71,15 @@ def defaults(dataset: str) -> dict[str, object]:
 
 def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
     """The module, its weights drawn from ``generator``."""
-    module = MGGCN(in_channels, config.hidden, out_channels, config.layers, dropout=config.dropout, bias=config.bias)
-    module.reset_parameters(generator)
-    return module
+    return MGGCN(
+        in_channels,
+        config.hidden,
+        out_channels,
+        config.layers,
+        dropout=config.dropout,
+        bias=config.bias,
+        generator=generator,
+    )
 
 
 def view(config: Config, graph: Graph, x: Features, key: Key, device: torch.device, threads: int | None) -> View:

@@ -36,13 +36,16 @@ class Project(nn.Module):
         in_channels: width of the rows.
         out_channels: width of the result.
         bias: the paper's layers have none.
+        generator: of the initial weights; torch's global one when None.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = False) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, *, bias: bool = False, generator: torch.Generator | None = None
+    ) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
-        self.reset_parameters()
+        self.reset_parameters(generator)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
         """Draw the weights afresh: Xavier uniform, as the authors' code does."""
@@ -63,11 +66,14 @@ class MeanConv(nn.Module):
         in_channels: width of the layer below.
         out_channels: width of the result.
         bias: the paper's layers have none.
+        generator: of the initial weights; torch's global one when None.
     """
 
-    def __init__(self, in_channels: int, out_channels: int, *, bias: bool = False) -> None:
+    def __init__(
+        self, in_channels: int, out_channels: int, *, bias: bool = False, generator: torch.Generator | None = None
+    ) -> None:
         super().__init__()
-        self.project = Project(2 * in_channels, out_channels, bias=bias)
+        self.project = Project(2 * in_channels, out_channels, bias=bias, generator=generator)
 
     def forward(self, x: Tensor, block: Block) -> Tensor:
         """[num_src, in_channels] to [num_dst, out_channels]."""

@@ -26,6 +26,7 @@ class MGGCN(nn.Module):
         dropout: share of hidden units dropped in training; the paper drops none.
         negative_slope: of LeakyReLU.
         bias: the paper's layers have none.
+        generator: of the initial weights; torch's global one when None.
     """
 
     def __init__(
@@ -38,19 +39,14 @@ class MGGCN(nn.Module):
         dropout: float = 0.0,
         negative_slope: float = 0.01,
         bias: bool = False,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         widths = [2 * in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        self.fine = Project(widths[0], widths[1], bias=bias)
-        self.convs = nn.ModuleList(MeanConv(a, b, bias=bias) for a, b in pairwise(widths[1:]))
+        self.fine = Project(widths[0], widths[1], bias=bias, generator=generator)
+        self.convs = nn.ModuleList(MeanConv(a, b, bias=bias, generator=generator) for a, b in pairwise(widths[1:]))
         self.dropout = dropout
         self.negative_slope = negative_slope
-
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw all weights afresh."""
-        for module in self.modules():
-            if isinstance(module, Project):
-                module.reset_parameters(generator)
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
         """Score targets.

@@ -1,0 +1,221 @@
+"""The command line as a person or a script meets it."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mggcn import storage
+from mggcn.cli import main
+from mggcn.dataset import Dataset
+
+
+@pytest.fixture
+def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    storage.save(small, tmp_path / "data")
+    return tmp_path
+
+
+def npz(path: Path, **changes: object) -> Path:
+    fields = {
+        "num_nodes": 20,
+        "edge_index": np.array([[0, 1, 2], [1, 2, 3]]),
+        "x": np.ones((20, 2)),
+        "y": np.arange(20) % 2,
+    }
+    np.savez(path, **{key: value for key, value in (fields | changes).items() if value is not None})
+    return path
+
+
+def test_train_ends_with_json_and_a_run_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "data", "--epochs", "8", "--set", "picks=3", "hidden=8", "--set", "lr=0.1", "--json"]) == 0
+    out, err = capsys.readouterr()
+    result = json.loads(out.splitlines()[-1])
+    assert result["dataset"] == "small"
+    assert result["method"] == "mg-gcn"
+    assert (result["seed"], result["epochs"]) == (0, 8)
+    for name in ("test_accuracy", "test_macro_f1", "val_loss", "epoch_seconds", "total_seconds", "peak_memory_bytes"):
+        assert result[name] > 0
+    record = json.loads((folder / result["run"] / "record.json").read_text())
+    assert (record["settings"]["picks"], record["settings"]["hidden"], record["settings"]["lr"]) == (3, 8, 0.1)
+    assert "test accuracy" in out
+    assert "run folder      runs/small-mg-gcn-seed0" in out
+    assert "60 nodes" in err
+    assert "epoch    1  loss" in err
+
+
+def test_quiet_says_only_the_result(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "data", "--epochs", "2", "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert len(out.splitlines()) == 5
+
+
+def test_seeds_give_mean_and_deviation(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "data", "--seeds", "3", "--seed", "5", "--epochs", "4", "--json", "--out", "here"]) == 0
+    out = capsys.readouterr().out
+    result = json.loads(out.splitlines()[-1])
+    accuracies = [run["test_accuracy"] for run in result["runs"]]
+    assert [run["seed"] for run in result["runs"]] == [5, 6, 7]
+    assert result["test_accuracy_mean"] == pytest.approx(np.mean(accuracies))
+    assert result["test_accuracy_std"] == pytest.approx(np.std(accuracies, ddof=1))
+    assert sorted(p.name for p in (folder / "here").iterdir()) == [f"small-mg-gcn-seed{s}" for s in (5, 6, 7)]
+    assert "over 3 seeds" in out
+
+
+def test_a_config_runs_again_and_options_override_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "data", "--epochs", "3", "--seed", "4", "--set", "picks=2", "--quiet"]) == 0
+    assert main(["train", "--config", "runs/small-mg-gcn-seed4/config.toml", "--quiet", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert result["run"] == "runs/small-mg-gcn-seed4-2"
+    first, second = (folder / "runs" / f"small-mg-gcn-seed4{end}" / "weights.safetensors" for end in ("", "-2"))
+    assert first.read_bytes() == second.read_bytes()
+    assert main(["train", "--config", "runs/small-mg-gcn-seed4/config.toml", "--epochs", "2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out.splitlines()[-1])["epochs"] == 2
+
+
+def test_predict(folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset) -> None:
+    main(["train", "data", "--epochs", "2", "--quiet"])
+    (folder / "ids.txt").write_text("node-7\n\nnode-3\n")
+    run = "runs/small-mg-gcn-seed0"
+    assert main(["predict", run, "--nodes", "ids.txt", "--out", "p.csv", "--draws", "3"]) == 0
+    assert "2 predictions in p.csv" in capsys.readouterr().out
+    assert [line.split(",")[0] for line in (folder / "p.csv").read_text().splitlines()] == ["id", "node-7", "node-3"]
+    storage.save(replace(small, name="unlabelled", y=np.full(60, -1), classes=(), split=None), folder / "new")
+    assert main(["predict", run, "--dataset", "new", "--out", "q.parquet"]) == 0
+    assert (folder / "q.parquet").stat().st_size > 0
+
+
+def test_data_import_and_info(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    npz(folder / "g.npz")
+    assert main(["data", "import", "g.npz", "--out", "g", "--seed", "3"]) == 0
+    assert main(["data", "info", "g"]) == 0
+    out = capsys.readouterr().out
+    assert "20 (16 isolated, 20 labelled)" in out
+    assert "3 (undirected)" in out
+    assert "12 train, 4 val, 4 test" in out
+
+
+def test_tables_import(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "e.csv").write_text("source,target\n" + "".join(f"u{i},u{i + 1}\n" for i in range(19)))
+    (folder / "n.csv").write_text("id,label,w\n" + "".join(f"u{i},{'ab'[i % 2]},{i}\n" for i in range(20)))
+    assert main(["data", "import", "e.csv", "--nodes", "n.csv", "--out", "t", "--name", "mine"]) == 0
+    assert "mine: 20 nodes, 19 edges" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "coar"], "unknown data set 'coar'; did you mean cora"),
+        (["train", "data", "--method", "mggcn"], "unknown method 'mggcn'; did you mean mg-gcn?"),
+        (["train", "data", "--sed", "1"], "Unknown option: --sed. Did you mean --seed?"),
+        (["train", "data", "--set", "pick=3"], "unknown setting 'pick'; did you mean picks"),
+        (["train", "data", "--set", "picks=0"], "picks: 0 is less than 1"),
+        (["train", "data", "--set", "picks"], "--set picks: not of the form key=value"),
+        (["train", "data", "--seeds", "0"], "--seeds: 0 is less than 1"),
+        (["train", "data", "--seed", "-1"], "--seed: -1 is less than 0"),
+        (["train", "data", "--seed", "x"], "--seed"),
+        (["train", "data", "--epochs", "0"], "epochs: 0 is less than 1"),
+        (["train"], "name a data set"),
+        (["train", "--config", "none.toml"], "none.toml: cannot be read (No such file or directory)"),
+        (["train", "data", "--out", "data/x.npy"], "data/x.npy"),
+        (["train", "."], "meta.json"),
+        (["predict", "data", "--out", "p.csv"], "data: not a run folder (record.json is missing)"),
+        (["predict", "data", "--out", "p.txt"], "p.txt: predictions are written as .csv or .parquet, not .txt"),
+        (["predict", "data"], "--out"),
+        (["data", "import", "none.npz", "--out", "d"], "none.npz"),
+        (["data", "import", "g.npz", "--out", "data"], "data: already exists"),
+        (["tran", "data"], 'Unknown command "tran". Did you mean "train"?'),
+    ],
+)
+def test_bad_calls(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    before = sorted(folder.rglob("*"))
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    lines = err.splitlines()
+    assert lines[-1].startswith("mggcn: error: ")
+    assert message in lines[-1]
+    assert sorted(folder.rglob("*")) == before, "nothing is half-written"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"edge_index": np.array([[0, 1], [1, 20]])}, "edge_index"),
+        ({"edge_index": np.array([[0, -1], [1, 2]])}, "edge_index"),
+        ({"edge_index": np.array([0, 1])}, "edge_index"),
+        ({"edge_index": None}, "edge_index"),
+        ({"x": np.full((20, 2), np.nan)}, "nan"),
+        ({"x": np.full((20, 2), np.inf)}, "inf"),
+        ({"x": np.ones((19, 2))}, "19"),
+        ({"y": np.full(20, -2)}, "-2"),
+        ({"y": np.full(20, -1), "train_idx": [0], "val_idx": [1], "test_idx": [2]}, "label"),
+        ({"train_idx": [0, 1], "val_idx": [1], "test_idx": [2]}, "overlap"),
+        ({"train_idx": [0, 1], "val_idx": np.array([], np.int64), "test_idx": [2]}, "empty"),
+    ],
+)
+def test_bad_files(folder: Path, capsys: pytest.CaptureFixture[str], changes: dict, message: str) -> None:
+    npz(folder / "bad.npz", **changes)
+    assert main(["data", "import", "bad.npz", "--out", "d"]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("mggcn: error: bad.npz: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert not (folder / "d").exists()
+
+
+def test_a_truncated_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = npz(folder / "g.npz").read_bytes()
+    (folder / "bad.npz").write_bytes(whole[: len(whole) // 2])
+    assert main(["data", "import", "bad.npz", "--out", "d"]) == 2
+    assert capsys.readouterr().err.startswith("mggcn: error: bad.npz: ")
+
+
+def test_a_run_that_does_not_match_the_data(folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset) -> None:
+    main(["train", "data", "--epochs", "1", "--quiet"])
+    storage.save(replace(small, x=np.ones((60, 9), np.float32)), folder / "wide")
+    assert main(["predict", "runs/small-mg-gcn-seed0", "--dataset", "wide", "--out", "p.csv"]) == 2
+    assert "9 features, but the run was trained on 3" in capsys.readouterr().err
+    (folder / "ids.txt").write_text("node-99\n")
+    assert main(["predict", "runs/small-mg-gcn-seed0", "--nodes", "ids.txt", "--out", "p.csv"]) == 2
+    assert "ids.txt: small: no node has the id 'node-99'" in capsys.readouterr().err
+    assert not (folder / "p.csv").exists()
+
+
+def test_a_gpu_where_there_is_none(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert main(["train", "data", "--device", "cuda"]) == 2
+    assert capsys.readouterr().err == "mggcn: error: device: cuda was asked for, but there is no usable GPU\n"
+
+
+def test_an_interrupt_is_no_traceback(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mggcn.run.fit", interrupt)
+    assert main(["train", "data"]) == 130
+    assert capsys.readouterr().err.splitlines()[-1] == "mggcn: interrupted"
+
+
+def test_the_installed_command_and_the_module_agree(folder: Path) -> None:
+    command = str(Path(sys.executable).with_name("mggcn"))
+    for start in ([command], [sys.executable, "-m", "mggcn"]):
+        done = subprocess.run([*start, "train", "nowhere"], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert done.stderr.startswith("mggcn: error: unknown data set 'nowhere'")
+        assert "Traceback" not in done.stderr
+
+
+def test_help_does_not_import_torch() -> None:
+    script = "import sys; from mggcn.cli import main; main(['--help']); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+from tests.strategies import graphs
+
+
+def test_edges_are_made_symmetric_sorted_and_simple() -> None:
+    graph = Graph.from_edges([3, 0, 0, 2, 1, 1], [0, 3, 3, 2, 0, 0], 5)
+    assert [graph.row(v).tolist() for v in range(5)] == [[1, 3], [0], [], [0], []]
+    assert (graph.num_nodes, graph.num_edges, graph.num_stored) == (5, 2, 4)
+    assert graph.indices.dtype == np.int32
+    assert graph.degrees.tolist() == [2, 1, 0, 1, 0]
+
+
+def test_direction_is_kept_on_request() -> None:
+    inward = Graph.from_edges([0, 1, 0], [2, 2, 1], 3, direction="in")
+    assert [inward.row(v).tolist() for v in range(3)] == [[], [0], [0, 1]]
+    assert [inward.reverse().row(v).tolist() for v in range(3)] == [[1, 2], [2], []]
+    assert inward.reverse().direction == "out"
+    assert inward.degrees.tolist() == [2, 2, 2]
+    assert inward.num_edges == 3
+
+
+@settings(max_examples=200, deadline=None)
+@given(graph=graphs())
+def test_what_from_edges_builds_passes_the_check(graph: Graph) -> None:
+    again = Graph(graph.indptr, graph.indices, graph.direction)
+    back = Graph.from_edges(*graph.edges(), graph.num_nodes, direction="out")
+    assert np.array_equal(back.indptr, again.indptr)
+    assert np.array_equal(back.indices, again.indices)
+    twice = graph.reverse().reverse()
+    assert np.array_equal(twice.indices, graph.indices)
+
+
+def test_subgraph_keeps_numbers_and_inner_edges() -> None:
+    graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], 5)
+    part = graph.subgraph([0, 1, 3])
+    assert [part.row(v).tolist() for v in range(5)] == [[1, 3], [0], [], [0], []]
+    Graph(part.indptr, part.indices)
+
+
+def test_empty_graphs() -> None:
+    assert Graph.from_edges([], [], 0).num_nodes == 0
+    assert Graph.from_edges([], [], 3).degrees.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ([0, 5], [1, 1], "source 5 of edge 1 is out of range for 5 nodes"),
+        ([0, 1], [1, -1], "target -1 of edge 1 is out of range"),
+        ([0, 1], [1], "2 sources but 1 targets"),
+        ([0.5], [1], "must hold integers"),
+        ([[0]], [[1]], "one-dimensional"),
+    ],
+)
+def test_bad_edges(source: list, target: list, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Graph.from_edges(source, target, 5)
+
+
+@pytest.mark.parametrize(
+    ("indptr", "indices", "message"),
+    [
+        ([0, 1, 2], [1, 2], "index 2 at position 1 is out of range for 2 nodes"),
+        ([0, 1, 2], [1, -1], "index -1"),
+        ([0, 1, 3], [1, 0], "runs from 0 to 3"),
+        ([0, 2, 1, 2], [1, 2], "falls at row 1"),
+        ([0, 1, 2], [1, 1], "self-loop at node 1"),
+        ([0, 2, 3, 4], [2, 1, 0, 0], "row 0 is not sorted"),
+        ([0, 2, 3, 3], [1, 1, 0], "row 0 is not sorted or repeats"),
+        ([0, 1, 1], [1], "not symmetric"),
+        ([0, 1, 2, 3, 4], [1, 2, 3, 0], "not symmetric"),
+    ],
+)
+def test_bad_rows(indptr: list, indices: list, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Graph(np.array(indptr), np.array(indices, np.int32))
+
+
+def test_a_bad_row_is_seen_across_the_border_of_two_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mggcn.graph._CHECK_CHUNK", 2)
+    with pytest.raises(InputError, match="row 0 is not sorted"):
+        Graph(np.array([0, 4, 4, 4, 4, 4]), np.array([1, 3, 2, 4], np.int32), "out")
+
+
+def test_bad_types() -> None:
+    with pytest.raises(InputError, match="vector of int64"):
+        Graph(np.array([0.0, 0.0]), np.array([], np.int32))
+    with pytest.raises(InputError, match="int32 or int64"):
+        Graph(np.array([0, 0]), np.array([], np.float32))
+    with pytest.raises(InputError, match="direction 'up'"):
+        Graph(np.array([0, 0]), np.array([], np.int32), "up")

@@ -1,0 +1,30 @@
+import numpy as np
+
+from mggcn.keys import MASK, Key, below, fold
+
+
+def test_fold_is_splitmix64() -> None:
+    """The published first outputs of SplitMix64 from the seed 1234567."""
+    expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
+    assert [fold(1234567, n) for n in range(4)] == expected
+
+
+def test_below_covers_its_range_evenly() -> None:
+    counts = np.bincount([below(fold(1, n), 7) for n in range(70_000)], minlength=7)
+    assert counts.size == 7
+    assert abs(counts - 10_000).max() < 400
+    assert below(MASK, 7) == 6
+
+
+def test_names_and_order_matter() -> None:
+    key = Key.of(0)
+    values = {key.fold("a", 1).value, key.fold("a", 2).value, key.fold("b", 1).value, key.fold(1, "a").value}
+    assert len(values) == 4
+    assert Key.of(1) != Key.of(0)
+    assert key.fold("a").fold(1) == key.fold("a", 1)
+
+
+def test_generators_repeat() -> None:
+    key = Key.of(3).fold("order")
+    assert np.array_equal(key.generator().permutation(50), key.generator().permutation(50))
+    assert 0 <= key.torch_seed < 2**63

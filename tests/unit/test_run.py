@@ -1,0 +1,165 @@
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import mggcn
+from mggcn import storage
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+from mggcn.run import choose_device, read_config
+
+
+@pytest.fixture
+def stored(small: Dataset, tmp_path: Path) -> Dataset:
+    return storage.save(small, tmp_path / "data")
+
+
+@pytest.fixture
+def run(stored: Dataset, tmp_path: Path) -> mggcn.Run:
+    return mggcn.fit(stored, seed=2, settings={"epochs": 20}).save(tmp_path / "run")
+
+
+def test_the_folder_holds_record_weights_and_config(run: mggcn.Run) -> None:
+    assert sorted(p.name for p in run.path.iterdir()) == ["config.toml", "record.json", "weights.safetensors"]
+    record = json.loads((run.path / "record.json").read_text())
+    assert record["settings"]["scaling"] == "standard", "settings are resolved"
+    assert len(record["curve"]) == record["epochs"] == 20
+    assert record["environment"]["packages"]["torch"] == torch.__version__.partition("+")[0] or "+" in torch.__version__
+    assert record["peak_memory_bytes"] > 1 << 20
+    assert record["total_seconds"] > record["prepare_seconds"] > 0
+    assert mggcn.load_run(run.path).record == run.record
+
+
+def test_the_config_reproduces_the_run_bit_for_bit(run: mggcn.Run, tmp_path: Path) -> None:
+    config = read_config(run.path / "config.toml")
+    data = mggcn.load(config["dataset"])
+    again = mggcn.fit(
+        data, config["method"], seed=config["seed"], device=config["device"], settings=config["settings"]
+    ).save(tmp_path / "again")
+    assert (again.path / "weights.safetensors").read_bytes() == (run.path / "weights.safetensors").read_bytes()
+    assert (again.path / "config.toml").read_bytes() == (run.path / "config.toml").read_bytes()
+
+
+def test_a_loaded_run_predicts_the_same(run: mggcn.Run) -> None:
+    before = run.predict(nodes=[5, 0, 59], draws=2)
+    after = mggcn.load_run(run.path).predict(nodes=[5, 0, 59], draws=2)
+    assert np.array_equal(before.probabilities, after.probabilities)
+    assert after.ids.tolist() == ["node-5", "node-0", "node-59"]
+    assert after.classes == ("red", "green", "blue")
+
+
+def test_predictions_reach_the_recorded_accuracy(run: mggcn.Run, stored: Dataset) -> None:
+    found = run.predict(nodes=stored.split.test)
+    assert (found.labels == stored.y[stored.split.test]).mean() == run.record.test_accuracy
+
+
+def test_a_new_graph_is_scored_with_the_old_scaling(run: mggcn.Run, stored: Dataset) -> None:
+    """A relabelled copy plus new nodes: old nodes whose neighbourhood is all there keep their class."""
+    n = stored.num_nodes
+    order = np.random.default_rng(0).permutation(n)
+    place = np.argsort(order)
+    source, target = stored.graph.edges()
+    graph = Graph.from_edges(place[source], place[target], n + 5)
+    x = np.concatenate([stored.x[order], np.zeros((5, 3), np.float32)])
+    ids = np.array([*stored.ids_of(order), *(f"new-{i}" for i in range(5))])
+    new = Dataset("new", graph, x, np.full(n + 5, -1), (), None, ids)
+    old, scored = run.predict(draws=30), mggcn.load_run(run.path).predict(new, draws=30)
+    by_id = dict(zip(scored.ids.tolist(), scored.probabilities, strict=True))
+    again = np.array([by_id[i] for i in old.ids.tolist()])
+    assert scored.ids[-1] == "new-4"
+    assert np.isfinite(scored.probabilities).all()
+    assert abs(again - old.probabilities).mean() < 0.05
+
+
+def test_predictions_as_csv_and_parquet(run: mggcn.Run, tmp_path: Path) -> None:
+    found = run.predict(nodes=[3, 4])
+    found.save(tmp_path / "deep" / "p.csv")
+    rows = list(csv.DictReader((tmp_path / "deep" / "p.csv").read_text().splitlines()))
+    assert list(rows[0]) == ["id", "prediction", "p(red)", "p(green)", "p(blue)"]
+    assert [row["id"] for row in rows] == ["node-3", "node-4"]
+    assert float(rows[0][f"p({rows[0]['prediction']})"]) == found.probabilities[0].max()
+    found.save(tmp_path / "p.parquet")
+    from pyarrow import parquet
+
+    table = parquet.read_table(tmp_path / "p.parquet").to_pydict()
+    assert table["id"] == ["node-3", "node-4"]
+    assert table["p(red)"] == found.probabilities[:, 0].tolist()
+    assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["p.parquet"]
+
+
+def test_predictions_of_other_kinds_are_refused(run: mggcn.Run, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"p\.xlsx: predictions are written as \.csv or \.parquet"):
+        run.predict(nodes=[0]).save(tmp_path / "p.xlsx")
+
+
+def test_data_that_does_not_match(run: mggcn.Run, stored: Dataset) -> None:
+    wide = replace(stored, x=np.ones((60, 4), np.float32))
+    with pytest.raises(InputError, match="small: 4 features, but the run was trained on 3"):
+        run.predict(wide)
+    with pytest.raises(InputError, match="node 60 is out of range for 60 nodes"):
+        run.predict(nodes=[60])
+    with pytest.raises(InputError, match="no nodes to predict"):
+        run.predict(nodes=[])
+
+
+def test_data_that_changed_since(run: mggcn.Run, stored: Dataset) -> None:
+    storage.save(replace(stored, x=stored.x + 1), stored.path, overwrite=True)
+    with pytest.raises(InputError, match="the data set changed since"):
+        mggcn.load_run(run.path).predict()
+
+
+def test_bad_run_folders(run: mggcn.Run, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"record\.json is missing"):
+        mggcn.load_run(tmp_path)
+    whole = (run.path / "weights.safetensors").read_bytes()
+    (run.path / "weights.safetensors").write_bytes(whole[:-40])
+    with pytest.raises(InputError, match=r"weights\.safetensors: cannot be read"):
+        mggcn.load_run(run.path)
+    (run.path / "weights.safetensors").unlink()
+    with pytest.raises(InputError, match=r"weights\.safetensors is missing"):
+        mggcn.load_run(run.path)
+
+
+def test_a_record_that_does_not_fit_the_weights(run: mggcn.Run) -> None:
+    record = json.loads((run.path / "record.json").read_text())
+    record["settings"]["hidden"] = 99
+    (run.path / "record.json").write_text(json.dumps(record))
+    with pytest.raises(InputError, match=r"weights\.safetensors: does not fit"):
+        mggcn.load_run(run.path)
+    (run.path / "record.json").write_text('{"a": 1}')
+    with pytest.raises(InputError, match=r"record\.json: not a run record"):
+        mggcn.load_run(run.path)
+
+
+def test_a_run_folder_is_never_overwritten(run: mggcn.Run) -> None:
+    with pytest.raises(InputError, match="already exists"):
+        run.save(run.path)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("seed = ", "not valid TOML"),
+        ("sed = 1", "unknown field 'sed'"),
+        ("seed = 'a'", "field seed is 'a', not a int"),
+    ],
+)
+def test_bad_configs(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "c.toml").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_config(tmp_path / "c.toml")
+
+
+def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device("auto").type == choose_device("cpu").type == "cpu"
+    with pytest.raises(InputError, match="cuda was asked for, but there is no usable GPU"):
+        choose_device("cuda")
+    with pytest.raises(InputError, match="device: 'tpu'"):
+        choose_device("tpu")

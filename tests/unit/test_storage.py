@@ -1,0 +1,171 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from mggcn import storage
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+
+
+def assert_same(one: Dataset, other: Dataset) -> None:
+    assert (one.name, one.classes, one.inductive, one.source) == (
+        other.name,
+        other.classes,
+        other.inductive,
+        other.source,
+    )
+    assert one.graph.direction == other.graph.direction
+    assert np.array_equal(one.graph.indptr, other.graph.indptr)
+    assert np.array_equal(one.graph.indices, other.graph.indices)
+    assert np.array_equal(one.y, other.y)
+    assert one.is_sparse == other.is_sparse
+    if one.is_sparse:
+        assert (one.x != other.x).nnz == 0
+    else:
+        assert np.array_equal(one.x, other.x)
+    if one.split is not None:
+        assert [np.array_equal(getattr(one.split, p), getattr(other.split, p)) for p in ("train", "val", "test")] == [
+            True
+        ] * 3
+    assert np.array_equal(one.ids_of(range(one.num_nodes)), other.ids_of(range(other.num_nodes)))
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("ids", ["text", "unicode", "numbers", "none"])
+def test_round_trip(small: Dataset, tmp_path: Path, mmap: bool, sparse: bool, ids: str) -> None:
+    chosen = {
+        "text": small.node_ids,
+        "unicode": np.array([f"ñode {i}" for i in range(60)]),
+        "numbers": np.arange(60) * 1000,
+        "none": None,
+    }
+    data = replace(small, node_ids=chosen[ids], x=csr_array(small.x) if sparse else small.x, source="made up")
+    saved = storage.save(data, tmp_path / "d")
+    loaded = storage.load(tmp_path / "d", mmap=mmap)
+    assert_same(data, loaded)
+    assert loaded.digest == saved.digest != ""
+    assert isinstance(loaded.graph.indices, np.memmap) == mmap
+
+
+def test_unlabelled_graph(small: Dataset, tmp_path: Path) -> None:
+    data = replace(small, y=np.full(60, -1), classes=(), split=None)
+    storage.save(data, tmp_path / "d")
+    assert storage.load(tmp_path / "d").split is None
+
+
+def test_the_digest_follows_the_content(small: Dataset, tmp_path: Path) -> None:
+    one = storage.save(small, tmp_path / "a")
+    two = storage.save(small, tmp_path / "b")
+    three = storage.save(replace(small, x=small.x + 1), tmp_path / "c")
+    assert one.digest == two.digest != three.digest
+
+
+def test_an_existing_folder_is_only_replaced_on_request(small: Dataset, tmp_path: Path) -> None:
+    storage.save(small, tmp_path / "d")
+    with pytest.raises(InputError, match="already exists"):
+        storage.save(small, tmp_path / "d")
+    storage.save(replace(small, name="other"), tmp_path / "d", overwrite=True)
+    assert storage.load(tmp_path / "d").name == "other"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["d"]
+
+
+def test_a_failed_write_leaves_nothing(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(storage, "write_durably", fail)
+    with pytest.raises(OSError, match="No space"):
+        storage.save(small, tmp_path / "d")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_write_leaves_nothing_that_loads(tmp_path: Path) -> None:
+    script = f"""
+import os, signal, numpy as np
+from mggcn import storage
+from mggcn.dataset import Dataset
+from mggcn.graph import Graph
+storage.write_durably = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+data = Dataset("d", Graph.from_edges([0], [1], 2), np.ones((2, 1), np.float32), np.full(2, -1), ())
+storage.save(data, {str(tmp_path / "d")!r})
+"""
+    done = subprocess.run([sys.executable, "-c", script], env=os.environ, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not (tmp_path / "d").exists()
+    for left in tmp_path.iterdir():
+        with pytest.raises(InputError):
+            storage.load(left)
+
+
+def edit_meta(folder: Path, **changes: object) -> None:
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(meta | changes))
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_truncated_and_changed_files(small: Dataset, tmp_path: Path, mmap: bool) -> None:
+    folder = tmp_path / "d"
+    storage.save(small, folder)
+    whole = (folder / "x.npy").read_bytes()
+    (folder / "x.npy").write_bytes(whole[:-8])
+    with pytest.raises(InputError, match=r"x\.npy: (sha256 differs|cannot be read)"):
+        storage.load(folder, mmap=mmap)
+    (folder / "x.npy").unlink()
+    with pytest.raises(InputError, match=r"x\.npy: missing"):
+        storage.load(folder, mmap=mmap)
+
+
+def test_one_changed_byte_is_noticed(small: Dataset, tmp_path: Path) -> None:
+    storage.save(small, tmp_path / "d")
+    content = bytearray((tmp_path / "d" / "y.npy").read_bytes())
+    content[-8] ^= 1
+    (tmp_path / "d" / "y.npy").write_bytes(content)
+    with pytest.raises(InputError, match=r"y\.npy: sha256 differs"):
+        storage.load(tmp_path / "d")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"version": 99}, "version 99 cannot be read"),
+        ({"format": "other"}, "field format"),
+        ({"files": {"../x.npy": {}}}, "not the name of a .npy file"),
+        ({"files": {}}, "'indptr.npy'"),
+        ({"direction": "up"}, "direction 'up'"),
+    ],
+)
+def test_bad_meta(small: Dataset, tmp_path: Path, changes: dict, message: str) -> None:
+    storage.save(small, tmp_path / "d")
+    edit_meta(tmp_path / "d", **changes)
+    with pytest.raises(InputError, match=message):
+        storage.load(tmp_path / "d")
+
+
+def test_not_json_and_not_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"meta\.json is missing"):
+        storage.load(tmp_path)
+    (tmp_path / "meta.json").write_text("{")
+    with pytest.raises(InputError, match="not valid JSON"):
+        storage.load(tmp_path)
+    (tmp_path / "meta.json").write_text('{"format": "mggcn-dataset", "version": 1}')
+    with pytest.raises(InputError, match="field 'name' is missing"):
+        storage.load(tmp_path)
+
+
+def test_pickled_arrays_are_refused(small: Dataset, tmp_path: Path) -> None:
+    storage.save(small, tmp_path / "d")
+    np.save(tmp_path / "d" / "y.npy", np.array([{"a": 1}] * 60, dtype=object))
+    meta = json.loads((tmp_path / "d" / "meta.json").read_text())
+    meta["files"]["y.npy"] = {"dtype": "|O", "shape": [60], "sha256": storage.sha256(tmp_path / "d" / "y.npy")}
+    (tmp_path / "d" / "meta.json").write_text(json.dumps(meta))
+    with pytest.raises(InputError, match=r"y\.npy: cannot be read"):
+        storage.load(tmp_path / "d")
