@@ -62,13 +62,14 @@ def pip_download(arguments: list[str]) -> None:
         raise InputError(f"pip download: {reason(error)}") from None
     if done.returncode:
         lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
-        raise InputError(f"pip download: {lines[-1]}")
+        told = next((line for line in lines[::-1] if line.startswith("ERROR")), lines[-1])
+        raise InputError(f"pip download: {told}")
 
 
 def check(path: Path, digest: str) -> None:
     """Raise unless the file at ``path`` has the sha256 ``digest``."""
     if sha256(path) != digest:
-        raise InputError(f"{path}: sha256 differs from the published file; it is damaged or was changed")
+        raise InputError(f"{path}: sha256 differs from the published file; remove it to have it fetched")
 
 
 def store(folder: Path, files: Mapping[str, bytes], digests: Mapping[str, str]) -> None:

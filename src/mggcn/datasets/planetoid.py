@@ -1,7 +1,8 @@
 """Cora, CiteSeer and PubMed from Planetoid's eight files each, under FastGCN's split or the public one.
 
 The files are looked for in the data root (``planetoid/<Name>/raw``), then fetched (:mod:`planetoid_files`). Node
-numbers are Planetoid's: first the rows of ``allx``, then the test nodes at the places ``test.index`` gives.
+numbers are Planetoid's: first the rows of ``allx``, then the test nodes at the places ``test.index`` gives. CiteSeer
+leaves 15 places between the test nodes empty: nodes without features or label, in no part of a split.
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from mggcn.graph import Graph
 SplitName = Literal["fastgcn", "public"]
 
 NUM_VAL = 500
+# LINQS's class sizes, all different, tell Cora's and CiteSeer's order; PubMed's is not known for certain.
 _CLASSES = {
     "cora": linqs.CLASSES,
     "citeseer": ("AI", "ML", "IR", "DB", "Agents", "HCI"),

@@ -145,16 +145,12 @@ def _array(data: "Data", field: str) -> NDArray[Any] | None:
     value = data.get(field)
     if value is None:
         return None
-    if getattr(value, "is_sparse", False) or getattr(value, "layout", None) not in (None, _strided()):
-        value = value.to_dense()
-    array: NDArray[Any] = value.detach().cpu().numpy()
-    return array
-
-
-def _strided() -> Any:
     import torch
 
-    return torch.strided
+    if not isinstance(value, torch.Tensor):
+        raise InputError(f"data.{field} must be a tensor, not {type(value).__name__}")
+    array: NDArray[Any] = value.detach().cpu().to_dense().numpy()
+    return array
 
 
 def _labels(y: NDArray[Any] | None, num_nodes: int) -> NDArray[np.int64]:

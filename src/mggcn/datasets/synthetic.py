@@ -55,7 +55,7 @@ def load(name: str, scale: str, root: Path | None, seed: int, mmap: bool) -> Dat
     except ValueError:
         raise InputError(f"{name}:{scale}: the scale is not a number") from None
     build = partial({"reddit-like": reddit_like, "ethereum-like": ethereum_like}[name], factor, seed)
-    return kept(Path("synthetic") / f"{name}-{factor:g}-{seed}", build, root=root, mmap=mmap)
+    return kept(Path("synthetic") / f"{name}-{factor:.12g}-{seed}", build, root=root, mmap=mmap)
 
 
 def reddit_like(scale: float = 1.0, seed: int = 0) -> Dataset:

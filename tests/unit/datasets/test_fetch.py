@@ -160,7 +160,7 @@ def test_pips_last_line_is_the_reason(monkeypatch: pytest.MonkeyPatch):
 
     def fail(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
         assert command[:4] == [sys.executable, "-m", "pip", "download"]
-        return subprocess.CompletedProcess(command, 1, "", "WARNING: retry\nERROR: No matching distribution\n")
+        return subprocess.CompletedProcess(command, 1, "", "ERROR: No matching distribution\n[notice] new\n")
 
     monkeypatch.setattr(subprocess, "run", fail)
     with pytest.raises(InputError, match=r"^pip download: ERROR: No matching distribution$"):

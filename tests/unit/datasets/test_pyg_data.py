@@ -75,6 +75,11 @@ def test_sparse_features_and_no_split_come_out_dense_and_without_masks():
     assert "train_mask" not in data
 
 
+def test_sparse_tensors_are_read():
+    data = from_pyg(_chain(x=torch.eye(12).to_sparse()))
+    assert np.array_equal(data.x, np.eye(12))
+
+
 def test_missing_masks_are_drawn_or_left_out():
     drawn = from_pyg(_chain(20), seed=1)
     assert [part.size for part in (drawn.split.train, drawn.split.val, drawn.split.test)] == [12, 4, 4]
@@ -97,6 +102,7 @@ def test_of_several_splits_the_first_is_taken():
     ("fields", "told"),
     [
         ({"x": None}, "mine: data.x is missing"),
+        ({"x": np.ones((12, 2))}, "mine: data.x must be a tensor, not ndarray"),
         ({"edge_index": None}, "mine: data.edge_index is missing"),
         (
             {"edge_index": torch.zeros(3, 4, dtype=torch.long)},
