@@ -117,7 +117,7 @@ class Run:
         if self.dataset is not None:
             return self.dataset
         described = self.record.dataset
-        data = datasets.load(described["path"] or described["name"], root=root, seed=self.record.seed)
+        data = datasets.load(described["path"] or described["name"], root=root)
         if described["digest"] and data.digest != described["digest"]:
             raise InputError(
                 f"{described['path']}: the data set changed since {self.path or 'the run'} was trained on it"

@@ -94,3 +94,20 @@ def test_bad_types() -> None:
         Graph(np.array([0, 0]), np.array([], np.float32))
     with pytest.raises(InputError, match="direction 'up'"):
         Graph(np.array([0, 0]), np.array([], np.int32), "up")
+
+
+@pytest.mark.parametrize("direction", ["both", "in", "out"])
+def test_from_edges_by_hand(direction: str) -> None:
+    source, target = np.random.default_rng(0).integers(0, 30, (2, 200))
+    rows = [set() for _ in range(30)]
+    for u, v in zip(source.tolist(), target.tolist(), strict=True):
+        if u != v and direction in ("both", "out"):
+            rows[u].add(v)
+        if u != v and direction in ("both", "in"):
+            rows[v].add(u)
+    graph = Graph.from_edges(source, target, 30, direction=direction)
+    assert [graph.row(v).tolist() for v in range(30)] == [sorted(row) for row in rows]
+
+
+def test_an_edge_repeated_many_times_stays() -> None:
+    assert Graph.from_edges(np.zeros(512, np.int32), np.ones(512, np.int32), 2).num_edges == 1

@@ -63,7 +63,7 @@ def train(
     changes = {**given.get("settings", {}), **pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
     place = choose_device(device or given.get("device", "auto")).type
     methods.plan(chosen, name, changes)
-    data = datasets.load(name, root=root, seed=first)
+    data = datasets.load(name, root=root)
     limit = methods.plan(chosen, data.name, changes).training.epochs
     if not quiet:
         print(_headline(data), file=sys.stderr)  # noqa: T201
@@ -124,7 +124,7 @@ def _summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
     if len(objects) == 1:
         return objects[0]
     accuracies = [item["test_accuracy"] for item in objects]
-    means = ("test_accuracy", "test_macro_f1", "val_loss", "epochs", "total_seconds")
+    means = ("test_accuracy", "test_macro_f1", "val_loss", "val_accuracy", "epochs", "best_epoch", "total_seconds")
     return {
         **objects[0],
         **{name: statistics.fmean(item[name] for item in objects) for name in means},

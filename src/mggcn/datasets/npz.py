@@ -43,8 +43,9 @@ def read_npz(path: str | Path, *, name: str | None = None, seed: int = 0, direct
         y = _labels(fields.get("y"), num_nodes)
         classes = _classes(fields.get("class_names"), y)
         split, note = None, "no labels"
-        if classes:
-            split, note = complete(y, [_nodes(fields, part) for part in _SPLIT], seed)
+        parts = [_nodes(fields, part) for part in _SPLIT]
+        if classes or any(part is not None for part in parts):
+            split, note = complete(y, parts, seed)
         return Dataset(
             name=name or file.stem,
             graph=graph,

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mggcn.dataset import UNLABELLED, Dataset, Split, as_features
-from mggcn.datasets.adjacency import undirected
 from mggcn.datasets.blame import blaming, reason
 from mggcn.datasets.converted import kept
 from mggcn.datasets.fetch import notice
 from mggcn.datasets.root import places, writable
 from mggcn.errors import InputError
+from mggcn.graph import Graph
 
 INSTALL = "pip install 'mggcn[ogb]'"
 RAW = ("edge.csv.gz", "node-feat.csv.gz", "node-label.csv.gz", "num-node-list.csv.gz")
@@ -43,7 +43,7 @@ def read(folder: Path, name: str) -> Dataset:
     num_nodes = int(counts[0])
     ends = _table(edge, np.int64, columns=2)
     with blaming(edge):
-        graph = undirected(ends[:, 0], ends[:, 1], num_nodes)
+        graph = Graph.from_edges(ends[:, 0], ends[:, 1], num_nodes)
     y = _labels(label, num_nodes)
     scheme, split = _split(folder / "split")
     with blaming(folder):

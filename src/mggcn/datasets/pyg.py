@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from mggcn.dataset import UNLABELLED, Dataset, as_features
 from mggcn.datasets import pyg_files, reddit, saint
-from mggcn.datasets.adjacency import undirected
 from mggcn.datasets.blame import blaming, reason
 from mggcn.datasets.converted import kept
 from mggcn.datasets.holdout import complete
@@ -74,11 +73,7 @@ def from_pyg(
         if ends.ndim != 2 or ends.shape[0] != 2 or ends.dtype.kind != "i":
             raise InputError(f"data.edge_index must be integers of shape [2, E], not {ends.dtype} {list(ends.shape)}")
         num_nodes = x.shape[0]
-        graph = (
-            undirected(ends[0], ends[1], num_nodes)
-            if direction == "both"
-            else Graph.from_edges(ends[0], ends[1], num_nodes, direction=direction)
-        )
+        graph = Graph.from_edges(ends[0], ends[1], num_nodes, direction=direction)
         y = _labels(_array(data, "y"), num_nodes)
         names = data.get("class_names")
         classes = tuple(map(str, names)) if names else tuple(f"class {k}" for k in range(int(y.max(initial=-1)) + 1))
@@ -94,7 +89,7 @@ def from_pyg(
             y=y,
             classes=classes,
             split=split,
-            node_ids=None if ids is None else np.asarray(ids),
+            node_ids=None if ids is None else np.asarray(list(ids) if isinstance(ids, dict) else ids),
             inductive=inductive,
             source="; ".join(filter(None, [source, note])),
         )
@@ -119,8 +114,18 @@ def to_pyg(dataset: Dataset) -> "Data":
             data[mask] = torch.zeros(dataset.num_nodes, dtype=torch.bool)
             data[mask][torch.from_numpy(np.array(nodes))] = True
     if dataset.node_ids is not None:
-        data.node_ids = np.array(dataset.node_ids)
+        data.node_ids = _ids_for_pyg(dataset)
     return data
+
+
+def _ids_for_pyg(dataset: Dataset) -> Any:
+    """Numbers as a tensor, which PyG's loaders slice with the rest; text as {id: node}, which they leave alone."""
+    ids = dataset.ids_of(np.arange(dataset.num_nodes))
+    if ids.dtype.kind in "iu":
+        import torch
+
+        return torch.from_numpy(np.array(ids))
+    return {str(name): node for node, name in enumerate(ids)}
 
 
 def _build(name: str, root: Path | None) -> Dataset:

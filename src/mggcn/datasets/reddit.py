@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from mggcn.dataset import Dataset, Split, as_features
-from mggcn.datasets.adjacency import undirected
 from mggcn.datasets.blame import blaming
 from mggcn.datasets.converted import kept
 from mggcn.datasets.npz import read_fields
 from mggcn.datasets.pyg_files import raw_folder
 from mggcn.errors import InputError
+from mggcn.graph import Graph
 
 DATA, GRAPH = "reddit_data.npz", "reddit_graph.npz"
 _TRAIN, _VAL, _TEST = 1, 2, 3
@@ -28,7 +28,7 @@ def read(folder: Path) -> Dataset:
     ends = read_fields(folder / GRAPH, ("row", "col"))
     num_nodes = data["label"].size
     with blaming(folder / GRAPH):
-        graph = undirected(ends["row"], ends["col"], num_nodes)
+        graph = Graph.from_edges(ends["row"], ends["col"], num_nodes)
     with blaming(folder / DATA):
         y, types = data["label"].astype(np.int64), data["node_types"]
         if types.shape != (num_nodes,):

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import UNLABELLED, Dataset, Split, as_features
-from mggcn.datasets.adjacency import undirected
 from mggcn.datasets.blame import blaming, reason
 from mggcn.datasets.npz import read_fields
 from mggcn.errors import InputError
+from mggcn.graph import Graph
 from mggcn.storage import csr_parts
 
 FILES = ("adj_full.npz", "feats.npy", "class_map.json", "role.json")
@@ -26,7 +26,7 @@ def read(folder: Path, name: str) -> Dataset:
     links = read_fields(adjacency, ("data", "indices", "indptr"))
     with blaming(adjacency):
         matrix = csr_parts(links["data"], links["indices"], links["indptr"], (num_nodes, num_nodes)).tocoo()
-        graph = undirected(matrix.row, matrix.col, num_nodes)
+        graph = Graph.from_edges(matrix.row, matrix.col, num_nodes)
     y = _labels(class_map, num_nodes)
     with blaming(role):
         nodes = _json(role)

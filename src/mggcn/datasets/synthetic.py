@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import UNLABELLED, Dataset, Split
-from mggcn.datasets.adjacency import undirected
 from mggcn.datasets.converted import kept
 from mggcn.errors import InputError
 from mggcn.graph import Graph
@@ -167,7 +166,7 @@ def _graph(rng: np.random.Generator, community: Nodes, weight: Weights, num_edge
         if keys.size == num_edges:
             break
     source, target = np.divmod(keys, num_nodes)
-    return undirected(order[source], order[target], num_nodes)
+    return Graph.from_edges(order[source], order[target], num_nodes)
 
 
 def _merge(rng: np.random.Generator, old: Nodes, drawn: Nodes, most: int) -> Nodes:
