@@ -123,7 +123,7 @@ def test_tables_import(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["train", "data", "--epochs", "0"], "epochs: 0 is less than 1"),
         (["train"], "name a data set"),
         (["train", "--config", "none.toml"], "none.toml: cannot be read (No such file or directory)"),
-        (["train", "data", "--out", "data/x.npy"], "data/x.npy"),
+        (["train", "data", "--out", "data/x.npy/runs"], "x.npy is not a folder"),
         (["train", "."], "meta.json"),
         (["predict", "data", "--out", "p.csv"], "data: not a run folder (record.json is missing)"),
         (["predict", "data", "--out", "p.txt"], "p.txt: predictions are written as .csv or .parquet, not .txt"),

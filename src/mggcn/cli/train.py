@@ -1,6 +1,7 @@
 """``mggcn train``: train a method, show how it goes, leave a run folder."""
 
 import json
+import os
 import statistics
 import sys
 from pathlib import Path
@@ -63,6 +64,7 @@ def train(
     changes = {**given.get("settings", {}), **pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
     place = choose_device(device or given.get("device", "auto")).type
     methods.plan(chosen, name, changes)
+    _check_writable(out)
     data = datasets.load(name, root=root)
     limit = methods.plan(chosen, data.name, changes).training.epochs
     if not quiet:
@@ -145,6 +147,17 @@ def _object(record: "RunRecord", folder: Path) -> dict[str, Any]:
         "device": record.device,
         "run": str(folder),
     }
+
+
+def _check_writable(out: Path) -> None:
+    """Refuse, before any training, a folder that cannot be made."""
+    from mggcn.errors import InputError
+
+    place = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+    if not place.is_dir():
+        raise InputError(f"--out: {place} is not a folder")
+    if not os.access(place, os.W_OK):
+        raise InputError(f"--out: {place} cannot be written")
 
 
 def _free(out: Path, name: str) -> Path:
