@@ -28,6 +28,7 @@ VERSION = 1
 META = "meta.json"
 
 _SPLIT = ("train", "val", "test")
+_LARGE = ("indptr.npy", "indices.npy", "x.npy", "x_indptr.npy", "x_indices.npy", "x_data.npy", "ids.npy")
 _READ_BYTES = 1 << 22
 
 
@@ -56,10 +57,10 @@ def save(dataset: Dataset, folder: str | Path, *, overwrite: bool = False) -> Da
 
 
 def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
-    """Read a dataset folder; ``mmap`` maps the arrays instead of reading and verifying them."""
+    """Read a dataset folder; ``mmap`` maps graph, features and ids instead of reading and verifying them."""
     root = Path(folder)
     meta = _read_meta(root)
-    arrays = {name: _read_array(root / name, entry, mmap) for name, entry in meta["files"].items()}
+    arrays = {name: _read_array(root / name, entry, mmap and name in _LARGE) for name, entry in meta["files"].items()}
     try:
         graph = Graph(arrays["indptr.npy"], arrays["indices.npy"], meta["direction"], checked=mmap)
         x = arrays["x.npy"] if "x.npy" in arrays else _sparse(arrays, graph.num_nodes, meta["num_features"])

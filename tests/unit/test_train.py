@@ -13,6 +13,7 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.record import Epoch
+from mggcn.train import epochs
 
 CPU = torch.device("cpu")
 
@@ -132,7 +133,7 @@ def test_balanced_class_weights(small: Dataset) -> None:
     y[small.split.train] = 0
     y[small.split.train[:3]] = 1
     data = replace(small, y=y)
-    found = train._class_weights(data, train.Training(class_weights="balanced"), CPU)
+    found = epochs._class_weights(data, train.Training(class_weights="balanced"), CPU)
     assert found is not None
     assert found.tolist() == pytest.approx([30 / (2 * 27), 30 / (2 * 3), 0])
     run = mggcn.fit(small, settings={"class_weights": "balanced", "epochs": 40})

@@ -1,0 +1,82 @@
+"""Epochs of training: batches drawn ahead, a step for each."""
+
+import math
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mggcn.block import Batch, Sampler
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.keys import Key
+from mggcn.train.method import Method
+from mggcn.train.step import Step
+from mggcn.train.training import Training
+
+
+class Epochs:
+    """Runs epochs of a method one after the other; the next one's batches are drawn while this one trains."""
+
+    def __init__(self, method: Method, dataset: Dataset, training: Training, key: Key, device: torch.device) -> None:
+        if dataset.split is None:
+            raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
+        self._training = training
+        labels = torch.from_numpy(np.array(dataset.y)).to(device)
+        self._step = Step(
+            method.model, method.train.inputs, labels, _class_weights(dataset, training, device), training
+        )
+        self._ahead = Ahead(method.train.sampler, dataset.split.train, training, key)
+
+    def __enter__(self) -> "Epochs":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ahead.close()
+
+    def run(self, number: int) -> float:
+        """Train the epoch of this number, counted from 1 and without gaps; return its mean loss."""
+        loss = self._step.over(self._ahead.take(number))
+        if not math.isfinite(loss):
+            raise InputError(f"lr: training diverged at epoch {number} with learning rate {self._training.lr}")
+        return loss
+
+
+class Ahead:
+    """Draws the next epoch's batches on another thread while this one trains."""
+
+    def __init__(self, sampler: Sampler, targets: NDArray[np.int64], training: Training, key: Key) -> None:
+        self._sampler, self._targets, self._training, self._key = sampler, np.array(targets), training, key
+        self._pool = ThreadPoolExecutor(1)
+        self._next = self._pool.submit(self._draw, 1)
+
+    def close(self) -> None:
+        """Stop drawing."""
+        self._pool.shutdown(cancel_futures=True)
+
+    def take(self, number: int) -> Iterator[Batch]:
+        """The batches of this epoch; the drawing of the next begins."""
+        batches = self._next.result()
+        if number < self._training.epochs:
+            self._next = self._pool.submit(self._draw, number + 1)
+        return batches
+
+    def _draw(self, number: int) -> Iterator[Batch]:
+        order = self._targets
+        if self._training.shuffle:
+            order = self._key.fold("order", number).generator().permutation(order)
+        return self._sampler.batches(order, self._key.fold("picks", number), self._training.batch_size)
+
+
+def _class_weights(dataset: Dataset, training: Training, device: torch.device) -> Tensor | None:
+    if training.class_weights == "none" or dataset.split is None:
+        return None
+    counts = np.bincount(dataset.y[dataset.split.train], minlength=dataset.num_classes)
+    weights = np.divide(counts.sum(), counts * np.count_nonzero(counts), out=np.zeros(counts.size), where=counts > 0)
+    return torch.from_numpy(weights.astype(np.float32)).to(device)

@@ -1,0 +1,110 @@
+"""The only training loop. It names no method and no data set."""
+
+import copy
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from mggcn.block import Batch
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.keys import Key
+from mggcn.metrics import Scores, score
+from mggcn.record import Epoch
+from mggcn.train.epochs import Epochs
+from mggcn.train.method import Method, View
+from mggcn.train.training import Training
+
+EVAL_BATCH = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What training leaves: the curve, the epoch whose weights the model now has, and its validation scores."""
+
+    curve: list[Epoch] = field(default_factory=list)
+    best_epoch: int = 0
+    val: Scores = field(default_factory=lambda: Scores(math.inf, 0.0, 0.0))
+
+
+class Progress(Protocol):
+    """Hears of every finished epoch."""
+
+    def epoch(self, epoch: Epoch) -> None:
+        """Show one epoch."""
+        ...
+
+
+def fit(
+    method: Method, dataset: Dataset, training: Training, key: Key, device: torch.device, progress: Progress
+) -> Fitted:
+    """Train until the validation stops getting better and leave the best epoch's weights in the model."""
+    if dataset.split is None:
+        raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
+    curve: list[Epoch] = []
+    best = Fitted()
+    best_weights: dict[str, Tensor] = {}
+    seeded = torch.random.fork_rng([device] if device.type == "cuda" else [])
+    with Epochs(method, dataset, training, key, device) as epochs, seeded:
+        torch.manual_seed(key.fold("dropout").torch_seed)
+        for number in range(1, training.epochs + 1):
+            started = time.perf_counter()
+            loss = epochs.run(number)
+            trained = time.perf_counter()
+            val = evaluate(method, dataset, dataset.split.val, key, device)
+            epoch = Epoch(number, loss, val.loss, val.accuracy, trained - started, time.perf_counter() - trained)
+            curve.append(epoch)
+            progress.epoch(epoch)
+            if _is_better(val, best.val, training.select):
+                best = Fitted(curve, number, val)
+                best_weights = copy.deepcopy(method.model.state_dict())
+            if number - best.best_epoch >= training.patience:
+                break
+    method.model.load_state_dict(best_weights)
+    return best
+
+
+def evaluate(method: Method, dataset: Dataset, nodes: NDArray[np.int64], key: Key, device: torch.device) -> Scores:
+    """Score some labelled nodes on the evaluation view, with picks that are the same at every call."""
+    return score(predict(method.model, method.eval, nodes, key, device), dataset.y[nodes])
+
+
+def predict(
+    model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, device: torch.device, draws: int = 1
+) -> NDArray[np.float64]:
+    """[n, classes] log-probabilities of nodes; with several draws, of the mean probabilities over them."""
+    if draws < 1:
+        raise InputError(f"draws: {draws} is less than 1")
+    model.eval()
+    with torch.no_grad():
+        scores = [
+            torch.cat(
+                [
+                    functional.log_softmax(_scores(model, view, batch, device).double(), dim=1)
+                    for batch in view.sampler.batches(nodes, key.fold("eval", draw), EVAL_BATCH)
+                ]
+            )
+            for draw in range(draws)
+        ]
+    mean: NDArray[np.float64] = (torch.logsumexp(torch.stack(scores), dim=0) - math.log(draws)).cpu().numpy()
+    return mean
+
+
+def _scores(model: nn.Module, view: View, batch: Batch, device: torch.device) -> Tensor:
+    scores: Tensor = model(view.inputs.rows(batch.nodes), batch.to(device).blocks)
+    return scores
+
+
+def _is_better(new: Scores, old: Scores, select: str) -> bool:
+    criterion: Callable[[Scores], tuple[float, float]] = (
+        (lambda s: (s.loss, -s.accuracy)) if select == "loss" else (lambda s: (-s.accuracy, s.loss))
+    )
+    return criterion(new) < criterion(old)

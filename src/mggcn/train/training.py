@@ -1,0 +1,51 @@
+"""How to train, whatever the method."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from mggcn.errors import InputError
+from mggcn.scaling import Scaling
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train, whatever the method.
+
+    Attributes:
+        epochs: at most so many.
+        batch_size: targets a step.
+        lr: Adam's learning rate.
+        weight_decay: Adam's L2 penalty.
+        patience: stop after so many epochs without a better one (the paper's window).
+        select: which epoch's weights are kept: the lowest validation ``loss`` or the best validation ``accuracy``.
+        scaling: of the features, see :class:`mggcn.scaling.Scaler`; ``auto`` is ``row`` for sparse features, else
+            ``standard``. The authors' code uses ``row`` for citation graphs and ``standard`` for Reddit and Ethereum.
+        training_graph: train on the ``whole`` graph or on the sub-graph of ``train`` nodes; ``auto`` does what the data
+            set asks for (the authors' code: ``train`` for Reddit, ``whole`` for citation graphs).
+        class_weights: ``balanced`` weighs each class by the inverse of its share of the training nodes.
+        shuffle: visit the training nodes in a new order every epoch; the authors' code does not.
+        threads: of the sampler, 0 for all cores; the result does not depend on it.
+    """
+
+    epochs: int = 400
+    batch_size: int = 256
+    lr: float = 0.01
+    weight_decay: float = 0.0
+    patience: int = 30
+    select: Literal["loss", "accuracy"] = "loss"
+    scaling: Scaling = "auto"
+    training_graph: Literal["auto", "whole", "train"] = "auto"
+    class_weights: Literal["none", "balanced"] = "none"
+    shuffle: bool = True
+    threads: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "patience"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name}: {getattr(self, name)} is less than 1")
+        if not (math.isfinite(self.lr) and self.lr > 0):
+            raise InputError(f"lr: {self.lr} is not a positive number")
+        for name in ("weight_decay", "threads"):
+            if not getattr(self, name) >= 0:
+                raise InputError(f"{name}: {getattr(self, name)} is less than 0")
