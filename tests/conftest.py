@@ -5,9 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from mggcn.dataset import Dataset, Split
 from mggcn.graph import Graph
+
+# Without a GPU the Triton kernels run in Triton's interpreter, which must be chosen before they are imported.
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"
 
 
 @pytest.fixture

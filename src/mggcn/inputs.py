@@ -63,18 +63,44 @@ class Inputs(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DenseInputs:
-    """Dense rows, kept on one device."""
+    """Dense rows on one device, as matrices that stand side by side; views of a graph may share some of them."""
 
-    x: Tensor
+    parts: tuple[Tensor, ...]
 
     @property
     def width(self) -> int:
         """The number of columns."""
-        return self.x.shape[1]
+        return sum(part.shape[1] for part in self.parts)
 
     def rows(self, nodes: Tensor) -> Tensor:
         """[n, width]."""
-        return self.x.index_select(0, nodes.to(self.x.device))
+        first = self.parts[0]
+        nodes = nodes.to(first.device)
+        if len(self.parts) == 1:
+            return first.index_select(0, nodes)
+        out = first.new_empty(nodes.numel(), self.width)
+        column = 0
+        for part in self.parts:
+            torch.index_select(part, 0, nodes, out=out[:, column : column + part.shape[1]])
+            column += part.shape[1]
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class HostInputs:
+    """Dense rows too many for the GPU: gathered on the host, through pinned memory, and moved batch by batch."""
+
+    table: DenseInputs
+    device: torch.device
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return self.table.width
+
+    def rows(self, nodes: Tensor) -> Tensor:
+        """[n, width] on the GPU."""
+        return self.table.rows(nodes).pin_memory().to(self.device, non_blocking=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,13 +119,18 @@ class SparseInputs:
         return SparseRows(self.x[nodes.cpu().numpy()])
 
 
-def inputs_of(parts: list[Features], device: torch.device) -> Inputs:
-    """Put matrices side by side; they stay sparse when all are sparse and few of their entries are set."""
-    if all(not isinstance(part, np.ndarray) for part in parts):
-        joined = csr_array(hstack(parts, format="csr"))
-        if joined.nnz < DENSE_ABOVE * joined.shape[0] * joined.shape[1]:
-            joined.sort_indices()
-            return SparseInputs(joined)
-        return DenseInputs(torch.from_numpy(joined.toarray()).to(device))
-    dense = [part if isinstance(part, np.ndarray) else part.toarray() for part in parts]
-    return DenseInputs(torch.from_numpy(np.concatenate(dense, axis=1)).to(device))
+def sparse_inputs(parts: list[Features]) -> SparseInputs | None:
+    """Sparse matrices side by side, or None where one is dense or too many of their entries are set."""
+    if any(isinstance(part, np.ndarray) for part in parts):
+        return None
+    joined = csr_array(hstack(parts, format="csr"))
+    if joined.nnz >= DENSE_ABOVE * joined.shape[0] * joined.shape[1]:
+        return None
+    joined.sort_indices()
+    return SparseInputs(joined)
+
+
+def dense(part: Features) -> Tensor:
+    """A feature matrix as a dense tensor in memory."""
+    array = part if isinstance(part, np.ndarray) else np.asarray(part.toarray(), np.float32)
+    return torch.from_numpy(array if array.flags.writeable else np.array(array))

@@ -1,9 +1,9 @@
-"""Scores of predictions: loss, accuracy, macro-F1."""
+"""Scores of predictions: loss, accuracy, macro-F1; computed where the predictions are."""
 
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+import torch
+from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -15,15 +15,18 @@ class Scores:
     macro_f1: float
 
 
-def score(log_probabilities: NDArray[np.float64], y: NDArray[np.int64]) -> Scores:
+def score(log_probabilities: Tensor, y: Tensor) -> Scores:
     """Score [n, classes] log-probabilities against [n] labels.
 
     Macro-F1 is the mean over the classes that occur among the labels or the predictions.
     """
-    predicted = log_probabilities.argmax(axis=1)
-    loss = -float(log_probabilities[np.arange(y.size), y].mean())
     classes = log_probabilities.shape[1]
-    hits = np.bincount(y[predicted == y], minlength=classes)
-    total = np.bincount(y, minlength=classes) + np.bincount(predicted, minlength=classes)
-    present = total > 0
-    return Scores(loss, float((predicted == y).mean()), float((2 * hits[present] / total[present]).mean()))
+    predicted = log_probabilities.argmax(dim=1)
+    right = predicted == y
+    loss = -log_probabilities.gather(1, y[:, None]).double().mean()
+    hits = torch.zeros(classes, dtype=torch.float64, device=y.device).index_add_(0, y, right.double())
+    ones = torch.ones(y.numel(), dtype=torch.float64, device=y.device)
+    total = torch.zeros(classes, dtype=torch.float64, device=y.device).index_add_(0, y, ones)
+    total.index_add_(0, predicted, ones)
+    f1 = (2 * hits / total.clamp(min=1)).sum() / (total > 0).sum()
+    return Scores(*torch.stack([loss, right.double().mean(), f1]).tolist())

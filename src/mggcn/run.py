@@ -78,7 +78,7 @@ class Run:
             device: ``auto``, ``cpu`` or ``cuda``.
             root: where named data sets are looked for.
         """
-        place = choose_device(device)
+        place = self.plan.place(choose_device(device))
         data = dataset or self.training_data(root)
         if data.num_features != self.record.dataset["num_features"]:
             raise InputError(
@@ -92,10 +92,9 @@ class Run:
         if chosen.size == 0:
             raise InputError(f"{data.name}: no nodes to predict")
         key = Key.of(self.record.seed)
-        threads = self.plan.training.threads or None
-        view = self.plan.recipe.view(self.plan.config, data.graph, self.scaler.apply(data.x), key, place, threads)
-        scores = train.predict(self.model.to(place), view, chosen, key, place, draws)
-        return Predictions(chosen, data.ids_of(chosen), np.exp(scores), self.classes)
+        view = self.plan.recipe.view(self.plan.config, data.graph, self.scaler.apply(data.x), key, place)
+        scores = train.predict(self.model.to(place.device), view, chosen, key, place, draws)
+        return Predictions(chosen, data.ids_of(chosen), scores.exp().cpu().numpy(), self.classes)
 
     def save(self, folder: str | Path) -> "Run":
         """Write the run folder and return the run as saved there."""
@@ -144,14 +143,14 @@ def fit(
         settings: what to change from the defaults for this method and data set.
         progress: hears of every epoch.
     """
-    place = choose_device(device)
+    chosen = choose_device(device)
     plan = methods.plan(method, dataset.name, settings or {})
     if dataset.split is None:
         raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
-    key = Key.of(seed)
+    key, place = Key.of(seed), plan.place(chosen)
     environment.reset_peak_memory()
-    if place.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(place)
+    if chosen.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(chosen)
     started = time.perf_counter()
     prepared = methods.build(plan, dataset, key, place)
     ready = time.perf_counter()
@@ -163,7 +162,7 @@ def fit(
         method=method,
         seed=seed,
         settings={**plan.settings, "scaling": prepared.scaler.kind},
-        device=place.type,
+        device=chosen.type,
         epochs=len(fitted.curve),
         best_epoch=fitted.best_epoch,
         val_loss=fitted.val.loss,
@@ -174,7 +173,9 @@ def fit(
         epoch_seconds=statistics.median(epoch.train_seconds for epoch in fitted.curve),
         prepare_seconds=ready - started,
         total_seconds=finished - started,
-        peak_memory_bytes=torch.cuda.max_memory_allocated(place) if place.type == "cuda" else environment.peak_memory(),
+        peak_memory_bytes=torch.cuda.max_memory_allocated(chosen)
+        if chosen.type == "cuda"
+        else environment.peak_memory(),
         curve=fitted.curve,
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()},
     )

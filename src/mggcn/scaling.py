@@ -52,7 +52,12 @@ class Scaler:
             return _rows_to_one(x)
         if self.mean is None or self.deviation is None:
             return x
-        return np.asarray((_dense(x) - self.mean) / self.deviation, dtype=np.float32)
+        out = np.empty(x.shape, np.float32)
+        for start in range(0, x.shape[0], _SUM_ROWS):
+            part = out[start : start + _SUM_ROWS]
+            np.subtract(_dense(x[start : start + _SUM_ROWS]), self.mean, out=part)
+            part /= self.deviation
+        return out
 
 
 def _rows_to_one(x: Features) -> Features:

@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from mggcn.graph import Graph
-from mggcn.kernels.aggregate import neighbour_mean, reference
+from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on, reference
+from tests.gpu import GPU
 from tests.strategies import graphs
 
 
@@ -40,3 +42,18 @@ def test_isolated_nodes_get_zero_or_themselves() -> None:
     graph, x = Graph.from_edges([0], [1], 3), np.array([[1.0], [2.0], [3.0]], np.float32)
     assert neighbour_mean(graph, x)[:, 0].tolist() == [2.0, 1.0, 0.0]
     assert neighbour_mean(graph, x, include_self=True)[:, 0].tolist() == [1.5, 1.5, 3.0]
+
+
+@pytest.mark.parametrize("include_self", [False, True])
+@pytest.mark.parametrize("width", [1, 130])
+def test_gpu_equals_reference(include_self: bool, width: int) -> None:
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(
+        np.r_[rng.integers(0, 38, 60), np.zeros(30, int)], np.r_[rng.integers(0, 38, 60), 1:31], 40
+    )
+    x = rng.normal(size=(40, width)).astype(np.float32)
+    arrays = (torch.from_numpy(a).to(GPU) for a in (graph.indptr, graph.indices, x))
+    found = neighbour_mean_on(*arrays, include_self=include_self).cpu().numpy()
+    np.testing.assert_allclose(
+        found, reference.neighbour_mean(graph, x, include_self=include_self), rtol=1e-5, atol=1e-6
+    )

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -9,6 +10,7 @@ from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.pick import PickTable, reference
 from mggcn.keys import Key
+from tests.gpu import GPU
 from tests.properties import assert_picks_are_valid
 from tests.strategies import graphs
 
@@ -81,3 +83,32 @@ def test_no_targets() -> None:
 def test_fewer_than_one_pick_is_refused() -> None:
     with pytest.raises(InputError, match="picks: 0 is less than 1"):
         PickTable.of(power_law(9, 20)).draw(np.arange(3), 0, Key.of(0))
+
+
+@pytest.mark.parametrize("direction", ["both", "out"])
+@pytest.mark.parametrize(("num_nodes", "num_edges", "picks"), [(1, 0, 2), (9, 30, 7), (33, 40, 4), (100, 600, 3)])
+def test_gpu_equals_reference(direction: str, num_nodes: int, num_edges: int, picks: int) -> None:
+    ends = np.random.default_rng(num_edges).integers(0, num_nodes, (2, num_edges))
+    graph = Graph.from_edges(*ends, num_nodes, direction=direction)
+    table = PickTable.of(graph).on(GPU)
+    drawn = table.draw(torch.arange(num_nodes, device=GPU), picks, Key(2**64 - 5))
+    expected = reference.pick(graph, graph.degrees.tolist(), range(num_nodes), picks, Key(2**64 - 5))
+    assert np.array_equal(drawn.cpu().numpy(), expected)
+
+
+def test_gpu_lists_candidates_when_trials_run_out() -> None:
+    clique = [(i, j) for i in range(6) for j in range(i)]
+    graph = Graph.from_edges(*np.array([*clique, (0, 6), (1, 7), (7, 8)]).T, 9)
+    table = PickTable.of(graph)
+    drawn = table.on(GPU).draw(torch.arange(2, 4, device=GPU), 7, Key.of(0))
+    assert np.array_equal(drawn.cpu().numpy(), table.draw(np.arange(2, 4), 7, Key.of(0)))
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 40, 64])
+def test_gpu_lays_rows_out_batch_by_batch(batch_size: int) -> None:
+    table = PickTable.of(power_law(40, 120))
+    targets = np.random.default_rng(0).permutation(40)
+    rows = table.on(GPU).draw_rows(torch.from_numpy(targets).to(GPU), 3, Key.of(1), batch_size).cpu().numpy()
+    picks = table.draw(targets, 3, Key.of(1))
+    expected = [picks[start : start + batch_size].T.reshape(-1) for start in range(0, 40, batch_size)]
+    assert np.array_equal(rows, np.concatenate(expected))

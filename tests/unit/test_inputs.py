@@ -3,10 +3,8 @@ import pytest
 import torch
 from scipy.sparse import csr_array, random_array
 
-from mggcn.inputs import DenseInputs, SparseInputs, inputs_of
+from mggcn.inputs import DenseInputs, SparseInputs, sparse_inputs
 from mggcn.nn import Project
-
-CPU = torch.device("cpu")
 
 
 def sparse(density: float) -> csr_array:
@@ -14,10 +12,20 @@ def sparse(density: float) -> csr_array:
 
 
 def test_few_entries_stay_sparse_and_many_do_not() -> None:
-    assert isinstance(inputs_of([sparse(0.05), sparse(0.05)], CPU), SparseInputs)
-    assert isinstance(inputs_of([sparse(0.4), sparse(0.4)], CPU), DenseInputs)
-    assert isinstance(inputs_of([sparse(0.05), sparse(0.05).toarray()], CPU), DenseInputs)
-    assert inputs_of([sparse(0.05), sparse(0.05)], CPU).width == 60
+    few = sparse_inputs([sparse(0.05), sparse(0.05)])
+    assert few is not None
+    assert few.width == 60
+    assert sparse_inputs([sparse(0.4), sparse(0.4)]) is None
+    assert sparse_inputs([sparse(0.05), sparse(0.05).toarray()]) is None
+
+
+def test_parts_stand_side_by_side() -> None:
+    one, two = torch.randn(9, 4), torch.randn(9, 3)
+    nodes = torch.tensor([8, 0, 0], dtype=torch.int32)
+    inputs = DenseInputs((one, two))
+    assert inputs.width == 7
+    assert torch.equal(inputs.rows(nodes), torch.cat([one, two], dim=1)[nodes.long()])
+    assert torch.equal(DenseInputs((one,)).rows(nodes), one[nodes.long()])
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -25,7 +33,7 @@ def test_sparse_and_dense_products_agree_with_their_gradients(bias: bool) -> Non
     few, nodes = sparse(0.05), torch.tensor([3, 3, 0, 39])
     layer = Project(30, 5, bias=bias)
     results = []
-    for inputs in (SparseInputs(few), DenseInputs(torch.from_numpy(few.toarray()))):
+    for inputs in (SparseInputs(few), DenseInputs((torch.from_numpy(few.toarray()),))):
         layer.zero_grad()
         out = layer(inputs.rows(nodes))
         out.square().sum().backward()

@@ -12,10 +12,11 @@ from mggcn.block import Batch
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.place import Place
 from mggcn.record import Epoch
 from mggcn.train import epochs
 
-CPU = torch.device("cpu")
+CPU = Place(torch.device("cpu"))
 
 
 class Heard:
@@ -133,7 +134,7 @@ def test_balanced_class_weights(small: Dataset) -> None:
     y[small.split.train] = 0
     y[small.split.train[:3]] = 1
     data = replace(small, y=y)
-    found = epochs._class_weights(data, train.Training(class_weights="balanced"), CPU)
+    found = epochs._class_weights(data, train.Training(class_weights="balanced"), CPU.device)
     assert found is not None
     assert found.tolist() == pytest.approx([30 / (2 * 27), 30 / (2 * 3), 0])
     run = mggcn.fit(small, settings={"class_weights": "balanced", "epochs": 40})
@@ -144,7 +145,7 @@ def test_more_draws_are_the_mean_of_probabilities(small: Dataset) -> None:
     run = mggcn.fit(small, settings={"epochs": 5})
     method = methods.build(run.plan, small, Key.of(0), CPU)
     nodes, key = np.arange(60), Key.of(0)
-    together = np.exp(train.predict(run.model, method.eval, nodes, key, CPU, draws=3))
+    together = train.predict(run.model, method.eval, nodes, key, CPU, draws=3).exp().numpy()
     parts = []
     for draw in range(3):
         rows = [

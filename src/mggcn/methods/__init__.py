@@ -12,6 +12,7 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError, unknown
 from mggcn.keys import Key
 from mggcn.methods import mg_gcn, paper
+from mggcn.place import Place
 from mggcn.scaling import Scaler
 from mggcn.train import Method, Training, View
 
@@ -24,7 +25,7 @@ class Recipe:
         config: the frozen dataclass of its settings.
         defaults: settings by the name of the data set.
         model: from (config, in_channels, out_channels, generator of the weights) to a module.
-        view: from (config, graph, scaled x, key, device, threads) to what the module sees of a graph.
+        view: from (config, graph, scaled x, key, place) to what the module sees of a graph.
     """
 
     config: type[Any]
@@ -56,6 +57,10 @@ class Plan:
         """All settings in one flat table."""
         return {**asdict(self.config), **asdict(self.training)}
 
+    def place(self, device: torch.device) -> Place:
+        """Where and how to compute on a device."""
+        return Place(device, self.training.precision, self.training.threads or None)
+
 
 def plan(method: str, dataset: str, overrides: Mapping[str, object]) -> Plan:
     """Resolve a method's settings: its own defaults, then the paper's for this data set, then ``overrides``."""
@@ -69,7 +74,7 @@ def plan(method: str, dataset: str, overrides: Mapping[str, object]) -> Plan:
     return Plan(method, settings.build(recipe.config, of_method), settings.build(Training, of_training))
 
 
-def build(chosen: Plan, dataset: Dataset, key: Key, device: torch.device) -> Method:
+def build(chosen: Plan, dataset: Dataset, key: Key, place: Place) -> Method:
     """Prepare a method for training on a data set; weights are drawn from ``key``."""
     if dataset.split is None:
         raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
@@ -77,12 +82,11 @@ def build(chosen: Plan, dataset: Dataset, key: Key, device: torch.device) -> Met
     x = scaler.apply(dataset.x)
     generator = torch.Generator().manual_seed(key.fold("weights").torch_seed)
     module = chosen.recipe.model(chosen.config, dataset.num_features, dataset.num_classes, generator)
-    threads = chosen.training.threads or None
-    whole = chosen.recipe.view(chosen.config, dataset.graph, x, key, device, threads)
+    whole = chosen.recipe.view(chosen.config, dataset.graph, x, key, place)
     on_train = chosen.training.training_graph
     if on_train == "train" or (on_train == "auto" and dataset.inductive):
         graph = dataset.graph.subgraph(dataset.split.train)
-        train = chosen.recipe.view(chosen.config, graph, x, key, device, threads)
+        train = chosen.recipe.view(chosen.config, graph, x, key, place)
     else:
         train = whole
-    return Method(module.to(device), train, whole, scaler)
+    return Method(module.to(place.device), train, whole, scaler)

@@ -17,13 +17,14 @@ from mggcn import grains
 from mggcn.dataset import Features
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.inputs import inputs_of
-from mggcn.kernels.aggregate import neighbour_mean
-from mggcn.kernels.pick import PickTable
+from mggcn.inputs import DenseInputs, HostInputs, Inputs, dense, sparse_inputs
+from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
+from mggcn.kernels.pick import DevicePickTable, PickTable
 from mggcn.keys import Key
 from mggcn.methods import paper
 from mggcn.nn import MGGCN
-from mggcn.samplers import MixGrainedSampler
+from mggcn.place import Place
+from mggcn.samplers import DeviceMixGrainedSampler, MixGrainedSampler
 from mggcn.train import View
 
 
@@ -82,16 +83,28 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     )
 
 
-def view(config: Config, graph: Graph, x: Features, key: Key, device: torch.device, threads: int | None) -> View:
+def view(config: Config, graph: Graph, x: Features, key: Key, place: Place) -> View:
     """Prepare a graph: the fine layer's means and the running sums for the picks."""
-    inputs = inputs_of([x, neighbour_mean(graph, x, include_self=config.fine_self, threads=threads)], device)
-    sampler = MixGrainedSampler(
-        PickTable.of(graph, threads=threads),
-        picks=config.picks,
-        layers=config.layers,
-        include_target=config.skip_self,
-        padding=config.padding,
-        fixed_key=key.fold("once") if config.redraw == "once" else None,
-        threads=threads,
-    )
-    return View(inputs, sampler)
+    table = PickTable.of(graph, threads=place.threads)
+    fixed_key = key.fold("once") if config.redraw == "once" else None
+    options = (config.picks, config.layers, config.skip_self, config.padding, fixed_key)
+    num_bytes = 4 * (3 * x.shape[0] * x.shape[1] + 4 * graph.num_stored)
+    if place.holds(num_bytes):
+        on_device = table.on(place.device)
+        return View(_inputs_on(on_device, x, config, place), DeviceMixGrainedSampler(on_device, *options))
+    means = neighbour_mean(graph, x, include_self=config.fine_self, threads=place.threads)
+    return View(_inputs(x, means, place), MixGrainedSampler(table, *options, place.threads))
+
+
+def _inputs_on(table: DevicePickTable, x: Features, config: Config, place: Place) -> DenseInputs:
+    own = dense(x).to(place.device)
+    means = neighbour_mean_on(table.indptr, table.indices, own, include_self=config.fine_self)
+    return DenseInputs((torch.cat([own, means], dim=1).to(place.dtype),))
+
+
+def _inputs(x: Features, means: Features, place: Place) -> Inputs:
+    sparse = sparse_inputs([x, means])
+    if sparse is not None:
+        return sparse
+    table = DenseInputs((dense(x), dense(means)))
+    return table if place.device.type == "cpu" else HostInputs(table, place.device)

@@ -6,6 +6,7 @@ from torch.nn import functional
 
 from mggcn.block import Block
 from mggcn.inputs import Rows, SparseRows
+from mggcn.kernels.combine import combine
 
 
 def aggregate(x: Tensor, block: Block) -> Tensor:
@@ -75,8 +76,12 @@ class MeanConv(nn.Module):
         super().__init__()
         self.project = Project(2 * in_channels, out_channels, bias=bias, generator=generator)
 
-    def forward(self, x: Tensor, block: Block) -> Tensor:
-        """[num_src, in_channels] to [num_dst, out_channels]."""
-        own = x.index_select(0, block.root) if block.group is None else x[: block.num_dst]
-        out: Tensor = self.project(torch.cat([own, aggregate(x, block)], dim=1))
+    def forward(self, x: Tensor, block: Block, slope: float = 1.0) -> Tensor:
+        """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
+        if block.group is not None and block.weight is None:
+            joined = combine(x, block.group, slope)
+        else:
+            x = functional.leaky_relu(x, slope)
+            joined = torch.cat([x.index_select(0, block.root), aggregate(x, block)], dim=1)
+        out: Tensor = self.project(joined)
         return out

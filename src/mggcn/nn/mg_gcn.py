@@ -60,7 +60,5 @@ class MGGCN(nn.Module):
         """
         h: Tensor = self.fine(x)
         for conv, block in zip(self.convs, blocks, strict=True):
-            h = functional.leaky_relu(h, self.negative_slope)
-            h = functional.dropout(h, self.dropout, self.training)
-            h = conv(h, block)
+            h = conv(functional.dropout(h, self.dropout, self.training), block, self.negative_slope)
         return h

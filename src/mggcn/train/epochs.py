@@ -14,6 +14,7 @@ from mggcn.block import Batch, Sampler
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.place import Place
 from mggcn.train.method import Method
 from mggcn.train.step import Step
 from mggcn.train.training import Training
@@ -22,14 +23,13 @@ from mggcn.train.training import Training
 class Epochs:
     """Runs epochs of a method one after the other; the next one's batches are drawn while this one trains."""
 
-    def __init__(self, method: Method, dataset: Dataset, training: Training, key: Key, device: torch.device) -> None:
+    def __init__(self, method: Method, dataset: Dataset, training: Training, key: Key, place: Place) -> None:
         if dataset.split is None:
             raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
         self._training = training
-        labels = torch.from_numpy(np.array(dataset.y)).to(device)
-        self._step = Step(
-            method.model, method.train.inputs, labels, _class_weights(dataset, training, device), training
-        )
+        labels = torch.from_numpy(np.array(dataset.y)).to(place.device)
+        weight = _class_weights(dataset, training, place.device)
+        self._step = Step(method.model, method.train.inputs, labels, weight, training, place)
         self._ahead = Ahead(method.train.sampler, dataset.split.train, training, key)
 
     def __enter__(self) -> "Epochs":

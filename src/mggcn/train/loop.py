@@ -18,6 +18,7 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.metrics import Scores, score
+from mggcn.place import Place
 from mggcn.record import Epoch
 from mggcn.train.epochs import Epochs
 from mggcn.train.method import Method, View
@@ -43,23 +44,21 @@ class Progress(Protocol):
         ...
 
 
-def fit(
-    method: Method, dataset: Dataset, training: Training, key: Key, device: torch.device, progress: Progress
-) -> Fitted:
+def fit(method: Method, dataset: Dataset, training: Training, key: Key, place: Place, progress: Progress) -> Fitted:
     """Train until the validation stops getting better and leave the best epoch's weights in the model."""
     if dataset.split is None:
         raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
     curve: list[Epoch] = []
     best = Fitted()
     best_weights: dict[str, Tensor] = {}
-    seeded = torch.random.fork_rng([device] if device.type == "cuda" else [])
-    with Epochs(method, dataset, training, key, device) as epochs, seeded:
+    seeded = torch.random.fork_rng([place.device] if place.device.type == "cuda" else [])
+    with Epochs(method, dataset, training, key, place) as epochs, seeded:
         torch.manual_seed(key.fold("dropout").torch_seed)
         for number in range(1, training.epochs + 1):
             started = time.perf_counter()
             loss = epochs.run(number)
             trained = time.perf_counter()
-            val = evaluate(method, dataset, dataset.split.val, key, device)
+            val = evaluate(method, dataset, dataset.split.val, key, place)
             epoch = Epoch(number, loss, val.loss, val.accuracy, trained - started, time.perf_counter() - trained)
             curve.append(epoch)
             progress.epoch(epoch)
@@ -72,34 +71,32 @@ def fit(
     return best
 
 
-def evaluate(method: Method, dataset: Dataset, nodes: NDArray[np.int64], key: Key, device: torch.device) -> Scores:
+def evaluate(method: Method, dataset: Dataset, nodes: NDArray[np.int64], key: Key, place: Place) -> Scores:
     """Score some labelled nodes on the evaluation view, with picks that are the same at every call."""
-    return score(predict(method.model, method.eval, nodes, key, device), dataset.y[nodes])
+    labels = torch.from_numpy(dataset.y[nodes]).to(place.device)
+    return score(predict(method.model, method.eval, nodes, key, place), labels)
 
 
-def predict(
-    model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, device: torch.device, draws: int = 1
-) -> NDArray[np.float64]:
+def predict(model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, place: Place, draws: int = 1) -> Tensor:
     """[n, classes] log-probabilities of nodes; with several draws, of the mean probabilities over them."""
     if draws < 1:
         raise InputError(f"draws: {draws} is less than 1")
     model.eval()
-    with torch.no_grad():
+    with torch.no_grad(), place.arithmetic():
         scores = [
             torch.cat(
                 [
-                    functional.log_softmax(_scores(model, view, batch, device).double(), dim=1)
+                    functional.log_softmax(_scores(model, view, batch, place).double(), dim=1)
                     for batch in view.sampler.batches(nodes, key.fold("eval", draw), EVAL_BATCH)
                 ]
             )
             for draw in range(draws)
         ]
-    mean: NDArray[np.float64] = (torch.logsumexp(torch.stack(scores), dim=0) - math.log(draws)).cpu().numpy()
-    return mean
+        return torch.logsumexp(torch.stack(scores), dim=0) - math.log(draws)
 
 
-def _scores(model: nn.Module, view: View, batch: Batch, device: torch.device) -> Tensor:
-    scores: Tensor = model(view.inputs.rows(batch.nodes), batch.to(device).blocks)
+def _scores(model: nn.Module, view: View, batch: Batch, place: Place) -> Tensor:
+    scores: Tensor = model(view.inputs.rows(batch.nodes), batch.to(place.device).blocks)
     return scores
 
 

@@ -4,10 +4,13 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from mggcn.block import Batch
-from mggcn.inputs import Inputs
+from mggcn.inputs import DenseInputs, Inputs
+from mggcn.kernels.adam import Adam
+from mggcn.kernels.loss import cross_entropy
+from mggcn.place import Place
+from mggcn.train.capture import Captured
 from mggcn.train.training import Training
 
 
@@ -20,31 +23,41 @@ class Step:
         labels: [num_nodes] on the model's device.
         class_weight: [num_classes] or None.
         training: the settings.
+        place: where and how to compute.
     """
 
     def __init__(
-        self, model: nn.Module, inputs: Inputs, labels: Tensor, class_weight: Tensor | None, training: Training
+        self,
+        model: nn.Module,
+        inputs: Inputs,
+        labels: Tensor,
+        class_weight: Tensor | None,
+        training: Training,
+        place: Place,
     ) -> None:
         self._model, self._inputs, self._labels, self._class_weight = model, inputs, labels, class_weight
-        self._optimizer = torch.optim.Adam(
-            model.parameters(), lr=training.lr, weight_decay=training.weight_decay, fused=True
-        )
+        self._place = place
+        self._adam = Adam(model.parameters(), training.lr, training.weight_decay)
+        on_gpu = place.device.type == "cuda"
+        self._total = torch.zeros(1, dtype=torch.float32 if on_gpu else torch.float64, device=place.device)
+        self._take = Captured(self._run) if on_gpu and isinstance(inputs, DenseInputs) else self._run
 
     def over(self, batches: Iterable[Batch]) -> float:
         """Take one step for each batch; return the mean loss over all targets."""
         self._model.train()
-        total = torch.zeros((), dtype=torch.float64, device=self._labels.device)
+        self._total.zero_()
         count = 0
-        for batch in batches:
-            total += self._take(batch) * batch.targets.numel()
-            count += batch.targets.numel()
-        return float(total) / count
+        with self._place.arithmetic():
+            for batch in batches:
+                self._take(batch)
+                count += batch.targets.numel()
+        return float(self._total) / count
 
-    def _take(self, batch: Batch) -> Tensor:
-        placed = batch.to(self._labels.device)
-        scores = self._model(self._inputs.rows(placed.nodes), placed.blocks)
-        loss = functional.cross_entropy(scores, self._labels[placed.targets], weight=self._class_weight)
-        self._optimizer.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        self._optimizer.step()
-        return loss.detach()
+    def _run(self, batch: Batch) -> None:
+        rows = self._inputs.rows(batch.nodes)
+        placed = batch.to(self._place.device)
+        scores: Tensor = self._model(rows, placed.blocks).float()
+        gradient = cross_entropy(scores.detach(), self._labels, placed.targets, self._class_weight, self._total)
+        self._adam.clear()
+        scores.backward(gradient)  # type: ignore[no-untyped-call]
+        self._adam.step()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mggcn.errors import InputError
+from mggcn.place import Precision
 from mggcn.scaling import Scaling
 
 
@@ -25,6 +26,8 @@ class Training:
             set asks for (the authors' code: ``train`` for Reddit, ``whole`` for citation graphs).
         class_weights: ``balanced`` weighs each class by the inverse of its share of the training nodes.
         shuffle: visit the training nodes in a new order every epoch; the authors' code does not.
+        precision: of matrix products, see :class:`mggcn.place.Place`: ``tf32`` (what a GPU does fastest without loss
+            of accuracy; on a CPU the same as ``fp32``), ``fp32``, or ``bf16`` for mixed precision.
         threads: of the sampler, 0 for all cores; the result does not depend on it.
     """
 
@@ -38,6 +41,7 @@ class Training:
     training_graph: Literal["auto", "whole", "train"] = "auto"
     class_weights: Literal["none", "balanced"] = "none"
     shuffle: bool = True
+    precision: Precision = "tf32"
     threads: int = 0
 
     def __post_init__(self) -> None:

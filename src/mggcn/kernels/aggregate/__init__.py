@@ -1,7 +1,9 @@
 """Means over whole neighbourhoods, dense or sparse."""
 
 import numpy as np
+import torch
 from scipy.sparse import csr_array, dia_array, eye_array
+from torch import Tensor
 
 from mggcn.dataset import Features
 from mggcn.graph import Graph
@@ -21,6 +23,15 @@ def neighbour_mean(graph: Graph, x: Features, *, include_self: bool = False, thr
         cpu.neighbour_mean(graph.indptr, graph.indices, x, include_self, out, start, stop)
 
     threading.over_ranges(fill, graph.num_nodes, chunk=_CHUNK_ROWS, threads=threads)
+    return out
+
+
+def neighbour_mean_on(indptr: Tensor, indices: Tensor, x: Tensor, *, include_self: bool = False) -> Tensor:
+    """The same mean on a GPU, of a graph and dense features that live there."""
+    from mggcn.kernels.aggregate import gpu
+
+    out = torch.empty_like(x)
+    gpu.neighbour_mean(indptr, indices, x, include_self, out)
     return out
 
 

@@ -3,7 +3,9 @@
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
@@ -20,4 +22,13 @@ def induce(graph: Graph, picks: NDArray[Any], *, threads: int | None = None) -> 
         cpu.induce(graph.indptr, graph.indices, graph.direction == "both", picks, out, start, stop)
 
     threading.over_ranges(fill, picks.shape[0], chunk=_CHUNK_TARGETS, threads=threads)
+    return out
+
+
+def induce_on(indptr: Tensor, indices: Tensor, symmetric: bool, members: Tensor) -> Tensor:
+    """The same on a GPU: [s, b] members, targets first, to int8 [s · b, s], row ``i · b + t`` for member i of set t."""
+    from mggcn.kernels.induce import gpu
+
+    out = torch.empty(members.numel(), members.shape[0], dtype=torch.int8, device=members.device)
+    gpu.induce(indptr, indices, symmetric, members, out)
     return out

@@ -4,7 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from mggcn.errors import InputError
 from mggcn.graph import Graph
@@ -59,4 +61,42 @@ class PickTable:
             cpu.pick(*arrays, targets, np.uint64(key.value), out, start, stop)
 
         threading.over_ranges(fill, targets.size, chunk=_CHUNK_TARGETS, threads=threads)
+        return out
+
+    def on(self, device: torch.device) -> "DevicePickTable":
+        """The same table on a GPU."""
+        arrays = (self.graph.indptr, self.graph.indices, self.sums, self.weights)
+        indptr, indices, sums, weights = (torch.from_numpy(np.array(array)).to(device) for array in arrays)
+        return DevicePickTable(indptr, indices, sums, weights, self.graph.direction == "both")
+
+
+@dataclass(frozen=True, eq=False)
+class DevicePickTable:
+    """A :class:`PickTable` whose arrays live on a GPU."""
+
+    indptr: Tensor
+    indices: Tensor
+    sums: Tensor
+    weights: Tensor
+    symmetric: bool
+
+    def draw(self, targets: Tensor, picks: int, key: Key) -> Tensor:
+        """Draw S(v) of every target: [len(targets), 1 + picks], bit-identical to :meth:`PickTable.draw`."""
+        return self.draw_rows(targets, picks, key, 1).view(-1, 1 + picks)
+
+    def draw_rows(self, targets: Tensor, picks: int, key: Key, batch_size: int) -> Tensor:
+        """Draw S(v) of every target in one launch, laid out batch by batch, in each the targets first.
+
+        Returns:
+            [len(targets) · (1 + picks)]: a batch of b targets takes b · (1 + picks) places, member i of its target t
+            at place i · b + t.
+        """
+        if picks < 1:
+            raise InputError(f"picks: {picks} is less than 1")
+        from mggcn.kernels.pick import gpu
+
+        out = torch.empty(targets.numel() * (1 + picks), dtype=self.indices.dtype, device=self.indices.device)
+        arrays = (self.indptr, self.indices, self.sums, self.weights, self.symmetric)
+        if targets.numel():
+            gpu.pick(*arrays, targets, picks, key, batch_size, out)
         return out

@@ -1,0 +1,11 @@
+"""Activation, mean and concatenation of a grouped layer in one: concat(σ(h_t), mean of σ(h) over t's group)."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+
+def combine(h: Tensor, group: int, slope: float) -> Tensor:
+    """[group · b, channels] to [b, 2 · channels]; row ``i·b + t`` is the i-th member of group t, the 0-th its own."""
+    active = functional.leaky_relu(h, slope).view(group, -1, h.shape[1])
+    return torch.cat([active[0], active.mean(dim=0)], dim=1)

@@ -1,0 +1,68 @@
+"""Cross-entropy with its gradient in Triton: one launch, the loss added to a running total on the device."""
+
+from typing import Any
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+_ROWS = 4
+
+
+@triton.jit
+def _cross_entropy(
+    scores: Any,
+    labels: Any,
+    targets: Any,
+    weight: Any,
+    share: Any,
+    total: Any,
+    out: Any,
+    b: Any,
+    CLASSES: tl.constexpr,
+    WIDTH: tl.constexpr,
+    ROWS: tl.constexpr,
+    WEIGHTED: tl.constexpr,
+) -> None:
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    column = tl.arange(0, WIDTH)[None, :]
+    inside = row < b
+    cells = row[:, None] * CLASSES + column
+    mask = inside[:, None] & (column < CLASSES)
+    label = tl.load(labels + tl.load(targets + row, mask=inside, other=0), mask=inside, other=0)
+    value = tl.load(scores + cells, mask=mask, other=float("-inf")).to(tl.float32)
+    value = tl.where(inside[:, None], value, 0.0)
+    largest = tl.max(value, axis=1)
+    power = tl.exp(value - largest[:, None])
+    norm = tl.sum(power, axis=1)
+    chosen = column == label[:, None]
+    own = tl.sum(tl.where(chosen, value, 0.0), axis=1)
+    factor = 1.0 / b
+    if WEIGHTED:
+        factor = tl.load(weight + label, mask=inside, other=0.0) / tl.load(share)
+    factor = tl.where(inside, factor, 0.0)
+    gradient = factor[:, None] * (power / norm[:, None] - tl.where(chosen, 1.0, 0.0))
+    tl.store(out + cells, gradient, mask=mask)
+    tl.atomic_add(total, tl.sum(factor * (tl.log(norm) - (own - largest)), axis=0) * b)
+
+
+def cross_entropy(
+    scores: Tensor, labels: Tensor, targets: Tensor, weight: Tensor | None, total: Tensor, out: Tensor
+) -> None:
+    """Fill ``out`` with the gradient of the mean loss and add b times that loss to ``total`` [1]."""
+    b, classes = scores.shape
+    share = weight[labels[targets]].sum() if weight is not None else total
+    _cross_entropy[(triton.cdiv(b, _ROWS),)](
+        scores,
+        labels,
+        targets,
+        total if weight is None else weight,
+        share,
+        total,
+        out,
+        b,
+        CLASSES=classes,
+        WIDTH=triton.next_power_of_2(classes),
+        ROWS=_ROWS,
+        WEIGHTED=weight is not None,
+    )

@@ -1,0 +1,85 @@
+"""The mix-grained sampler on a GPU: all picks of an epoch in one launch, batches of fixed shape, no host in between."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mggcn import grains
+from mggcn.block import Batch, Block
+from mggcn.kernels.induce import induce_on
+from mggcn.kernels.pick import DevicePickTable
+from mggcn.keys import Key
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceMixGrainedSampler:
+    """Draws what :class:`mggcn.samplers.MixGrainedSampler` draws, on the GPU that holds the table.
+
+    Its coarse blocks list all members of S(v) and give those outside N(u) the weight zero, so that shapes stay fixed.
+    """
+
+    table: DevicePickTable
+    picks: int
+    layers: int = 2
+    include_target: bool = True
+    padding: grains.Padding = "target"
+    fixed_key: Key | None = None
+    _fixed: dict[tuple[str, int], Block] = field(default_factory=dict, repr=False)
+
+    def batches(self, targets: NDArray[np.int64], key: Key, batch_size: int) -> Iterator[Batch]:
+        """One pass over ``targets``; all picks are drawn in the call."""
+        device = self.table.indices.device
+        chosen = torch.from_numpy(np.ascontiguousarray(targets)).to(self.table.indices.dtype)
+        if device.type == "cuda":
+            chosen = chosen.pin_memory().to(device, non_blocking=True)
+        if self.layers == 1:
+            return self._slices(chosen, targets.size, batch_size, 1)
+        rows = self.table.draw_rows(chosen, self.picks, self.fixed_key or key, batch_size)
+        return self._slices(rows, targets.size, batch_size, 1 + self.picks)
+
+    def _slices(self, rows: Tensor, count: int, batch_size: int, size: int) -> Iterator[Batch]:
+        for start in range(0, count, batch_size):
+            b = min(batch_size, count - start)
+            nodes = rows[start * size : (start + b) * size]
+            yield Batch(nodes, self._blocks(nodes.view(size, b)), nodes[:b])
+
+    def _blocks(self, members: Tensor) -> tuple[Block, ...]:
+        blocks: list[Block] = []
+        schedule = grains.schedule(self.layers)
+        if "coarse" in schedule:
+            blocks = [self._coarse(members)] * schedule.count("coarse")
+        if "skip" in schedule:
+            blocks.append(self._skip(members))
+        return tuple(blocks)
+
+    def _skip(self, members: Tensor) -> Block:
+        s, b = members.shape
+        block = self._fixed.get(("skip", b))
+        if block is None:
+            block = grains.skip(np.zeros((b, s), np.int64)).to(members.device)
+            self._fixed["skip", b] = block
+        if self.include_target and self.padding == "target":
+            return block
+        counts = torch.ones(b, s, device=members.device)
+        counts[:, 0] = float(self.include_target)
+        if self.padding == "none":
+            counts[:, 1:] = (members[1:] != members[:1]).T.float()
+        weight = counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
+        return Block(block.num_src, block.indptr, block.indices, block.root, weight.view(-1), block.group)
+
+    def _coarse(self, members: Tensor) -> Block:
+        s, b = members.shape
+        block = self._fixed.get(("coarse", b))
+        if block is None:
+            row = torch.arange(s * b, device=members.device)
+            senders = (row[:, None] % b + b * torch.arange(s, device=members.device)).view(-1)
+            block = Block(s * b, torch.arange(0, s * b * s + 1, s, device=members.device), senders, row)
+            self._fixed["coarse", b] = block
+        table = self.table
+        reached = induce_on(table.indptr, table.indices, table.symmetric, members).float()  # [s · b, s]
+        weight = reached / reached.sum(dim=1, keepdim=True).clamp(min=1)
+        return Block(block.num_src, block.indptr, block.indices, block.root, weight.view(-1))

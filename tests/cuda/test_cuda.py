@@ -1,0 +1,82 @@
+"""On a real GPU: captured training, residence, precision; skipped where there is none."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import mggcn
+from mggcn import methods, train
+from mggcn.dataset import Dataset
+from mggcn.keys import Key
+from mggcn.place import Place
+from mggcn.train import step
+
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+
+
+def fit(data: Dataset, **settings: object) -> mggcn.Run:
+    return mggcn.fit(data, device="cuda", settings={"epochs": 12, "batch_size": 4, **settings})
+
+
+def weights(run: mggcn.Run) -> list[torch.Tensor]:
+    return [parameter.detach().cpu() for parameter in run.model.parameters()]
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("options", [{}, {"padding": "none"}, {"skip_self": False, "redraw": "once"}])
+def test_gpu_and_cpu_learn_the_same(small: Dataset, layers: int, options: dict) -> None:
+    settings = {"layers": layers, "precision": "fp32", **options}
+    on_gpu = fit(small, **settings)
+    on_cpu = mggcn.fit(small, device="cpu", settings={"epochs": 12, "batch_size": 4, **settings})
+    for one, two in zip(weights(on_gpu), weights(on_cpu), strict=True):
+        torch.testing.assert_close(one, two, rtol=2e-2, atol=2e-3)
+    assert on_gpu.record.test_accuracy == pytest.approx(on_cpu.record.test_accuracy, abs=0.06)
+
+
+@pytest.mark.parametrize("layers", [2, 3])
+def test_a_replayed_step_is_the_step_itself(small: Dataset, layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    captured = fit(small, layers=layers, precision="fp32")
+    monkeypatch.setattr(step, "Captured", lambda take: take)
+    eager = fit(small, layers=layers, precision="fp32")
+    for one, two in zip(weights(captured), weights(eager), strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["tf32", "fp32", "bf16"])
+def test_every_precision_learns(small: Dataset, precision: str) -> None:
+    assert fit(small, epochs=40, precision=precision).record.test_accuracy >= 0.7
+
+
+def test_data_that_does_not_fit_is_read_from_the_host(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    resident = fit(small, precision="fp32")
+    monkeypatch.setattr(Place, "holds", lambda *_: False)
+    streamed = fit(small, precision="fp32")
+    for one, two in zip(weights(resident), weights(streamed), strict=True):
+        torch.testing.assert_close(one, two, rtol=2e-2, atol=2e-3)
+
+
+def test_predictions_and_the_record(small: Dataset, tmp_path) -> None:
+    run = fit(small).save(tmp_path / "run")
+    assert run.record.device == "cuda"
+    assert run.record.peak_memory_bytes > 0
+    on_cpu = mggcn.load_run(tmp_path / "run").predict(small, device="cpu", draws=4)
+    on_gpu = mggcn.load_run(tmp_path / "run").predict(small, device="cuda", draws=4)
+    np.testing.assert_allclose(on_cpu.probabilities, on_gpu.probabilities, atol=5e-3)
+
+
+def test_class_weights_and_inductive_training(small: Dataset) -> None:
+    run = fit(replace(small, inductive=True), epochs=40, class_weights="balanced")
+    assert run.record.test_accuracy >= 0.6
+
+
+def test_an_epoch_takes_every_batch_once(small: Dataset) -> None:
+    plan = methods.plan("mg-gcn", small.name, {"batch_size": 7, "precision": "fp32"})
+    losses = []
+    for device in ("cpu", "cuda"):
+        place = plan.place(torch.device(device))
+        method = methods.build(plan, small, Key.of(0), place)
+        with train.Epochs(method, small, plan.training, Key.of(0), place) as epochs:
+            losses.append([epochs.run(number) for number in range(1, 6)])
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3)

@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+import torch
+
+from mggcn.kernels.loss import cpu, cross_entropy, gpu, reference
+from tests.gpu import GPU
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("b", "classes"), [(1, 2), (7, 3), (33, 41)])
+def test_every_back_end_equals_the_reference(b: int, classes: int, weighted: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    scores = 30 * torch.randn(b, classes, generator=generator)
+    labels = torch.randint(0, classes, (50,), generator=generator)
+    targets = torch.randint(0, 50, (b,), generator=generator, dtype=torch.int32)
+    weight = torch.rand(classes, generator=generator) + 0.1 if weighted else None
+    loss, gradient = reference.cross_entropy(scores, labels[targets.long()], weight)
+
+    given = np.ones(classes, np.float32) if weight is None else weight.numpy()
+    out = np.full((b, classes), np.nan, np.float32)
+    found = cpu.cross_entropy(scores.numpy(), labels[targets.long()].numpy(), given, out)
+    assert found == pytest.approx(float(loss), rel=1e-5)
+    np.testing.assert_allclose(out, gradient.numpy(), rtol=1e-4, atol=1e-6)
+
+    total = torch.full((1,), 5.0, device=GPU)
+    poisoned = torch.full((b, classes), float("nan"), device=GPU)
+    on_gpu = None if weight is None else weight.to(GPU)
+    gpu.cross_entropy(scores.to(GPU), labels.to(GPU), targets.to(GPU), on_gpu, total, poisoned)
+    assert float(total) == pytest.approx(5 + b * float(loss), rel=1e-4)
+    torch.testing.assert_close(poisoned.cpu(), gradient, rtol=1e-4, atol=1e-6)
+
+
+def test_the_running_total_grows() -> None:
+    total = torch.zeros(1, dtype=torch.float64)
+    scores, labels, targets = torch.randn(4, 3), torch.tensor([0, 1, 2]), torch.tensor([2, 0, 1, 1])
+    loss, gradient = reference.cross_entropy(scores, labels[targets], None)
+    for _ in range(2):
+        torch.testing.assert_close(cross_entropy(scores, labels, targets, None, total), gradient)
+    assert float(total) == pytest.approx(8 * float(loss), rel=1e-5)
