@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from mggcn.cli import data, predict, train
+from mggcn.cli import bench, data, predict, train
 from mggcn.errors import InputError
 
 app = App(
@@ -17,6 +17,7 @@ app = App(
 app.command(train.train)
 app.command(predict.predict)
 app.command(data.app)
+app.command(bench.bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,104 @@
+"""The epoch section: training epochs through the real path, against their floor, their dense form and peers."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mggcn import environment, methods
+from mggcn.bench import clock, floor, on_gpu, peers, profile
+from mggcn.bench.options import Options
+from mggcn.bench.sheet import Sheet
+from mggcn.bench.trained import Trained
+from mggcn.dataset import Dataset, Features
+
+_SHORT = 0.2  # seconds; shorter epochs are timed several at a time
+
+
+def measure(options: Options, dataset: Dataset, device: torch.device) -> Sheet:
+    """Time training epochs and what they are compared with."""
+    plan = methods.plan("mg-gcn", dataset.name, {**options.settings, "batch_size": options.batch_size})
+    sheet = Sheet(facts={"settings": plan.settings, "torch_threads": torch.get_num_threads()})
+    _reset_peak(device)
+    with Trained(plan, dataset, device, options.steps) as trained:
+        trained()
+        sheet.put("peak_memory", "peak memory of preparing and training", [_peak(device)], unit="B")
+        _against_floor(sheet, options, plan, dataset, trained, device)
+        sheet.facts["profile"] = profile.of(trained, device)
+        graph = _training_graph(plan, dataset)
+    if device.type == "cuda":
+        on_gpu.measure(sheet, options, dataset, device)
+    if options.peers:
+        peers.measure(sheet, options, graph, hidden=plan.config.hidden)
+    return sheet
+
+
+def _against_floor(
+    sheet: Sheet, options: Options, plan: methods.Plan, dataset: Dataset, trained: Trained, device: torch.device
+) -> None:
+    batches = trained.batches()
+    _count_nodes(sheet, batches)
+    inputs = trained.method.train.inputs
+    is_dense = isinstance(inputs.rows(batches[0]), Tensor)
+    if is_dense:
+        bare = floor.dense(batches, dataset.num_nodes, inputs.width, plan.config.hidden, device)
+    else:
+        bare = floor.sparse(batches, dataset, trained.method.scaler, plan.config.fine_self, plan.config.hidden)
+    counted = floor.Work.of(batches, inputs.width, plan.config.hidden)
+    sheet.facts |= {"inputs": "dense" if is_dense else "sparse", "input_width": inputs.width, **vars(counted)}
+    times = max(1, math.ceil(_SHORT / clock.once(trained, device)))
+    works: dict[str, Callable[[], None]] = {"epoch": _again(trained, times), "floor": _again(bare, times)}
+    if is_dense:
+        seconds = clock.rounds(works, options.repeats, device)
+    else:
+        form = dataclasses.replace(dataset, x=_dense(dataset.x), path=None)
+        scaled = {**plan.settings, "scaling": trained.method.scaler.kind}
+        with Trained(methods.plan("mg-gcn", dataset.name, scaled), form, device, options.steps) as densely:
+            seconds = clock.rounds({**works, "dense": _again(densely, times)}, options.repeats, device)
+    basis = f"{len(batches):,} steps of {plan.training.batch_size} targets" if options.steps else ""
+    labels = {"epoch": "training epoch", "floor": "bare products of an epoch", "dense": "training epoch, dense form"}
+    for name, values in seconds.items():
+        sheet.put(name, labels[name], values, factor=trained.factor / times, basis=basis)
+    sheet.divide("floor", "the epoch over its bare products", "epoch", "floor")
+    if "dense" in seconds:
+        sheet.divide("dense", "the dense form over the epoch", "dense", "epoch")
+
+
+def _count_nodes(sheet: Sheet, batches: list[Tensor]) -> None:
+    sheet.put("rows", "input rows a batch", [nodes.numel() for nodes in batches], unit="rows")
+    distinct = [int(torch.unique(nodes).numel()) for nodes in batches]
+    sheet.put("distinct", "distinct nodes touched a batch", distinct, unit="nodes")
+
+
+def _again(work: Callable[[], None], times: int) -> Callable[[], None]:
+    def repeated() -> None:
+        for _ in range(times):
+            work()
+
+    return repeated
+
+
+def _training_graph(plan: methods.Plan, dataset: Dataset) -> Dataset:
+    """The data set with the graph that training sees."""
+    kind = plan.training.training_graph
+    if dataset.split is not None and (kind == "train" or (kind == "auto" and dataset.inductive)):
+        return dataclasses.replace(dataset, graph=dataset.graph.subgraph(dataset.split.train), path=None, checked=True)
+    return dataset
+
+
+def _dense(x: Features) -> NDArray[np.float32]:
+    return x if isinstance(x, np.ndarray) else np.asarray(x.toarray())
+
+
+def _reset_peak(device: torch.device) -> None:
+    environment.reset_peak_memory()
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def _peak(device: torch.device) -> int:
+    return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else environment.peak_memory()

@@ -1,0 +1,83 @@
+"""The floor of an epoch: the gathers and products of the first layer, which no implementation can leave out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array, hstack
+from torch import Tensor
+
+from mggcn.dataset import Dataset
+from mggcn.kernels.aggregate import neighbour_mean
+from mggcn.scaling import Scaler
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an epoch's bare products read and compute, counted by hand.
+
+    Attributes:
+        rows: input rows gathered over the epoch.
+        gathered_bytes: of those rows, read once.
+        operations: of X·W and Xᵀ·G over the epoch, a multiplication and an addition for each pair of numbers.
+    """
+
+    rows: int
+    gathered_bytes: int
+    operations: int
+
+    @classmethod
+    def of(cls, batches: Sequence[Tensor], width: int, hidden: int) -> "Work":
+        """Count for dense rows of this width."""
+        rows = sum(nodes.numel() for nodes in batches)
+        return cls(rows, rows * width * 4, 2 * 2 * rows * width * hidden)
+
+
+def dense(
+    batches: Sequence[Tensor], num_nodes: int, width: int, hidden: int, device: torch.device
+) -> Callable[[], None]:
+    """The bare products of an epoch over dense rows; buffers are made here, outside the timing.
+
+    Args:
+        batches: the nodes behind each batch's input rows.
+        num_nodes: rows of the table.
+        width: of a row.
+        hidden: columns of W.
+        device: where the table lives.
+    """
+    table = torch.rand(num_nodes, width, device=device)
+    weight = torch.rand(width, hidden, device=device)
+    largest = max(nodes.numel() for nodes in batches)
+    rows, gradient = table.new_empty(largest, width), torch.rand(largest, hidden, device=device)
+    out, update = torch.empty_like(gradient), torch.empty_like(weight)
+    placed = [nodes.to(device) for nodes in batches]
+
+    def work() -> None:
+        for nodes in placed:
+            count = nodes.numel()
+            torch.index_select(table, 0, nodes, out=rows[:count])
+            torch.mm(rows[:count], weight, out=out[:count])
+            torch.mm(rows[:count].t(), gradient[:count], out=update)
+
+    return work
+
+
+def sparse(
+    batches: Sequence[Tensor], dataset: Dataset, scaler: Scaler, include_self: bool, hidden: int
+) -> Callable[[], None]:
+    """The same over sparse rows, by scipy."""
+    x = scaler.apply(dataset.x)
+    table = csr_array(hstack([x, neighbour_mean(dataset.graph, x, include_self=include_self)], format="csr"))
+    rng = np.random.default_rng(0)
+    weight = rng.random((table.shape[1], hidden), np.float32)
+    gradient = rng.random((max(nodes.numel() for nodes in batches), hidden), np.float32)
+    placed = [nodes.cpu().numpy() for nodes in batches]
+
+    def work() -> None:
+        for nodes in placed:
+            rows = table[nodes]
+            rows @ weight
+            rows.T @ gradient[: nodes.size]
+
+    return work

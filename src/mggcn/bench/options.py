@@ -1,0 +1,105 @@
+"""What a bench is asked to measure, checked when it is built."""
+
+import math
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mggcn.errors import InputError, unknown
+
+SECTIONS = ("pick", "prepare", "epoch")
+DEVICES = ("cpu", "cuda")
+PEERS = ("pyg", "dgl")
+
+_SCALED = ("reddit-like", "ethereum-like")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What to measure and on what.
+
+    Attributes:
+        what: a section, or ``all``.
+        dataset: a known name or a dataset folder.
+        scale: of a synthetic data set; 1 for any other.
+        device: ``cpu`` or ``cuda``.
+        peers: other systems whose epoch is timed beside ours.
+        peer_python: by peer, the interpreter that has it.
+        batch_size: targets a step.
+        repeats: how often each figure is taken after a warm-up.
+        steps: take so many steps for an epoch and scale up; None takes them all.
+        peer_steps: the same for the peers.
+        settings: changes of the method's settings.
+        out: the folder of the records.
+        root: where data sets are looked for.
+    """
+
+    what: str = "all"
+    dataset: str = "reddit-like"
+    scale: float = 1.0
+    device: str = "cpu"
+    peers: tuple[str, ...] = ()
+    peer_python: Mapping[str, str] = field(default_factory=dict)
+    batch_size: int = 256
+    repeats: int = 5
+    steps: int | None = None
+    peer_steps: int = 24
+    settings: Mapping[str, object] = field(default_factory=dict)
+    out: Path = Path("benchmarks/results")
+    root: Path | None = None
+
+    def __post_init__(self) -> None:
+        if self.what != "all" and self.what not in SECTIONS:
+            raise unknown("section", self.what, (*SECTIONS, "all"))
+        if self.device not in DEVICES:
+            raise unknown("device", self.device, DEVICES)
+        for peer in (*self.peers, *self.peer_python):
+            if peer not in PEERS:
+                raise unknown("peer", peer, PEERS)
+        if self.peers and "epoch" not in self.sections:
+            raise InputError(f"--peers: only the epoch section has peers, not {self.what}")
+        for name in ("batch_size", "repeats", "peer_steps", "steps"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise InputError(f"--{name.replace('_', '-')}: {value} is less than 1")
+        if not (math.isfinite(self.scale) and self.scale > 0):
+            raise InputError(f"--scale: {self.scale:g} is not a positive number")
+        if self.scale != 1 and self.dataset not in _SCALED:
+            raise InputError(f"--scale: {self.dataset} has one size; only {' and '.join(_SCALED)} take a scale")
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The sections to run."""
+        return SECTIONS if self.what == "all" else (self.what,)
+
+    @property
+    def source(self) -> str:
+        """The name that :func:`mggcn.datasets.load` takes."""
+        return f"{self.dataset}:{self.scale:.12g}" if self.dataset in _SCALED else self.dataset
+
+    @property
+    def command(self) -> str:
+        """The command line that asks for this; folders and interpreters of this machine are left out."""
+        words = ["mggcn", "bench", self.what, "--dataset", Path(self.dataset).name]
+        words += ["--scale", f"{self.scale:g}"] if self.dataset in _SCALED else []
+        words += ["--device", self.device]
+        words += ["--peers", ",".join(self.peers)] if self.peers else []
+        words += ["--batch-size", str(self.batch_size), "--repeats", str(self.repeats)]
+        words += ["--steps", str(self.steps)] if self.steps else []
+        words += ["--peer-steps", str(self.peer_steps)] if self.peers else []
+        words += ["--set", *(f"{key}={value}" for key, value in self.settings.items())] if self.settings else []
+        return shlex.join(words)
+
+
+def interpreters(given: Iterable[str], peers: Iterable[str]) -> dict[str, str]:
+    """Read ``PATH`` or ``PEER=PATH`` into an interpreter for each peer."""
+    found: dict[str, str] = {}
+    for text in given:
+        peer, equals, path = text.partition("=")
+        named = {peer: path} if equals else dict.fromkeys(peers, text)
+        found |= named
+    for path in found.values():
+        if not Path(path).is_file():
+            raise InputError(f"--peer-python: {path} is not a file")
+    return found

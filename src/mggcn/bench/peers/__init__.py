@@ -1,0 +1,108 @@
+"""Peers: GraphSAGE in PyTorch Geometric and DGL, each timed in a process of its own on the same graph and targets."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from mggcn import storage
+from mggcn.bench.options import Options
+from mggcn.bench.sheet import Sheet
+from mggcn.dataset import Dataset
+
+WORKER = Path(__file__).with_name("worker.py")
+FANOUT = (25, 10)
+
+_RUNS = {"pyg": ("pyg", "pyg-cluster"), "dgl": ("dgl",)}
+_LABELS = {
+    "pyg": "PyTorch Geometric NeighborLoader + SAGEConv (25, 10)",
+    "pyg-cluster": "PyTorch Geometric ClusterLoader + SAGEConv",
+    "dgl": "DGL NeighborSampler + SAGEConv (25, 10)",
+}
+_PARTS, _PARTS_A_STEP = 1500, 20
+_GROUPS = 3
+_LIMIT_SECONDS = 1800
+
+
+def measure(sheet: Sheet, options: Options, dataset: Dataset, *, hidden: int) -> None:
+    """Enter each peer's epoch, extrapolated from some steps, or the reason why there is none."""
+    asked = {
+        "threads": torch.get_num_threads(),
+        "batch_size": options.batch_size,
+        "hidden": hidden,
+        "fanout": FANOUT,
+        "steps": options.peer_steps,
+        "device": options.device,
+        "num_parts": _PARTS,
+        "parts_a_step": _PARTS_A_STEP,
+    }
+    sheet.facts["peers"] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = _folder(dataset, Path(scratch))
+        for peer in options.peers:
+            for run in _RUNS[peer]:
+                told = ask(options.peer_python.get(peer, sys.executable), run, folder, asked)
+                sheet.facts["peers"][run] = told
+                _enter(sheet, run, told)
+
+
+def ask(python: str, run: str, folder: Path, asked: dict[str, Any]) -> dict[str, Any]:
+    """Run the worker with an interpreter; what it prints, or why it did not."""
+    environment = {**os.environ, "OMP_NUM_THREADS": str(asked["threads"]), "DGLBACKEND": "pytorch"}
+    command = [python, str(WORKER), run, str(folder), json.dumps(asked)]
+    try:
+        done = subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, env=environment, timeout=_LIMIT_SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return {"peer": run, "absent": f"not done within {_LIMIT_SECONDS} s"}
+    except OSError as error:
+        return {"peer": run, "absent": f"its interpreter cannot be run ({error.strerror})"}
+    if done.returncode:
+        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        return {"peer": run, "absent": said[-1]}
+    told: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return told
+
+
+def _enter(sheet: Sheet, run: str, told: dict[str, Any]) -> None:
+    label = _LABELS[run]
+    if "absent" in told:
+        sheet.notes.append(f"{label}: not measured: {told['absent']}")
+        return
+    steps, name = told["step_seconds"], run.replace("-", "_")
+    groups = [part.mean() for part in np.array_split(np.array(steps), min(_GROUPS, len(steps)))]
+    basis = f"{len(steps)} of {told['steps_an_epoch']:,} steps, in {len(groups)} groups"
+    sheet.put(name, f"{label}, epoch", [float(g) for g in groups], factor=told["steps_an_epoch"], basis=basis)
+    sheet.put(f"{name}_nodes", f"{label}, nodes a batch", told["nodes"], unit="nodes")
+    sheet.put(f"{name}_memory", f"{label}, peak memory", [told["peak_memory_bytes"]], unit="B")
+    sheet.divide(name, f"{label} over our epoch", name, "epoch")
+
+
+def _folder(dataset: Dataset, scratch: Path) -> Path:
+    """A dataset folder of what training sees: its own one, or a copy without the nodes that training leaves out."""
+    if dataset.path is not None:
+        return dataset.path
+    if not dataset.inductive or dataset.split is None:
+        stored = storage.save(dataset, scratch / "data")
+        return stored.path or scratch / "data"
+    nodes = np.sort(dataset.split.train)
+    place = np.full(dataset.num_nodes, -1, np.int64)
+    place[nodes] = np.arange(nodes.size)
+    rows = np.diff(dataset.graph.indptr)[nodes]
+    parts = {
+        "indptr": np.concatenate([[0], np.cumsum(rows)]),
+        "indices": place[dataset.graph.indices],
+        "x": np.asarray(dataset.x[nodes] if isinstance(dataset.x, np.ndarray) else dataset.x[nodes].toarray()),
+        "y": dataset.y[nodes],
+        "train": np.arange(nodes.size),
+    }
+    for name, array in parts.items():
+        np.save(scratch / f"{name}.npy", array)
+    return scratch

@@ -1,0 +1,229 @@
+"""Times GraphSAGE training in PyTorch Geometric or DGL: a script that needs numpy, torch and the peer, not mggcn.
+
+``python worker.py PEER FOLDER OPTIONS``, where PEER is ``pyg``, ``pyg-cluster`` or ``dgl``, FOLDER holds the ``.npy``
+files of a dataset folder, and OPTIONS is a JSON object with ``threads``, ``batch_size``, ``hidden``, ``fanout``,
+``steps``, ``device``, ``num_parts`` and ``parts_a_step``. The last line of standard output is one JSON object: the
+seconds of every step after the warm-up, or the reason why there are none.
+"""
+
+import importlib
+import json
+import os
+import resource
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+WARMUP = 3
+
+
+class Task:
+    """The graph, features, labels and training nodes of a dataset folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.indptr = torch.from_numpy(np.load(folder / "indptr.npy"))
+        self.indices = torch.from_numpy(np.load(folder / "indices.npy").astype(np.int64))
+        self.y = torch.from_numpy(np.load(folder / "y.npy"))
+        self.train = torch.from_numpy(np.load(folder / "train.npy"))
+        self.x = torch.from_numpy(_features(folder, self.y.numel()))
+        self.num_classes = int(self.y.max()) + 1
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes."""
+        return self.y.numel()
+
+    def edges(self) -> Tensor:
+        """[2, num_stored]: from each neighbour to the node whose row lists it."""
+        rows = torch.repeat_interleave(torch.arange(self.num_nodes), self.indptr.diff())
+        return torch.stack([self.indices, rows])
+
+
+def _features(folder: Path, num_nodes: int) -> Any:
+    if (folder / "x.npy").is_file():
+        return np.load(folder / "x.npy")
+    indptr, columns, values = (np.load(folder / f"x_{part}.npy") for part in ("indptr", "indices", "data"))
+    width = json.loads((folder / "meta.json").read_text())["num_features"]
+    x = np.zeros((num_nodes, width), np.float32)
+    x[np.repeat(np.arange(num_nodes), np.diff(indptr)), columns] = values
+    return x
+
+
+def timed(
+    batches: Iterator[Any], step: Callable[[Any], int], options: dict[str, Any], per_epoch: int
+) -> dict[str, Any]:
+    """Seconds of steps, sampling and gathering included; ``step`` returns how many nodes its batch touched."""
+    cuda = options["device"] == "cuda"
+    seconds, nodes = [], []
+    started = time.perf_counter()
+    for batch in islice(batches, WARMUP + options["steps"]):
+        nodes.append(step(batch))
+        if cuda:
+            torch.cuda.synchronize()
+        finished = time.perf_counter()
+        seconds.append(finished - started)
+        started = finished
+    kept = seconds[WARMUP:] or seconds
+    return {"step_seconds": kept, "nodes": nodes[-len(kept) :], "steps_an_epoch": per_epoch}
+
+
+def pyg(task: Task, options: dict[str, Any]) -> dict[str, Any]:
+    """NeighborLoader and SAGEConv; each layer computes only the nodes that the next one needs."""
+    geometric = importlib.import_module("torch_geometric")
+    typing = importlib.import_module("torch_geometric.typing")
+    if not (typing.WITH_PYG_LIB or typing.WITH_TORCH_SPARSE):
+        raise ImportError("NeighborLoader needs pyg-lib or torch-sparse")
+    loader_module = importlib.import_module("torch_geometric.loader")
+    layers = importlib.import_module("torch_geometric.nn")
+    data = geometric.data.Data(x=task.x, edge_index=task.edges(), y=task.y)
+    loader = loader_module.NeighborLoader(
+        data, options["fanout"], task.train, batch_size=options["batch_size"], shuffle=True
+    )
+    device = torch.device(options["device"])
+    first = layers.SAGEConv(task.x.shape[1], options["hidden"]).to(device)
+    second = layers.SAGEConv(options["hidden"], task.num_classes).to(device)
+    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.001)
+
+    def step(batch: Any) -> int:
+        size, batch = batch.batch_size, batch.to(device)
+        last = batch.edge_index[:, batch.edge_index[1] < size]
+        inner = max(size, int(last[0].max()) + 1 if last.numel() else 0)
+        h = torch.relu(first((batch.x, batch.x[:inner]), batch.edge_index))
+        _descend(optimizer, second((h, h[:size]), last), batch.y[:size])
+        return int(batch.num_nodes)
+
+    backend = "pyg-lib" if typing.WITH_PYG_LIB else "torch-sparse"
+    told = timed(iter(loader), step, options, len(loader))
+    return told | {"versions": {"torch_geometric": geometric.__version__, "sampler": backend}}
+
+
+def pyg_cluster(task: Task, options: dict[str, Any]) -> dict[str, Any]:
+    """ClusterLoader and SAGEConv over METIS parts."""
+    geometric = importlib.import_module("torch_geometric")
+    loaders = importlib.import_module("torch_geometric.loader")
+    layers = importlib.import_module("torch_geometric.nn")
+    mask = torch.zeros(task.num_nodes, dtype=torch.bool)
+    mask[task.train] = True
+    data = geometric.data.Data(x=task.x, edge_index=task.edges(), y=task.y, train_mask=mask)
+    parts = max(2, min(options["num_parts"], task.num_nodes // 20))
+    started = time.perf_counter()
+    kind, partitioner = _cluster_kind(loaders)
+    clusters = kind(data, num_parts=parts, log=False)
+    partition_seconds = time.perf_counter() - started
+    loader = loaders.ClusterLoader(clusters, batch_size=min(options["parts_a_step"], parts), shuffle=True)
+    device = torch.device(options["device"])
+    first = layers.SAGEConv(task.x.shape[1], options["hidden"]).to(device)
+    second = layers.SAGEConv(options["hidden"], task.num_classes).to(device)
+    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.001)
+
+    def step(batch: Any) -> int:
+        batch = batch.to(device)
+        h = second(torch.relu(first(batch.x, batch.edge_index)), batch.edge_index)
+        _descend(optimizer, h[batch.train_mask], batch.y[batch.train_mask])
+        return int(batch.num_nodes)
+
+    told = timed(iter(loader), step, options, len(loader))
+    versions = {"torch_geometric": geometric.__version__, "partitioner": partitioner}
+    return told | {"versions": versions, "partition_seconds": partition_seconds, "parts": parts}
+
+
+def _cluster_kind(loaders: Any) -> tuple[Any, str]:
+    """ClusterData as it is, or with its call of METIS sent to pymetis where that is installed."""
+    try:
+        pymetis = importlib.import_module("pymetis")
+    except ImportError:
+        return loaders.ClusterData, "PyTorch Geometric's"
+
+    class WithPymetis(loaders.ClusterData):  # type: ignore[misc]
+        def _metis(self, edge_index: Tensor, num_nodes: int) -> Tensor:
+            row, column = edge_index
+            order = torch.argsort(row, stable=True)
+            starts = torch.zeros(num_nodes + 1, dtype=torch.int64)
+            starts[1:] = torch.bincount(row, minlength=num_nodes).cumsum(0)
+            graph = {"xadj": starts.numpy(), "adjncy": column[order].numpy()}
+            return torch.tensor(pymetis.part_graph(self.num_parts, **graph)[1])
+
+    return WithPymetis, "pymetis"
+
+
+def dgl(task: Task, options: dict[str, Any]) -> dict[str, Any]:
+    """NeighborSampler and SAGEConv."""
+    library, without = _import_dgl()
+    source, target = task.edges()
+    graph = library.graph((source, target), num_nodes=task.num_nodes)
+    device = torch.device(options["device"])
+    sampler = library.dataloading.NeighborSampler(options["fanout"][::-1])
+    loader = library.dataloading.DataLoader(
+        graph, task.train, sampler, batch_size=options["batch_size"], shuffle=True, device=device
+    )
+    conv = library.nn.SAGEConv
+    first = conv(task.x.shape[1], options["hidden"], "mean").to(device)
+    second = conv(options["hidden"], task.num_classes, "mean").to(device)
+    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.001)
+    x, y = task.x, task.y
+
+    def step(batch: Any) -> int:
+        nodes, targets, blocks = batch
+        h = torch.relu(first(blocks[0], x[nodes.cpu()].to(device)))
+        _descend(optimizer, second(blocks[1], h), y[targets.cpu()].to(device))
+        return int(nodes.numel())
+
+    told = timed(iter(loader), step, options, len(loader))
+    return told | {"versions": {"dgl": library.__version__, **({"left out": "graphbolt"} if without else {})}}
+
+
+def _import_dgl() -> tuple[Any, bool]:
+    """DGL, without GraphBolt where that has no build for this torch; NeighborSampler does not use it."""
+    try:
+        return importlib.import_module("dgl"), False
+    except (ImportError, OSError):
+        for name in [name for name in sys.modules if name.partition(".")[0] == "dgl"]:
+            del sys.modules[name]
+        sys.modules["dgl.graphbolt"] = _Absent("dgl.graphbolt")
+        return importlib.import_module("dgl"), True
+
+
+class _Absent(types.ModuleType):
+    """Stands for a module that cannot be loaded; DGL only names its classes when it is imported."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (), {})
+
+
+def _descend(optimizer: torch.optim.Optimizer, scores: Tensor, labels: Tensor) -> None:
+    loss = functional.cross_entropy(scores, labels)
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()  # type: ignore[no-untyped-call]
+    optimizer.step()
+
+
+PEERS = {"pyg": pyg, "pyg-cluster": pyg_cluster, "dgl": dgl}
+
+
+def main(peer: str, folder: str, text: str) -> None:
+    """Run one peer and print what came of it."""
+    options = json.loads(text)
+    torch.set_num_threads(options["threads"])
+    torch.manual_seed(0)
+    try:
+        told = PEERS[peer](Task(Path(folder)), options)
+    except (ImportError, OSError, RuntimeError) as error:
+        told = {"absent": (str(error).strip().splitlines() or [type(error).__name__])[0]}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    told |= {"peer": peer, "torch": torch.__version__, "peak_memory_bytes": peak}
+    sys.stdout.write(json.dumps(told) + os.linesep)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4])

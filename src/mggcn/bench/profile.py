@@ -1,0 +1,26 @@
+"""Where the time of an epoch goes, by torch's profiler."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity
+
+from mggcn.bench import clock
+
+_TOP = 12
+
+
+def of(work: Callable[[], object], device: torch.device) -> list[dict[str, Any]]:
+    """The operators (on a GPU, the kernels) that take the most time of their own in one call: name, ms, calls."""
+    os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # else it writes lines of its own
+    on_gpu = device.type == "cuda"
+    activities = [ProfilerActivity.CPU, *([ProfilerActivity.CUDA] if on_gpu else [])]
+    with torch.profiler.profile(activities=activities, acc_events=True) as profiler:
+        work()
+        clock.drain(device)
+    events = profiler.key_averages()
+    field = "self_device_time_total" if on_gpu else "self_cpu_time_total"
+    rows = [{"name": event.key, "ms": getattr(event, field) / 1e3, "calls": event.count} for event in events]
+    return sorted((row for row in rows if row["ms"] > 0), key=lambda row: -row["ms"])[:_TOP]

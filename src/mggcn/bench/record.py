@@ -1,0 +1,66 @@
+"""The record of a section: everything measured, the command and the machine, as one JSON file."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mggcn import environment
+from mggcn.bench.options import Options
+from mggcn.bench.sheet import Sheet
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.kernels import threads as threading
+
+FORMAT = 1
+
+
+def compose(section: str, options: Options, dataset: Dataset, device: torch.device, sheet: Sheet) -> dict[str, Any]:
+    """The record as a JSON object."""
+    return {
+        "format": FORMAT,
+        "what": section,
+        "command": options.command,
+        "dataset": {
+            "name": dataset.name,
+            "scale": options.scale,
+            "source": dataset.source,
+            "num_nodes": dataset.num_nodes,
+            "num_stored": dataset.graph.num_stored,
+            "num_features": dataset.num_features,
+            "num_train": dataset.split.train.size if dataset.split else 0,
+        },
+        "device": device.type,
+        "machine": environment.describe() | _gpu(device),
+        "threads": {"kernels": threading.available(), "torch": torch.get_num_threads()},
+        **vars(sheet),
+    }
+
+
+def path_of(section: str, options: Options) -> Path:
+    """Where the record of a section goes."""
+    name = Path(options.dataset).name.replace(":", "-")
+    return options.out / f"{section}-{name}-{options.scale:g}-{options.device}.json"
+
+
+def check_writable(out: Path) -> None:
+    """Refuse, before anything is measured, a folder that cannot be made."""
+    place = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
+    if not place.is_dir():
+        raise InputError(f"--out: {place} is not a folder")
+    if not os.access(place, os.W_OK):
+        raise InputError(f"--out: {place} cannot be written")
+
+
+def write(record: dict[str, Any], path: Path) -> None:
+    """Write a record."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=2) + "\n")
+
+
+def _gpu(device: torch.device) -> dict[str, Any]:
+    if device.type != "cuda":
+        return {}
+    return {"gpu": torch.cuda.get_device_name(device), "cuda": torch.version.cuda}

@@ -1,0 +1,45 @@
+"""A section's figures as a table for people."""
+
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+_LARGE_UNITS = {"B": (2**20, "MiB"), "B/s": (1e9, "GB/s"), "op/s": (1e12, "Tflop/s"), "1/s": (1e6, "M/s")}
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (0.0, "µs"))
+
+
+def amount(value: float, unit: str) -> str:
+    """A value in a unit that reads well."""
+    if unit == "s":
+        size, name = next((size, name) for size, name in _SECONDS if abs(value) >= size)
+        return f"{value / (size or 1e-6):,.3g} {name}" if value < 1000 else f"{value:,.0f} s"
+    size, name = _LARGE_UNITS.get(unit, (1.0, unit))
+    told = value / size
+    return f"{told:,.0f} {name}" if told >= 1000 else f"{told:,.3g} {name}"
+
+
+def spread(figure: dict[str, Any]) -> str:
+    """The least and the largest of a figure's repeats, and how many there were."""
+    if figure["repeats"] == 1:
+        return "once"
+    low, high = (amount(figure[end], figure["unit"]) for end in ("min", "max"))
+    return f"{low} – {high} of {figure['repeats']}"
+
+
+def table(record: dict[str, Any], console: Console) -> None:
+    """Print a record: its figures, its ratios, its notes."""
+    data = record["dataset"]
+    title = f"{record['what']}: {data['name']}, {data['num_nodes']:,} nodes, {data['num_stored']:,} stored edges"
+    shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    shown.add_column("figure")
+    shown.add_column("median", justify="right")
+    shown.add_column("spread", justify="right")
+    for figure in record["figures"].values():
+        basis = f" (from {figure['basis']})" if "basis" in figure else ""
+        shown.add_row(figure["label"] + basis, amount(figure["median"], figure["unit"]), spread(figure))
+    for ratio in record["ratios"].values():
+        shown.add_row(ratio["label"], f"{ratio['value']:.3g} ×", "")
+    console.print(shown, soft_wrap=True)
+    for note in record["notes"]:
+        console.print(note, soft_wrap=True, highlight=False, markup=False)
