@@ -73,7 +73,12 @@ class Batch:
 class Sampler(Protocol):
     """Turns targets into batches."""
 
-    def batches(self, targets: NDArray[np.int64], key: Key, batch_size: int) -> Iterator[Batch]:
+    @property
+    def device(self) -> torch.device:
+        """Where it draws; targets on that device save it a copy."""
+        ...
+
+    def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets`` in their order, each exactly once.
 
         Costly random draws happen in the call itself, so that a caller can overlap them with other work; the returned

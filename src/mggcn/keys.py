@@ -8,6 +8,7 @@ output of the generator whose state is the key.
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 MASK = (1 << 64) - 1
 GOLDEN = 0x9E3779B97F4A7C15
@@ -26,6 +27,15 @@ def fold(value: int, n: int) -> int:
 def below(value: int, bound: int) -> int:
     """Map a 64-bit hash to 0 … bound - 1."""
     return (value * bound) >> 64
+
+
+def folds(value: int, count: int) -> NDArray[np.uint64]:
+    """``fold(value, n)`` for n = 0 … count - 1."""
+    with np.errstate(over="ignore"):
+        z = np.uint64(value) + np.uint64(GOLDEN) * np.arange(1, count + 1, dtype=np.uint64)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_1)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_2)
+        return z ^ (z >> np.uint64(31))
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,13 @@ def test_the_optimiser_follows_torchs(decay: float) -> None:
     start = [torch.randn(7, 5, generator=generator), torch.randn(300, generator=generator)]
     ours = [tensor.clone().requires_grad_(True) for tensor in start]
     theirs = [tensor.clone().requires_grad_(True) for tensor in start]
-    mine, torchs = Adam(ours, 0.05, decay), torch.optim.Adam(theirs, lr=0.05, weight_decay=decay)
+    clock = torch.zeros(1)
+    mine, torchs = Adam(ours, 0.05, decay, clock), torch.optim.Adam(theirs, lr=0.05, weight_decay=decay)
     for _ in range(20):
         for one, two in zip(ours, theirs, strict=True):
             gradient = torch.randn(one.shape, generator=generator)
             one.grad, two.grad = gradient.clone(), gradient.clone()
+        clock += 1
         mine.step()
         torchs.step()
     for one, two in zip(ours, theirs, strict=True):
@@ -43,9 +45,11 @@ def test_gpu_equals_reference(size: int, decay: float) -> None:
 def test_cpu_equals_reference() -> None:
     weight = torch.randn(33, 3, requires_grad=True)
     plain = [weight.detach().clone(), torch.zeros(33, 3), torch.zeros(33, 3)]
-    adam = Adam([weight], 0.02, 0.1)
+    clock = torch.zeros(1)
+    adam = Adam([weight], 0.02, 0.1, clock)
     for number in range(1, 6):
         weight.grad = torch.randn(33, 3)
         reference.step(plain[0], weight.grad, plain[1], plain[2], number, 0.02, 0.1)
+        clock += 1
         adam.step()
     torch.testing.assert_close(weight.detach(), plain[0], rtol=1e-5, atol=1e-6)

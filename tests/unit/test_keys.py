@@ -1,6 +1,6 @@
 import numpy as np
 
-from mggcn.keys import MASK, Key, below, fold
+from mggcn.keys import MASK, Key, below, fold, folds
 
 
 def test_fold_is_splitmix64() -> None:
@@ -28,3 +28,8 @@ def test_generators_repeat() -> None:
     key = Key.of(3).fold("order")
     assert np.array_equal(key.generator().permutation(50), key.generator().permutation(50))
     assert 0 <= key.torch_seed < 2**63
+
+
+def test_many_folds_at_once() -> None:
+    for value in (0, 5, MASK):
+        assert folds(value, 50).tolist() == [fold(value, n) for n in range(50)]

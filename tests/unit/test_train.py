@@ -91,6 +91,8 @@ def test_the_next_epoch_is_drawn_while_this_one_trains(small: Dataset) -> None:
     calls: list[str] = []
 
     class Watched:
+        device = torch.device("cpu")
+
         def batches(self, targets: np.ndarray, key: Key, batch_size: int) -> Iterator[Batch]:
             calls.append(threading.current_thread().name)
             if len(calls) == 2:

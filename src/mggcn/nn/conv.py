@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.inputs import Rows, SparseRows
+from mggcn.inputs import Rows
 from mggcn.kernels.combine import combine
 
 
@@ -31,7 +31,7 @@ def aggregate(x: Tensor, block: Block) -> Tensor:
 
 
 class Project(nn.Module):
-    """A linear map of input rows, dense or sparse.
+    """A linear map of rows: a tensor, or input rows that know how to multiply themselves.
 
     Args:
         in_channels: width of the rows.
@@ -56,7 +56,7 @@ class Project(nn.Module):
 
     def forward(self, x: Rows) -> Tensor:
         """[n, in_channels] to [n, out_channels]."""
-        out = x.matmul(self.weight) if isinstance(x, SparseRows) else x @ self.weight
+        out = x @ self.weight if isinstance(x, Tensor) else x.matmul(self.weight)
         return out if self.bias is None else out + self.bias
 
 

@@ -30,16 +30,19 @@ class DeviceMixGrainedSampler:
     fixed_key: Key | None = None
     _fixed: dict[tuple[str, int], Block] = field(default_factory=dict, repr=False)
 
-    def batches(self, targets: NDArray[np.int64], key: Key, batch_size: int) -> Iterator[Batch]:
+    @property
+    def device(self) -> torch.device:
+        """The GPU that holds the table."""
+        return self.table.indices.device
+
+    def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``; all picks are drawn in the call."""
-        device = self.table.indices.device
-        chosen = torch.from_numpy(np.ascontiguousarray(targets)).to(self.table.indices.dtype)
-        if device.type == "cuda":
-            chosen = chosen.pin_memory().to(device, non_blocking=True)
+        given = targets if isinstance(targets, Tensor) else torch.from_numpy(np.array(targets))
+        chosen = given.to(self.device, self.table.indices.dtype)
         if self.layers == 1:
-            return self._slices(chosen, targets.size, batch_size, 1)
+            return self._slices(chosen, chosen.numel(), batch_size, 1)
         rows = self.table.draw_rows(chosen, self.picks, self.fixed_key or key, batch_size)
-        return self._slices(rows, targets.size, batch_size, 1 + self.picks)
+        return self._slices(rows, chosen.numel(), batch_size, 1 + self.picks)
 
     def _slices(self, rows: Tensor, count: int, batch_size: int, size: int) -> Iterator[Batch]:
         for start in range(0, count, batch_size):

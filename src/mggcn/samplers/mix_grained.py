@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from mggcn import grains
 from mggcn.block import Batch, Block
@@ -36,8 +37,15 @@ class MixGrainedSampler:
     fixed_key: Key | None = None
     threads: int | None = None
 
-    def batches(self, targets: NDArray[np.int64], key: Key, batch_size: int) -> Iterator[Batch]:
+    @property
+    def device(self) -> torch.device:
+        """The CPU."""
+        return torch.device("cpu")
+
+    def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``; all picks are drawn in the call."""
+        if isinstance(targets, Tensor):
+            targets = targets.cpu().numpy()
         if "skip" in grains.schedule(self.layers):
             members = self.table.draw(targets, self.picks, self.fixed_key or key, threads=self.threads)
         else:

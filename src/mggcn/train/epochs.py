@@ -16,6 +16,7 @@ from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.place import Place
 from mggcn.train.method import Method
+from mggcn.train.order import Targets, shuffled
 from mggcn.train.step import Step
 from mggcn.train.training import Training
 
@@ -52,7 +53,9 @@ class Ahead:
     """Draws the next epoch's batches on another thread while this one trains."""
 
     def __init__(self, sampler: Sampler, targets: NDArray[np.int64], training: Training, key: Key) -> None:
-        self._sampler, self._targets, self._training, self._key = sampler, np.array(targets), training, key
+        self._sampler, self._training, self._key = sampler, training, key
+        on_gpu = sampler.device.type == "cuda"
+        self._targets: Targets = torch.from_numpy(np.array(targets)).to(sampler.device) if on_gpu else np.array(targets)
         self._pool = ThreadPoolExecutor(1)
         self._next = self._pool.submit(self._draw, 1)
 
@@ -70,7 +73,7 @@ class Ahead:
     def _draw(self, number: int) -> Iterator[Batch]:
         order = self._targets
         if self._training.shuffle:
-            order = self._key.fold("order", number).generator().permutation(order)
+            order = shuffled(order, self._key.fold("order", number))
         return self._sampler.batches(order, self._key.fold("picks", number), self._training.batch_size)
 
 

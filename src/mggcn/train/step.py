@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from mggcn.block import Batch
-from mggcn.inputs import DenseInputs, Inputs
+from mggcn.inputs import DeviceInputs, Inputs
 from mggcn.kernels.adam import Adam
 from mggcn.kernels.loss import cross_entropy
 from mggcn.place import Place
@@ -37,27 +37,27 @@ class Step:
     ) -> None:
         self._model, self._inputs, self._labels, self._class_weight = model, inputs, labels, class_weight
         self._place = place
-        self._adam = Adam(model.parameters(), training.lr, training.weight_decay)
         on_gpu = place.device.type == "cuda"
-        self._total = torch.zeros(1, dtype=torch.float32 if on_gpu else torch.float64, device=place.device)
-        self._take = Captured(self._run) if on_gpu and isinstance(inputs, DenseInputs) else self._run
+        self._tally = torch.zeros(2, dtype=torch.float32 if on_gpu else torch.float64, device=place.device)
+        self._adam = Adam(model.parameters(), training.lr, training.weight_decay, self._tally[1:])
+        self._take = Captured(self._run) if on_gpu and isinstance(inputs, DeviceInputs) else self._run
 
     def over(self, batches: Iterable[Batch]) -> float:
         """Take one step for each batch; return the mean loss over all targets."""
         self._model.train()
-        self._total.zero_()
+        self._tally[:1].zero_()
         count = 0
         with self._place.arithmetic():
             for batch in batches:
                 self._take(batch)
                 count += batch.targets.numel()
-        return float(self._total) / count
+        return float(self._tally[0]) / count
 
     def _run(self, batch: Batch) -> None:
         rows = self._inputs.rows(batch.nodes)
         placed = batch.to(self._place.device)
         scores: Tensor = self._model(rows, placed.blocks).float()
-        gradient = cross_entropy(scores.detach(), self._labels, placed.targets, self._class_weight, self._total)
+        gradient = cross_entropy(scores.detach(), self._labels, placed.targets, self._class_weight, self._tally)
         self._adam.clear()
         scores.backward(gradient)  # type: ignore[no-untyped-call]
         self._adam.step()

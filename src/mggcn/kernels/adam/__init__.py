@@ -16,14 +16,13 @@ class Adam:
         parameters: float32 tensors on one device.
         lr: the learning rate.
         weight_decay: factor of the L2 penalty.
+        clock: [1] on the parameters' device, the number of the current step, from 1; the caller moves it on.
     """
 
-    def __init__(self, parameters: Iterable[Tensor], lr: float, weight_decay: float = 0.0) -> None:
+    def __init__(self, parameters: Iterable[Tensor], lr: float, weight_decay: float, clock: Tensor) -> None:
         self._parameters = list(parameters)
-        self._lr, self._decay = lr, weight_decay
+        self._lr, self._decay, self._clock = lr, weight_decay, clock
         self._moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in self._parameters]
-        self._count = torch.zeros(1, device=self._parameters[0].device)
-        self._number = 0
 
     def clear(self) -> None:
         """Forget the gradients."""
@@ -33,17 +32,16 @@ class Adam:
     @torch.no_grad()
     def step(self) -> None:
         """Update every parameter from its gradient."""
-        if self._count.device.type == "cpu":
-            self._step_cpu()
+        if self._clock.device.type == "cpu":
+            self._step_cpu(float(self._clock))
         else:
             self._step_gpu()
 
-    def _step_cpu(self) -> None:
+    def _step_cpu(self, number: float) -> None:
         from mggcn.kernels.adam import cpu
 
-        self._number += 1
-        size = np.float32(self._lr / (1 - _BETA_1**self._number))
-        root = np.float32(1 / (1 - _BETA_2**self._number) ** 0.5)
+        size = np.float32(self._lr / (1 - _BETA_1**number))
+        root = np.float32(1 / (1 - _BETA_2**number) ** 0.5)
         for parameter, (first, second) in zip(self._parameters, self._moments, strict=True):
             if parameter.grad is not None:
                 arrays = (parameter, parameter.grad.contiguous(), first, second)
@@ -52,8 +50,7 @@ class Adam:
     def _step_gpu(self) -> None:
         from mggcn.kernels.adam import gpu
 
-        self._count += 1
         for parameter, (first, second) in zip(self._parameters, self._moments, strict=True):
             if parameter.grad is not None:
                 gradient = parameter.grad.contiguous()
-                gpu.step(parameter, gradient, first, second, self._count, self._lr, self._decay)
+                gpu.step(parameter, gradient, first, second, self._clock, self._lr, self._decay)

@@ -1,7 +1,5 @@
 """Adam in Triton. The step's number lives on the device, so that a captured step can be replayed."""
 
-from typing import Any
-
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -10,9 +8,7 @@ _CELLS = 512
 
 
 @triton.jit
-def _step(
-    weight: Any, gradient: Any, first: Any, second: Any, count: Any, lr: Any, decay: Any, size: Any, CELLS: tl.constexpr
-) -> None:
+def _step(weight, gradient, first, second, count, lr, decay, size, CELLS: tl.constexpr):
     cell = tl.program_id(0) * CELLS + tl.arange(0, CELLS)
     inside = cell < size
     number = tl.load(count).to(tl.float32)

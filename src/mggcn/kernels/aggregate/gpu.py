@@ -1,7 +1,5 @@
 """The mean over all neighbours in Triton: a program sums one row's neighbours over a stretch of columns."""
 
-from typing import Any
-
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -12,15 +10,15 @@ _EDGES = 8
 
 @triton.jit
 def _mean(
-    indptr: Any,
-    indices: Any,
-    x: Any,
-    out: Any,
-    width: Any,
+    indptr,
+    indices,
+    x,
+    out,
+    width,
     COLUMNS: tl.constexpr,
     EDGES: tl.constexpr,
     INCLUDE_SELF: tl.constexpr,
-) -> None:
+):
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     inside = column < width

@@ -1,7 +1,5 @@
 """The combination and its gradient in Triton; one launch each."""
 
-from typing import Any
-
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -10,9 +8,7 @@ _CELLS = 512
 
 
 @triton.jit
-def _forward(
-    h: Any, out: Any, b: Any, slope: Any, CHANNELS: tl.constexpr, GROUP: tl.constexpr, CELLS: tl.constexpr
-) -> None:
+def _forward(h, out, b, slope, CHANNELS: tl.constexpr, GROUP: tl.constexpr, CELLS: tl.constexpr):
     cell = tl.program_id(0) * CELLS + tl.arange(0, CELLS)
     inside = cell < b * CHANNELS
     t, c = cell // CHANNELS, cell % CHANNELS
@@ -29,15 +25,15 @@ def _forward(
 
 @triton.jit
 def _backward(
-    h: Any,
-    gradient: Any,
-    out: Any,
-    b: Any,
-    slope: Any,
+    h,
+    gradient,
+    out,
+    b,
+    slope,
     CHANNELS: tl.constexpr,
     GROUP: tl.constexpr,
     CELLS: tl.constexpr,
-) -> None:
+):
     cell = tl.program_id(0) * CELLS + tl.arange(0, CELLS)
     inside = cell < b * CHANNELS
     place = gradient + (cell // CHANNELS) * (2 * CHANNELS) + cell % CHANNELS

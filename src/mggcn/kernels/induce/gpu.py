@@ -1,7 +1,5 @@
 """The induced sub-graphs in Triton: a lane searches for one pair of members."""
 
-from typing import Any
-
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -11,16 +9,16 @@ _LANES = 128
 
 @triton.jit
 def _induce(
-    indptr: Any,
-    indices: Any,
-    members: Any,
-    out: Any,
-    b: Any,
-    cells: Any,
+    indptr,
+    indices,
+    members,
+    out,
+    b,
+    cells,
     SIZE: tl.constexpr,
     SYMMETRIC: tl.constexpr,
     LANES: tl.constexpr,
-) -> None:
+):
     cell = tl.program_id(0) * LANES + tl.arange(0, LANES)
     inside = cell < cells
     row, j = cell // SIZE, cell % SIZE

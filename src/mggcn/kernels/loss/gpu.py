@@ -1,7 +1,5 @@
 """Cross-entropy with its gradient in Triton: one launch, the loss added to a running total on the device."""
 
-from typing import Any
-
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -11,19 +9,19 @@ _ROWS = 4
 
 @triton.jit
 def _cross_entropy(
-    scores: Any,
-    labels: Any,
-    targets: Any,
-    weight: Any,
-    share: Any,
-    total: Any,
-    out: Any,
-    b: Any,
+    scores,
+    labels,
+    targets,
+    weight,
+    share,
+    tally,
+    out,
+    b,
     CLASSES: tl.constexpr,
     WIDTH: tl.constexpr,
     ROWS: tl.constexpr,
     WEIGHTED: tl.constexpr,
-) -> None:
+):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, WIDTH)[None, :]
     inside = row < b
@@ -43,22 +41,24 @@ def _cross_entropy(
     factor = tl.where(inside, factor, 0.0)
     gradient = factor[:, None] * (power / norm[:, None] - tl.where(chosen, 1.0, 0.0))
     tl.store(out + cells, gradient, mask=mask)
-    tl.atomic_add(total, tl.sum(factor * (tl.log(norm) - (own - largest)), axis=0) * b)
+    tl.atomic_add(tally, tl.sum(factor * (tl.log(norm) - (own - largest)), axis=0) * b)
+    if tl.program_id(0) == 0:
+        tl.store(tally + 1, tl.load(tally + 1) + 1.0)
 
 
 def cross_entropy(
-    scores: Tensor, labels: Tensor, targets: Tensor, weight: Tensor | None, total: Tensor, out: Tensor
+    scores: Tensor, labels: Tensor, targets: Tensor, weight: Tensor | None, tally: Tensor, out: Tensor
 ) -> None:
-    """Fill ``out`` with the gradient of the mean loss and add b times that loss to ``total`` [1]."""
+    """Fill ``out`` with the gradient of the mean loss and add b times that loss and one batch to ``tally`` [2]."""
     b, classes = scores.shape
-    share = weight[labels[targets]].sum() if weight is not None else total
+    share = weight[labels[targets]].sum() if weight is not None else tally
     _cross_entropy[(triton.cdiv(b, _ROWS),)](
         scores,
         labels,
         targets,
-        total if weight is None else weight,
+        tally if weight is None else weight,
         share,
-        total,
+        tally,
         out,
         b,
         CLASSES=classes,

@@ -4,9 +4,6 @@ A program draws for ``LANES`` targets at once, one per lane; a target's set S is
 searches run until the last lane is done.
 """
 
-from typing import Any
-
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -18,7 +15,7 @@ LANES = 32
 
 
 @triton.jit
-def _fold(value: Any, n: Any, golden: tl.constexpr, mix_1: tl.constexpr, mix_2: tl.constexpr) -> Any:
+def _fold(value, n, golden: tl.constexpr, mix_1: tl.constexpr, mix_2: tl.constexpr):
     z = value + tl.full([], golden, tl.uint64) * (n.to(tl.uint64) + 1)
     z = (z ^ (z >> 30)) * tl.full([], mix_1, tl.uint64)
     z = (z ^ (z >> 27)) * tl.full([], mix_2, tl.uint64)
@@ -26,7 +23,7 @@ def _fold(value: Any, n: Any, golden: tl.constexpr, mix_1: tl.constexpr, mix_2: 
 
 
 @triton.jit
-def _first_above(sums: Any, low: Any, high: Any, value: Any) -> Any:
+def _first_above(sums, low, high, value):
     """In sums[low … high] the first place above value, lane by lane; ``high`` where low == high."""
     while tl.max((low < high).to(tl.int32)) > 0:
         middle = (low + high) // 2
@@ -39,7 +36,7 @@ def _first_above(sums: Any, low: Any, high: Any, value: Any) -> Any:
 
 
 @triton.jit
-def _holds(indptr: Any, indices: Any, row: Any, node: Any, active: Any) -> Any:
+def _holds(indptr, indices, row, node, active):
     """Whether each sorted row holds each node; False where inactive."""
     low = tl.load(indptr + row, mask=active, other=0)
     end = tl.load(indptr + row + 1, mask=active, other=0)
@@ -55,16 +52,16 @@ def _holds(indptr: Any, indices: Any, row: Any, node: Any, active: Any) -> Any:
 
 @triton.jit
 def _is_candidate(
-    indptr: Any,
-    indices: Any,
-    chosen: Any,
-    column: Any,
-    size: Any,
-    place: Any,
-    w: Any,
-    active: Any,
+    indptr,
+    indices,
+    chosen,
+    column,
+    size,
+    place,
+    w,
+    active,
     SYMMETRIC: tl.constexpr,
-) -> Any:
+):
     """Whether w [LANES] is outside S and no member before ``place`` neighbours it."""
     inside = tl.max(((chosen == w[:, None]) & (column < size)).to(tl.int32), axis=1) > 0
     check = (column < place[:, None]) & (active & (inside == 0))[:, None]
@@ -81,16 +78,16 @@ def _is_candidate(
 
 @triton.jit
 def _enumerate(
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    chosen: Any,
-    column: Any,
-    size: Any,
-    value: Any,
-    active: Any,
+    indptr,
+    indices,
+    weights,
+    chosen,
+    column,
+    size,
+    value,
+    active,
     SYMMETRIC: tl.constexpr,
-) -> Any:
+):
     """List the candidates of the active lanes, first to sum their weights, then to take one; -1 where none is left."""
     total = tl.zeros_like(value).to(tl.int64)
     left = total
@@ -119,17 +116,18 @@ def _enumerate(
     return found
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["key_low", "key_high"])
 def _pick(
-    indptr: Any,
-    indices: Any,
-    sums: Any,
-    weights: Any,
-    targets: Any,
-    key: Any,
-    out: Any,
-    count: Any,
-    batch_size: Any,
+    indptr,
+    indices,
+    sums,
+    weights,
+    targets,
+    key_low,
+    key_high,
+    out,
+    count,
+    batch_size,
     PICKS: tl.constexpr,
     WIDTH: tl.constexpr,
     LANES: tl.constexpr,
@@ -138,11 +136,12 @@ def _pick(
     GOLDEN: tl.constexpr,
     MIX_1: tl.constexpr,
     MIX_2: tl.constexpr,
-) -> None:
+):
     lane = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     inside = lane < count
     target = tl.load(targets + lane, mask=inside, other=0).to(tl.int64)
-    stream = _fold(tl.load(key), target, GOLDEN, MIX_1, MIX_2)
+    key = (key_high.to(tl.uint32, bitcast=True).to(tl.uint64) << 32) | key_low.to(tl.uint32, bitcast=True).to(tl.uint64)
+    stream = _fold(key, target, GOLDEN, MIX_1, MIX_2)
     column = tl.arange(0, WIDTH)[None, :]
     chosen = tl.where(column == 0, target[:, None], -1)
     alive = inside
@@ -200,14 +199,14 @@ def pick(
 ) -> None:
     """Fill ``out`` [len(targets) · (1 + picks)] batch by batch, in each the targets first."""
     count = targets.numel()
-    value = torch.tensor([key.value - (1 << 64) if key.value >> 63 else key.value], dtype=torch.int64)
     _pick[(triton.cdiv(count, LANES),)](
         indptr,
         indices,
         sums,
         weights,
         targets,
-        value.to(out.device, non_blocking=True).view(torch.uint64),
+        _signed(key.value & 0xFFFFFFFF),
+        _signed(key.value >> 32),
         out,
         count,
         batch_size,
@@ -221,3 +220,8 @@ def pick(
         MIX_2=MIX_2,
         num_warps=1,
     )
+
+
+def _signed(half: int) -> int:
+    """Half a key as the 32-bit integer of the same bits."""
+    return half - (1 << 32) if half >> 31 else half
