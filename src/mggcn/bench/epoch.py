@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from mggcn.bench.options import Options
 from mggcn.bench.sheet import Sheet
 from mggcn.bench.trained import Trained
 from mggcn.dataset import Dataset, Features
+from mggcn.place import Place
 
 _SHORT = 0.2  # seconds; shorter epochs are timed several at a time
 
@@ -51,7 +53,10 @@ def _against_floor(
     counted = floor.Work.of(batches, inputs.width, plan.config.hidden)
     sheet.facts |= {"inputs": "dense" if is_dense else "sparse", "input_width": inputs.width, **vars(counted)}
     times = max(1, math.ceil(_SHORT / clock.once(trained, device)))
-    works: dict[str, Callable[[], None]] = {"epoch": _again(trained, times), "floor": _again(bare, times)}
+    works: dict[str, Callable[[], None]] = {
+        "epoch": _again(trained, times),
+        "floor": _again(bare, times, trained.place),
+    }
     if is_dense:
         seconds = clock.rounds(works, options.repeats, device)
     else:
@@ -74,10 +79,11 @@ def _count_nodes(sheet: Sheet, batches: list[Tensor]) -> None:
     sheet.put("distinct", "distinct nodes touched a batch", distinct, unit="nodes")
 
 
-def _again(work: Callable[[], None], times: int) -> Callable[[], None]:
+def _again(work: Callable[[], None], times: int, place: Place | None = None) -> Callable[[], None]:
     def repeated() -> None:
-        for _ in range(times):
-            work()
+        with place.arithmetic() if place else nullcontext():
+            for _ in range(times):
+                work()
 
     return repeated
 

@@ -85,7 +85,8 @@ class Options:
         words += ["--scale", f"{self.scale:g}"] if self.dataset in _SCALED else []
         words += ["--device", self.device]
         words += ["--peers", ",".join(self.peers)] if self.peers else []
-        words += ["--batch-size", str(self.batch_size), "--repeats", str(self.repeats)]
+        words += ["--batch-size", str(self.batch_size)] if "epoch" in self.sections else []
+        words += ["--repeats", str(self.repeats)]
         words += ["--steps", str(self.steps)] if self.steps else []
         words += ["--peer-steps", str(self.peer_steps)] if self.peers else []
         words += ["--set", *(f"{key}={value}" for key, value in self.settings.items())] if self.settings else []
@@ -97,9 +98,7 @@ def interpreters(given: Iterable[str], peers: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in given:
         peer, equals, path = text.partition("=")
-        named = {peer: path} if equals else dict.fromkeys(peers, text)
-        found |= named
-    for path in found.values():
-        if not Path(path).is_file():
-            raise InputError(f"--peer-python: {path} is not a file")
+        if not Path(path if equals else text).is_file():
+            raise InputError(f"--peer-python: {path if equals else text} is not a file")
+        found |= {peer: path} if equals else dict.fromkeys(peers, text)
     return found

@@ -20,7 +20,7 @@ from mggcn.keys import Key
 _CPU = torch.device("cpu")
 _SHARES = (0.125, 0.25, 0.5, 1.0)
 _LEAST_DEGREE = 16
-_ENUMERATED = 8192
+_ENUMERATED, _SEARCHED = 16_384, 1024  # targets
 _KEY = Key.of(0).fold("bench")
 
 
@@ -58,13 +58,30 @@ def _kernel(sheet: Sheet, table: PickTable, targets: NDArray[np.int64], picks: i
 
 
 def _enumeration(sheet: Sheet, table: PickTable, targets: NDArray[np.int64], picks: int, repeats: int) -> None:
-    some = np.sort(_KEY.generator().choice(targets, min(_ENUMERATED, targets.size), replace=False))
-    work = partial(enumeration.draw, table, some, picks, _KEY)
-    seconds = clock.rounds({"listed": work}, min(repeats, 3), _CPU)["listed"]
-    basis = f"{some.size:,} of {targets.size:,} targets, drawn at random"
-    factor = targets.size / some.size
-    sheet.put("enumeration", "all targets by enumeration, 1 thread", seconds, factor=factor, basis=basis)
-    sheet.divide("enumeration", "enumeration over the kernel, 1 thread each", "enumeration", "one_thread")
+    order = _KEY.generator().permutation(targets)
+    some, few = np.sort(order[:_ENUMERATED]), np.sort(order[:_SEARCHED])
+    works = {
+        "some": ("all targets by the kernel, 1 thread", partial(table.draw, threads=1), some),
+        "enumeration": ("all targets by enumeration, 1 thread", partial(enumeration.draw, table), some),
+        "kept": (
+            "all targets by enumeration, the list kept from pick to pick, 1 thread",
+            partial(enumeration.draw, table, keep=True),
+            some,
+        ),
+        "search": (
+            "all targets by the kernel's own enumeration, 1 thread",
+            partial(enumeration.draw_by_search, table),
+            few,
+        ),
+    }
+    runs = {name: partial(work, part, picks, _KEY) for name, (_, work, part) in works.items()}
+    seconds = clock.rounds(runs, min(repeats, 3), _CPU)
+    for name, (label, _, part) in works.items():
+        basis = f"{part.size:,} of {targets.size:,} targets, drawn at random"
+        sheet.put(name, label, seconds[name], factor=targets.size / part.size, basis=basis)
+    sheet.divide("enumeration", "enumeration over the kernel, 1 thread each", "enumeration", "some")
+    sheet.divide("kept", "enumeration with the list kept over the kernel", "kept", "some")
+    sheet.divide("search", "the kernel's own enumeration over the kernel", "search", "some")
 
 
 def _growth(sheet: Sheet, graph: Graph, targets: NDArray[np.int64], picks: int, repeats: int) -> None:

@@ -22,14 +22,15 @@ class Trained:
     def __init__(self, plan: methods.Plan, dataset: Dataset, device: torch.device, steps: int | None) -> None:
         if dataset.split is None:
             raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
-        self.method = methods.build(plan, dataset, _KEY, device)
+        self.place = plan.place(device)
+        self.method = methods.build(plan, dataset, _KEY, self.place)
         self.training = dataclasses.replace(plan.training, epochs=_FAR)
         targets = dataset.split.train
         size = targets.size if steps is None else min(targets.size, steps * plan.training.batch_size)
         some = np.sort(_KEY.fold("bench").generator().permutation(targets)[:size])
         self.factor = targets.size / size
         self.part = dataset.with_split(Split(some, dataset.split.val, dataset.split.test))
-        self._epochs = train.Epochs(self.method, self.part, self.training, _KEY, device)
+        self._epochs = train.Epochs(self.method, self.part, self.training, _KEY, self.place)
         self._number = 0
 
     def __enter__(self) -> "Trained":

@@ -1,0 +1,18 @@
+"""A small machine to measure: little memory to stream, few targets to enumerate."""
+
+from pathlib import Path
+
+import pytest
+
+from mggcn.bench import bandwidth
+
+
+@pytest.fixture(scope="session")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data root for generated graphs, shared by the tests."""
+    return tmp_path_factory.mktemp("generated")
+
+
+@pytest.fixture(autouse=True)
+def _light(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bandwidth, "_BYTES", 1 << 22)
