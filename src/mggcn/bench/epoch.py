@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 
 import numpy as np
 import torch
@@ -16,8 +16,14 @@ from mggcn.bench.options import Options
 from mggcn.bench.sheet import Sheet
 from mggcn.bench.trained import Trained
 from mggcn.dataset import Dataset, Features
+from mggcn.inputs import SparseRows
 from mggcn.place import Place
 
+_LABELS = {
+    "epoch": "training epoch",
+    "floor": "bare products of an epoch",
+    "dense": "training epoch, dense form",
+}
 _SHORT = 0.2  # seconds; shorter epochs are timed several at a time
 
 
@@ -44,32 +50,29 @@ def _against_floor(
 ) -> None:
     batches = trained.batches()
     _count_nodes(sheet, batches)
-    inputs = trained.method.train.inputs
-    is_dense = isinstance(inputs.rows(batches[0]), Tensor)
-    if is_dense:
-        bare = floor.dense(batches, dataset.num_nodes, inputs.width, plan.config.hidden, device)
-    else:
+    width = trained.method.train.inputs.width
+    is_sparse = isinstance(trained.method.train.inputs.rows(batches[0]), SparseRows)
+    if is_sparse:
         bare = floor.sparse(batches, dataset, trained.method.scaler, plan.config.fine_self, plan.config.hidden)
-    counted = floor.Work.of(batches, inputs.width, plan.config.hidden)
-    sheet.facts |= {"inputs": "dense" if is_dense else "sparse", "input_width": inputs.width, **vars(counted)}
-    times = max(1, math.ceil(_SHORT / clock.once(trained, device)))
-    works: dict[str, Callable[[], None]] = {
-        "epoch": _again(trained, times),
-        "floor": _again(bare, times, trained.place),
-    }
-    if is_dense:
-        seconds = clock.rounds(works, options.repeats, device)
     else:
-        form = dataclasses.replace(dataset, x=_dense(dataset.x), path=None)
-        scaled = {**plan.settings, "scaling": trained.method.scaler.kind}
-        with Trained(methods.plan("mg-gcn", dataset.name, scaled), form, device, options.steps) as densely:
-            seconds = clock.rounds({**works, "dense": _again(densely, times)}, options.repeats, device)
+        bare = floor.dense(batches, dataset.num_nodes, width, plan.config.hidden, device)
+    counted = floor.Work.of(batches, width, plan.config.hidden)
+    sheet.facts |= {"inputs": "sparse" if is_sparse else "dense", "input_width": width, **vars(counted)}
+    if dataset.is_sparse and not is_sparse:
+        sheet.notes.append("dense form: the same, the prepared inputs have too many entries to stay sparse")
+    times = max(1, math.ceil(_SHORT / clock.once(trained, device)))
+    with ExitStack() as stack:
+        works = {"epoch": _again(trained, times), "floor": _again(bare, times, trained.place)}
+        if is_sparse:
+            scaled = methods.plan("mg-gcn", dataset.name, {**plan.settings, "scaling": trained.method.scaler.kind})
+            form = dataclasses.replace(dataset, x=_dense(dataset.x), path=None)
+            works["dense"] = _again(stack.enter_context(Trained(scaled, form, device, options.steps)), times)
+        seconds = clock.rounds(works, options.repeats, device)
     basis = f"{len(batches):,} steps of {plan.training.batch_size} targets" if options.steps else ""
-    labels = {"epoch": "training epoch", "floor": "bare products of an epoch", "dense": "training epoch, dense form"}
     for name, values in seconds.items():
-        sheet.put(name, labels[name], values, factor=trained.factor / times, basis=basis)
+        sheet.put(name, _LABELS[name], values, factor=trained.factor / times, basis=basis)
     sheet.divide("floor", "the epoch over its bare products", "epoch", "floor")
-    if "dense" in seconds:
+    if is_sparse:
         sheet.divide("dense", "the dense form over the epoch", "dense", "epoch")
 
 

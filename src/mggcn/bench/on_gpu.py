@@ -60,7 +60,7 @@ def _by_hand(sheet: Sheet) -> None:
 
 def _fit(options: Options, dataset: Dataset) -> dict[str, Any]:
     started = time.perf_counter()
-    record = fit(dataset, device="cuda", settings={**options.settings, "batch_size": options.batch_size}).record
+    record = fit(dataset, device=options.device, settings={**options.settings, "batch_size": options.batch_size}).record
     names = ("total_seconds", "prepare_seconds", "epoch_seconds", "epochs", "best_epoch", "test_accuracy")
     told = {name: getattr(record, name) for name in names}
     first = record.curve[0].train_seconds
