@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from mggcn.dataset import Features
-from mggcn.kernels.gather_product import gather_product
 
 DENSE_ABOVE = 0.15
 
@@ -46,19 +45,7 @@ class _Product(torch.autograd.Function):
         return torch.from_numpy(ctx.matrix.T @ gradients[0].contiguous().numpy()), None
 
 
-@dataclass(frozen=True, eq=False)
-class GatheredRows:
-    """Some rows of a table on a GPU, not copied: they are read where they are multiplied."""
-
-    table: Tensor
-    nodes: Tensor
-
-    def matmul(self, weight: Tensor) -> Tensor:
-        """Multiply by a dense [width, channels] matrix."""
-        return gather_product(self.table, self.nodes, weight)
-
-
-Rows: TypeAlias = Tensor | SparseRows | GatheredRows
+Rows: TypeAlias = Tensor | SparseRows
 
 
 class Inputs(Protocol):
@@ -97,31 +84,6 @@ class DenseInputs:
             torch.index_select(part, 0, nodes, out=out[:, column : column + part.shape[1]])
             column += part.shape[1]
         return out
-
-
-@dataclass(frozen=True, eq=False)
-class DeviceInputs:
-    """Dense rows in one table on a GPU."""
-
-    table: Tensor
-
-    @classmethod
-    def of(cls, parts: list[Tensor], dtype: torch.dtype) -> "DeviceInputs":
-        """Put matrices side by side, each row starting at a multiple of 16 values."""
-        width = sum(part.shape[1] for part in parts)
-        padded = torch.zeros(parts[0].shape[0], -(-width // 16) * 16, dtype=dtype, device=parts[0].device)
-        table = padded[:, :width]
-        table.copy_(torch.cat(parts, dim=1))
-        return cls(table)
-
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return self.table.shape[1]
-
-    def rows(self, nodes: Tensor) -> GatheredRows:
-        """The rows of ``nodes``, on the same GPU."""
-        return GatheredRows(self.table, nodes.to(self.table.device))
 
 
 @dataclass(frozen=True, eq=False)

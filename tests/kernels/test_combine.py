@@ -2,40 +2,66 @@ import numpy as np
 import pytest
 import torch
 
-from mggcn.kernels.combine import combine, cpu, gpu, reference
+from mggcn.kernels.combine import combine_project, cpu, gpu, reference
 from tests.gpu import GPU
+
+SHAPES = [(1, 3, 5, 2), (5, 7, 16, 3), (7, 33, 20, 41), (3, 70, 130, 17)]
+
+
+@pytest.fixture(autouse=True)
+def exact():
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+def draw(group: int, b: int, channels: int, out: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    h = torch.randn(group * b, channels, generator=generator)
+    return h, torch.randn(2 * channels, out, generator=generator), torch.randn(b, out, generator=generator)
 
 
 @pytest.mark.parametrize("slope", [0.01, 1.0])
-@pytest.mark.parametrize(("group", "b", "channels"), [(1, 3, 5), (5, 7, 16), (7, 33, 3)])
-def test_every_back_end_equals_the_reference_with_its_gradient(group: int, b: int, channels: int, slope: float) -> None:
-    generator = torch.Generator().manual_seed(0)
-    h = torch.randn(group * b, channels, generator=generator, requires_grad=True)
-    gradient = torch.randn(b, 2 * channels, generator=generator)
+@pytest.mark.parametrize(("group", "b", "channels", "out"), SHAPES)
+def test_cpu_equals_reference_with_its_gradient(group: int, b: int, channels: int, out: int, slope: float) -> None:
+    h = draw(group, b, channels, out)[0].requires_grad_(True)
+    coming = torch.randn(b, 2 * channels)
     expected = reference.combine(h, group, slope)
-    (expected_gradient,) = torch.autograd.grad(expected, h, gradient)
+    (of_h,) = torch.autograd.grad(expected, h, coming)
+    found, back = np.full((b, 2 * channels), np.nan, np.float32), np.full(h.shape, np.nan, np.float32)
+    cpu.forward(h.detach().numpy(), group, np.float32(slope), found)
+    cpu.backward(h.detach().numpy(), group, np.float32(slope), coming.numpy(), back)
+    np.testing.assert_allclose(found, expected.detach().numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(back, of_h.numpy(), rtol=1e-5, atol=1e-6)
 
-    for module, device in ((cpu, torch.device("cpu")), (gpu, GPU)):
-        out = torch.full((b, 2 * channels), float("nan"), device=device)
-        back = torch.full((group * b, channels), float("nan"), device=device)
-        given, coming = h.detach().to(device), gradient.to(device)
-        if module is cpu:
-            cpu.forward(given.numpy(), group, np.float32(slope), out.numpy())
-            cpu.backward(given.numpy(), group, np.float32(slope), coming.numpy(), back.numpy())
-        else:
-            gpu.forward(given, group, slope, out)
-            gpu.backward(given, group, slope, coming, back)
-        torch.testing.assert_close(out.cpu(), expected.detach())
-        torch.testing.assert_close(back.cpu(), expected_gradient)
+
+@pytest.mark.parametrize("most", [0, 1024])
+@pytest.mark.parametrize("slope", [0.01, 1.0])
+@pytest.mark.parametrize(("group", "b", "channels", "out"), SHAPES)
+def test_gpu_equals_reference_with_its_gradients(
+    group: int, b: int, channels: int, out: int, slope: float, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu, "_SMALL", most)
+    h, weight, coming = (tensor.to(GPU) for tensor in draw(group, b, channels, out))
+    h.requires_grad_(True)
+    weight.requires_grad_(True)
+    expected = reference.combine_project(h, group, slope, weight)
+    of_h, of_weight = torch.autograd.grad(expected, (h, weight), coming)
+    found, joined = gpu.forward(h.detach(), group, slope, weight.detach())
+    back = gpu.backward(h.detach(), group, slope, weight.detach(), joined, coming)
+    for one, two in ((found, expected.detach()), (back[0], of_h), (back[1], of_weight)):
+        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-4)
 
 
 def test_the_fused_function_differentiates() -> None:
-    h = torch.randn(12, 4, requires_grad=True)
-    (found,) = torch.autograd.grad(combine(h, 3, 0.1).square().sum(), h)
-    (expected,) = torch.autograd.grad(reference.combine(h, 3, 0.1).square().sum(), h)
-    torch.testing.assert_close(found, expected)
+    h, weight, _ = (tensor.to(GPU).requires_grad_(True) for tensor in draw(3, 4, 6, 2))
+    found = torch.autograd.grad(combine_project(h, 3, 0.1, weight).square().sum(), (h, weight))
+    expected = torch.autograd.grad(reference.combine_project(h, 3, 0.1, weight).square().sum(), (h, weight))
+    for one, two in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-4)
 
 
 def test_other_types_take_the_plain_way() -> None:
-    h = torch.randn(6, 4, dtype=torch.float64)
-    assert combine(h, 3, 0.1).dtype == torch.float64
+    h, weight, _ = (tensor.double() for tensor in draw(3, 4, 6, 2))
+    assert combine_project(h, 3, 0.1, weight).dtype == torch.float64

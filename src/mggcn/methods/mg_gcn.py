@@ -17,7 +17,7 @@ from mggcn import grains
 from mggcn.dataset import Features
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.inputs import DenseInputs, DeviceInputs, HostInputs, Inputs, dense, sparse_inputs
+from mggcn.inputs import DenseInputs, HostInputs, Inputs, dense, sparse_inputs
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
 from mggcn.kernels.pick import DevicePickTable, PickTable
 from mggcn.keys import Key
@@ -96,10 +96,10 @@ def view(config: Config, graph: Graph, x: Features, key: Key, place: Place) -> V
     return View(_inputs(x, means, place), MixGrainedSampler(table, *options, place.threads))
 
 
-def _inputs_on(table: DevicePickTable, x: Features, config: Config, place: Place) -> DeviceInputs:
+def _inputs_on(table: DevicePickTable, x: Features, config: Config, place: Place) -> DenseInputs:
     own = dense(x).to(place.device)
     means = neighbour_mean_on(table.indptr, table.indices, own, include_self=config.fine_self)
-    return DeviceInputs.of([own, means], place.dtype)
+    return DenseInputs((torch.cat([own, means], dim=1).to(place.dtype),))
 
 
 def _inputs(x: Features, means: Features, place: Place) -> Inputs:

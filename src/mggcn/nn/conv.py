@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from mggcn.block import Block
 from mggcn.inputs import Rows
-from mggcn.kernels.combine import combine
+from mggcn.kernels.combine import combine_project
 
 
 def aggregate(x: Tensor, block: Block) -> Tensor:
@@ -79,9 +79,8 @@ class MeanConv(nn.Module):
     def forward(self, x: Tensor, block: Block, slope: float = 1.0) -> Tensor:
         """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
         if block.group is not None and block.weight is None:
-            joined = combine(x, block.group, slope)
-        else:
-            x = functional.leaky_relu(x, slope)
-            joined = torch.cat([x.index_select(0, block.root), aggregate(x, block)], dim=1)
-        out: Tensor = self.project(joined)
-        return out
+            out = combine_project(x, block.group, slope, self.project.weight)
+            return out if self.project.bias is None else out + self.project.bias
+        x = functional.leaky_relu(x, slope)
+        joined: Tensor = self.project(torch.cat([x.index_select(0, block.root), aggregate(x, block)], dim=1))
+        return joined

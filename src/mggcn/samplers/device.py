@@ -45,6 +45,8 @@ class DeviceMixGrainedSampler:
         return self._slices(rows, chosen.numel(), batch_size, 1 + self.picks)
 
     def _slices(self, rows: Tensor, count: int, batch_size: int, size: int) -> Iterator[Batch]:
+        if rows.is_cuda:
+            rows.record_stream(torch.cuda.current_stream())
         for start in range(0, count, batch_size):
             b = min(batch_size, count - start)
             nodes = rows[start * size : (start + b) * size]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from types import TracebackType
 
 import numpy as np
@@ -50,12 +51,17 @@ class Epochs:
 
 
 class Ahead:
-    """Draws the next epoch's batches on another thread while this one trains."""
+    """Draws the next epoch's batches on another thread, and a GPU on another stream, while this one trains."""
 
     def __init__(self, sampler: Sampler, targets: NDArray[np.int64], training: Training, key: Key) -> None:
         self._sampler, self._training, self._key = sampler, training, key
         on_gpu = sampler.device.type == "cuda"
-        self._targets: Targets = torch.from_numpy(np.array(targets)).to(sampler.device) if on_gpu else np.array(targets)
+        self._targets: Targets = np.array(targets)
+        self._stream: torch.cuda.Stream | None = None
+        if on_gpu:
+            self._targets = torch.from_numpy(self._targets).to(sampler.device)
+            self._stream = torch.cuda.Stream(sampler.device)  # type: ignore[no-untyped-call]
+            self._stream.wait_stream(torch.cuda.current_stream())
         self._pool = ThreadPoolExecutor(1)
         self._next = self._pool.submit(self._draw, 1)
 
@@ -66,15 +72,18 @@ class Ahead:
     def take(self, number: int) -> Iterator[Batch]:
         """The batches of this epoch; the drawing of the next begins."""
         batches = self._next.result()
+        if self._stream is not None:
+            torch.cuda.current_stream().wait_stream(self._stream)
         if number < self._training.epochs:
             self._next = self._pool.submit(self._draw, number + 1)
         return batches
 
     def _draw(self, number: int) -> Iterator[Batch]:
-        order = self._targets
-        if self._training.shuffle:
-            order = shuffled(order, self._key.fold("order", number))
-        return self._sampler.batches(order, self._key.fold("picks", number), self._training.batch_size)
+        with torch.cuda.stream(self._stream) if self._stream is not None else nullcontext():
+            order = self._targets
+            if self._training.shuffle:
+                order = shuffled(order, self._key.fold("order", number))
+            return self._sampler.batches(order, self._key.fold("picks", number), self._training.batch_size)
 
 
 def _class_weights(dataset: Dataset, training: Training, device: torch.device) -> Tensor | None:

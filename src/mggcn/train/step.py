@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from mggcn.block import Batch
-from mggcn.inputs import DeviceInputs, Inputs
+from mggcn.inputs import DenseInputs, Inputs
 from mggcn.kernels.adam import Adam
 from mggcn.kernels.loss import cross_entropy
 from mggcn.place import Place
@@ -40,7 +40,7 @@ class Step:
         on_gpu = place.device.type == "cuda"
         self._tally = torch.zeros(2, dtype=torch.float32 if on_gpu else torch.float64, device=place.device)
         self._adam = Adam(model.parameters(), training.lr, training.weight_decay, self._tally[1:])
-        self._take = Captured(self._run) if on_gpu and isinstance(inputs, DeviceInputs) else self._run
+        self._take = Captured(self._run) if on_gpu and isinstance(inputs, DenseInputs) else self._run
 
     def over(self, batches: Iterable[Batch]) -> float:
         """Take one step for each batch; return the mean loss over all targets."""

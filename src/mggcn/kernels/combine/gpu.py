@@ -1,60 +1,140 @@
-"""The combination and its gradient in Triton; one launch each."""
+"""The grouped layer and its gradients in Triton: one launch forward, one back.
 
+A program of the forward pass combines and projects ``ROWS`` groups. Backward, some programs give the gradient of h for
+``ROWS`` groups each and, in the same launch, others that of the matrix for ``ROWS`` of its rows each, always summed in
+the same order. Past ``_SMALL`` groups the latter is left to the library's product, which then fills the GPU.
+"""
+
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-_CELLS = 512
+_ROWS, _CHANNELS, _STEP = 16, 128, 64
+_SMALL = 1024
 
 
 @triton.jit
-def _forward(h, out, b, slope, CHANNELS: tl.constexpr, GROUP: tl.constexpr, CELLS: tl.constexpr):
-    cell = tl.program_id(0) * CELLS + tl.arange(0, CELLS)
-    inside = cell < b * CHANNELS
-    t, c = cell // CHANNELS, cell % CHANNELS
-    value = tl.load(h + cell, mask=inside, other=0.0).to(tl.float32)
-    own = tl.where(value > 0, value, slope * value)
-    total = own
-    for i in tl.static_range(1, GROUP):
-        value = tl.load(h + i * b * CHANNELS + cell, mask=inside, other=0.0).to(tl.float32)
-        total += tl.where(value > 0, value, slope * value)
-    place = out + t * (2 * CHANNELS) + c
-    tl.store(place, own, mask=inside)
-    tl.store(place + CHANNELS, total / GROUP, mask=inside)
+def _forward(
+    h,
+    weight,
+    joined,
+    out,
+    b,
+    slope,
+    CHANNELS: tl.constexpr,
+    OUT: tl.constexpr,
+    GROUP: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    WIDTH: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
+    t = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    o = tl.arange(0, WIDTH)
+    total = tl.zeros([ROWS, WIDTH], tl.float32)
+    for start in tl.static_range(0, CHANNELS, BLOCK):
+        c = start + tl.arange(0, BLOCK)
+        mask = (t < b)[:, None] & (c < CHANNELS)[None, :]
+        cells = t[:, None] * CHANNELS + c[None, :]
+        value = tl.load(h + cells, mask=mask, other=0.0).to(tl.float32)
+        own = tl.where(value > 0, value, slope * value)
+        mean = own
+        for i in tl.static_range(1, GROUP):
+            value = tl.load(h + i * b * CHANNELS + cells, mask=mask, other=0.0).to(tl.float32)
+            mean += tl.where(value > 0, value, slope * value)
+        mean = mean / GROUP
+        place = joined + t[:, None] * (2 * CHANNELS) + c[None, :]
+        tl.store(place, own, mask=mask)
+        tl.store(place + CHANNELS, mean, mask=mask)
+        known = (c < CHANNELS)[:, None] & (o < OUT)[None, :]
+        entries = weight + c[:, None] * OUT + o[None, :]
+        total = tl.dot(own, tl.load(entries, mask=known, other=0.0), total, input_precision=PRECISION)
+        total = tl.dot(mean, tl.load(entries + CHANNELS * OUT, mask=known, other=0.0), total, input_precision=PRECISION)
+    tl.store(out + t[:, None] * OUT + o[None, :], total, mask=(t < b)[:, None] & (o < OUT)[None, :])
 
 
 @triton.jit
 def _backward(
     h,
-    gradient,
-    out,
+    weight,
+    joined,
+    coming,
+    of_h,
+    of_weight,
     b,
     slope,
+    parts,
     CHANNELS: tl.constexpr,
+    OUT: tl.constexpr,
     GROUP: tl.constexpr,
-    CELLS: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    STEP: tl.constexpr,
+    WIDTH: tl.constexpr,
+    PRECISION: tl.constexpr,
 ):
-    cell = tl.program_id(0) * CELLS + tl.arange(0, CELLS)
-    inside = cell < b * CHANNELS
-    place = gradient + (cell // CHANNELS) * (2 * CHANNELS) + cell % CHANNELS
-    own = tl.load(place, mask=inside, other=0.0).to(tl.float32)
-    share = tl.load(place + CHANNELS, mask=inside, other=0.0).to(tl.float32) / GROUP
-    for i in tl.static_range(0, GROUP):
-        row = i * b * CHANNELS + cell
-        value = share + own if i == 0 else share
-        active = tl.load(h + row, mask=inside, other=0.0) > 0
-        tl.store(out + row, tl.where(active, value, slope * value), mask=inside)
+    o = tl.arange(0, WIDTH)
+    if tl.program_id(0) < parts:
+        t = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+        g = tl.load(coming + t[:, None] * OUT + o[None, :], mask=(t < b)[:, None] & (o < OUT)[None, :], other=0.0)
+        for start in tl.static_range(0, CHANNELS, BLOCK):
+            c = start + tl.arange(0, BLOCK)
+            known = (c < CHANNELS)[:, None] & (o < OUT)[None, :]
+            entries = weight + c[:, None] * OUT + o[None, :]
+            own = tl.dot(g, tl.trans(tl.load(entries, mask=known, other=0.0)), input_precision=PRECISION)
+            shared = tl.trans(tl.load(entries + CHANNELS * OUT, mask=known, other=0.0))
+            mean = tl.dot(g, shared, input_precision=PRECISION) / GROUP
+            mask = (t < b)[:, None] & (c < CHANNELS)[None, :]
+            cells = t[:, None] * CHANNELS + c[None, :]
+            for i in tl.static_range(0, GROUP):
+                value = mean + own if i == 0 else mean
+                active = tl.load(h + i * b * CHANNELS + cells, mask=mask, other=0.0) > 0
+                tl.store(of_h + i * b * CHANNELS + cells, tl.where(active, value, slope * value), mask=mask)
+    else:
+        k = (tl.program_id(0) - parts) * ROWS + tl.arange(0, ROWS)
+        total = tl.zeros([ROWS, WIDTH], tl.float32)
+        for start in range(0, b, STEP):
+            t = start + tl.arange(0, STEP)
+            mask = (k < 2 * CHANNELS)[:, None] & (t < b)[None, :]
+            a = tl.load(joined + t[None, :] * (2 * CHANNELS) + k[:, None], mask=mask, other=0.0)
+            g = tl.load(coming + t[:, None] * OUT + o[None, :], mask=(t < b)[:, None] & (o < OUT)[None, :], other=0.0)
+            total = tl.dot(a, g, total, input_precision=PRECISION)
+        tl.store(
+            of_weight + k[:, None] * OUT + o[None, :], total, mask=(k < 2 * CHANNELS)[:, None] & (o < OUT)[None, :]
+        )
 
 
-def forward(h: Tensor, group: int, slope: float, out: Tensor) -> None:
-    """Fill ``out`` [b, 2 · channels]."""
-    b, channels = out.shape[0], h.shape[1]
-    grid = (triton.cdiv(b * channels, _CELLS),)
-    _forward[grid](h, out, b, slope, CHANNELS=channels, GROUP=group, CELLS=_CELLS)
+def forward(h: Tensor, group: int, slope: float, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """[b, out], and the combination [b, 2 · channels] that the backward pass wants, both float32."""
+    b, channels, out = h.shape[0] // group, h.shape[1], weight.shape[1]
+    joined = torch.empty(b, 2 * channels, device=h.device)
+    scores = torch.empty(b, out, device=h.device)
+    sizes = {"CHANNELS": channels, "OUT": out, "GROUP": group, **_blocks(channels, out)}
+    _forward[(triton.cdiv(b, _ROWS),)](h, weight, joined, scores, b, slope, **sizes, PRECISION=_precision())
+    return scores, joined
 
 
-def backward(h: Tensor, group: int, slope: float, gradient: Tensor, out: Tensor) -> None:
-    """Fill ``out`` [group · b, channels] with the gradient of h from that of the result."""
-    b, channels = gradient.shape[0], h.shape[1]
-    grid = (triton.cdiv(b * channels, _CELLS),)
-    _backward[grid](h, gradient, out, b, slope, CHANNELS=channels, GROUP=group, CELLS=_CELLS)
+def backward(
+    h: Tensor, group: int, slope: float, weight: Tensor, joined: Tensor, coming: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The gradients of h and of the matrix from that of the result."""
+    b, channels, out = h.shape[0] // group, h.shape[1], weight.shape[1]
+    of_h = torch.empty_like(h)
+    parts = triton.cdiv(b, _ROWS)
+    small = b <= _SMALL
+    of_weight = torch.empty_like(weight) if small else joined.T @ coming
+    grid = (parts + (triton.cdiv(2 * channels, _ROWS) if small else 0),)
+    sizes = {"CHANNELS": channels, "OUT": out, "GROUP": group, **_blocks(channels, out)}
+    arrays = (h, weight, joined, coming, of_h, of_weight)
+    _backward[grid](*arrays, b, slope, parts, **sizes, STEP=_STEP, PRECISION=_precision())
+    return of_h, of_weight
+
+
+def _blocks(channels: int, out: int) -> dict[str, int]:
+    block = max(16, min(_CHANNELS, triton.next_power_of_2(channels)))
+    return {"ROWS": _ROWS, "BLOCK": block, "WIDTH": max(16, triton.next_power_of_2(out))}
+
+
+def _precision() -> str:
+    return "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"

@@ -1,4 +1,4 @@
-"""Activation, mean and concatenation of a grouped layer in one: concat(σ(h_t), mean of σ(h) over t's group)."""
+"""A grouped layer: concat(σ(h_t), mean of σ(h) over t's group) times W, σ the leaky ReLU; the paper's equation."""
 
 import torch
 from torch import Tensor
@@ -9,3 +9,8 @@ def combine(h: Tensor, group: int, slope: float) -> Tensor:
     """[group · b, channels] to [b, 2 · channels]; row ``i·b + t`` is the i-th member of group t, the 0-th its own."""
     active = functional.leaky_relu(h, slope).view(group, -1, h.shape[1])
     return torch.cat([active[0], active.mean(dim=0)], dim=1)
+
+
+def combine_project(h: Tensor, group: int, slope: float, weight: Tensor) -> Tensor:
+    """The combination times a [2 · channels, out] matrix: [b, out]."""
+    return combine(h, group, slope) @ weight
