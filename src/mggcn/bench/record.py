@@ -17,8 +17,15 @@ from mggcn.kernels import threads as threading
 FORMAT = 1
 
 
-def compose(section: str, options: Options, dataset: Dataset, device: torch.device, sheet: Sheet) -> dict[str, Any]:
-    """The record as a JSON object."""
+def load() -> float:
+    """How many processes wanted a core in the last minute: more than there are cores, and times are too long."""
+    return os.getloadavg()[0]
+
+
+def compose(
+    section: str, options: Options, dataset: Dataset, device: torch.device, sheet: Sheet, before: float
+) -> dict[str, Any]:
+    """The record as a JSON object; ``before`` is the machine's load when the section began."""
     return {
         "format": FORMAT,
         "what": section,
@@ -33,7 +40,7 @@ def compose(section: str, options: Options, dataset: Dataset, device: torch.devi
             "num_train": dataset.split.train.size if dataset.split else 0,
         },
         "device": device.type,
-        "machine": environment.describe() | _gpu(device),
+        "machine": environment.describe() | {"load_before": before} | _gpu(device),
         "threads": {"kernels": threading.available(), "torch": torch.get_num_threads()},
         **vars(sheet),
     }

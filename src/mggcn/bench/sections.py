@@ -31,8 +31,9 @@ def bench(options: Options, show: Callable[[dict[str, Any]], None] | None = None
     dataset = datasets.load(options.source, root=options.root, mmap=True)
     records = {}
     for section in options.sections:
+        before = record.load()
         sheet = _MEASURES[section](options, dataset, device)
-        records[section] = record.compose(section, options, dataset, device, sheet)
+        records[section] = record.compose(section, options, dataset, device, sheet, before)
         record.write(records[section], record.path_of(section, options))
         if show is not None:
             show(records[section])

@@ -19,6 +19,11 @@ def amount(value: float, unit: str) -> str:
     return f"{told:,.0f} {name}" if told >= 1000 else f"{told:,.3g} {name}"
 
 
+def times(value: float) -> str:
+    """A ratio."""
+    return f"{value:,.0f} ×" if value >= 100 else f"{value:.3g} ×"
+
+
 def spread(figure: dict[str, Any]) -> str:
     """The least and the largest of a figure's repeats, and how many there were."""
     if figure["repeats"] == 1:
@@ -39,7 +44,7 @@ def table(record: dict[str, Any], console: Console) -> None:
         basis = f" (from {figure['basis']})" if "basis" in figure else ""
         shown.add_row(figure["label"] + basis, amount(figure["median"], figure["unit"]), spread(figure))
     for ratio in record["ratios"].values():
-        shown.add_row(ratio["label"], f"{ratio['value']:.3g} ×", "")
+        shown.add_row(ratio["label"], times(ratio["value"]), "")
     console.print(shown, soft_wrap=True)
     for note in record["notes"]:
         console.print(note, soft_wrap=True, highlight=False, markup=False)

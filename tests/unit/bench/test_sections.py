@@ -29,7 +29,7 @@ def check(record: dict[str, Any]) -> None:
         over, under = (record["figures"][ratio[side]]["median"] for side in ("over", "under"))
         assert ratio["value"] == pytest.approx(over / under)
     assert record["command"].startswith("mggcn bench ")
-    assert {"processor", "cores", "packages", "commit"} <= record["machine"].keys()
+    assert {"processor", "cores", "packages", "commit", "load_before"} <= record["machine"].keys()
     assert min(record["threads"].values()) >= 1
 
 
