@@ -25,9 +25,7 @@ def measure(sheet: Sheet, options: Options, dataset: Dataset, device: torch.devi
     sheet.facts["fits"] = [_fit(options, dataset) for _ in range(2)]
     warm = sheet.facts["fits"][-1]
     sheet.put("fit", "training to early stop, the second in the process", [warm["total_seconds"]])
-    sheet.put(
-        "fit_cold", "training to early stop, the first in the process", [sheet.facts["fits"][0]["wall_seconds"]]
-    )
+    sheet.put("fit_cold", "training to early stop, the first in the process", [sheet.facts["fits"][0]["wall_seconds"]])
 
 
 def _large_batches(sheet: Sheet, options: Options, dataset: Dataset, device: torch.device) -> None:
