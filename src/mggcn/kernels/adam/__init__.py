@@ -44,8 +44,9 @@ class Adam:
         root = np.float32(1 / (1 - _BETA_2**number) ** 0.5)
         for parameter, (first, second) in zip(self._parameters, self._moments, strict=True):
             if parameter.grad is not None:
-                arrays = (parameter, parameter.grad.contiguous(), first, second)
-                cpu.step(*(a.detach().view(-1).numpy() for a in arrays), size, root, np.float32(self._decay))
+                tensors = (parameter, parameter.grad.contiguous(), first, second)
+                weight, gradient, one, two = (tensor.detach().view(-1).numpy() for tensor in tensors)
+                cpu.step(weight, gradient, one, two, size, root, np.float32(self._decay))
 
     def _step_gpu(self) -> None:
         from mggcn.kernels.adam import gpu

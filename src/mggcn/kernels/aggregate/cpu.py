@@ -3,11 +3,12 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mggcn.kernels.compiled import compiled
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+
+@compiled
 def neighbour_mean(
     indptr: NDArray[np.int64],
     indices: NDArray[Any],

@@ -3,13 +3,13 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from mggcn.kernels.compiled import compiled
 from mggcn.kernels.pick.cpu import row_holds
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def induce(
     indptr: NDArray[np.int64],
     indices: NDArray[Any],

@@ -3,13 +3,14 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from mggcn.kernels.compiled import compiled
 
 Floats = NDArray[np.float32]
 
 
-@njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
+@compiled
 def cross_entropy(scores: Floats, labels: NDArray[Any], weight: Floats, out: Floats) -> float:
     """Fill ``out`` with the gradient of the weighted mean loss and return that loss."""
     b, classes = scores.shape

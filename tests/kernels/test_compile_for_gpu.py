@@ -1,0 +1,48 @@
+"""Every Triton kernel compiles for a GPU on a machine that has none; the interpreter alone would not notice."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("triton")
+
+SCRIPT = """
+import warnings
+warnings.simplefilter("ignore")
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from mggcn.keys import GOLDEN, MIX_1, MIX_2
+from mggcn.kernels.adam import gpu as adam
+from mggcn.kernels.aggregate import gpu as aggregate
+from mggcn.kernels.combine import gpu as combine
+from mggcn.kernels.induce import gpu as induce
+from mggcn.kernels.loss import gpu as loss
+from mggcn.kernels.pick import gpu as pick
+
+def check(kernel, arguments, **constants):
+    names = [name for name in kernel.arg_names if name not in constants]
+    signature = dict(zip(names, arguments.split(), strict=True)) | {name: "constexpr" for name in constants}
+    source = ASTSource(kernel, signature, constants)
+    assert "ptx" in triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm
+
+hashing = {"GOLDEN": GOLDEN, "MIX_1": MIX_1, "MIX_2": MIX_2}
+check(pick._pick, "*i64 *i32 *i32 *i64 *i32 i32 i32 *i32 i32 i32",
+      PICKS=4, WIDTH=8, LANES=32, TRIALS=32, SYMMETRIC=True, **hashing)
+check(induce._induce, "*i64 *i32 *i32 *i8 i32 i32", SIZE=5, SYMMETRIC=True, LANES=128)
+check(aggregate._mean, "*i64 *i32 *fp32 *fp32 i32", COLUMNS=128, EDGES=8, INCLUDE_SELF=True)
+sizes = {"CHANNELS": 128, "OUT": 41, "GROUP": 5, "ROWS": 16, "BLOCK": 128, "WIDTH": 64, "PRECISION": "tf32"}
+check(combine._forward, "*fp32 *fp32 *fp32 *fp32 i32 fp32", **sizes)
+check(combine._backward, "*fp32 *fp32 *fp32 *fp32 *fp32 *fp32 i32 fp32 i32", STEP=64, **sizes)
+check(adam._step, "*fp32 *fp32 *fp32 *fp32 *fp32 fp32 fp32 i32", CELLS=512)
+check(loss._cross_entropy, "*fp32 *i64 *i32 *fp32 *fp32 *fp32 *fp32 i32", CLASSES=41, WIDTH=64, ROWS=4, WEIGHTED=True)
+print("compiled")
+"""
+
+
+def test_every_kernel_compiles_for_a_gpu() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "TRITON_INTERPRET"}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False)
+    assert done.stdout == "compiled\n", done.stderr[-2000:]
