@@ -17,7 +17,7 @@ def test_the_table_and_the_last_line(generated: Path, tmp_path: Path, capsys: py
     assert record["command"] == "mggcn bench prepare --dataset reddit-like --scale 0.005 --device cpu --repeats 1"
     assert "mean over all neighbours" in out
     assert "GB/s" in out
-    assert err == ""
+    assert all(line.startswith("compiling the kernel") for line in err.splitlines())
 
 
 @pytest.mark.parametrize(
