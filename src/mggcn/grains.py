@@ -5,6 +5,8 @@ first. Pairs are never merged across targets, because a coarse layer gives the s
 target's set.
 """
 
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -53,15 +55,22 @@ def skip(picks: NDArray[Any], *, include_target: bool = True, padding: Padding =
         padding: ``target`` counts each row of padding as one more copy of the target; ``none`` leaves it out.
     """
     b, s = picks.shape
-    weight = None
-    if not include_target or padding == "none":
-        member = np.ones((b, s), np.float32)
-        member[:, 0] = include_target
-        if padding == "none":
-            member[:, 1:] = picks[:, 1:] != picks[:, :1]
-        weight = torch.from_numpy(member / np.maximum(member.sum(axis=1, keepdims=True), 1)).reshape(-1)
+    whole = _whole_groups(b, s)
+    if include_target and padding == "target":
+        return whole
+    member = np.ones((b, s), np.float32)
+    member[:, 0] = include_target
+    if padding == "none":
+        member[:, 1:] = picks[:, 1:] != picks[:, :1]
+    weight = torch.from_numpy(member / np.maximum(member.sum(axis=1, keepdims=True), 1)).reshape(-1)
+    return replace(whole, weight=weight)
+
+
+@lru_cache(maxsize=8)
+def _whole_groups(b: int, s: int) -> Block:
+    """Every one of b receivers hears its s members; the same for all batches of a size."""
     senders = torch.arange(b * s).view(s, b).T.reshape(-1)
-    return Block(b * s, torch.arange(0, b * s + 1, s), senders, torch.arange(b), weight, group=s)
+    return Block(b * s, torch.arange(0, b * s + 1, s), senders, torch.arange(b), group=s)
 
 
 def rows(picks: NDArray[Any]) -> torch.Tensor:

@@ -45,7 +45,40 @@ class _Product(torch.autograd.Function):
         return torch.from_numpy(ctx.matrix.T @ gradients[0].contiguous().numpy()), None
 
 
-Rows: TypeAlias = Tensor | SparseRows
+@dataclass(frozen=True, eq=False)
+class SplitRows:
+    """Rows whose columns lie in several matrices, [n, w₁], [n, w₂] and so on."""
+
+    parts: tuple[Tensor, ...]
+
+    def matmul(self, weight: Tensor) -> Tensor:
+        """Multiply by a dense [w₁ + w₂ + …, channels] matrix, part by part; joining them would copy every row."""
+        product: Tensor = _SplitProduct.apply(weight, *self.parts)  # type: ignore[no-untyped-call]
+        return product
+
+
+class _SplitProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, *parts: Tensor) -> Tensor:
+        ctx.save_for_backward(*parts)
+        shares = torch.split(weight.detach(), [part.shape[1] for part in parts])
+        out: Tensor = parts[0] @ shares[0]
+        for part, share in zip(parts[1:], shares[1:], strict=True):
+            out.addmm_(part, share)
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        parts = ctx.saved_tensors
+        widths = [part.shape[1] for part in parts]
+        out = gradients[0].new_empty(sum(widths), gradients[0].shape[1])
+        shares = torch.split(out, widths)
+        for part, share in zip(parts, shares, strict=True):
+            torch.mm(part.T, gradients[0], out=share)
+        return (out, *[None] * len(parts))
+
+
+Rows: TypeAlias = Tensor | SparseRows | SplitRows
 
 
 class Inputs(Protocol):
@@ -72,18 +105,12 @@ class DenseInputs:
         """The number of columns."""
         return sum(part.shape[1] for part in self.parts)
 
-    def rows(self, nodes: Tensor) -> Tensor:
+    def rows(self, nodes: Tensor) -> Tensor | SplitRows:
         """[n, width]."""
-        first = self.parts[0]
-        nodes = nodes.to(first.device)
+        nodes = nodes.to(self.parts[0].device)
         if len(self.parts) == 1:
-            return first.index_select(0, nodes)
-        out = first.new_empty(nodes.numel(), self.width)
-        column = 0
-        for part in self.parts:
-            torch.index_select(part, 0, nodes, out=out[:, column : column + part.shape[1]])
-            column += part.shape[1]
-        return out
+            return self.parts[0].index_select(0, nodes)
+        return SplitRows(tuple(part.index_select(0, nodes) for part in self.parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +125,11 @@ class HostInputs:
         """The number of columns."""
         return self.table.width
 
-    def rows(self, nodes: Tensor) -> Tensor:
+    def rows(self, nodes: Tensor) -> SplitRows:
         """[n, width] on the GPU."""
-        return self.table.rows(nodes).pin_memory().to(self.device, non_blocking=True)
+        chosen = nodes.cpu()
+        gathered = (part.index_select(0, chosen).pin_memory() for part in self.table.parts)
+        return SplitRows(tuple(part.to(self.device, non_blocking=True) for part in gathered))
 
 
 @dataclass(frozen=True, eq=False)

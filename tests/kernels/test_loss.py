@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 import torch
 
@@ -16,18 +15,13 @@ def test_every_back_end_equals_the_reference(b: int, classes: int, weighted: boo
     weight = torch.rand(classes, generator=generator) + 0.1 if weighted else None
     loss, gradient = reference.cross_entropy(scores, labels[targets.long()], weight)
 
-    given = np.ones(classes, np.float32) if weight is None else weight.numpy()
-    out = np.full((b, classes), np.nan, np.float32)
-    found = cpu.cross_entropy(scores.numpy(), labels[targets.long()].numpy(), given, out)
-    assert found == pytest.approx(float(loss), rel=1e-5)
-    np.testing.assert_allclose(out, gradient.numpy(), rtol=1e-4, atol=1e-6)
-
-    tally = torch.full((2,), 5.0, device=GPU)
-    poisoned = torch.full((b, classes), float("nan"), device=GPU)
-    on_gpu = None if weight is None else weight.to(GPU)
-    gpu.cross_entropy(scores.to(GPU), labels.to(GPU), targets.to(GPU), on_gpu, tally, poisoned)
-    assert tally.tolist() == pytest.approx([5 + b * float(loss), 6], rel=1e-4)
-    torch.testing.assert_close(poisoned.cpu(), gradient, rtol=1e-4, atol=1e-6)
+    for module, device in ((cpu, torch.device("cpu")), (gpu, GPU)):
+        tally = torch.full((2,), 5.0, device=device, dtype=torch.float64 if module is cpu else torch.float32)
+        poisoned = torch.full((b, classes), float("nan"), device=device)
+        given = [tensor.to(device) for tensor in (scores, labels, targets)]
+        module.cross_entropy(*given, None if weight is None else weight.to(device), tally, poisoned)
+        assert tally.tolist() == pytest.approx([5 + b * float(loss), 6], rel=1e-4)
+        torch.testing.assert_close(poisoned.cpu(), gradient, rtol=1e-4, atol=1e-6)
 
 
 def test_the_tally_grows() -> None:

@@ -24,7 +24,12 @@ def test_parts_stand_side_by_side() -> None:
     nodes = torch.tensor([8, 0, 0], dtype=torch.int32)
     inputs = DenseInputs((one, two))
     assert inputs.width == 7
-    assert torch.equal(inputs.rows(nodes), torch.cat([one, two], dim=1)[nodes.long()])
+    joined = torch.cat([one, two], dim=1)[nodes.long()]
+    weight = torch.randn(7, 5, requires_grad=True)
+    found, expected = inputs.rows(nodes).matmul(weight), joined @ weight
+    torch.testing.assert_close(found, expected)
+    (back,), (right,) = (torch.autograd.grad(out.square().sum(), weight) for out in (found, expected))
+    torch.testing.assert_close(back, right)
     assert torch.equal(DenseInputs((one,)).rows(nodes), one[nodes.long()])
 
 
