@@ -10,39 +10,29 @@ from torch import Tensor
 from torch.nn import functional
 
 from mggcn.dataset import Features
+from mggcn.kernels.sparse_product import sparse_product
 
 DENSE_ABOVE = 0.15
 
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Some rows of a sparse matrix, held on the CPU."""
+    """Some rows of a sparse matrix on the CPU, not copied: they are read where they are multiplied."""
 
-    matrix: csr_array
+    x: csr_array
+    nodes: Tensor
 
     def matmul(self, weight: Tensor) -> Tensor:
         """Multiply by a dense [width, channels] matrix; only the columns that occur are read."""
         if weight.device.type == "cpu":
-            product: Tensor = _Product.apply(weight, self.matrix)  # type: ignore[no-untyped-call]
-            return product
-        parts = (self.matrix.indptr, self.matrix.indices, self.matrix.data)
-        indptr, columns, values = (torch.from_numpy(part).to(weight.device) for part in parts)
+            return sparse_product(self.x, self.nodes, weight)
+        part = self.x[self.nodes.numpy()]
+        indptr, columns, values = (
+            torch.from_numpy(a).to(weight.device) for a in (part.indptr, part.indices, part.data)
+        )
         return functional.embedding_bag(
             columns, weight, indptr, mode="sum", per_sample_weights=values, include_last_offset=True
         )
-
-
-class _Product(torch.autograd.Function):
-    """Sparse times dense through scipy: torch's own CPU kernels are 10 to 200 times slower at this size."""
-
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, matrix: csr_array) -> Tensor:
-        ctx.matrix = matrix
-        return torch.from_numpy(matrix @ weight.detach().numpy())
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return torch.from_numpy(ctx.matrix.T @ gradients[0].contiguous().numpy()), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +68,25 @@ class _SplitProduct(torch.autograd.Function):
         return (out, *[None] * len(parts))
 
 
-Rows: TypeAlias = Tensor | SparseRows | SplitRows
+@dataclass(frozen=True, eq=False)
+class RepeatedRows:
+    """Rows of which some repeat: hubs are picked by many targets of a batch, so each is gathered and multiplied once.
+
+    Attributes:
+        rows: the distinct ones.
+        place: [n] where each row stands among them.
+    """
+
+    rows: "Tensor | SparseRows | SplitRows"
+    place: Tensor
+
+    def matmul(self, weight: Tensor) -> Tensor:
+        """Multiply by a dense [width, channels] matrix."""
+        product = self.rows @ weight if isinstance(self.rows, Tensor) else self.rows.matmul(weight)
+        return product.index_select(0, self.place)
+
+
+Rows: TypeAlias = Tensor | SparseRows | SplitRows | RepeatedRows
 
 
 class Inputs(Protocol):
@@ -96,7 +104,7 @@ class Inputs(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DenseInputs:
-    """Dense rows on one device, as matrices that stand side by side; views of a graph may share some of them."""
+    """Dense rows on one device: on a CPU matrices side by side, of which views of a graph share some; on a GPU one."""
 
     parts: tuple[Tensor, ...]
 
@@ -105,12 +113,12 @@ class DenseInputs:
         """The number of columns."""
         return sum(part.shape[1] for part in self.parts)
 
-    def rows(self, nodes: Tensor) -> Tensor | SplitRows:
-        """[n, width]."""
-        nodes = nodes.to(self.parts[0].device)
-        if len(self.parts) == 1:
-            return self.parts[0].index_select(0, nodes)
-        return SplitRows(tuple(part.index_select(0, nodes) for part in self.parts))
+    def rows(self, nodes: Tensor) -> Tensor | RepeatedRows:
+        """[n, width]; on a GPU all of them, since shapes must stay fixed there."""
+        if self.parts[0].device.type != "cpu":
+            return self.parts[0].index_select(0, nodes.to(self.parts[0].device))
+        distinct, place = torch.unique(nodes, return_inverse=True)
+        return RepeatedRows(SplitRows(tuple(part.index_select(0, distinct) for part in self.parts)), place)
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,16 +133,17 @@ class HostInputs:
         """The number of columns."""
         return self.table.width
 
-    def rows(self, nodes: Tensor) -> SplitRows:
+    def rows(self, nodes: Tensor) -> RepeatedRows:
         """[n, width] on the GPU."""
-        chosen = nodes.cpu()
-        gathered = (part.index_select(0, chosen).pin_memory() for part in self.table.parts)
-        return SplitRows(tuple(part.to(self.device, non_blocking=True) for part in gathered))
+        distinct, place = torch.unique(nodes.cpu(), return_inverse=True)
+        gathered = (part.index_select(0, distinct).pin_memory() for part in self.table.parts)
+        moved = tuple(part.to(self.device, non_blocking=True) for part in gathered)
+        return RepeatedRows(SplitRows(moved), place.to(self.device))
 
 
 @dataclass(frozen=True, eq=False)
 class SparseInputs:
-    """Sparse rows, gathered on the CPU."""
+    """Sparse rows, on the CPU."""
 
     x: csr_array
 
@@ -143,9 +152,10 @@ class SparseInputs:
         """The number of columns."""
         return int(self.x.shape[1])
 
-    def rows(self, nodes: Tensor) -> SparseRows:
+    def rows(self, nodes: Tensor) -> RepeatedRows:
         """The rows of ``nodes``."""
-        return SparseRows(self.x[nodes.cpu().numpy()])
+        distinct, place = torch.unique(nodes, return_inverse=True)
+        return RepeatedRows(SparseRows(self.x, distinct.cpu()), place)
 
 
 def sparse_inputs(parts: list[Features]) -> SparseInputs | None:

@@ -16,7 +16,7 @@ from mggcn.bench.options import Options
 from mggcn.bench.sheet import Sheet
 from mggcn.bench.trained import Trained
 from mggcn.dataset import Dataset, Features
-from mggcn.inputs import SparseRows
+from mggcn.inputs import SparseInputs
 from mggcn.place import Place
 
 _LABELS = {
@@ -51,7 +51,7 @@ def _against_floor(
     batches = trained.batches()
     _count_nodes(sheet, batches)
     width = trained.method.train.inputs.width
-    is_sparse = isinstance(trained.method.train.inputs.rows(batches[0]), SparseRows)
+    is_sparse = isinstance(trained.method.train.inputs, SparseInputs)
     if is_sparse:
         bare = floor.sparse(batches, dataset, trained.method.scaler, plan.config.fine_self, plan.config.hidden)
     else:
