@@ -6,7 +6,6 @@ import numpy as np
 
 from mggcn import environment
 
-
 SCRIPT = """
 import numpy as np
 from mggcn import environment
