@@ -52,9 +52,10 @@ class _SplitProduct(torch.autograd.Function):
     def forward(ctx: Any, weight: Tensor, *parts: Tensor) -> Tensor:
         ctx.save_for_backward(*parts)
         shares = torch.split(weight.detach(), [part.shape[1] for part in parts])
-        out: Tensor = parts[0] @ shares[0]
-        for part, share in zip(parts[1:], shares[1:], strict=True):
-            out.addmm_(part, share)
+        with torch.autocast(weight.device.type, enabled=False):
+            out: Tensor = parts[0] @ shares[0]
+            for part, share in zip(parts[1:], shares[1:], strict=True):
+                out.addmm_(part, share)
         return out
 
     @staticmethod
@@ -63,8 +64,9 @@ class _SplitProduct(torch.autograd.Function):
         widths = [part.shape[1] for part in parts]
         out = gradients[0].new_empty(sum(widths), gradients[0].shape[1])
         shares = torch.split(out, widths)
-        for part, share in zip(parts, shares, strict=True):
-            torch.mm(part.T, gradients[0], out=share)
+        with torch.autocast(out.device.type, enabled=False):
+            for part, share in zip(parts, shares, strict=True):
+                torch.mm(part.T, gradients[0], out=share)
         return (out, *[None] * len(parts))
 
 

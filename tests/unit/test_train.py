@@ -49,6 +49,12 @@ def test_every_depth_learns(small: Dataset, layers: int) -> None:
     assert run.record.test_accuracy >= 0.7
 
 
+@pytest.mark.parametrize("precision", ["tf32", "fp32", "bf16"])
+def test_every_precision_learns_on_a_cpu(small: Dataset, precision: str) -> None:
+    run = mggcn.fit(small, device="cpu", settings={"precision": precision, "epochs": 60})
+    assert run.record.test_accuracy >= 0.7
+
+
 def test_the_same_seed_gives_the_same_bits_for_any_number_of_threads(small: Dataset) -> None:
     settings = {"epochs": 5, "layers": 3, "dropout": 0.3, "batch_size": 8}
     first = mggcn.fit(small, seed=3, settings=settings | {"threads": 1})
