@@ -1,7 +1,7 @@
 """The rows a model starts from: dense, or sparse where most features are zero."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import torch
@@ -36,41 +36,6 @@ class SparseRows:
 
 
 @dataclass(frozen=True, eq=False)
-class SplitRows:
-    """Rows whose columns lie in several matrices, [n, w₁], [n, w₂] and so on."""
-
-    parts: tuple[Tensor, ...]
-
-    def matmul(self, weight: Tensor) -> Tensor:
-        """Multiply by a dense [w₁ + w₂ + …, channels] matrix, part by part; joining them would copy every row."""
-        product: Tensor = _SplitProduct.apply(weight, *self.parts)  # type: ignore[no-untyped-call]
-        return product
-
-
-class _SplitProduct(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, *parts: Tensor) -> Tensor:
-        ctx.save_for_backward(*parts)
-        shares = torch.split(weight.detach(), [part.shape[1] for part in parts])
-        with torch.autocast(weight.device.type, enabled=False):
-            out: Tensor = parts[0] @ shares[0]
-            for part, share in zip(parts[1:], shares[1:], strict=True):
-                out.addmm_(part, share)
-        return out
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        parts = ctx.saved_tensors
-        widths = [part.shape[1] for part in parts]
-        out = gradients[0].new_empty(sum(widths), gradients[0].shape[1])
-        shares = torch.split(out, widths)
-        with torch.autocast(out.device.type, enabled=False):
-            for part, share in zip(parts, shares, strict=True):
-                torch.mm(part.T, gradients[0], out=share)
-        return (out, *[None] * len(parts))
-
-
-@dataclass(frozen=True, eq=False)
 class RepeatedRows:
     """Rows of which some repeat: hubs are picked by many targets of a batch, so each is gathered and multiplied once.
 
@@ -79,7 +44,7 @@ class RepeatedRows:
         place: [n] where each row stands among them.
     """
 
-    rows: "Tensor | SparseRows | SplitRows"
+    rows: "Tensor | SparseRows"
     place: Tensor
 
     def matmul(self, weight: Tensor) -> Tensor:
@@ -88,7 +53,7 @@ class RepeatedRows:
         return product.index_select(0, self.place)
 
 
-Rows: TypeAlias = Tensor | SparseRows | SplitRows | RepeatedRows
+Rows: TypeAlias = Tensor | SparseRows | RepeatedRows
 
 
 class Inputs(Protocol):
@@ -120,7 +85,14 @@ class DenseInputs:
         if self.parts[0].device.type != "cpu":
             return self.parts[0].index_select(0, nodes.to(self.parts[0].device))
         distinct, place = torch.unique(nodes, return_inverse=True)
-        return RepeatedRows(SplitRows(tuple(part.index_select(0, distinct) for part in self.parts)), place)
+        return RepeatedRows(self.gather(distinct, self.parts[0].new_empty(distinct.numel(), self.width)), place)
+
+    def gather(self, nodes: Tensor, out: Tensor) -> Tensor:
+        """Fill ``out`` [n, width] with the rows of ``nodes``, all parts side by side, on the CPU."""
+        shares = torch.split(out, [part.shape[1] for part in self.parts], dim=1)
+        for part, share in zip(self.parts, shares, strict=True):
+            torch.index_select(part, 0, nodes, out=share)
+        return out
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,9 +110,9 @@ class HostInputs:
     def rows(self, nodes: Tensor) -> RepeatedRows:
         """[n, width] on the GPU."""
         distinct, place = torch.unique(nodes.cpu(), return_inverse=True)
-        gathered = (part.index_select(0, distinct).pin_memory() for part in self.table.parts)
-        moved = tuple(part.to(self.device, non_blocking=True) for part in gathered)
-        return RepeatedRows(SplitRows(moved), place.to(self.device))
+        pinned = torch.empty(distinct.numel(), self.width, dtype=self.table.parts[0].dtype, pin_memory=True)
+        moved = self.table.gather(distinct, pinned).to(self.device, non_blocking=True)
+        return RepeatedRows(moved, place.to(self.device))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,3 @@
-import threading
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +6,6 @@ import torch
 
 import mggcn
 from mggcn import methods, train
-from mggcn.block import Batch
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
@@ -88,33 +85,6 @@ def test_early_stopping_keeps_the_best_epoch(small: Dataset) -> None:
 def test_selecting_by_accuracy(small: Dataset) -> None:
     record = mggcn.fit(small, settings={"select": "accuracy", "epochs": 30}).record
     assert record.val_accuracy == max(epoch.val_accuracy for epoch in record.curve)
-
-
-def test_the_next_epoch_is_drawn_while_this_one_trains(small: Dataset) -> None:
-    plan = methods.plan("mg-gcn", small.name, {"epochs": 3, "batch_size": 10})
-    method = methods.build(plan, small, Key.of(0), CPU)
-    second_drawn = threading.Event()
-    calls: list[str] = []
-
-    class Watched:
-        device = torch.device("cpu")
-
-        def batches(self, targets: np.ndarray, key: Key, batch_size: int) -> Iterator[Batch]:
-            calls.append(threading.current_thread().name)
-            if len(calls) == 2:
-                second_drawn.set()
-            return self._wait(method.train.sampler.batches(targets, key, batch_size), first=len(calls) == 1)
-
-        @staticmethod
-        def _wait(batches: Iterator[Batch], first: bool) -> Iterator[Batch]:
-            yield next(batches)
-            assert not first or second_drawn.wait(10)
-            yield from batches
-
-    watched = replace(method, train=train.View(method.train.inputs, Watched()))
-    train.fit(watched, small, plan.training, Key.of(0), CPU, Heard())
-    assert len(calls) == 3
-    assert threading.main_thread().name not in calls
 
 
 def test_each_epoch_draws_new_picks_unless_told_otherwise(small: Dataset) -> None:

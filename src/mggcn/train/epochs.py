@@ -1,4 +1,4 @@
-"""Epochs of training: batches drawn ahead, a step for each."""
+"""Epochs of training: batches drawn, a step for each."""
 
 import math
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from mggcn.train.training import Training
 
 
 class Epochs:
-    """Runs epochs of a method one after the other; the next one's batches are drawn while this one trains."""
+    """Runs epochs of a method one after the other."""
 
     def __init__(self, method: Method, dataset: Dataset, training: Training, key: Key, place: Place) -> None:
         if dataset.split is None:
@@ -32,7 +32,7 @@ class Epochs:
         labels = torch.from_numpy(np.array(dataset.y)).to(place.device)
         weight = _class_weights(dataset, training, place.device)
         self._step = Step(method.model, method.train.inputs, labels, weight, training, place)
-        self._ahead = Ahead(method.train.sampler, dataset.split.train, training, key)
+        self._drawing = Drawing(method.train.sampler, dataset.split.train, training, key)
 
     def __enter__(self) -> "Epochs":
         return self
@@ -40,40 +40,45 @@ class Epochs:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._ahead.close()
+        self._drawing.close()
 
     def run(self, number: int) -> float:
         """Train the epoch of this number, counted from 1 and without gaps; return its mean loss."""
-        loss = self._step.over(self._ahead.take(number))
+        loss = self._step.over(self._drawing.take(number))
         if not math.isfinite(loss):
             raise InputError(f"lr: training diverged at epoch {number} with learning rate {self._training.lr}")
         return loss
 
 
-class Ahead:
-    """Draws the next epoch's batches on another thread, and a GPU on another stream, while this one trains."""
+class Drawing:
+    """Draws each epoch's batches; on a GPU ahead of time, on another thread and stream, while the last one trains.
+
+    On a CPU the products already keep every core busy, and drawing beside them slows both down.
+    """
 
     def __init__(self, sampler: Sampler, targets: NDArray[np.int64], training: Training, key: Key) -> None:
         self._sampler, self._training, self._key = sampler, training, key
-        on_gpu = sampler.device.type == "cuda"
         self._targets: Targets = np.array(targets)
         self._stream: torch.cuda.Stream | None = None
-        if on_gpu:
+        self._pool: ThreadPoolExecutor | None = None
+        if sampler.device.type == "cuda":
             self._targets = torch.from_numpy(self._targets).to(sampler.device)
             self._stream = torch.cuda.Stream(sampler.device)  # type: ignore[no-untyped-call]
             self._stream.wait_stream(torch.cuda.current_stream())
-        self._pool = ThreadPoolExecutor(1)
-        self._next = self._pool.submit(self._draw, 1)
+            self._pool = ThreadPoolExecutor(1)
+            self._next = self._pool.submit(self._draw, 1)
 
     def close(self) -> None:
         """Stop drawing."""
-        self._pool.shutdown(cancel_futures=True)
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
 
     def take(self, number: int) -> Iterator[Batch]:
-        """The batches of this epoch; the drawing of the next begins."""
+        """The batches of this epoch."""
+        if self._pool is None or self._stream is None:
+            return self._draw(number)
         batches = self._next.result()
-        if self._stream is not None:
-            torch.cuda.current_stream().wait_stream(self._stream)
+        torch.cuda.current_stream().wait_stream(self._stream)
         if number < self._training.epochs:
             self._next = self._pool.submit(self._draw, number + 1)
         return batches
