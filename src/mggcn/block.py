@@ -5,8 +5,8 @@ aggregation, and every other method of the literature, differ only in their bloc
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -44,11 +44,13 @@ class Block:
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> "Block":
         """The same block on a device."""
-        weight = None if self.weight is None else self.weight.to(device, non_blocking=non_blocking)
-        indptr, indices, root = (
-            t.to(device, non_blocking=non_blocking) for t in (self.indptr, self.indices, self.root)
-        )
-        return Block(self.num_src, indptr, indices, root, weight, self.group)
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        moved: dict[str, Any] = {
+            name: value.to(device, non_blocking=non_blocking)
+            for name, value in values.items()
+            if isinstance(value, Tensor)
+        }
+        return replace(self, **moved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,15 +61,22 @@ class Batch:
         nodes: [n] the node behind each input row; a node may stand in several rows.
         blocks: one per layer that aggregates, the lowest first.
         targets: [b] the nodes that the last block's receivers (or, without blocks, the input rows) stand for.
+        weight: [b] each target's factor in the sum that is the batch's loss; None asks for the mean.
     """
 
     nodes: Tensor
     blocks: tuple[Block, ...]
     targets: Tensor
+    weight: Tensor | None = None
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on a device."""
-        return Batch(self.nodes.to(device), tuple(block.to(device) for block in self.blocks), self.targets.to(device))
+        return Batch(
+            self.nodes.to(device),
+            tuple(block.to(device) for block in self.blocks),
+            self.targets.to(device),
+            None if self.weight is None else self.weight.to(device),
+        )
 
 
 class Sampler(Protocol):
@@ -79,9 +88,15 @@ class Sampler(Protocol):
         ...
 
     def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
-        """One pass over ``targets`` in their order, each exactly once.
+        """One pass over ``targets``; as a rule in their order, ``batch_size`` at a time, each exactly once.
 
+        A sampler of sub-graphs makes batches of its own size, and one of random sub-graphs may pass over some targets.
         Costly random draws happen in the call itself, so that a caller can overlap them with other work; the returned
         iterator only assembles batches.
         """
         ...
+
+
+def node_numbers(targets: NDArray[np.int64] | Tensor) -> NDArray[np.int64]:
+    """Targets as a fresh array on the host."""
+    return np.array(targets.cpu().numpy() if isinstance(targets, Tensor) else targets, np.int64)

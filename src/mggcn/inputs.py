@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from mggcn.dataset import Features
 from mggcn.kernels.sparse_product import sparse_product
+from mggcn.place import Place
 
 DENSE_ABOVE = 0.15
 
@@ -21,6 +22,10 @@ class SparseRows:
 
     x: csr_array
     nodes: Tensor
+
+    def dense(self) -> Tensor:
+        """The rows written out, on the CPU."""
+        return torch.from_numpy(np.asarray(self.x[self.nodes.numpy()].toarray()))
 
     def matmul(self, weight: Tensor) -> Tensor:
         """Multiply by a dense [width, channels] matrix; only the columns that occur are read."""
@@ -47,13 +52,27 @@ class RepeatedRows:
     rows: "Tensor | SparseRows"
     place: Tensor
 
+    def dense(self) -> Tensor:
+        """The rows written out."""
+        distinct = self.rows if isinstance(self.rows, Tensor) else self.rows.dense()
+        return distinct.index_select(0, self.place.to(distinct.device))
+
     def matmul(self, weight: Tensor) -> Tensor:
         """Multiply by a dense [width, channels] matrix."""
-        product = self.rows @ weight if isinstance(self.rows, Tensor) else self.rows.matmul(weight)
-        return product.index_select(0, self.place)
+        return self.rows.matmul(weight).index_select(0, self.place)
 
 
 Rows: TypeAlias = Tensor | SparseRows | RepeatedRows
+
+
+def is_sparse(x: Rows) -> bool:
+    """Whether writing the rows out would cost more than multiplying them."""
+    return isinstance(x, SparseRows) or (isinstance(x, RepeatedRows) and is_sparse(x.rows))
+
+
+def written_out(x: Rows) -> Tensor:
+    """The rows as a tensor."""
+    return x if isinstance(x, Tensor) else x.dense()
 
 
 class Inputs(Protocol):
@@ -84,7 +103,11 @@ class DenseInputs:
         """[n, width]; on a GPU all of them, since shapes must stay fixed there."""
         if self.parts[0].device.type != "cpu":
             return self.parts[0].index_select(0, nodes.to(self.parts[0].device))
+        if len(self.parts) == 1 and _is_all(nodes, self.parts[0].shape[0]):
+            return self.parts[0]
         distinct, place = torch.unique(nodes, return_inverse=True)
+        if distinct.numel() == nodes.numel():
+            return self.gather(nodes, self.parts[0].new_empty(nodes.numel(), self.width))
         return RepeatedRows(self.gather(distinct, self.parts[0].new_empty(distinct.numel(), self.width)), place)
 
     def gather(self, nodes: Tensor, out: Tensor) -> Tensor:
@@ -126,10 +149,28 @@ class SparseInputs:
         """The number of columns."""
         return int(self.x.shape[1])
 
-    def rows(self, nodes: Tensor) -> RepeatedRows:
+    def rows(self, nodes: Tensor) -> SparseRows | RepeatedRows:
         """The rows of ``nodes``."""
+        if _is_all(nodes, self.x.shape[0]):
+            return SparseRows(self.x, nodes.cpu())
         distinct, place = torch.unique(nodes, return_inverse=True)
         return RepeatedRows(SparseRows(self.x, distinct.cpu()), place)
+
+
+def inputs_of(parts: list[Features], place: Place) -> Inputs:
+    """Matrices side by side: on the GPU where it holds them, else sparse where most entries are zero, else dense."""
+    if place.holds(4 * sum(part.shape[0] * part.shape[1] for part in parts)):
+        joined = torch.cat([dense(part).to(place.device) for part in parts], dim=1)
+        return DenseInputs((joined.to(place.dtype),))
+    sparse = sparse_inputs(parts)
+    if sparse is not None:
+        return sparse
+    table = DenseInputs(tuple(dense(part) for part in parts))
+    return table if place.device.type == "cpu" else HostInputs(table, place.device)
+
+
+def _is_all(nodes: Tensor, count: int) -> bool:
+    return nodes.numel() == count and torch.equal(nodes, torch.arange(count, dtype=nodes.dtype, device=nodes.device))
 
 
 def sparse_inputs(parts: list[Features]) -> SparseInputs | None:

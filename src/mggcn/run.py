@@ -92,8 +92,9 @@ class Run:
         if chosen.size == 0:
             raise InputError(f"{data.name}: no nodes to predict")
         key = Key.of(self.record.seed)
-        view = self.plan.recipe.view(self.plan.config, data.graph, self.scaler.apply(data.x), key, place)
-        scores = train.predict(self.model.to(place.device), view, chosen, key, place, draws)
+        model = self.model.to(place.device)
+        view = self.plan.recipe.views(self.plan.config, methods.see(data, self.scaler, model, key, place)).eval
+        scores = train.predict(model, view, chosen, key, place, draws)
         return Predictions(chosen, data.ids_of(chosen), scores.exp().cpu().numpy(), self.classes)
 
     def save(self, folder: str | Path) -> "Run":
@@ -170,7 +171,7 @@ def fit(
         val_macro_f1=fitted.val.macro_f1,
         test_accuracy=test.accuracy,
         test_macro_f1=test.macro_f1,
-        epoch_seconds=statistics.median(epoch.train_seconds for epoch in fitted.curve),
+        epoch_seconds=statistics.median([epoch.train_seconds for epoch in fitted.curve] or [0.0]),
         prepare_seconds=ready - started,
         total_seconds=finished - started,
         peak_memory_bytes=torch.cuda.max_memory_allocated(chosen)

@@ -112,7 +112,7 @@ def test_tables_import(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     ("arguments", "message"),
     [
         (["train", "coar"], "unknown data set 'coar'; did you mean cora"),
-        (["train", "data", "--method", "mggcn"], "unknown method 'mggcn'; did you mean mg-gcn?"),
+        (["train", "data", "--method", "mggcn"], "unknown method 'mggcn'; did you mean mg-gcn"),
         (["train", "data", "--sed", "1"], "Unknown option: --sed. Did you mean --seed?"),
         (["train", "data", "--set", "pick=3"], "unknown setting 'pick'; did you mean picks"),
         (["train", "data", "--set", "picks=0"], "picks: 0 is less than 1"),

@@ -64,4 +64,4 @@ def test_weights_follow_their_generator() -> None:
     for one, two in zip(*(m.parameters() for m in models), strict=True):
         assert torch.equal(one, two)
     limit = (6 / (8 + 8)) ** 0.5
-    assert 0.5 * limit < models[0].fine.weight.abs().max() <= limit
+    assert 0.5 * limit < models[0].first.weight.abs().max() <= limit

@@ -1,41 +1,28 @@
 """One recipe per paper, and the plain dictionary that lists them."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from mggcn import settings
-from mggcn.dataset import Dataset
+from mggcn.dataset import UNLABELLED, Dataset
 from mggcn.errors import InputError, unknown
 from mggcn.keys import Key
-from mggcn.methods import mg_gcn, paper
+from mggcn.methods import gcn, mg_gcn, mlp, paper, sgc
+from mggcn.methods.recipe import Recipe, Scene
 from mggcn.place import Place
 from mggcn.scaling import Scaler
-from mggcn.train import Method, Training, View
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a method is made.
-
-    Attributes:
-        config: the frozen dataclass of its settings.
-        defaults: settings by the name of the data set.
-        model: from (config, in_channels, out_channels, generator of the weights) to a module.
-        view: from (config, graph, scaled x, key, place) to what the module sees of a graph.
-    """
-
-    config: type[Any]
-    defaults: Callable[[str], dict[str, object]]
-    model: Callable[[Any, int, int, torch.Generator | None], nn.Module]
-    view: Callable[..., View]
-
+from mggcn.train import Method, Training
 
 METHODS: dict[str, Recipe] = {
-    "mg-gcn": Recipe(mg_gcn.Config, mg_gcn.defaults, mg_gcn.model, mg_gcn.view),
+    "mg-gcn": mg_gcn.RECIPE,
+    "gcn": gcn.RECIPE,
+    "sgc": sgc.RECIPE,
+    "mlp": mlp.RECIPE,
 }
 
 
@@ -79,14 +66,22 @@ def build(chosen: Plan, dataset: Dataset, key: Key, place: Place) -> Method:
     if dataset.split is None:
         raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
     scaler = Scaler.fit(chosen.training.scaling, dataset)
-    x = scaler.apply(dataset.x)
     generator = torch.Generator().manual_seed(key.fold("weights").torch_seed)
     module = chosen.recipe.model(chosen.config, dataset.num_features, dataset.num_classes, generator)
-    whole = chosen.recipe.view(chosen.config, dataset.graph, x, key, place)
+    scene = see(dataset, scaler, module.to(place.device), key, place)
+    whole = chosen.recipe.views(chosen.config, scene)
     on_train = chosen.training.training_graph
     if on_train == "train" or (on_train == "auto" and dataset.inductive):
-        graph = dataset.graph.subgraph(dataset.split.train)
-        train = chosen.recipe.view(chosen.config, graph, x, key, place)
-    else:
-        train = whole
-    return Method(module.to(place.device), train, whole, scaler)
+        known = replace(scene, graph=dataset.graph.subgraph(dataset.split.train))
+        return Method(module, chosen.recipe.views(chosen.config, known).train, whole.eval, scaler)
+    return Method(module, whole.train, whole.eval, scaler)
+
+
+def see(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, place: Place) -> Scene:
+    """A data set as recipes see it: of the labels only those of training nodes, or all where there is no split."""
+    known = np.array(dataset.y)
+    if dataset.split is not None:
+        hidden = np.ones(dataset.num_nodes, bool)
+        hidden[dataset.split.train] = False
+        known[hidden] = UNLABELLED
+    return Scene(dataset.graph, scaler.apply(dataset.x), known, model, key, place)

@@ -15,26 +15,26 @@ from torch import nn
 
 from mggcn import grains
 from mggcn.dataset import Features
-from mggcn.errors import InputError
-from mggcn.graph import Graph
-from mggcn.inputs import DenseInputs, HostInputs, Inputs, dense, sparse_inputs
+from mggcn.inputs import DenseInputs, dense, inputs_of
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
 from mggcn.kernels.pick import DevicePickTable, PickTable
-from mggcn.keys import Key
 from mggcn.methods import paper
+from mggcn.methods.network import Network, at_least_one
+from mggcn.methods.recipe import Recipe, Scene
 from mggcn.nn import MGGCN
 from mggcn.place import Place
 from mggcn.samplers import DeviceMixGrainedSampler, MixGrainedSampler
-from mggcn.train import View
+from mggcn.train import View, Views
 
 
 @dataclass(frozen=True)
-class Config:
+class Config(Network):
     """MG-GCN's settings; each default is the paper's choice or the authors' code's.
 
     Attributes:
         layers: 1 is fine alone, 2 fine and skip, more put coarse layers between.
-        hidden: width of the hidden layers.
+        bias: add a bias to each layer; the paper's layers have none.
+        conv: what stands above the fine layer: the paper's ``mean``, or another model's convolution.
         picks: the paper's M, nodes picked per target.
         redraw: draw picks afresh every ``epoch``, or ``once`` before training (the authors' code).
         fine_self: whether the fine mean counts the node itself (the authors' code) or only N(v) (the paper's equation);
@@ -42,26 +42,19 @@ class Config:
         skip_self: whether the skip mean counts the target (the paper: S(v) holds it) or only its picks (the authors).
         padding: for a component with fewer nodes than picks: ``target`` counts the target once more for each missing
             pick (the authors' code), ``none`` leaves the set smaller.
-        dropout: share of hidden units dropped in training; the paper drops none.
-        bias: add a bias to each layer; the paper's layers have none.
     """
 
-    layers: int = 2
-    hidden: int = 16
+    bias: bool = False
+    conv: Literal["mean", "gcn"] = "mean"
     picks: int = 5
     redraw: Literal["epoch", "once"] = "epoch"
     fine_self: bool = True
     skip_self: bool = True
     padding: grains.Padding = "target"
-    dropout: float = 0.0
-    bias: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("layers", "hidden", "picks"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}: {getattr(self, name)} is less than 1")
-        if not 0 <= self.dropout < 1:
-            raise InputError(f"dropout: {self.dropout} is not in [0, 1)")
+        super().__post_init__()
+        at_least_one(self, "picks")
 
 
 def defaults(dataset: str) -> dict[str, object]:
@@ -77,23 +70,27 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
         config.hidden,
         out_channels,
         config.layers,
+        conv=config.conv,
         dropout=config.dropout,
         bias=config.bias,
         generator=generator,
     )
 
 
-def view(config: Config, graph: Graph, x: Features, key: Key, place: Place) -> View:
+def views(config: Config, scene: Scene) -> Views:
     """Prepare a graph: the fine layer's means and the running sums for the picks."""
+    graph, x, place = scene.graph, scene.x, scene.place
     table = PickTable.of(graph, threads=place.threads)
-    fixed_key = key.fold("once") if config.redraw == "once" else None
+    fixed_key = scene.key.fold("once") if config.redraw == "once" else None
     options = (config.picks, config.layers, config.skip_self, config.padding, fixed_key)
     num_bytes = 4 * (3 * x.shape[0] * x.shape[1] + 4 * graph.num_stored)
     if place.holds(num_bytes):
         on_device = table.on(place.device)
-        return View(_inputs_on(on_device, x, config, place), DeviceMixGrainedSampler(on_device, *options))
-    means = neighbour_mean(graph, x, include_self=config.fine_self, threads=place.threads)
-    return View(_inputs(x, means, place), MixGrainedSampler(table, *options, place.threads))
+        view = View(_inputs_on(on_device, x, config, place), DeviceMixGrainedSampler(on_device, *options))
+    else:
+        means = neighbour_mean(graph, x, include_self=config.fine_self, threads=place.threads)
+        view = View(inputs_of([x, means], place), MixGrainedSampler(table, *options, place.threads))
+    return Views(view, view)
 
 
 def _inputs_on(table: DevicePickTable, x: Features, config: Config, place: Place) -> DenseInputs:
@@ -102,9 +99,4 @@ def _inputs_on(table: DevicePickTable, x: Features, config: Config, place: Place
     return DenseInputs((torch.cat([own, means], dim=1).to(place.dtype),))
 
 
-def _inputs(x: Features, means: Features, place: Place) -> Inputs:
-    sparse = sparse_inputs([x, means])
-    if sparse is not None:
-        return sparse
-    table = DenseInputs((dense(x), dense(means)))
-    return table if place.device.type == "cpu" else HostInputs(table, place.device)
+RECIPE = Recipe(Config, model, views, defaults)

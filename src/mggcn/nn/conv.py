@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.inputs import Rows
+from mggcn.inputs import Rows, is_sparse, written_out
 from mggcn.kernels.combine import combine_project
 
 
@@ -56,12 +56,12 @@ class Project(nn.Module):
 
     def forward(self, x: Rows) -> Tensor:
         """[n, in_channels] to [n, out_channels]."""
-        out = x @ self.weight if isinstance(x, Tensor) else x.matmul(self.weight)
+        out = x.matmul(self.weight)
         return out if self.bias is None else out + self.bias
 
 
 class MeanConv(nn.Module):
-    """The paper's aggregator f(h, set) = concat(h, mean of the set), times W.
+    """The paper's aggregator f(h, set) = concat(h, mean of the set), times W; also GraphSAGE's mean aggregator.
 
     Args:
         in_channels: width of the layer below.
@@ -76,11 +76,48 @@ class MeanConv(nn.Module):
         super().__init__()
         self.project = Project(2 * in_channels, out_channels, bias=bias, generator=generator)
 
-    def forward(self, x: Tensor, block: Block, slope: float = 1.0) -> Tensor:
+    def forward(self, x: Rows, block: Block, slope: float = 1.0) -> Tensor:
         """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
+        if is_sparse(x):
+            return self._project_first(x, block)
+        h = written_out(x)
         if block.group is not None and block.weight is None:
-            out = combine_project(x, block.group, slope, self.project.weight)
+            out = combine_project(h, block.group, slope, self.project.weight)
             return out if self.project.bias is None else out + self.project.bias
-        x = functional.leaky_relu(x, slope)
-        joined: Tensor = self.project(torch.cat([x.index_select(0, block.root), aggregate(x, block)], dim=1))
+        h = functional.leaky_relu(h, slope)
+        joined: Tensor = self.project(torch.cat([h.index_select(0, block.root), aggregate(h, block)], dim=1))
         return joined
+
+    def _project_first(self, x: Rows, block: Block) -> Tensor:
+        """The same for sparse rows, which are only ever multiplied: the mean of products is the product of the mean."""
+        own, mean = x.matmul(torch.cat(self.project.weight.chunk(2), dim=1)).chunk(2, dim=1)
+        out = own.index_select(0, block.root) + aggregate(mean.contiguous(), block)
+        return out if self.project.bias is None else out + self.project.bias
+
+
+class GCNConv(nn.Module):
+    """A graph convolution: the weighted sum of the senders (their mean where the block has no weights), times W.
+
+    Args:
+        in_channels: width of the layer below.
+        out_channels: width of the result.
+        bias: added after the sum.
+        generator: of the initial weights; torch's global one when None.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, *, bias: bool = False, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.project = Project(in_channels, out_channels, generator=generator)
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
+
+    def forward(self, x: Rows, block: Block, slope: float = 1.0) -> Tensor:
+        """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
+        out = aggregate(self.project(activated(x, slope)), block)
+        return out if self.bias is None else out + self.bias
+
+
+def activated(x: Rows, slope: float) -> Rows:
+    """Rows of a hidden layer through a leaky ReLU; input rows come with slope 1 and stay as they are."""
+    return x if slope == 1.0 else functional.leaky_relu(written_out(x), slope)

@@ -2,7 +2,19 @@
 
 from mggcn.train.epochs import Epochs
 from mggcn.train.loop import Fitted, Progress, evaluate, fit, predict
-from mggcn.train.method import Method, View
+from mggcn.train.method import Method, Penalised, View, Views
 from mggcn.train.training import Training
 
-__all__ = ["Epochs", "Fitted", "Method", "Progress", "Training", "View", "evaluate", "fit", "predict"]
+__all__ = [
+    "Epochs",
+    "Fitted",
+    "Method",
+    "Penalised",
+    "Progress",
+    "Training",
+    "View",
+    "Views",
+    "evaluate",
+    "fit",
+    "predict",
+]

@@ -31,7 +31,7 @@ class Epochs:
         self._training = training
         labels = torch.from_numpy(np.array(dataset.y)).to(place.device)
         weight = _class_weights(dataset, training, place.device)
-        self._step = Step(method.model, method.train.inputs, labels, weight, training, place)
+        self._step = Step(method.model, method.train, labels, weight, training, place)
         self._drawing = Drawing(method.train.sampler, dataset.split.train, training, key)
 
     def __enter__(self) -> "Epochs":

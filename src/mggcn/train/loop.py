@@ -45,12 +45,17 @@ class Progress(Protocol):
 
 
 def fit(method: Method, dataset: Dataset, training: Training, key: Key, place: Place, progress: Progress) -> Fitted:
-    """Train until the validation stops getting better and leave the best epoch's weights in the model."""
+    """Train until the validation stops getting better and leave the best epoch's weights in the model.
+
+    A model without parameters is only evaluated.
+    """
     if dataset.split is None:
         raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
     curve: list[Epoch] = []
     best = Fitted()
     best_weights: dict[str, Tensor] = {}
+    if not any(parameter.requires_grad for parameter in method.model.parameters()):
+        return Fitted(val=evaluate(method, dataset, dataset.split.val, key, place))
     seeded = torch.random.fork_rng([place.device] if place.device.type == "cuda" else [])
     with Epochs(method, dataset, training, key, place) as epochs, seeded:
         torch.manual_seed(key.fold("dropout").torch_seed)

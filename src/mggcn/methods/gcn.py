@@ -1,0 +1,51 @@
+"""GCN: semi-supervised classification with graph convolutional networks (Kipf and Welling).
+
+Inputs are x; blocks are whole neighbourhoods with the symmetric normalisation D^-½ (A + I) D^-½. One step an epoch over
+the whole graph as in that paper, or mini-batches with whole neighbourhoods, which others call Batch GCN.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal
+
+import torch
+from torch import nn
+
+from mggcn.inputs import inputs_of
+from mggcn.methods.network import Network
+from mggcn.methods.recipe import Recipe, Scene
+from mggcn.nn import GCNConv, Stack
+from mggcn.propagation import propagation
+from mggcn.samplers import FullSampler, WholeGraphSampler
+from mggcn.train import View, Views
+
+
+@dataclass(frozen=True)
+class Config(Network):
+    """GCN's settings.
+
+    Attributes:
+        batches: ``mini`` takes ``batch_size`` targets a step with all that reaches them, ``full`` the whole graph.
+    """
+
+    batches: Literal["mini", "full"] = "mini"
+
+
+def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
+    """The module, its weights drawn from ``generator``."""
+    widths = config.widths(in_channels, out_channels)
+    convs = [GCNConv(a, b, bias=config.bias, generator=generator) for a, b in pairwise(widths)]
+    return Stack(convs, dropout=config.dropout)
+
+
+def views(config: Config, scene: Scene) -> Views:
+    """Prepare a graph: its normalised adjacency."""
+    adjacency = propagation(scene.graph)
+    inputs = inputs_of([scene.x], scene.place)
+    whole = View(inputs, WholeGraphSampler(adjacency, config.layers))
+    if config.batches == "full":
+        return Views(whole, whole)
+    return Views(View(inputs, FullSampler(adjacency, config.layers)), whole)
+
+
+RECIPE = Recipe(Config, model, views)

@@ -1,0 +1,50 @@
+"""SGC: simplifying graph convolutional networks (Wu and others).
+
+Inputs are Â^k x with the symmetric normalisation, computed once; the model is a logistic regression; no blocks.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from mggcn.inputs import inputs_of
+from mggcn.methods.network import at_least_one
+from mggcn.methods.recipe import Recipe, Scene
+from mggcn.nn import MLP
+from mggcn.propagation import propagation
+from mggcn.samplers import RowSampler
+from mggcn.train import View, Views
+
+
+@dataclass(frozen=True)
+class Config:
+    """SGC's settings.
+
+    Attributes:
+        hops: the power k.
+        bias: of the regression.
+    """
+
+    hops: int = 2
+    bias: bool = True
+
+    def __post_init__(self) -> None:
+        at_least_one(self, "hops")
+
+
+def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
+    """The module, its weights drawn from ``generator``."""
+    return MLP([in_channels, out_channels], bias=config.bias, generator=generator)
+
+
+def views(config: Config, scene: Scene) -> Views:
+    """Prepare a graph: the features k hops out."""
+    adjacency, x = propagation(scene.graph), scene.x
+    for _ in range(config.hops):
+        x = adjacency @ x
+    view = View(inputs_of([x], scene.place), RowSampler())
+    return Views(view, view)
+
+
+RECIPE = Recipe(Config, model, views)

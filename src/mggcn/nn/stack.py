@@ -1,0 +1,85 @@
+"""A stack of convolutions, one per block, and plain layers over rows without blocks."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from mggcn.block import Block
+from mggcn.inputs import Rows
+from mggcn.nn.conv import Project
+
+
+class Stack(nn.Module):
+    """Runs one convolution per block, with a leaky ReLU and dropout between layers.
+
+    Args:
+        convs: each takes rows, a block and the slope of the activation of the rows, 1 for input rows.
+        first: a layer of its own below the convolutions, for inputs that already hold an aggregate.
+        dropout: share of hidden units dropped in training.
+        negative_slope: of the leaky ReLU; 0 is the ReLU.
+    """
+
+    def __init__(
+        self,
+        convs: Iterable[nn.Module],
+        *,
+        first: nn.Module | None = None,
+        dropout: float = 0.0,
+        negative_slope: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.first = first
+        self.convs = nn.ModuleList(convs)
+        self.dropout = dropout
+        self.negative_slope = negative_slope
+
+    def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
+        """Score targets.
+
+        Args:
+            x: [n, in_channels] input rows.
+            blocks: one per convolution, the lowest first.
+
+        Returns:
+            [b, out_channels] class scores, before softmax.
+        """
+        h: Rows = x if self.first is None else self.first(x)
+        for conv, block in zip(self.convs, blocks, strict=True):
+            is_hidden = h is not x and isinstance(h, Tensor)
+            if is_hidden:
+                h = functional.dropout(h, self.dropout, self.training)  # type: ignore[arg-type]
+            h = conv(h, block, self.negative_slope if is_hidden else 1.0)
+        return h  # type: ignore[return-value]
+
+
+class MLP(nn.Module):
+    """Linear layers with a ReLU and dropout between them; reads no blocks.
+
+    Args:
+        widths: of the input, each hidden layer and the output.
+        dropout: share of hidden units dropped in training.
+        bias: whether the layers have one.
+        generator: of the initial weights; torch's global one when None.
+    """
+
+    def __init__(
+        self,
+        widths: Sequence[int],
+        *,
+        dropout: float = 0.0,
+        bias: bool = True,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Project(a, b, bias=bias, generator=generator) for a, b in pairwise(widths))
+        self.dropout = dropout
+
+    def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
+        """[n, widths[0]] to [n, widths[-1]]."""
+        h: Tensor = self.layers[0](x)
+        for layer in self.layers[1:]:
+            h = layer(functional.dropout(h.relu(), self.dropout, self.training))
+        return h
