@@ -24,6 +24,20 @@ def test_cpu_equals_reference_and_picks_are_valid(graph: Graph, picks: int, seed
     assert np.array_equal(drawn, reference.pick(graph, graph.degrees.tolist(), targets.tolist(), picks, Key(seed)))
 
 
+@settings(max_examples=1_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(graph=graphs(), picks=st.integers(1, 8), seed=st.integers(0, 2**64 - 1))
+@pytest.mark.parametrize("explore", ["breadth", "depth"])
+def test_breadth_and_depth_equal_the_reference(graph: Graph, picks: int, seed: int, explore: reference.Explore) -> None:
+    targets = np.arange(graph.num_nodes)
+    weights = np.ones(graph.num_nodes, np.int64)
+    drawn = PickTable.of(graph, weights=weights, threads=1).draw(targets, picks, Key(seed), explore=explore, threads=1)
+    assert np.array_equal(drawn, reference.pick(graph, weights.tolist(), targets.tolist(), picks, Key(seed), explore))
+    for row in drawn.tolist():
+        found = [node for node in row[1:] if node != row[0]]
+        open_members = [row[0]] * len(found) if explore == "breadth" else [row[0], *found][:-1]
+        assert all(node in graph.row(member) for member, node in zip(open_members, found, strict=False))
+
+
 def power_law(num_nodes: int, num_edges: int, seed: int = 0) -> Graph:
     rng = np.random.default_rng(seed)
     ends = np.minimum((num_nodes * rng.random((2, num_edges)) ** 3).astype(np.int64), num_nodes - 1)

@@ -78,7 +78,7 @@ def _fill_by_search(
         chosen = out[row]
         chosen[:] = targets[row]
         for step in range(chosen.size - 1):
-            found = _enumerate(indptr, indices, weights, symmetric, chosen, step + 1, _fold(stream, step))
+            found = _enumerate(indptr, indices, weights, symmetric, chosen, step + 1, 0, step + 1, _fold(stream, step))
             if found < 0:
                 break
             chosen[step + 1] = found

@@ -12,10 +12,12 @@ from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
 from mggcn.kernels.pick import cpu
+from mggcn.kernels.pick.reference import Explore
 from mggcn.keys import Key
 
 _CHUNK_TARGETS = 1024
 _CHUNK_ROWS = 1 << 14
+_CODES: dict[Explore, int] = {"both": cpu.BOTH, "breadth": cpu.BREADTH, "depth": cpu.DEPTH}
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +47,35 @@ class PickTable:
         threading.over_ranges(fill, graph.num_nodes, chunk=_CHUNK_ROWS, threads=threads)
         return cls(graph, weights, sums)
 
-    def draw(self, targets: NDArray[np.int64], picks: int, key: Key, *, threads: int | None = None) -> NDArray[Any]:
+    def draw(
+        self,
+        targets: NDArray[np.int64],
+        picks: int,
+        key: Key,
+        *,
+        explore: Explore = "both",
+        threads: int | None = None,
+    ) -> NDArray[Any]:
         """Draw S(v) of every target.
+
+        Args:
+            targets: nodes.
+            picks: the paper's M.
+            key: of the draw.
+            explore: whose neighbours a pick may be: ``both`` is the paper's, any member's; ``breadth`` the target's;
+                ``depth`` the last pick's.
+            threads: all cores when None; the result does not depend on it.
 
         Returns:
             [len(targets), 1 + picks] nodes, the target first, then its picks in order. Where a component holds fewer
-            than ``picks`` others, the row is padded with its target.
+            than ``picks`` others (or, with breadth or depth alone, no candidate is left), the row is padded with its
+            target.
         """
         if picks < 1:
             raise InputError(f"picks: {picks} is less than 1")
         graph, out = self.graph, np.empty((targets.size, 1 + picks), self.graph.indices.dtype)
-        arrays = (graph.indptr, graph.indices, self.sums, self.weights, graph.direction == "both")
+        code = _CODES[explore]
+        arrays = (graph.indptr, graph.indices, self.sums, self.weights, graph.direction == "both", code)
 
         def fill(start: int, stop: int) -> None:
             cpu.pick(*arrays, targets, np.uint64(key.value), out, start, stop)

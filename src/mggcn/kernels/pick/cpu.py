@@ -16,6 +16,7 @@ from mggcn.keys import GOLDEN, MIX_1, MIX_2
 
 _GOLDEN, _MIX_1, _MIX_2 = np.uint64(GOLDEN), np.uint64(MIX_1), np.uint64(MIX_2)
 _NEAR = 8
+BOTH, BREADTH, DEPTH = 0, 1, 2
 _ONE, _LOW = np.uint64(1), np.uint64(0xFFFFFFFF)
 _S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 
@@ -81,11 +82,13 @@ def row_holds(indptr: Any, indices: Any, row: Any, node: Any) -> Any:
 
 
 @njit(inline="always")  # type: ignore[untyped-decorator]
-def _is_candidate(indptr: Any, indices: Any, symmetric: Any, chosen: Any, size: Any, place: Any, w: Any) -> Any:
+def _is_candidate(
+    indptr: Any, indices: Any, symmetric: Any, chosen: Any, size: Any, first: Any, place: Any, w: Any
+) -> Any:
     for i in range(size):
         if chosen[i] == w:
             return False
-    for i in range(place):
+    for i in range(first, place):
         s = chosen[i]
         shorter = symmetric and indptr[w + 1] - indptr[w] < indptr[s + 1] - indptr[s]
         if row_holds(indptr, indices, w, s) if shorter else row_holds(indptr, indices, s, w):
@@ -94,16 +97,26 @@ def _is_candidate(indptr: Any, indices: Any, symmetric: Any, chosen: Any, size: 
 
 
 @njit  # type: ignore[untyped-decorator]
-def _enumerate(indptr: Any, indices: Any, weights: Any, symmetric: Any, chosen: Any, size: Any, value: Any) -> Any:
+def _enumerate(
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    symmetric: Any,
+    chosen: Any,
+    size: Any,
+    first: Any,
+    end: Any,
+    value: Any,
+) -> Any:
     total = np.int64(0)
-    for place in range(size):
+    for place in range(first, end):
         for edge in range(indptr[chosen[place]], indptr[chosen[place] + 1]):
-            if _is_candidate(indptr, indices, symmetric, chosen, size, place, indices[edge]):
+            if _is_candidate(indptr, indices, symmetric, chosen, size, first, place, indices[edge]):
                 total += weights[indices[edge]]
     left = _below(value, np.uint64(total))
-    for place in range(size):
+    for place in range(first, end):
         for edge in range(indptr[chosen[place]], indptr[chosen[place] + 1]):
-            if _is_candidate(indptr, indices, symmetric, chosen, size, place, indices[edge]):
+            if _is_candidate(indptr, indices, symmetric, chosen, size, first, place, indices[edge]):
                 left -= weights[indices[edge]]
                 if left < 0:
                     return indices[edge]
@@ -112,17 +125,28 @@ def _enumerate(indptr: Any, indices: Any, weights: Any, symmetric: Any, chosen: 
 
 @njit  # type: ignore[untyped-decorator]
 def _draw(
-    indptr: Any, indices: Any, sums: Any, weights: Any, symmetric: Any, chosen: Any, size: Any, stream: Any, step: Any
+    indptr: Any,
+    indices: Any,
+    sums: Any,
+    weights: Any,
+    symmetric: Any,
+    explore: Any,
+    chosen: Any,
+    size: Any,
+    stream: Any,
+    step: Any,
 ) -> Any:
+    first = size - 1 if explore == DEPTH else 0
+    end = 1 if explore == BREADTH else size
     total = np.int64(0)
-    for i in range(size):
+    for i in range(first, end):
         if indptr[chosen[i] + 1] > indptr[chosen[i]]:
             total += sums[indptr[chosen[i] + 1] - 1]
     if total == 0:
         return -1
     for trial in range(TRIALS):
         left = _below(_fold(stream, step * (TRIALS + 1) + trial), np.uint64(total))
-        place = 0
+        place = first
         while True:
             start, stop = indptr[chosen[place]], indptr[chosen[place] + 1]
             row_total = sums[stop - 1] if stop > start else 0
@@ -132,10 +156,10 @@ def _draw(
             place += 1
         guess = start + np.int64(np.float64(left) / np.float64(row_total) * np.float64(stop - start))
         w = indices[_first_above(sums, start, stop, left, min(guess, stop - 1))]
-        if _is_candidate(indptr, indices, symmetric, chosen, size, place, w):
+        if _is_candidate(indptr, indices, symmetric, chosen, size, first, place, w):
             return w
     value = _fold(stream, step * (TRIALS + 1) + TRIALS)
-    return _enumerate(indptr, indices, weights, symmetric, chosen, size, value)
+    return _enumerate(indptr, indices, weights, symmetric, chosen, size, first, end, value)
 
 
 @compiled
@@ -145,6 +169,7 @@ def pick(
     sums: NDArray[Any],
     weights: NDArray[np.int64],
     symmetric: bool,
+    explore: int,
     targets: NDArray[np.int64],
     key: np.uint64,
     out: NDArray[Any],
@@ -158,7 +183,7 @@ def pick(
         chosen = out[row]
         chosen[:] = target
         for step in range(chosen.size - 1):
-            found = _draw(indptr, indices, sums, weights, symmetric, chosen, step + 1, stream, step)
+            found = _draw(indptr, indices, sums, weights, symmetric, explore, chosen, step + 1, stream, step)
             if found < 0:
                 break
             chosen[step + 1] = found

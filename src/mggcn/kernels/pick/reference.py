@@ -6,10 +6,14 @@ already or a member that joined S before s also neighbours w. Each candidate is 
 pair, so with probability proportional to its weight, which is Algorithm 1. After ``TRIALS`` rejections the candidates
 are listed instead; rejection has no memory, so the pick is still exact, and an empty list shows an exhausted
 component.
+
+Two variants draw from fewer members: ``breadth`` from the target's own neighbours only, ``depth`` from the neighbours
+of the last pick only, so that S is a path.
 """
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,35 +23,44 @@ from mggcn.keys import Key, below, fold
 
 TRIALS = 32
 
+Explore = Literal["both", "breadth", "depth"]
 
-def pick(graph: Graph, weights: Sequence[int], targets: Sequence[int], picks: int, key: Key) -> NDArray[np.int64]:
+
+def pick(
+    graph: Graph, weights: Sequence[int], targets: Sequence[int], picks: int, key: Key, explore: Explore = "both"
+) -> NDArray[np.int64]:
     """Draw the picks of each target: [len(targets), 1 + picks], the target first, short rows padded with it."""
-    rows = [pick_one(graph, weights, target, picks, key) for target in targets]
+    rows = [pick_one(graph, weights, target, picks, key, explore) for target in targets]
     return np.array([row + row[:1] * (1 + picks - len(row)) for row in rows], np.int64).reshape(-1, 1 + picks)
 
 
-def pick_one(graph: Graph, weights: Sequence[int], target: int, picks: int, key: Key) -> list[int]:
-    """The target and its picks in the order of picking; fewer than ``picks`` when its component is exhausted."""
+def pick_one(
+    graph: Graph, weights: Sequence[int], target: int, picks: int, key: Key, explore: Explore = "both"
+) -> list[int]:
+    """The target and its picks in the order of picking; fewer than ``picks`` when no candidate is left."""
     stream = fold(key.value, target)
     chosen = [target]
     for step in range(picks):
-        found = _draw(graph, weights, chosen, stream, step)
+        open_members = {"both": chosen, "breadth": chosen[:1], "depth": chosen[-1:]}[explore]
+        found = _draw(graph, weights, chosen, open_members, stream, step)
         if found is None:
             break
         chosen.append(found)
     return chosen
 
 
-def _draw(graph: Graph, weights: Sequence[int], chosen: list[int], stream: int, step: int) -> int | None:
-    pairs = [(s, int(w)) for s in chosen for w in graph.row(s)]
+def _draw(
+    graph: Graph, weights: Sequence[int], chosen: list[int], open_members: list[int], stream: int, step: int
+) -> int | None:
+    pairs = [(s, int(w)) for s in open_members for w in graph.row(s)]
     sums = list(accumulate(weights[w] for _, w in pairs))
     if not sums:
         return None
     for trial in range(TRIALS):
         s, w = pairs[_find(sums, below(_hash(stream, step, trial), sums[-1]))]
-        if _is_candidate(graph, chosen, s, w):
+        if _is_candidate(graph, chosen, open_members, s, w):
             return w
-    candidates = [w for s, w in pairs if _is_candidate(graph, chosen, s, w)]
+    candidates = [w for s, w in pairs if _is_candidate(graph, chosen, open_members, s, w)]
     if not candidates:
         return None
     sums = list(accumulate(weights[w] for w in candidates))
@@ -62,6 +75,6 @@ def _find(sums: list[int], value: int) -> int:
     return next(place for place, running in enumerate(sums) if running > value)
 
 
-def _is_candidate(graph: Graph, chosen: list[int], s: int, w: int) -> bool:
-    earlier = chosen[: chosen.index(s)]
+def _is_candidate(graph: Graph, chosen: list[int], open_members: list[int], s: int, w: int) -> bool:
+    earlier = open_members[: open_members.index(s)]
     return w not in chosen and not any(w in graph.row(other) for other in earlier)
