@@ -1,0 +1,33 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mggcn.kernels.relabel import block_between, reference
+from tests.properties import assert_block_is_valid
+
+
+@settings(deadline=None)
+@given(data=st.data())
+def test_cpu_equals_reference(data: st.DataObject) -> None:
+    num_nodes = data.draw(st.integers(1, 30))
+    node = st.integers(0, num_nodes - 1)
+    receivers = data.draw(st.lists(node, unique=True, min_size=1))
+    rows = [data.draw(st.lists(node, max_size=6)) for _ in receivers]
+    senders = [sender for row in rows for sender in row]
+    indptr = np.cumsum([0, *(len(row) for row in rows)])
+    block, nodes = block_between(np.array(receivers), indptr, np.array(senders, np.int32), num_nodes)
+    expected_rows, expected_nodes = reference.relabel(receivers, senders)
+    assert block.indices.tolist() == expected_rows
+    assert nodes.tolist() == expected_nodes
+    assert block.num_src == len(expected_nodes)
+    assert_block_is_valid(block)
+
+
+def test_weights_stay_with_their_edges() -> None:
+    block, nodes = block_between(
+        np.array([7, 2]), np.array([0, 2, 3]), np.array([5, 7, 5]), 9, np.array([0.5, 0.25, 1.0], np.float32)
+    )
+    assert block.weight is not None
+    assert block.weight.tolist() == [0.5, 0.25, 1.0]
+    assert nodes[block.indices.numpy()].tolist() == [5, 7, 5]
+    assert block.root.tolist() == [0, 1]
