@@ -6,11 +6,13 @@ aggregation, and every other method of the literature, differ only in their bloc
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from mggcn.keys import Key
@@ -41,6 +43,14 @@ class Block:
     def num_dst(self) -> int:
         """The number of receivers."""
         return self.root.numel()
+
+    @cached_property
+    def turned(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The edges by sender: [num_src + 1] where each sender's start, then the place here and the receiver of each."""
+        places = np.arange(self.indices.numel())
+        rows = csr_array((places, self.indices.cpu().numpy(), self.indptr.cpu().numpy()), (self.num_dst, self.num_src))
+        by_sender = rows.tocsc()
+        return by_sender.indptr, by_sender.data, by_sender.indices
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> "Block":
         """The same block on a device."""

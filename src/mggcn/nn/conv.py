@@ -7,6 +7,7 @@ from torch.nn import functional
 from mggcn.block import Block
 from mggcn.inputs import Rows, is_sparse, written_out
 from mggcn.kernels.combine import combine_project
+from mggcn.kernels.gather_sum import gather_sum
 
 
 def aggregate(x: Tensor, block: Block) -> Tensor:
@@ -24,6 +25,8 @@ def aggregate(x: Tensor, block: Block) -> Tensor:
         if block.weight is None:
             return grouped.mean(dim=0)
         return torch.einsum("bg,gbc->bc", block.weight.view(block.num_dst, block.group), grouped)
+    if x.device.type == "cpu" and x.dtype == torch.float32:
+        return gather_sum(x, block)
     mode = "mean" if block.weight is None else "sum"
     return functional.embedding_bag(
         block.indices, x, block.indptr, mode=mode, per_sample_weights=block.weight, include_last_offset=True

@@ -1,0 +1,40 @@
+"""Sums over edges in numba: each row of the result is written by one thread, its edges in order."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn.kernels.compiled import compiled
+
+Floats = NDArray[np.float32]
+
+
+@compiled
+def sums(
+    indptr: NDArray[Any], indices: NDArray[Any], factors: Floats, x: Floats, out: Floats, start: int, stop: int
+) -> None:
+    """Fill rows start … stop of ``out`` with the sum of factor times x over their edges."""
+    channels = x.shape[1]
+    for row in range(start, stop):
+        line = out[row]
+        line[:] = 0
+        for edge in range(indptr[row], indptr[row + 1]):
+            factor, sender = factors[edge], x[indices[edge]]
+            for c in range(channels):
+                line[c] += factor * sender[c]
+
+
+@compiled
+def dots(
+    indptr: NDArray[Any], indices: NDArray[Any], x: Floats, coming: Floats, out: Floats, start: int, stop: int
+) -> None:
+    """Fill ``out`` for the edges of rows start … stop: the sender's x times the receiver's gradient."""
+    channels = x.shape[1]
+    for row in range(start, stop):
+        line = coming[row]
+        for edge in range(indptr[row], indptr[row + 1]):
+            sender, total = x[indices[edge]], np.float32(0)
+            for c in range(channels):
+                total += sender[c] * line[c]
+            out[edge] = total
