@@ -46,7 +46,7 @@ class Block:
 
     @cached_property
     def turned(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """The edges by sender: [num_src + 1] where each sender's start, then the place here and the receiver of each."""
+        """The edges by sender: [num_src + 1] where each one's start, then the place here and the receiver of each."""
         places = np.arange(self.indices.numel())
         rows = csr_array((places, self.indices.cpu().numpy(), self.indptr.cpu().numpy()), (self.num_dst, self.num_src))
         by_sender = rows.tocsc()
