@@ -64,6 +64,62 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
+class Repeats:
+    """Which rows of a batch are the same node, in a fixed shape: c distinct nodes, some of them unused, behind n rows.
+
+    Attributes:
+        packed: [2 · c + 1 + 2 · n] int32, all that follows end to end, so that one copy moves it.
+        capacity: c.
+        count: n.
+    """
+
+    packed: Tensor
+    capacity: int
+    count: int
+
+    @property
+    def nodes(self) -> Tensor:
+        """[c] the distinct nodes, then zeros."""
+        return self.packed[: self.capacity]
+
+    @property
+    def indptr(self) -> Tensor:
+        """[c + 1] where each node's rows start in ``order``."""
+        return self.packed[self.capacity : 2 * self.capacity + 1]
+
+    @property
+    def place(self) -> Tensor:
+        """[n] each row's place among the distinct nodes."""
+        return self.packed[2 * self.capacity + 1 : 2 * self.capacity + 1 + self.count]
+
+    @property
+    def order(self) -> Tensor:
+        """[n] the rows, node by node."""
+        return self.packed[2 * self.capacity + 1 + self.count :]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class HistoryBlock(Block):
+    """A block of a few drawn edges beside all of them, for a convolution that remembers old rows of every node.
+
+    Attributes:
+        num_nodes: of the graph.
+        nodes: [num_src] the node behind each row of the layer below.
+        noise: [num_edges] the factors of the drawn edges for a term of mean zero, such as dropout's.
+        all_indptr: [num_dst + 1] where all the senders of each receiver start.
+        all_nodes: [e] these senders, as nodes.
+        all_weight: [e] their factors.
+    """
+
+    num_nodes: int
+    nodes: Tensor
+    noise: Tensor
+    all_indptr: Tensor
+    all_nodes: Tensor
+    all_weight: Tensor
+
+
+@dataclass(frozen=True, eq=False)
 class Batch:
     """What a model needs to score some targets; complete when built.
 
@@ -72,12 +128,14 @@ class Batch:
         blocks: one per layer that aggregates, the lowest first.
         targets: [b] the nodes that the last block's receivers (or, without blocks, the input rows) stand for.
         weight: [b] each target's factor in the sum that is the batch's loss; None asks for the mean.
+        repeats: which rows are the same node, where the sampler found out; None where it did not.
     """
 
     nodes: Tensor
     blocks: tuple[Block, ...]
     targets: Tensor
     weight: Tensor | None = None
+    repeats: Repeats | None = None
 
     def to(self, device: torch.device | str) -> "Batch":
         """The same batch on a device."""
@@ -86,6 +144,7 @@ class Batch:
             tuple(block.to(device) for block in self.blocks),
             self.targets.to(device),
             None if self.weight is None else self.weight.to(device),
+            None if self.repeats is None else replace(self.repeats, packed=self.repeats.packed.to(device)),
         )
 
 

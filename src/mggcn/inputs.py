@@ -9,7 +9,9 @@ from scipy.sparse import csr_array, hstack
 from torch import Tensor
 from torch.nn import functional
 
+from mggcn.block import Repeats
 from mggcn.dataset import Features
+from mggcn.kernels.expand import expand
 from mggcn.kernels.sparse_product import sparse_product
 from mggcn.place import Place
 
@@ -47,10 +49,12 @@ class RepeatedRows:
     Attributes:
         rows: the distinct ones.
         place: [n] where each row stands among them.
+        repeats: the same in the fixed shape of a GPU, where the sampler gave it.
     """
 
     rows: "Tensor | SparseRows"
     place: Tensor
+    repeats: Repeats | None = None
 
     def dense(self) -> Tensor:
         """The rows written out."""
@@ -59,7 +63,8 @@ class RepeatedRows:
 
     def matmul(self, weight: Tensor) -> Tensor:
         """Multiply by a dense [width, channels] matrix."""
-        return self.rows.matmul(weight).index_select(0, self.place)
+        product = self.rows.matmul(weight)
+        return product.index_select(0, self.place) if self.repeats is None else expand(product, self.repeats)
 
 
 Rows: TypeAlias = Tensor | SparseRows | RepeatedRows
@@ -83,8 +88,8 @@ class Inputs(Protocol):
         """The number of columns."""
         ...
 
-    def rows(self, nodes: Tensor) -> Rows:
-        """The rows of ``nodes``, on the device the inputs live on."""
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Rows:
+        """The rows of ``nodes``, on the device the inputs live on; ``repeats``, if known, saves it some work."""
         ...
 
 
@@ -99,8 +104,10 @@ class DenseInputs:
         """The number of columns."""
         return sum(part.shape[1] for part in self.parts)
 
-    def rows(self, nodes: Tensor) -> Tensor | RepeatedRows:
-        """[n, width]; on a GPU all of them, since shapes must stay fixed there."""
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Tensor | RepeatedRows:
+        """[n, width]; on a GPU all of them unless the repeats are known, since shapes must stay fixed there."""
+        if repeats is not None:
+            return RepeatedRows(self.parts[0].index_select(0, repeats.nodes), repeats.place, repeats)
         if self.parts[0].device.type != "cpu":
             return self.parts[0].index_select(0, nodes.to(self.parts[0].device))
         if len(self.parts) == 1 and _is_all(nodes, self.parts[0].shape[0]):
@@ -130,7 +137,7 @@ class HostInputs:
         """The number of columns."""
         return self.table.width
 
-    def rows(self, nodes: Tensor) -> RepeatedRows:
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> RepeatedRows:  # noqa: ARG002
         """[n, width] on the GPU."""
         distinct, place = torch.unique(nodes.cpu(), return_inverse=True)
         pinned = torch.empty(distinct.numel(), self.width, dtype=self.table.parts[0].dtype, pin_memory=True)
@@ -149,7 +156,7 @@ class SparseInputs:
         """The number of columns."""
         return int(self.x.shape[1])
 
-    def rows(self, nodes: Tensor) -> SparseRows | RepeatedRows:
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> SparseRows | RepeatedRows:  # noqa: ARG002
         """The rows of ``nodes``."""
         if _is_all(nodes, self.x.shape[0]):
             return SparseRows(self.x, nodes.cpu())

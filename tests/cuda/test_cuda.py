@@ -1,6 +1,7 @@
 """On a real GPU: captured training, residence, precision; skipped where there is none."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import mggcn
 from mggcn import methods, train
 from mggcn.dataset import Dataset
 from mggcn.keys import Key
+from mggcn.methods import mg_gcn
 from mggcn.place import Place
+from mggcn.samplers import DeviceMixGrainedSampler
 from mggcn.train import step
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
@@ -81,3 +84,12 @@ def test_an_epoch_takes_every_batch_once(small: Dataset) -> None:
         with train.Epochs(method, small, plan.training, Key.of(0), place) as epochs:
             losses.append([epochs.run(number) for number in range(1, 6)])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3)
+
+
+@pytest.mark.parametrize("layers", [2, 3])
+def test_merged_rows_learn_the_same(small: Dataset, layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = fit(small, layers=layers, precision="fp32")
+    monkeypatch.setattr(mg_gcn, "DeviceMixGrainedSampler", partial(DeviceMixGrainedSampler, merge_from=1))
+    merged = fit(small, layers=layers, precision="fp32")
+    for one, two in zip(weights(plain), weights(merged), strict=True):
+        torch.testing.assert_close(one, two, rtol=2e-2, atol=2e-3)

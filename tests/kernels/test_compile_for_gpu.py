@@ -18,6 +18,7 @@ from mggcn.keys import GOLDEN, MIX_1, MIX_2
 from mggcn.kernels.adam import gpu as adam
 from mggcn.kernels.aggregate import gpu as aggregate
 from mggcn.kernels.combine import gpu as combine
+from mggcn.kernels.expand import gpu as expand
 from mggcn.kernels.induce import gpu as induce
 from mggcn.kernels.loss import gpu as loss
 from mggcn.kernels.pick import gpu as pick
@@ -38,6 +39,7 @@ check(combine._forward, "*fp32 *fp32 *fp32 *fp32 i32 fp32", **sizes)
 check(combine._backward, "*fp32 *fp32 *fp32 *fp32 *fp32 *fp32 i32 fp32 i32", STEP=64, **sizes)
 check(adam._step, "*fp32 *fp32 *fp32 *fp32 *fp32 fp32 fp32 i32", CELLS=512)
 check(loss._cross_entropy, "*fp32 *i64 *i32 *fp32 *fp32 *fp32 *fp32 i32", CLASSES=41, WIDTH=64, ROWS=4, WEIGHTED=True)
+check(expand._segment_sum, "*fp32 *i32 *i32 *fp32", CHANNELS=128, BLOCK=128, ROWS=8)
 print("compiled")
 """
 

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from mggcn.dataset import Dataset
+from mggcn.inputs import DenseInputs
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
 from mggcn.nn import MGGCN
@@ -46,3 +47,18 @@ def test_shapes_and_places_stay_fixed(small: Dataset) -> None:
     first, second, *_ = device.batches(small.split.train, Key.of(1), 8)
     assert first.blocks[0] is second.blocks[0]
     assert first.targets.data_ptr() == first.nodes.data_ptr()
+
+
+def test_merged_rows_give_the_same_product(small: Dataset) -> None:
+    table = PickTable.of(small.graph).on(GPU)
+    inputs = DenseInputs((torch.from_numpy(small.x).to(GPU),))
+    weight = torch.randn(small.num_features, 4, device=GPU, requires_grad=True)
+    plain = DeviceMixGrainedSampler(table, 3).batches(small.split.train, Key.of(1), 8)
+    merging = DeviceMixGrainedSampler(table, 3, merge_from=1)
+    for one, two in zip(plain, merging.batches(small.split.train, Key.of(1), 8), strict=True):
+        assert one.repeats is None
+        assert two.repeats is not None
+        products = [inputs.rows(batch.nodes, batch.repeats).matmul(weight) for batch in (one, two)]
+        torch.testing.assert_close(*products)
+        gradients = [torch.autograd.grad(product.square().sum(), weight)[0] for product in products]
+        torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-4)

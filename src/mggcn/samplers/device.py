@@ -1,6 +1,6 @@
 """The mix-grained sampler on a GPU: all picks of an epoch in one launch, batches of fixed shape, no host in between."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -9,16 +9,20 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mggcn import grains
-from mggcn.block import Batch, Block
+from mggcn.block import Batch, Block, Repeats
 from mggcn.kernels.induce import induce_on
 from mggcn.kernels.pick import DevicePickTable
 from mggcn.keys import Key
+from mggcn.samplers.repeats import find_repeats
+
+_MERGE_FROM = 8192
 
 
 @dataclass(frozen=True, eq=False)
 class DeviceMixGrainedSampler:
     """Draws what :class:`mggcn.samplers.MixGrainedSampler` draws, on the GPU that holds the table.
 
+    Batches of at least ``merge_from`` rows say which rows repeat; in smaller ones that saves less than it costs.
     Its coarse blocks list all members of S(v) and give those outside N(u) the weight zero, so that shapes stay fixed.
     """
 
@@ -28,7 +32,10 @@ class DeviceMixGrainedSampler:
     include_target: bool = True
     padding: grains.Padding = "target"
     fixed_key: Key | None = None
+    coarse_self: bool = False
+    merge_from: int = _MERGE_FROM
     _fixed: dict[tuple[str, int], Block] = field(default_factory=dict, repr=False)
+    _capacities: dict[int, int] = field(default_factory=dict, repr=False)
 
     @property
     def device(self) -> torch.device:
@@ -42,15 +49,25 @@ class DeviceMixGrainedSampler:
         if self.layers == 1:
             return self._slices(chosen, chosen.numel(), batch_size, 1)
         rows = self.table.draw_rows(chosen, self.picks, self.fixed_key or key, batch_size)
-        return self._slices(rows, chosen.numel(), batch_size, 1 + self.picks)
+        repeats: list[Repeats] = []
+        if batch_size * (1 + self.picks) >= self.merge_from and chosen.numel():
+            num_rows, least = batch_size * (1 + self.picks), self._capacities.get(batch_size, 0)
+            repeats = find_repeats(rows, num_rows, self.table.weights.numel(), least)
+            self._capacities[batch_size] = repeats[0].capacity
+        return self._slices(rows, chosen.numel(), batch_size, 1 + self.picks, repeats)
 
-    def _slices(self, rows: Tensor, count: int, batch_size: int, size: int) -> Iterator[Batch]:
+    def _slices(
+        self, rows: Tensor, count: int, batch_size: int, size: int, repeats: Sequence[Repeats] = ()
+    ) -> Iterator[Batch]:
         if rows.is_cuda:
             rows.record_stream(torch.cuda.current_stream())
-        for start in range(0, count, batch_size):
+            for found in repeats:
+                found.packed.record_stream(torch.cuda.current_stream())
+        for number, start in enumerate(range(0, count, batch_size)):
             b = min(batch_size, count - start)
             nodes = rows[start * size : (start + b) * size]
-            yield Batch(nodes, self._blocks(nodes.view(size, b)), nodes[:b])
+            same = repeats[number] if repeats else None
+            yield Batch(nodes, self._blocks(nodes.view(size, b)), nodes[:b], repeats=same)
 
     def _blocks(self, members: Tensor) -> tuple[Block, ...]:
         blocks: list[Block] = []
@@ -86,5 +103,8 @@ class DeviceMixGrainedSampler:
             self._fixed["coarse", b] = block
         table = self.table
         reached = induce_on(table.indptr, table.indices, table.symmetric, members).float()  # [s · b, s]
+        if self.coarse_self:
+            own = torch.where(members == members[:1], 0, torch.arange(s, device=members.device)[:, None])
+            reached.scatter_(1, own.view(-1, 1), 1.0)
         weight = reached / reached.sum(dim=1, keepdim=True).clamp(min=1)
         return Block(block.num_src, block.indptr, block.indices, block.root, weight.view(-1))

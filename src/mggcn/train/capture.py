@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -64,7 +64,8 @@ class Captured:
 
 def _shape(batch: Batch) -> Shape:
     """Sizes of what changes and places of what must not: equal shapes can share a recording."""
-    sizes: list[tuple[int, ...]] = [(batch.nodes.numel(), batch.targets.numel())]
+    capacity = -1 if batch.repeats is None else batch.repeats.capacity
+    sizes: list[tuple[int, ...]] = [(batch.nodes.numel(), batch.targets.numel(), capacity)]
     for block in batch.blocks:
         weight = -1 if block.weight is None else block.weight.numel()
         sizes.append((block.num_src, block.indptr.data_ptr(), block.indices.data_ptr(), block.root.data_ptr(), weight))
@@ -78,13 +79,16 @@ def _own_memory(batch: Batch) -> Batch:
         Block(b.num_src, b.indptr, b.indices, b.root, None if b.weight is None else b.weight.clone(), b.group)
         for b in batch.blocks
     )
-    return Batch(nodes, blocks, targets)
+    same = None if batch.repeats is None else replace(batch.repeats, packed=batch.repeats.packed.clone())
+    return Batch(nodes, blocks, targets, repeats=same)
 
 
 def _fill(own: Batch, batch: Batch) -> None:
     own.nodes.copy_(batch.nodes)
     if not _targets_lead(batch):
         own.targets.copy_(batch.targets)
+    if own.repeats is not None and batch.repeats is not None:
+        own.repeats.packed.copy_(batch.repeats.packed)
     for mine, given in zip(own.blocks, batch.blocks, strict=True):
         if mine.weight is not None and given.weight is not None:
             mine.weight.copy_(given.weight)

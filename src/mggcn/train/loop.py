@@ -101,7 +101,7 @@ def predict(model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, pl
 
 
 def _scores(model: nn.Module, view: View, batch: Batch, place: Place) -> Tensor:
-    scores: Tensor = model(view.inputs.rows(batch.nodes), batch.to(place.device).blocks)
+    scores: Tensor = model(view.inputs.rows(batch.nodes, batch.repeats), batch.to(place.device).blocks)
     return scores
 
 

@@ -57,7 +57,7 @@ class Step:
         return float(self._tally[0]) / count
 
     def _run(self, batch: Batch) -> None:
-        rows = self._inputs.rows(batch.nodes)
+        rows = self._inputs.rows(batch.nodes, batch.repeats)
         placed = batch.to(self._place.device)
         out: Tensor | Penalised = self._model(rows, placed.blocks)
         scores = (out.scores if isinstance(out, Penalised) else out).float()
