@@ -59,6 +59,8 @@ class RepeatedRows:
     def dense(self) -> Tensor:
         """The rows written out."""
         distinct = self.rows if isinstance(self.rows, Tensor) else self.rows.dense()
+        if self.repeats is not None:
+            return expand(distinct, self.repeats)
         return distinct.index_select(0, self.place.to(distinct.device))
 
     def matmul(self, weight: Tensor) -> Tensor:

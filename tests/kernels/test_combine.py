@@ -3,6 +3,8 @@ import pytest
 import torch
 
 from mggcn.kernels.combine import combine_project, cpu, gpu, reference
+from mggcn.kernels.expand import segment_sum
+from mggcn.samplers.repeats import find_repeats
 from tests.gpu import GPU
 
 SHAPES = [(1, 3, 5, 2), (5, 7, 16, 3), (7, 33, 20, 41), (3, 70, 130, 17)]
@@ -52,6 +54,24 @@ def test_gpu_equals_reference_with_its_gradients(
     back = gpu.backward(h.detach(), group, slope, weight.detach(), joined, coming)
     for one, two in ((found, expected.detach()), (back[0], of_h), (back[1], of_weight)):
         torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-4)
+
+
+def test_gpu_reads_repeated_rows_where_they_are() -> None:
+    rows = torch.from_numpy(np.random.default_rng(0).integers(0, 9, 5 * 21).astype(np.int32)).to(GPU)
+    repeats = find_repeats(rows, 5 * 21, 9)[0]
+    h = torch.randn(repeats.capacity, 12, device=GPU, requires_grad=True)
+    weight = torch.randn(24, 3, device=GPU, requires_grad=True)
+    coming = torch.randn(21, 3, device=GPU)
+    expected = reference.combine_project(h[repeats.place.long()], 5, 0.1, weight)
+    of_h, of_weight = torch.autograd.grad(expected, (h, weight), coming)
+    found, joined = gpu.forward(h.detach(), 5, 0.1, weight.detach(), repeats.place)
+    back = gpu.backward(h.detach(), 5, 0.1, weight.detach(), joined, coming, repeats.place)
+    torch.testing.assert_close(found, expected.detach(), rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(segment_sum(back[0], repeats), of_h, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(back[1], of_weight, rtol=1e-4, atol=1e-4)
+    if GPU.type == "cuda":
+        fused = torch.autograd.grad(combine_project(h, 5, 0.1, weight, repeats), (h, weight), coming)
+        torch.testing.assert_close(fused, (of_h, of_weight), rtol=1e-4, atol=1e-4)
 
 
 def test_the_fused_function_differentiates() -> None:

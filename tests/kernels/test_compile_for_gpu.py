@@ -35,8 +35,8 @@ check(pick._pick, "*i64 *i32 *i32 *i64 *i32 i32 i32 *i32 i32 i32",
 check(induce._induce, "*i64 *i32 *i32 *i8 i32 i32", SIZE=5, SYMMETRIC=True, LANES=128)
 check(aggregate._mean, "*i64 *i32 *fp32 *fp32 i32", COLUMNS=128, EDGES=8, INCLUDE_SELF=True)
 sizes = {"CHANNELS": 128, "OUT": 41, "GROUP": 5, "ROWS": 16, "BLOCK": 128, "WIDTH": 64, "PRECISION": "tf32"}
-check(combine._forward, "*fp32 *fp32 *fp32 *fp32 i32 fp32", **sizes)
-check(combine._backward, "*fp32 *fp32 *fp32 *fp32 *fp32 *fp32 i32 fp32 i32", STEP=64, **sizes)
+check(combine._forward, "*fp32 *fp32 *fp32 *fp32 *i32 i32 fp32", REPEATED=True, **sizes)
+check(combine._backward, "*fp32 *fp32 *fp32 *fp32 *fp32 *fp32 *i32 i32 fp32 i32", STEP=64, REPEATED=True, **sizes)
 check(adam._step, "*fp32 *fp32 *fp32 *fp32 *fp32 fp32 fp32 i32", CELLS=512)
 check(loss._cross_entropy, "*fp32 *i64 *i32 *fp32 *fp32 *fp32 *fp32 i32", CLASSES=41, WIDTH=64, ROWS=4, WEIGHTED=True)
 check(expand._segment_sum, "*fp32 *i32 *i32 *fp32", CHANNELS=128, BLOCK=128, ROWS=8)

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.inputs import Rows, is_sparse, written_out
+from mggcn.inputs import RepeatedRows, Rows, is_sparse, written_out
 from mggcn.kernels.combine import combine_project
 from mggcn.kernels.gather_sum import gather_sum
 
@@ -28,8 +28,9 @@ def aggregate(x: Tensor, block: Block) -> Tensor:
     if x.device.type == "cpu" and x.dtype == torch.float32:
         return gather_sum(x, block)
     mode = "mean" if block.weight is None else "sum"
+    weight = None if block.weight is None else block.weight.to(x.dtype)
     return functional.embedding_bag(
-        block.indices, x, block.indptr, mode=mode, per_sample_weights=block.weight, include_last_offset=True
+        block.indices, x, block.indptr, mode=mode, per_sample_weights=weight, include_last_offset=True
     )
 
 
@@ -83,11 +84,11 @@ class MeanConv(nn.Module):
         """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
         if is_sparse(x):
             return self._project_first(x, block)
-        h = written_out(x)
         if block.group is not None and block.weight is None:
-            out = combine_project(h, block.group, slope, self.project.weight)
+            h, repeats = (x.rows, x.repeats) if isinstance(x, RepeatedRows) and x.repeats else (written_out(x), None)
+            out = combine_project(written_out(h), block.group, slope, self.project.weight, repeats)
             return out if self.project.bias is None else out + self.project.bias
-        h = functional.leaky_relu(h, slope)
+        h = functional.leaky_relu(written_out(x), slope)
         joined: Tensor = self.project(torch.cat([h.index_select(0, block.root), aggregate(h, block)], dim=1))
         return joined
 

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.inputs import Rows
+from mggcn.inputs import RepeatedRows, Rows, written_out
 from mggcn.nn.conv import Project
 
 
@@ -46,13 +46,19 @@ class Stack(nn.Module):
         Returns:
             [b, out_channels] class scores, before softmax.
         """
-        h: Rows = x if self.first is None else self.first(x)
+        h: Rows = x if self.first is None else self._lowest(x)
         for conv, block in zip(self.convs, blocks, strict=True):
-            is_hidden = h is not x and isinstance(h, Tensor)
-            if is_hidden:
-                h = functional.dropout(h, self.dropout, self.training)  # type: ignore[arg-type]
+            is_hidden = h is not x
+            if is_hidden and isinstance(h, Tensor):
+                h = functional.dropout(h, self.dropout, self.training)
             h = conv(h, block, self.negative_slope if is_hidden else 1.0)
-        return h  # type: ignore[return-value]
+        return written_out(h)
+
+    def _lowest(self, x: Rows) -> Rows:
+        """The first layer; of rows that repeat only the distinct ones, where dropout does not tell them apart."""
+        if isinstance(x, RepeatedRows) and x.repeats is not None and not (self.training and self.dropout):
+            return RepeatedRows(self.first(x.rows), x.place, x.repeats)  # type: ignore[misc]
+        return self.first(x)  # type: ignore[misc, no-any-return]
 
 
 class MLP(nn.Module):

@@ -17,9 +17,11 @@ def find_repeats(rows: Tensor, batch_rows: int, num_nodes: int, least: int = 0) 
         num_nodes: of the graph.
         least: of the capacity, so that shapes stay the same from epoch to epoch.
     """
+    num_keys = -(-rows.numel() // batch_rows) * num_nodes
+    whole = torch.int32 if num_keys <= torch.iinfo(torch.int32).max else torch.int64
     place = torch.arange(rows.numel(), device=rows.device)
     batch = place // batch_rows
-    keys, order = torch.sort(batch * num_nodes + rows, stable=True)
+    keys, order = torch.sort((batch * num_nodes + rows).to(whole), stable=True)
     is_first = torch.ones_like(keys, dtype=torch.bool)
     is_first[1:] = keys[1:] != keys[:-1]
     rank = torch.cumsum(is_first, 0)

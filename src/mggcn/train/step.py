@@ -42,6 +42,8 @@ class Step:
         on_gpu = place.device.type == "cuda"
         self._tally = torch.zeros(2, dtype=torch.float32 if on_gpu else torch.float64, device=place.device)
         self._adam = Adam(model.parameters(), training.lr, training.weight_decay, self._tally[1:])
+        if on_gpu:
+            _give_autograd_a_context(place.device)
         has_fixed_shapes = view.sampler.device.type == "cuda" and isinstance(view.inputs, DenseInputs)
         self._take = Captured(self._run) if on_gpu and has_fixed_shapes else self._run
 
@@ -78,3 +80,8 @@ class Step:
             loss = batch.weight @ functional.cross_entropy(scores, labels, self._class_weight, reduction="none")
         self._tally += torch.stack([loss.detach() * batch.targets.numel(), loss.new_ones(())]).to(self._tally)
         return loss if penalty is None else loss + penalty
+
+
+def _give_autograd_a_context(device: torch.device) -> None:
+    """Run some backward pass, so that the engine's thread has a CUDA context before cuBLAS asks, and warns, for one."""
+    torch.zeros(1, device=device, requires_grad=True).sum().backward()  # type: ignore[no-untyped-call]

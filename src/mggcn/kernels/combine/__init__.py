@@ -6,17 +6,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mggcn.block import Repeats
 from mggcn.kernels.combine import reference
+from mggcn.kernels.expand import expand, segment_sum
 
 
-def combine_project(h: Tensor, group: int, slope: float, weight: Tensor) -> Tensor:
+def combine_project(h: Tensor, group: int, slope: float, weight: Tensor, repeats: Repeats | None = None) -> Tensor:
     """Concat(σ(h_t), mean of σ(h) over t's group) times W, σ the leaky ReLU.
 
     Args:
-        h: [group · b, channels]; row ``i·b + t`` is the i-th member of group t, the 0-th its own.
+        h: [group · b, channels]; row ``i·b + t`` is the i-th member of group t, the 0-th its own; with ``repeats``
+            the distinct ones of those rows.
         group: members of each group.
         slope: of the leaky ReLU on negative values.
         weight: [2 · channels, out].
+        repeats: which rows are the same; on a GPU only.
 
     Returns:
         [b, out].
@@ -25,9 +29,9 @@ def combine_project(h: Tensor, group: int, slope: float, weight: Tensor) -> Tens
         joined: Tensor = _CombineOnCpu.apply(h, group, slope)  # type: ignore[no-untyped-call]
         return joined @ weight
     if h.device.type == "cuda" and h.dtype in (torch.float32, torch.bfloat16):
-        out: Tensor = _CombineProjectOnGpu.apply(h, weight, group, slope)  # type: ignore[no-untyped-call]
+        out: Tensor = _CombineProjectOnGpu.apply(h, weight, group, slope, repeats)  # type: ignore[no-untyped-call]
         return out
-    return reference.combine_project(h, group, slope, weight)
+    return reference.combine_project(h if repeats is None else expand(h, repeats), group, slope, weight)
 
 
 class _CombineOnCpu(torch.autograd.Function):
@@ -54,19 +58,22 @@ class _CombineOnCpu(torch.autograd.Function):
 
 class _CombineProjectOnGpu(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, h: Tensor, weight: Tensor, group: int, slope: float) -> Tensor:
+    def forward(ctx: Any, h: Tensor, weight: Tensor, group: int, slope: float, repeats: Repeats | None) -> Tensor:
         from mggcn.kernels.combine import gpu
 
         h = h.contiguous()
-        out, joined = gpu.forward(h, group, slope, weight)
+        out, joined = gpu.forward(h, group, slope, weight, None if repeats is None else repeats.place)
         ctx.save_for_backward(h, weight, joined)
-        ctx.group, ctx.slope = group, slope
+        ctx.group, ctx.slope, ctx.repeats = group, slope, repeats
         return out
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         from mggcn.kernels.combine import gpu
 
-        h, weight, joined = ctx.saved_tensors
-        of_h, of_weight = gpu.backward(h, ctx.group, ctx.slope, weight, joined, gradients[0].contiguous())
-        return of_h, of_weight, None, None
+        (h, weight, joined), repeats = ctx.saved_tensors, ctx.repeats
+        place = None if repeats is None else repeats.place
+        of_h, of_weight = gpu.backward(h, ctx.group, ctx.slope, weight, joined, gradients[0].contiguous(), place)
+        if repeats is not None:
+            of_h = segment_sum(of_h, repeats)
+        return of_h, of_weight, None, None, None

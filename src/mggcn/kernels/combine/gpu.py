@@ -15,11 +15,20 @@ _SMALL = 1024
 
 
 @triton.jit
+def _source(place, row, inside, REPEATED: tl.constexpr):
+    if REPEATED:
+        return tl.load(place + row, mask=inside, other=0)
+    else:  # noqa: RET505
+        return row
+
+
+@triton.jit
 def _forward(
     h,
     weight,
     joined,
     out,
+    place,
     b,
     slope,
     CHANNELS: tl.constexpr,
@@ -29,6 +38,7 @@ def _forward(
     BLOCK: tl.constexpr,
     WIDTH: tl.constexpr,
     PRECISION: tl.constexpr,
+    REPEATED: tl.constexpr,
 ):
     t = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     o = tl.arange(0, WIDTH)
@@ -36,17 +46,18 @@ def _forward(
     for start in tl.static_range(0, CHANNELS, BLOCK):
         c = start + tl.arange(0, BLOCK)
         mask = (t < b)[:, None] & (c < CHANNELS)[None, :]
-        cells = t[:, None] * CHANNELS + c[None, :]
+        cells = _source(place, t, t < b, REPEATED)[:, None] * CHANNELS + c[None, :]
         value = tl.load(h + cells, mask=mask, other=0.0).to(tl.float32)
         own = tl.where(value > 0, value, slope * value)
         mean = own
         for i in tl.static_range(1, GROUP):
-            value = tl.load(h + i * b * CHANNELS + cells, mask=mask, other=0.0).to(tl.float32)
+            cells = _source(place, i * b + t, t < b, REPEATED)[:, None] * CHANNELS + c[None, :]
+            value = tl.load(h + cells, mask=mask, other=0.0).to(tl.float32)
             mean += tl.where(value > 0, value, slope * value)
         mean = mean / GROUP
-        place = joined + t[:, None] * (2 * CHANNELS) + c[None, :]
-        tl.store(place, own, mask=mask)
-        tl.store(place + CHANNELS, mean, mask=mask)
+        both = joined + t[:, None] * (2 * CHANNELS) + c[None, :]
+        tl.store(both, own, mask=mask)
+        tl.store(both + CHANNELS, mean, mask=mask)
         known = (c < CHANNELS)[:, None] & (o < OUT)[None, :]
         entries = weight + c[:, None] * OUT + o[None, :]
         total = tl.dot(own, tl.load(entries, mask=known, other=0.0), total, input_precision=PRECISION)
@@ -62,6 +73,7 @@ def _backward(
     coming,
     of_h,
     of_weight,
+    place,
     b,
     slope,
     parts,
@@ -73,6 +85,7 @@ def _backward(
     STEP: tl.constexpr,
     WIDTH: tl.constexpr,
     PRECISION: tl.constexpr,
+    REPEATED: tl.constexpr,
 ):
     o = tl.arange(0, WIDTH)
     if tl.program_id(0) < parts:
@@ -89,7 +102,8 @@ def _backward(
             cells = t[:, None] * CHANNELS + c[None, :]
             for i in tl.static_range(0, GROUP):
                 value = mean + own if i == 0 else mean
-                active = tl.load(h + i * b * CHANNELS + cells, mask=mask, other=0.0) > 0
+                source = _source(place, i * b + t, t < b, REPEATED)[:, None] * CHANNELS + c[None, :]
+                active = tl.load(h + source, mask=mask, other=0.0) > 0
                 tl.store(of_h + i * b * CHANNELS + cells, tl.where(active, value, slope * value), mask=mask)
     else:
         k = (tl.program_id(0) - parts) * ROWS + tl.arange(0, ROWS)
@@ -105,29 +119,42 @@ def _backward(
         )
 
 
-def forward(h: Tensor, group: int, slope: float, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """[b, out], and the combination [b, 2 · channels] that the backward pass wants, both float32."""
-    b, channels, out = h.shape[0] // group, h.shape[1], weight.shape[1]
+def forward(h: Tensor, group: int, slope: float, weight: Tensor, place: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """[b, out], and the combination [b, 2 · channels] that the backward pass wants, both float32.
+
+    With ``place`` [group · b], row i of a batch is row ``place[i]`` of h.
+    """
+    rows, channels, out = h.shape[0] if place is None else place.numel(), h.shape[1], weight.shape[1]
+    b = rows // group
     joined = torch.empty(b, 2 * channels, device=h.device)
     scores = torch.empty(b, out, device=h.device)
     sizes = {"CHANNELS": channels, "OUT": out, "GROUP": group, **_blocks(channels, out)}
-    _forward[(triton.cdiv(b, _ROWS),)](h, weight, joined, scores, b, slope, **sizes, PRECISION=_precision())
+    options = {"PRECISION": _precision(), "REPEATED": place is not None}
+    _forward[(triton.cdiv(b, _ROWS),)](h, weight, joined, scores, place, b, slope, **sizes, **options)
     return scores, joined
 
 
 def backward(
-    h: Tensor, group: int, slope: float, weight: Tensor, joined: Tensor, coming: Tensor
+    h: Tensor,
+    group: int,
+    slope: float,
+    weight: Tensor,
+    joined: Tensor,
+    coming: Tensor,
+    place: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of h and of the matrix from that of the result."""
-    b, channels, out = h.shape[0] // group, h.shape[1], weight.shape[1]
-    of_h = torch.empty_like(h)
+    """The gradients of every row of the batch and of the matrix from that of the result."""
+    rows, channels, out = h.shape[0] if place is None else place.numel(), h.shape[1], weight.shape[1]
+    b = rows // group
+    of_h = torch.empty(rows, channels, dtype=h.dtype, device=h.device)
     parts = triton.cdiv(b, _ROWS)
     small = b <= _SMALL
     of_weight = torch.empty_like(weight) if small else joined.T @ coming
     grid = (parts + (triton.cdiv(2 * channels, _ROWS) if small else 0),)
     sizes = {"CHANNELS": channels, "OUT": out, "GROUP": group, **_blocks(channels, out)}
-    arrays = (h, weight, joined, coming, of_h, of_weight)
-    _backward[grid](*arrays, b, slope, parts, **sizes, STEP=_STEP, PRECISION=_precision())
+    arrays = (h, weight, joined, coming, of_h, of_weight, place)
+    options = {"STEP": _STEP, "PRECISION": _precision(), "REPEATED": place is not None}
+    _backward[grid](*arrays, b, slope, parts, **sizes, **options)
     return of_h, of_weight
 
 

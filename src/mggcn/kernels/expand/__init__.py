@@ -14,6 +14,13 @@ def expand(distinct: Tensor, repeats: Repeats) -> Tensor:
     return out
 
 
+def segment_sum(rows: Tensor, repeats: Repeats) -> Tensor:
+    """[n, channels] on a GPU to [c, channels]: for each distinct row the sum of those that repeat it, in order."""
+    from mggcn.kernels.expand import gpu
+
+    return gpu.segment_sum(rows.contiguous(), repeats.indptr, repeats.order)
+
+
 class _Expand(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, distinct: Tensor, repeats: Repeats) -> Tensor:
@@ -22,6 +29,4 @@ class _Expand(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        from mggcn.kernels.expand import gpu
-
-        return gpu.segment_sum(gradients[0].contiguous(), ctx.repeats.indptr, ctx.repeats.order), None
+        return segment_sum(gradients[0], ctx.repeats), None

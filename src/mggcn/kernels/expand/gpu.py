@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_ROWS = 8
+_ROWS, _WARPS = 8, 1
 
 
 @triton.jit
@@ -29,5 +29,5 @@ def segment_sum(coming: Tensor, indptr: Tensor, order: Tensor) -> Tensor:
     count, channels = indptr.numel() - 1, coming.shape[1]
     out = torch.empty(count, channels, dtype=coming.dtype, device=coming.device)
     block = triton.next_power_of_2(channels)
-    _segment_sum[(count,)](coming, indptr, order, out, CHANNELS=channels, BLOCK=block, ROWS=_ROWS, num_warps=2)
+    _segment_sum[(count,)](coming, indptr, order, out, CHANNELS=channels, BLOCK=block, ROWS=_ROWS, num_warps=_WARPS)
     return out
