@@ -82,12 +82,10 @@ class Drawing:
         return self._then_draw(batches, number + 1, self._pool)
 
     def _then_draw(self, batches: Iterator[Batch], number: int, pool: ThreadPoolExecutor) -> Iterator[Batch]:
-        """Begin to draw epoch ``number`` half-way through this one, when the GPU has work in its queue."""
-        half = self._targets.shape[0] // (2 * self._training.batch_size)
-        for place, batch in enumerate(batches):
-            yield batch
-            if place == half and number <= self._training.epochs:
-                self._next = pool.submit(self._draw, number)
+        """Begin to draw epoch ``number`` when this one's last step is in the GPU's queue."""
+        yield from batches
+        if number <= self._training.epochs:
+            self._next = pool.submit(self._draw, number)
 
     def _draw(self, number: int) -> Iterator[Batch]:
         with torch.cuda.stream(self._stream) if self._stream is not None else nullcontext():
