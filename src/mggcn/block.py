@@ -5,7 +5,7 @@ aggregation, and every other method of the literature, differ only in their bloc
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -61,6 +61,19 @@ class Block:
             if isinstance(value, Tensor)
         }
         return replace(self, **moved)
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnBlock(Block):
+    """A block whose senders are a layer sample, drawn with replacement and shared by all receivers.
+
+    Attributes:
+        count: [num_src] how often each row below was drawn.
+        draws: how many in all.
+    """
+
+    count: Tensor = field(kw_only=True)
+    draws: int = field(kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)

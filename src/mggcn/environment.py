@@ -1,5 +1,7 @@
 """Where a run happened: versions, machine, commit, and the memory it took."""
 
+import ctypes
+import gc
 import os
 import platform
 import resource
@@ -38,7 +40,15 @@ def commit() -> str | None:
 
 
 def reset_peak_memory() -> None:
-    """Start measuring the peak resident size anew, where the system allows it."""
+    """Start measuring the peak resident size anew, where the system allows it.
+
+    What nobody uses any more is first given back to the system, so that a small run does not inherit the peak of a
+    large one before it.
+    """
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:

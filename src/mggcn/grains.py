@@ -18,32 +18,52 @@ from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.induce import induce
 
-Grain = Literal["fine", "coarse", "skip"]
+Grain = Literal["fine", "coarse", "near", "skip"]
 Padding = Literal["target", "none"]
 
 
-def schedule(layers: int) -> tuple[Grain, ...]:
-    """The paper's grains for a number of layers: fine first, skip last, coarse between."""
+def schedule(layers: int, *, has_fine: bool = True, has_skip: bool = True) -> tuple[Grain, ...]:
+    """The paper's grains for a number of layers: fine first, skip last, coarse between.
+
+    For ablations, a coarse layer stands for the fine one, or for the skip one, where it is only needed at the targets.
+    """
     if layers < 1:
         raise InputError(f"layers: {layers} is less than 1")
+    first: Grain = "fine" if has_fine else "coarse"
+    last: Grain = "skip" if has_skip else "near"
     if layers == 1:
-        return ("fine",)
+        return ("fine",) if has_fine else (last,)
     middle: list[Grain] = ["coarse"] * (layers - 2)
-    return ("fine", *middle, "skip")
+    return (first, *middle, last)
 
 
-def coarse(graph: Graph, picks: NDArray[Any], *, threads: int | None = None) -> Block:
+def coarse(graph: Graph, picks: NDArray[Any], *, include_self: bool = False, threads: int | None = None) -> Block:
     """Every member u of every S(v) hears S(v) ∩ N(u): the paper's coarse-grained aggregator.
 
     A row of padding stands for its target in every respect: it hears what the target hears.
+
+    Args:
+        graph: whose neighbours are heard.
+        picks: [b, s] members of S(v), the target first, short rows padded with the target.
+        include_self: whether u hears itself too, for convolutions that do not look at a receiver's own row.
+        threads: of the kernel; all cores when None.
     """
     b, s = picks.shape
     reached = induce(graph, picks, threads=threads).transpose(1, 0, 2)  # [s, b, s]
+    if include_self:
+        own = np.where(picks == picks[:, :1], 0, np.arange(s))  # the target's rows of padding hear the target once
+        np.put_along_axis(reached, own.T[:, :, None], True, axis=2)
     _, target, member = np.nonzero(reached)
     indptr = np.zeros(b * s + 1, np.int64)
     np.cumsum(reached.sum(axis=2).reshape(-1), out=indptr[1:])
     senders = member * b + target
     return Block(b * s, torch.from_numpy(indptr), torch.from_numpy(senders), torch.arange(b * s))
+
+
+def near(block: Block, b: int) -> Block:
+    """Of a coarse block over b targets only what the targets hear, S(v) ∩ N(v)."""
+    end = int(block.indptr[b])
+    return replace(block, indptr=block.indptr[: b + 1], indices=block.indices[:end], root=block.root[:b])
 
 
 def skip(picks: NDArray[Any], *, include_target: bool = True, padding: Padding = "target") -> Block:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.errors import InputError
-from mggcn.storage import write_durably
+from mggcn.storage import write_atomically
 
 FORMATS = (".csv", ".parquet")
 
@@ -40,13 +40,7 @@ class Predictions:
         target = Path(path)
         check_format(target)
         content = self._csv() if target.suffix == ".csv" else self._parquet()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(f".{target.name}.draft")
-        try:
-            write_durably(draft, content)
-            draft.replace(target)
-        finally:
-            draft.unlink(missing_ok=True)
+        write_atomically(target, content)
 
     def _columns(self) -> dict[str, NDArray[np.generic]]:
         named = {"id": self.ids, "prediction": np.asarray(self.classes)[self.labels]}

@@ -33,7 +33,9 @@ class RunRecord:
         epoch_seconds: median time of a training epoch, sampling included, evaluation not.
         prepare_seconds: for scaling, neighbour means and running sums.
         total_seconds: of preparing, training and testing.
-        peak_memory_bytes: the process's largest resident size during the run, or the GPU's allocation.
+        peak_memory_bytes: the process's largest resident size during the run (interpreter, libraries and data set
+            included), or the largest sum of tensors on the GPU.
+        nodes_per_batch: the distinct nodes whose rows a training batch reads, on average; 0 where nothing is trained.
         curve: every epoch.
         environment: versions, machine and commit.
     """
@@ -54,8 +56,15 @@ class RunRecord:
     prepare_seconds: float
     total_seconds: float
     peak_memory_bytes: int
+    nodes_per_batch: float
     curve: list[Epoch]
     environment: dict[str, Any]
+
+    @property
+    def seconds_to_best(self) -> float:
+        """From the start to the best epoch's validation: preparing, and all epochs up to that one."""
+        upto = [epoch for epoch in self.curve if epoch.number <= self.best_epoch]
+        return self.prepare_seconds + sum(epoch.train_seconds + epoch.eval_seconds for epoch in upto)
 
     def to_json(self) -> str:
         """The record as indented JSON."""
@@ -64,5 +73,9 @@ class RunRecord:
     @classmethod
     def from_json(cls, text: str) -> "RunRecord":
         """Read what :meth:`to_json` wrote; raises ValueError, TypeError or KeyError where it is something else."""
-        fields = json.loads(text)
+        return cls.of(json.loads(text))
+
+    @classmethod
+    def of(cls, fields: dict[str, Any]) -> "RunRecord":
+        """A record of fields as JSON has them; raises TypeError or KeyError where they are something else."""
         return cls(**{**fields, "curve": [Epoch(**epoch) for epoch in fields["curve"]]})

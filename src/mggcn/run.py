@@ -149,15 +149,15 @@ def fit(
     if dataset.split is None:
         raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
     key, place = Key.of(seed), plan.place(chosen)
-    environment.reset_peak_memory()
-    if chosen.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(chosen)
+    _reset_peak_memory(chosen)
     started = time.perf_counter()
     prepared = methods.build(plan, dataset, key, place)
     ready = time.perf_counter()
     fitted = train.fit(prepared, dataset, plan.training, key, place, progress or Silent())
     test = train.evaluate(prepared, dataset, dataset.split.test, key, place)
     finished = time.perf_counter()
+    on_gpu = chosen.type == "cuda"
+    peak_memory = torch.cuda.max_memory_allocated(chosen) if on_gpu else environment.peak_memory()
     record = RunRecord(
         dataset=_describe(dataset),
         method=method,
@@ -174,9 +174,10 @@ def fit(
         epoch_seconds=statistics.median([epoch.train_seconds for epoch in fitted.curve] or [0.0]),
         prepare_seconds=ready - started,
         total_seconds=finished - started,
-        peak_memory_bytes=torch.cuda.max_memory_allocated(chosen)
-        if chosen.type == "cuda"
-        else environment.peak_memory(),
+        peak_memory_bytes=peak_memory,
+        nodes_per_batch=train.nodes_per_batch(prepared.train.sampler, dataset.split.train, plan.training, key)
+        if fitted.curve
+        else 0.0,
         curve=fitted.curve,
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()},
     )
@@ -243,6 +244,13 @@ def choose_device(name: str) -> torch.device:
     if name == "cuda" and not has_gpu:
         raise InputError("device: cuda was asked for, but there is no usable GPU")
     return torch.device("cuda" if has_gpu and name != "cpu" else "cpu")
+
+
+def _reset_peak_memory(device: torch.device) -> None:
+    environment.reset_peak_memory()
+    if device.type == "cuda":
+        torch._C._cuda_clearCublasWorkspaces()  # noqa: SLF001  (kept for every stream that earlier runs used)
+        torch.cuda.reset_peak_memory_stats(device)
 
 
 def _describe(dataset: Dataset) -> dict[str, Any]:

@@ -119,6 +119,24 @@ def write_durably(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file that is the old one or the new one, whenever the process is killed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.draft")
+    try:
+        write_durably(draft, content)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def digest(dataset: Dataset) -> str:
+    """What :attr:`Dataset.digest` is once stored; computed from the arrays where it has not been."""
+    if dataset.digest:
+        return dataset.digest
+    return _digest({name: {"sha256": _sha256_stored(array)} for name, array in _arrays(dataset).items()})
+
+
 def _arrays(dataset: Dataset) -> dict[str, NDArray[Any]]:
     arrays: dict[str, NDArray[Any]] = {
         "indptr.npy": dataset.graph.indptr,
@@ -160,6 +178,23 @@ def sha256(path: Path) -> str:
         while chunk := file.read(_READ_BYTES):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+class _Hashing:
+    """A file that only hashes what is written to it."""
+
+    def __init__(self) -> None:
+        self.sha256 = hashlib.sha256()
+
+    def write(self, part: bytes) -> None:
+        self.sha256.update(part)
+
+
+def _sha256_stored(array: NDArray[Any]) -> str:
+    """The sha256 of the file that :func:`_write_array` would write."""
+    file = _Hashing()
+    np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
+    return file.sha256.hexdigest()
 
 
 def _read_meta(root: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from mggcn.cli import bench, data, predict, train
+from mggcn.cli import bench, compare, data, predict, train
 from mggcn.errors import InputError
 
 app = App(
@@ -16,6 +16,8 @@ app = App(
 )
 app.command(train.train)
 app.command(predict.predict)
+app.command(compare.compare)
+app.command(compare.ablate)
 app.command(data.app)
 app.command(bench.bench)
 

@@ -64,11 +64,11 @@ def train(
     changes = {**given.get("settings", {}), **pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
     place = choose_device(device or given.get("device", "auto")).type
     methods.plan(chosen, name, changes)
-    _check_writable(out)
+    check_writable(out)
     data = datasets.load(name, root=root)
     limit = methods.plan(chosen, data.name, changes).training.epochs
     if not quiet:
-        print(_headline(data), file=sys.stderr)  # noqa: T201
+        print(headline(data), file=sys.stderr)  # noqa: T201
 
     results: list[tuple[RunRecord, Path]] = []
     for number in range(first, first + seeds):
@@ -84,7 +84,8 @@ def train(
         print(json.dumps(_summary(results)))  # noqa: T201
 
 
-def _headline(data: "Dataset") -> str:
+def headline(data: "Dataset") -> str:
+    """A data set's sizes and where it is from."""
     split = data.split
     sizes = f"{split.train.size:,}/{split.val.size:,}/{split.test.size:,}" if split else "no split"
     counts = f"{data.num_nodes:,} nodes, {data.graph.num_edges:,} edges, {data.num_features:,} features"
@@ -96,8 +97,12 @@ def _headline(data: "Dataset") -> str:
 def _line(record: "RunRecord") -> str:
     return (
         f"seed {record.seed}: test accuracy {record.test_accuracy:.2%}, macro-F1 {record.test_macro_f1:.2%}, "
-        f"epoch {record.best_epoch} of {record.epochs}, {record.total_seconds:.1f} s"
+        f"{_kept(record)}, {record.total_seconds:.1f} s"
     )
+
+
+def _kept(record: "RunRecord") -> str:
+    return f"best epoch {record.best_epoch} of {record.epochs}" if record.epochs else "no epochs (nothing to train)"
 
 
 def _print_result(results: "list[tuple[RunRecord, Path]]", data: "Dataset") -> None:
@@ -113,8 +118,8 @@ def _print_result(results: "list[tuple[RunRecord, Path]]", data: "Dataset") -> N
         f"test accuracy   {reached}" + (f"   (paper: {published:.1%})" if published else ""),
         f"test macro-F1   {statistics.fmean(r.test_macro_f1 for r in records):.2%}",
         f"training        {sum(r.total_seconds for r in records):.1f} s, "
-        f"{statistics.median(r.epoch_seconds for r in records) * 1000:.1f} ms an epoch, "
-        f"best epoch {last.best_epoch} of {last.epochs}",
+        + (f"{statistics.median(r.epoch_seconds for r in records) * 1000:.1f} ms an epoch, " if last.epochs else "")
+        + _kept(last),
         f"peak memory     {max(r.peak_memory_bytes for r in records) / 2**20:,.0f} MiB",
         f"run folder      {results[-1][1]}" + (f" and {len(results) - 1} more" if len(results) > 1 else ""),
     ]
@@ -149,7 +154,7 @@ def _object(record: "RunRecord", folder: Path) -> dict[str, Any]:
     }
 
 
-def _check_writable(out: Path) -> None:
+def check_writable(out: Path) -> None:
     """Refuse, before any training, a folder that cannot be made."""
     from mggcn.errors import InputError
 

@@ -12,7 +12,26 @@ from mggcn import settings
 from mggcn.dataset import UNLABELLED, Dataset
 from mggcn.errors import InputError, unknown
 from mggcn.keys import Key
-from mggcn.methods import gcn, mg_gcn, mlp, paper, sgc
+from mggcn.methods import (
+    as_gcn,
+    cluster_gcn,
+    deepwalk,
+    fastgcn,
+    gcn,
+    graphsage,
+    graphsaint,
+    label_propagation,
+    ladies,
+    mg_fastgcn,
+    mg_gcn,
+    mg_graphsage,
+    mlp,
+    node2vec,
+    paper,
+    sgc,
+    sign,
+    vr_gcn,
+)
 from mggcn.methods.recipe import Recipe, Scene
 from mggcn.place import Place
 from mggcn.scaling import Scaler
@@ -22,6 +41,22 @@ METHODS: dict[str, Recipe] = {
     "mg-gcn": mg_gcn.RECIPE,
     "gcn": gcn.RECIPE,
     "sgc": sgc.RECIPE,
+    "sign": sign.RECIPE,
+    "cluster-gcn": cluster_gcn.RECIPE,
+    "fastgcn": fastgcn.RECIPE,
+    "ladies": ladies.RECIPE,
+    "mg-fastgcn": mg_fastgcn.RECIPE,
+    "graphsage-mean": graphsage.MEAN,
+    "graphsage-gcn": graphsage.GCN,
+    "graphsage-pool": graphsage.POOL,
+    "graphsage-lstm": graphsage.LSTM,
+    "mg-graphsage": mg_graphsage.RECIPE,
+    "graphsaint": graphsaint.RECIPE,
+    "vr-gcn": vr_gcn.RECIPE,
+    "as-gcn": as_gcn.RECIPE,
+    "label-propagation": label_propagation.RECIPE,
+    "deepwalk": deepwalk.RECIPE,
+    "node2vec": node2vec.RECIPE,
     "mlp": mlp.RECIPE,
 }
 

@@ -10,6 +10,7 @@ counts the node itself, as the authors' code does.
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -17,11 +18,12 @@ from mggcn import grains
 from mggcn.dataset import Features
 from mggcn.inputs import DenseInputs, dense, inputs_of
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
-from mggcn.kernels.pick import DevicePickTable, PickTable
+from mggcn.kernels.pick import DevicePickTable, Explore, PickTable
 from mggcn.methods import paper
 from mggcn.methods.network import Network, at_least_one
 from mggcn.methods.recipe import Recipe, Scene
 from mggcn.nn import MGGCN
+from mggcn.nn.mg_gcn import HEAR_SENDERS_ONLY
 from mggcn.place import Place
 from mggcn.samplers import DeviceMixGrainedSampler, MixGrainedSampler
 from mggcn.train import View, Views
@@ -34,7 +36,9 @@ class Config(Network):
     Attributes:
         layers: 1 is fine alone, 2 fine and skip, more put coarse layers between.
         bias: add a bias to each layer; the paper's layers have none.
-        conv: what stands above the fine layer: the paper's ``mean``, or another model's convolution.
+        conv: what stands above the fine layer: the paper's ``mean``, or another model's convolution: Kipf and Welling's
+            ``gcn``, GraphSAGE's ``pool`` and ``lstm``, or graph attention (``gat``). In coarse layers of ``gcn`` and
+            ``gat``, which do not look at a node's own row, a node is among those it hears.
         picks: the paper's M, nodes picked per target.
         redraw: draw picks afresh every ``epoch``, or ``once`` before training (the authors' code).
         fine_self: whether the fine mean counts the node itself (the authors' code) or only N(v) (the paper's equation);
@@ -42,15 +46,24 @@ class Config(Network):
         skip_self: whether the skip mean counts the target (the paper: S(v) holds it) or only its picks (the authors).
         padding: for a component with fewer nodes than picks: ``target`` counts the target once more for each missing
             pick (the authors' code), ``none`` leaves the set smaller.
+        fine: whether the first layer is fine; an ablation makes it coarse.
+        skip: whether the last layer is a skip connection; an ablation makes it coarse.
+        pick_by: whether neighbours are picked in proportion to ``degree`` (the paper) or ``uniform``ly.
+        explore: whose neighbours a pick may be: any member's (``both``, the paper), only the target's (``breadth``) or
+            only the last pick's (``depth``).
     """
 
     bias: bool = False
-    conv: Literal["mean", "gcn"] = "mean"
+    conv: Literal["mean", "gcn", "pool", "lstm", "gat"] = "mean"
     picks: int = 5
     redraw: Literal["epoch", "once"] = "epoch"
     fine_self: bool = True
     skip_self: bool = True
     padding: grains.Padding = "target"
+    fine: bool = True
+    skip: bool = True
+    pick_by: Literal["degree", "uniform"] = "degree"
+    explore: Explore = "both"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -70,6 +83,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
         config.hidden,
         out_channels,
         config.layers,
+        has_fine=config.fine,
         conv=config.conv,
         dropout=config.dropout,
         bias=config.bias,
@@ -80,16 +94,22 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
 def views(config: Config, scene: Scene) -> Views:
     """Prepare a graph: the fine layer's means and the running sums for the picks."""
     graph, x, place = scene.graph, scene.x, scene.place
-    table = PickTable.of(graph, threads=place.threads)
+    weights = np.ones(graph.num_nodes, np.int64) if config.pick_by == "uniform" else None
+    table = PickTable.of(graph, weights=weights, threads=place.threads)
     fixed_key = scene.key.fold("once") if config.redraw == "once" else None
     options = (config.picks, config.layers, config.skip_self, config.padding, fixed_key)
     num_bytes = 4 * (3 * x.shape[0] * x.shape[1] + 4 * graph.num_stored)
-    if place.holds(num_bytes):
+    coarse_self = config.conv in HEAR_SENDERS_ONLY
+    as_in_paper = config.fine and config.skip and config.explore == "both"
+    if as_in_paper and config.conv != "lstm" and place.holds(num_bytes):  # an LSTM's steps have no fixed shape
         on_device = table.on(place.device)
-        view = View(_inputs_on(on_device, x, config, place), DeviceMixGrainedSampler(on_device, *options))
+        on_gpu = DeviceMixGrainedSampler(on_device, *options, coarse_self=coarse_self)
+        view = View(_inputs_on(on_device, x, config, place), on_gpu)
     else:
-        means = neighbour_mean(graph, x, include_self=config.fine_self, threads=place.threads)
-        view = View(inputs_of([x, means], place), MixGrainedSampler(table, *options, place.threads))
+        ablated = (config.fine, config.skip, config.explore)
+        means = [neighbour_mean(graph, x, include_self=config.fine_self, threads=place.threads)] if config.fine else []
+        sampler = MixGrainedSampler(table, *options, place.threads, coarse_self, *ablated)
+        view = View(inputs_of([x, *means], place), sampler)
     return Views(view, view)
 
 

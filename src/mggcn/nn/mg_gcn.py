@@ -1,14 +1,28 @@
 """MG-GCN as an ordinary module: a fine first layer on prepared inputs, then one convolution per block."""
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import torch
+from torch import nn
 
+from mggcn.nn.attention import GATConv
 from mggcn.nn.conv import GCNConv, MeanConv, Project
+from mggcn.nn.lstm import LSTMConv
+from mggcn.nn.pool import PoolConv
 from mggcn.nn.stack import Stack
 
-CONVS = {"mean": MeanConv, "gcn": GCNConv}
+CONVS: dict[str, Callable[..., nn.Module]] = {
+    "mean": MeanConv,
+    "gcn": GCNConv,
+    "pool": PoolConv,
+    "lstm": LSTMConv,
+    "gat": GATConv,
+}
 """The convolutions that can stand above the fine layer, by name."""
+
+HEAR_SENDERS_ONLY = frozenset({"gcn", "gat"})
+"""Those that do not look at a receiver's own row, so that its block must list it among the senders."""
 
 
 class MGGCN(Stack):
@@ -22,6 +36,7 @@ class MGGCN(Stack):
         hidden_channels: width of every hidden layer.
         out_channels: number of classes.
         num_layers: 1 is fine alone, 2 fine and skip, more put coarse layers between.
+        has_fine: without it, as an ablation, input rows are x alone and the first layer is a convolution too.
         conv: what stands above the fine layer, a name of :data:`CONVS`; the paper's is ``mean``.
         dropout: share of hidden units dropped in training; the paper drops none.
         negative_slope: of LeakyReLU.
@@ -36,13 +51,15 @@ class MGGCN(Stack):
         out_channels: int,
         num_layers: int = 2,
         *,
+        has_fine: bool = True,
         conv: str = "mean",
         dropout: float = 0.0,
         negative_slope: float = 0.01,
         bias: bool = False,
         generator: torch.Generator | None = None,
     ) -> None:
-        widths = [2 * in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        first = Project(widths[0], widths[1], bias=bias, generator=generator)
-        convs = [CONVS[conv](a, b, bias=bias, generator=generator) for a, b in pairwise(widths[1:])]
+        widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
+        first = Project(2 * in_channels, widths[1], bias=bias, generator=generator) if has_fine else None
+        above = widths[1:] if has_fine else widths
+        convs = [CONVS[conv](a, b, bias=bias, generator=generator) for a, b in pairwise(above)]
         super().__init__(convs, first=first, dropout=dropout, negative_slope=negative_slope)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mggcn import grains
 from mggcn.block import Batch, Block
-from mggcn.kernels.pick import PickTable
+from mggcn.kernels.pick import Explore, PickTable
 from mggcn.keys import Key
 
 
@@ -27,6 +27,9 @@ class MixGrainedSampler:
         padding: what stands for missing picks, see :func:`mggcn.grains.skip`.
         fixed_key: draw with this key every time instead of the epoch's, so that the picks stay the same.
         threads: of the kernels; all cores when None. The result does not depend on it.
+        coarse_self: whether every row hears itself in coarse blocks, see :func:`mggcn.grains.coarse`.
+        has_fine: whether the first layer is fine, see :func:`mggcn.grains.schedule`; so does ``has_skip`` for the last.
+        explore: whose neighbours are picked, see :meth:`mggcn.kernels.pick.PickTable.draw`.
     """
 
     table: PickTable
@@ -36,6 +39,10 @@ class MixGrainedSampler:
     padding: grains.Padding = "target"
     fixed_key: Key | None = None
     threads: int | None = None
+    coarse_self: bool = False
+    has_fine: bool = True
+    has_skip: bool = True
+    explore: Explore = "both"
 
     @property
     def device(self) -> torch.device:
@@ -46,10 +53,11 @@ class MixGrainedSampler:
         """One pass over ``targets``; all picks are drawn in the call."""
         if isinstance(targets, Tensor):
             targets = targets.cpu().numpy()
-        if "skip" in grains.schedule(self.layers):
-            members = self.table.draw(targets, self.picks, self.fixed_key or key, threads=self.threads)
-        else:
+        if self._schedule == ("fine",):
             members = targets[:, None]
+        else:
+            key = self.fixed_key or key
+            members = self.table.draw(targets, self.picks, key, explore=self.explore, threads=self.threads)
         return self._assemble(targets, members, batch_size)
 
     def _assemble(self, targets: NDArray[np.int64], members: NDArray[Any], batch_size: int) -> Iterator[Batch]:
@@ -59,11 +67,21 @@ class MixGrainedSampler:
             yield Batch(grains.rows(part), self.blocks(part), chosen)
 
     def blocks(self, picks: NDArray[Any]) -> tuple[Block, ...]:
-        """The blocks of a batch, one per layer after the first, from its [b, 1 + picks] picks."""
-        schedule = grains.schedule(self.layers)
+        """The blocks of a batch, one per layer that is not fine, from its [b, 1 + picks] picks."""
         blocks: list[Block] = []
-        if "coarse" in schedule:
-            blocks = [grains.coarse(self.table.graph, picks, threads=self.threads)] * schedule.count("coarse")
-        if "skip" in schedule:
-            blocks.append(grains.skip(picks, include_target=self.include_target, padding=self.padding))
+        coarse: Block | None = None
+        for grain in self._schedule:
+            if grain in ("coarse", "near") and coarse is None:
+                graph, include_self = self.table.graph, self.coarse_self
+                coarse = grains.coarse(graph, picks, include_self=include_self, threads=self.threads)
+            if grain == "coarse" and coarse is not None:
+                blocks.append(coarse)
+            elif grain == "near" and coarse is not None:
+                blocks.append(grains.near(coarse, picks.shape[0]))
+            elif grain == "skip":
+                blocks.append(grains.skip(picks, include_target=self.include_target, padding=self.padding))
         return tuple(blocks)
+
+    @property
+    def _schedule(self) -> tuple[grains.Grain, ...]:
+        return grains.schedule(self.layers, has_fine=self.has_fine, has_skip=self.has_skip)

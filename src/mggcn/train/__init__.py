@@ -1,5 +1,6 @@
 """Training: the settings, what it needs of a method, and the only loop."""
 
+from mggcn.train.count import nodes_per_batch
 from mggcn.train.epochs import Epochs
 from mggcn.train.loop import Fitted, Progress, evaluate, fit, predict
 from mggcn.train.method import Method, Penalised, View, Views
@@ -16,5 +17,6 @@ __all__ = [
     "Views",
     "evaluate",
     "fit",
+    "nodes_per_batch",
     "predict",
 ]

@@ -15,6 +15,8 @@ from mggcn.kernels.pick import cpu
 from mggcn.kernels.pick.reference import Explore
 from mggcn.keys import Key
 
+__all__ = ["DevicePickTable", "Explore", "PickTable"]
+
 _CHUNK_TARGETS = 1024
 _CHUNK_ROWS = 1 << 14
 _CODES: dict[Explore, int] = {"both": cpu.BOTH, "breadth": cpu.BREADTH, "depth": cpu.DEPTH}

@@ -1,0 +1,53 @@
+"""Neighbours drawn uniformly without replacement: GraphSAGE's fan-outs."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+from mggcn.kernels import threads as threading
+from mggcn.kernels.neighbors import cpu
+from mggcn.keys import Key
+
+_CHUNK_RECEIVERS = 2048
+
+
+def draw_neighbours(
+    graph: Graph,
+    receivers: NDArray[np.int64],
+    fanout: int,
+    key: Key,
+    *,
+    include_self: bool = False,
+    threads: int | None = None,
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Draw at most ``fanout`` neighbours of every receiver, uniformly and without replacement, in a random order.
+
+    Args:
+        graph: whose rows list the neighbours.
+        receivers: [n] nodes.
+        fanout: neighbours a receiver; one with no more has them all.
+        key: of the draw; a receiver has the same neighbours in any company.
+        include_self: put the receiver itself before its neighbours.
+        threads: all cores when None; the result does not depend on it.
+
+    Returns:
+        [n + 1] where each receiver's senders start, and [num_edges] the senders.
+    """
+    if fanout < 1:
+        raise InputError(f"fanout: {fanout} is less than 1")
+    lead = int(include_self)
+    degrees = graph.indptr[receivers + 1] - graph.indptr[receivers]
+    fanout = min(fanout, int(degrees.max(initial=1)))
+    starts = np.zeros(receivers.size + 1, np.int64)
+    np.cumsum(np.minimum(degrees, fanout) + lead, out=starts[1:])
+    out = np.empty(int(starts[-1]), graph.indices.dtype)
+    arrays = (graph.indptr, graph.indices, receivers, fanout, lead, np.uint64(key.value), starts, out)
+
+    def fill(start: int, stop: int) -> None:
+        cpu.draw(*arrays, start, stop)
+
+    threading.over_ranges(fill, receivers.size, chunk=_CHUNK_RECEIVERS, threads=threads)
+    return starts, out

@@ -1,0 +1,64 @@
+"""Neighbours drawn in numba: bit-identical to the reference, cost and memory independent of the degrees.
+
+A row longer than the fan-out is never copied: only the places that the shuffle has touched are remembered.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mggcn.kernels.compiled import compiled
+from mggcn.kernels.pick.cpu import _below, _fold
+
+
+@njit  # type: ignore[untyped-decorator]
+def _shuffle(row: Any, stream: Any, out: Any) -> None:
+    """Fill ``out`` with the whole of ``row``, shuffled."""
+    size = row.size
+    out[:] = row
+    for step in range(size):
+        other = step + _below(_fold(stream, step), np.uint64(size - step))
+        out[step], out[other] = out[other], out[step]
+
+
+@njit  # type: ignore[untyped-decorator]
+def _cut_shuffle(row: Any, stream: Any, taken: Any, moved: Any, out: Any) -> None:
+    """Fill ``out`` with the front of the shuffled ``row``; what step i moved away now stands at place taken[i]."""
+    for step in range(out.size):
+        other = step + _below(_fold(stream, step), np.uint64(row.size - step))
+        here, there = step, other
+        for earlier in range(step):
+            if taken[earlier] == step:
+                here = moved[earlier]
+            if taken[earlier] == other:
+                there = moved[earlier]
+        taken[step], moved[step] = other, here
+        out[step] = row[there]
+
+
+@compiled
+def draw(
+    indptr: NDArray[np.int64],
+    indices: NDArray[Any],
+    receivers: NDArray[np.int64],
+    fanout: int,
+    lead: int,
+    key: np.uint64,
+    starts: NDArray[np.int64],
+    out: NDArray[Any],
+    start: int,
+    stop: int,
+) -> None:
+    """Fill the rows start … stop of ``out``, which begin at ``starts``; ``lead`` places hold the receiver itself."""
+    taken, moved = np.empty(fanout, np.int64), np.empty(fanout, np.int64)
+    for place in range(start, stop):
+        node = receivers[place]
+        row = indices[indptr[node] : indptr[node + 1]]
+        out[starts[place] : starts[place] + lead] = node
+        part = out[starts[place] + lead : starts[place + 1]]
+        if row.size <= fanout:
+            _shuffle(row, _fold(key, node), part)
+        else:
+            _cut_shuffle(row, _fold(key, node), taken, moved, part)

@@ -1,0 +1,30 @@
+"""A few entries of each row of a sparse matrix, drawn uniformly without replacement."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn.kernels.subset import cpu
+from mggcn.keys import Key
+
+
+def subset(
+    indptr: NDArray[Any], names: NDArray[np.int64], most: int, key: Key
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw ``most`` distinct entries of every row, or all where it has no more.
+
+    Args:
+        indptr: [n + 1] where each row starts.
+        names: [n] a number for each row; rows of the same size and name draw the same places.
+        most: entries of a row.
+        key: of the draws.
+
+    Returns:
+        [n + 1] where the draws of each row start, and the entries drawn.
+    """
+    out_indptr = np.zeros(names.size + 1, np.int64)
+    np.cumsum(np.minimum(np.diff(indptr), most), out=out_indptr[1:])
+    out = np.empty(out_indptr[-1], np.int64)
+    cpu.subset(indptr, names, np.uint64(key.value), out_indptr, out)
+    return out_indptr, out

@@ -1,0 +1,91 @@
+"""The walk kernel in numba: bit-identical to the reference.
+
+Whether a neighbour stands next to the node before is looked up only where the trial's number leaves it open.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from mggcn.kernels.compiled import compiled
+from mggcn.kernels.pick.cpu import _below, _fold, row_holds
+from mggcn.kernels.walk.reference import END, FULL, TRIALS
+
+_FULL = np.uint64(FULL)
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _weight(indptr: Any, indices: Any, symmetric: Any, before: Any, w: Any, back: Any, near: Any, away: Any) -> Any:
+    if w == before:
+        return back
+    if near == away:
+        return near
+    shorter = symmetric and indptr[w + 1] - indptr[w] < indptr[before + 1] - indptr[before]
+    if row_holds(indptr, indices, w, before) if shorter else row_holds(indptr, indices, before, w):
+        return near
+    return away
+
+
+@njit  # type: ignore[untyped-decorator]
+def _step(
+    indptr: Any,
+    indices: Any,
+    symmetric: Any,
+    before: Any,
+    v: Any,
+    back: Any,
+    near: Any,
+    away: Any,
+    stream: Any,
+    first: Any,
+) -> Any:
+    start, stop = indptr[v], indptr[v + 1]
+    lowest, size = min(back, near, away), np.uint64(stop - start)
+    for trial in range(TRIALS):
+        w = indices[start + _below(_fold(stream, first + 2 * trial), size)]
+        if before < 0 or lowest == FULL:
+            return w
+        value = _below(_fold(stream, first + 2 * trial + 1), _FULL)
+        if value < lowest or value < _weight(indptr, indices, symmetric, before, w, back, near, away):
+            return w
+    total = np.int64(0)
+    for edge in range(start, stop):
+        total += _weight(indptr, indices, symmetric, before, indices[edge], back, near, away)
+    left = _below(_fold(stream, first + 2 * TRIALS), np.uint64(total))
+    for edge in range(start, stop):
+        left -= _weight(indptr, indices, symmetric, before, indices[edge], back, near, away)
+        if left < 0:
+            return indices[edge]
+    return END
+
+
+@compiled
+def walk(
+    indptr: NDArray[np.int64],
+    indices: NDArray[Any],
+    symmetric: bool,
+    starts: NDArray[np.int64],
+    back: int,
+    near: int,
+    away: int,
+    key: np.uint64,
+    out: NDArray[Any],
+    start: int,
+    stop: int,
+) -> None:
+    """Fill walks start … stop of ``out`` [len(starts), length]."""
+    for row in range(start, stop):
+        stream = _fold(key, row)
+        found = out[row]
+        found[:] = END
+        found[0] = starts[row]
+        for step in range(found.size - 1):
+            v = found[step]
+            if indptr[v] == indptr[v + 1]:
+                break
+            before = found[step - 1] if step > 0 else END
+            found[step + 1] = _step(
+                indptr, indices, symmetric, before, v, back, near, away, stream, step * (2 * TRIALS + 1)
+            )

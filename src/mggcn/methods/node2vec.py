@@ -1,0 +1,44 @@
+"""node2vec: scalable feature learning for networks (Grover and Leskovec).
+
+Inputs are an embedding of the nodes as DeepWalk's, by walks that remember the node before: p and q say how readily they
+go back and how readily they go away. The model is a logistic regression; no blocks. What :mod:`mggcn.methods.deepwalk`
+says of graphs holds here too.
+
+Differs from the paper: walks of 40 nodes by default instead of 80, and p and q are not searched for each data set.
+"""
+
+import math
+from dataclasses import dataclass
+
+from mggcn.errors import InputError
+from mggcn.methods import deepwalk
+from mggcn.methods.deepwalk import defaults, model
+from mggcn.methods.recipe import Recipe, Scene
+from mggcn.train import Views
+
+
+@dataclass(frozen=True)
+class Config(deepwalk.Config):
+    """node2vec's settings.
+
+    Attributes:
+        p: the return parameter: the smaller, the more often a walk goes back to where it came from.
+        q: the in-out parameter: the smaller, the further a walk goes away.
+    """
+
+    p: float = 1.0
+    q: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("p", "q"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise InputError(f"{name}: {getattr(self, name)} is not a positive number")
+
+
+def views(config: Config, scene: Scene) -> Views:
+    """Prepare a graph: its embedding."""
+    return deepwalk.embedded(config, scene, p=config.p, q=config.q)
+
+
+RECIPE = Recipe(Config, model, views, defaults)

@@ -1,0 +1,140 @@
+"""The convolutions of AS-GCN: over drawn layers, with an attention that the sampler shares.
+
+From Huang, Zhang, Rong and Huang, Adaptive sampling towards fast graph representation learning. A linear map of the
+input features gives every node two numbers, one as a receiver and one as a sender. The attention of receiver v to
+sender u is a(v, u) = ReLU(receiver(v) + sender(u)) + 1, a factor of the adjacency; g(u) = ReLU(sender(u)) + 1 is the
+sampler's guess at the size of a sender's hidden row.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from mggcn.block import Block, DrawnBlock
+from mggcn.inputs import Rows
+from mggcn.nn.conv import Project, aggregate
+
+
+class AdaptiveStack(nn.Module):
+    """Graph convolutions whose factors are learned together with the sampler's probabilities.
+
+    Args:
+        widths: of the input, each hidden layer and the output.
+        attend: whether the attention weighs the adjacency; without it only the variance moves the sampler.
+        skip: add to every layer above the first what comes from two layers below it without the activation between,
+            through the product of both layers' weights.
+        dropout: share of hidden units dropped in training.
+        bias: whether the layers have one.
+        aggregated: whether input rows already hold the first layer's aggregate, so that it has no block.
+        generator: of the initial weights; torch's global one when None.
+    """
+
+    def __init__(
+        self,
+        widths: Sequence[int],
+        *,
+        attend: bool = True,
+        skip: bool = False,
+        dropout: float = 0.0,
+        bias: bool = False,
+        aggregated: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(Project(a, b, generator=generator) for a, b in pairwise(widths))
+        self.bias = nn.ParameterList(torch.zeros(b) for b in widths[1:]) if bias else None
+        self.sampling = Project(widths[0], 2, generator=generator)
+        self.attend, self.skip, self.dropout, self.aggregated = attend, skip, dropout, aggregated
+
+    def importance(self, x: Rows, block: Block) -> Tensor:
+        """[num_src] what each sender is worth to the receivers together: the sum of its factors times g.
+
+        Args:
+            x: [num_src, in_channels] input rows.
+            block: whole neighbourhoods.
+        """
+        numbers: Tensor = self.sampling(x)
+        return _importance(numbers, self._weighed(block, numbers))
+
+    def scored(self, x: Rows, blocks: Sequence[Block]) -> tuple[Tensor, Tensor]:
+        """Score targets.
+
+        Args:
+            x: [n, in_channels] input rows.
+            blocks: one per layer, the lowest first.
+
+        Returns:
+            [b, out_channels] class scores, before softmax; and the variance of their sums over the top layer's sample,
+            0 for a block that was not drawn.
+        """
+        joined = torch.cat([self.layers[0].weight, self.sampling.weight], dim=1)  # type: ignore[list-item]
+        rows, numbers = torch.tensor_split(x.matmul(joined), [joined.shape[1] - 2], dim=1)
+        rows, skipped, variance = rows.contiguous(), None, rows.new_zeros(())
+        out = rows
+        if self.aggregated:
+            out = self._with_bias(rows, 0)
+            rows, skipped = self._above(0, out, rows)
+        for place, block in enumerate(blocks, start=int(self.aggregated)):
+            weighed = self._weighed(block, numbers)
+            direct = aggregate(rows, weighed)
+            out = self._with_bias(direct if skipped is None else direct + aggregate(skipped, weighed), place)
+            if place + 1 == len(self.layers):
+                return out, _variance(rows, numbers, weighed, direct)
+            rows, skipped = self._above(place, out, direct)
+            numbers = numbers.index_select(0, block.root)
+        return out, variance
+
+    def _with_bias(self, out: Tensor, place: int) -> Tensor:
+        return out if self.bias is None else out + self.bias[place]
+
+    def _above(self, place: int, out: Tensor, direct: Tensor) -> tuple[Tensor, Tensor | None]:
+        """What the layer above this one sums: its products with the activated rows, and with those that skip it."""
+        if place + 1 == len(self.layers):
+            return out, None
+        project = self.layers[place + 1]
+        hidden = functional.dropout(out.relu(), self.dropout, self.training)
+        return project(hidden), project(direct) if self.skip else None
+
+    def _weighed(self, block: Block, numbers: Tensor) -> Block:
+        """The block with the attention on its weights, of [num_src, 2] numbers."""
+        if not self.attend or block.weight is None:
+            return block
+        receivers = numbers[:, 0].index_select(0, block.root)
+        receivers = receivers.repeat_interleave(block.indptr.diff(), output_size=block.indices.numel())
+        attention = torch.relu(receivers + numbers[:, 1].index_select(0, block.indices)) + 1
+        return replace(block, weight=block.weight * attention)
+
+
+def _importance(numbers: Tensor, block: Block) -> Tensor:
+    """[num_src] the sum of each sender's weights times g."""
+    guess = torch.relu(numbers[:, 1]) + 1
+    if block.weight is None:
+        raise TypeError("importance needs a block with weights")
+    return guess * torch.zeros_like(guess).index_add(0, block.indices, block.weight.to(guess.dtype))
+
+
+def _variance(rows: Tensor, numbers: Tensor, block: Block, total: Tensor) -> Tensor:
+    """The empirical variance of a drawn layer's sums, their mean over receivers and channels.
+
+    A receiver's sum is the mean over n draws of z = a(v, u) Â(v, u) h(u) / q(u), so its variance is that of z over n.
+    The probabilities q come with the block as numbers; here they are given their gradient. As the draws follow q, its
+    normalising constant changes like the mean, over the draws, of the change of importance.
+
+    Args:
+        rows: [num_src, channels] the senders h.
+        numbers: [num_src, 2] of the attention.
+        block: the edges with their final weights.
+        total: [num_dst, channels] the sums.
+    """
+    if not isinstance(block, DrawnBlock) or block.weight is None:
+        return total.new_zeros(())
+    importance = _importance(numbers, block)
+    change = importance / importance.detach().clamp_min(torch.finfo(importance.dtype).tiny)
+    change = change * block.draws / (block.count @ change)  # 1 at every drawn row, with the gradient of log q
+    shared = (block.count * change).clamp_min(1e-9).index_select(0, block.indices)
+    squares = aggregate(rows.square(), replace(block, weight=block.weight.square() / shared))
+    return (squares - total.square() / block.draws).mean()

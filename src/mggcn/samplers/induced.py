@@ -1,0 +1,44 @@
+"""Batches whose every layer runs on one and the same sub-graph."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mggcn.block import Batch, Block
+from mggcn.kernels.subgraph import Subgraph
+
+
+def targets_first(nodes: NDArray[np.int64], is_target: NDArray[np.bool_]) -> tuple[NDArray[np.int64], int]:
+    """The same nodes with the targets before the others, and how many targets there are.
+
+    Args:
+        nodes: of a sub-graph.
+        is_target: [num_nodes] of the whole graph.
+    """
+    mask = is_target[nodes]
+    return np.concatenate([nodes[mask], nodes[~mask]]), int(np.count_nonzero(mask))
+
+
+def induced_batch(
+    part: Subgraph,
+    weight: NDArray[np.float32],
+    num_targets: int,
+    layers: int,
+    loss_weight: NDArray[np.float32] | None = None,
+) -> Batch:
+    """All layers on a sub-graph whose first rows are the targets; only these receive in the last layer.
+
+    Args:
+        part: the sub-graph.
+        weight: [e] the factor of each of its entries.
+        num_targets: how many of its rows are targets.
+        layers: the number of blocks.
+        loss_weight: [num_targets] as in :class:`mggcn.block.Batch`.
+    """
+    indptr, indices, factors = (torch.from_numpy(array) for array in (part.indptr, part.indices, weight))
+    rows, stop = torch.arange(part.nodes.size), int(part.indptr[num_targets])
+    below = Block(rows.numel(), indptr, indices, rows, factors)
+    last = Block(rows.numel(), indptr[: num_targets + 1], indices[:stop], rows[:num_targets], factors[:stop])
+    nodes = torch.from_numpy(part.nodes)
+    of_loss = None if loss_weight is None else torch.from_numpy(loss_weight)
+    return Batch(nodes, (*[below] * (layers - 1), last), nodes[:num_targets], of_loss)

@@ -1,0 +1,94 @@
+"""The neighbour kernel against the reference, bit for bit; the reference against uniform draws, by statistics."""
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+from mggcn.kernels.neighbors import draw_neighbours, reference
+from mggcn.keys import Key
+from tests.strategies import graphs
+
+
+def rows(indptr: np.ndarray, senders: np.ndarray) -> list[list[int]]:
+    return [part.tolist() for part in np.split(senders, indptr[1:-1])] if indptr.size > 1 else []
+
+
+@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(graph=graphs(), fanout=st.integers(1, 9), seed=st.integers(0, 2**64 - 1), include_self=st.booleans())
+def test_cpu_equals_reference(graph: Graph, fanout: int, seed: int, include_self: bool) -> None:
+    nodes = np.arange(graph.num_nodes)
+    found = rows(*draw_neighbours(graph, nodes, fanout, Key(seed), include_self=include_self, threads=1))
+    expected = reference.draw(graph, nodes.tolist(), fanout, Key(seed))
+    assert found == [[v] * include_self + row for v, row in enumerate(expected)]
+
+
+def test_draws_are_distinct_neighbours_as_many_as_there_are() -> None:
+    graph = hub_and_ring(40)
+    for v, row in enumerate(rows(*draw_neighbours(graph, np.arange(41), 7, Key.of(1)))):
+        assert len(set(row)) == len(row) == min(7, graph.row(v).size)
+        assert set(row) <= set(graph.row(v).tolist())
+
+
+def hub_and_ring(size: int) -> Graph:
+    ring = np.arange(1, size + 1)
+    return Graph.from_edges(
+        np.concatenate([np.zeros(size, np.int64), ring]), np.concatenate([ring, np.roll(ring, 1)]), size + 1
+    )
+
+
+def test_long_rows_equal_the_reference() -> None:
+    graph = hub_and_ring(5_000)
+    for fanout in (1, 25, 300, 4_999, 5_000, 6_000):
+        (found,) = rows(*draw_neighbours(graph, np.array([0]), fanout, Key.of(fanout)))
+        assert found == reference.draw_one(graph, 0, fanout, Key.of(fanout))
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_any_number_of_threads_gives_the_same_neighbours(threads: int) -> None:
+    graph = hub_and_ring(20_000)
+    nodes = np.random.default_rng(0).permutation(20_001)
+    once = draw_neighbours(graph, nodes, 2, Key.of(3), threads=1)
+    many = draw_neighbours(graph, nodes, 2, Key.of(3), threads=threads)
+    assert all(np.array_equal(a, b) for a, b in zip(once, many, strict=True))
+
+
+def test_every_ordered_choice_is_equally_likely() -> None:
+    """Chi-square over the 60 ordered choices of 3 out of 5; its mean is 59 and its deviation 10.9."""
+    graph, trials = Graph.from_edges([0] * 5, [1, 2, 3, 4, 5], 6), 30_000
+    counts = Counter(
+        tuple(draw_neighbours(graph, np.array([0]), 3, Key.of(seed), threads=1)[1].tolist()) for seed in range(trials)
+    )
+    expected = trials / 60
+    chi = sum((counts[c] - expected) ** 2 / expected for c in itertools.permutations(range(1, 6), 3))
+    assert sum(counts.values()) == trials
+    assert abs(chi - 59) < 5 * np.sqrt(2 * 59)
+
+
+def test_a_hubs_neighbours_are_heard_alike() -> None:
+    graph, trials, fanout, size = hub_and_ring(100), 4_000, 10, 100
+    counts = np.zeros(size + 1)
+    for seed in range(trials):
+        counts[draw_neighbours(graph, np.array([0]), fanout, Key.of(seed), threads=1)[1]] += 1
+    share = fanout / size
+    deviation = np.sqrt(trials * share * (1 - share))
+    assert np.abs(counts[1:] - trials * share).max() < 5 * deviation
+
+
+def test_nothing_to_draw() -> None:
+    graph = Graph.from_edges([], [], 3)
+    indptr, senders = draw_neighbours(graph, np.arange(3), 4, Key.of(0))
+    assert indptr.tolist() == [0, 0, 0, 0]
+    assert senders.size == 0
+    assert draw_neighbours(graph, np.arange(3), 4, Key.of(0), include_self=True)[1].tolist() == [0, 1, 2]
+    assert draw_neighbours(graph, np.empty(0, np.int64), 4, Key.of(0))[0].tolist() == [0]
+
+
+def test_a_fan_out_below_one_is_refused() -> None:
+    with pytest.raises(InputError, match="fanout: 0 is less than 1"):
+        draw_neighbours(hub_and_ring(4), np.arange(3), 0, Key.of(0))

@@ -1,0 +1,31 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mggcn.graph import Graph
+from mggcn.kernels.saint_walk import cpu, reference, visited
+from mggcn.keys import Key
+from tests.strategies import graphs
+
+
+@settings(max_examples=300, deadline=None)
+@given(graph=graphs(), walks=st.integers(1, 5), length=st.integers(0, 4), seed=st.integers(0, 2**64 - 1))
+def test_cpu_equals_reference(graph: Graph, walks: int, length: int, seed: int) -> None:
+    pool = np.arange(0, graph.num_nodes, 2)
+    expected = reference.walk(graph, pool.tolist(), walks, length, Key(seed))
+    paths = np.empty((walks, 1 + length), np.int64)
+    cpu.walk(graph.indptr, graph.indices, pool, np.uint64(seed), paths)
+    assert paths.tolist() == expected
+    assert visited(graph, pool, walks, length, Key(seed)).tolist() == sorted(
+        {node for path in expected for node in path}
+    )
+
+
+def test_walks_are_uniform() -> None:
+    star = Graph.from_edges([0, 0, 0, 0], [1, 2, 3, 4], 6)
+    paths = np.array(reference.walk(star, [0, 5], 4_000, 1, Key.of(0)))
+    assert abs((paths[:, 0] == 0).mean() - 1 / 2) < 0.03
+    assert (paths[paths[:, 0] == 5, 1] == 5).all(), "a walk stays where there is no neighbour"
+    ends = np.bincount(paths[paths[:, 0] == 0, 1], minlength=6)
+    assert ends[[0, 5]].tolist() == [0, 0]
+    assert np.abs(ends[1:5] / ends.sum() - 1 / 4).max() < 0.03

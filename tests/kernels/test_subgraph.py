@@ -1,0 +1,24 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mggcn.graph import Graph
+from mggcn.kernels.subgraph import reference, subgraph
+from tests.strategies import graphs
+
+
+@settings(max_examples=300, deadline=None)
+@given(graph=graphs(), data=st.data())
+def test_cpu_equals_reference(graph: Graph, data: st.DataObject) -> None:
+    nodes = data.draw(st.lists(st.integers(0, graph.num_nodes - 1), unique=True))
+    found = subgraph(graph, np.array(nodes, np.int64))
+    expected = reference.subgraph(graph, nodes)
+    assert [found.indptr.tolist(), found.indices.tolist(), found.entries.tolist()] == list(expected)
+
+
+def test_all_nodes_give_the_graph_with_loops() -> None:
+    graph = Graph.from_edges([0, 1, 2], [1, 2, 0], 4)
+    found = subgraph(graph, np.arange(4))
+    assert found.indptr.tolist() == [0, 3, 6, 9, 10]
+    assert found.indices.tolist() == [0, 1, 2, 1, 0, 2, 2, 0, 1, 3]
+    assert found.entries.tolist() == [-1, 0, 1, -1, 2, 3, -1, 4, 5, -1]

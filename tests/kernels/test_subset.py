@@ -1,0 +1,32 @@
+from itertools import combinations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mggcn.kernels.subset import reference, subset
+from mggcn.keys import Key
+
+
+@settings(max_examples=300, deadline=None)
+@given(sizes=st.lists(st.integers(0, 9), max_size=6), most=st.integers(1, 5), seed=st.integers(0, 2**64 - 1))
+def test_cpu_equals_reference(sizes: list[int], most: int, seed: int) -> None:
+    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    names = np.arange(len(sizes)) * 7
+    found_indptr, found = subset(indptr, names, most, Key(seed))
+    expected = reference.subset(sizes, names.tolist(), most, Key(seed))
+    assert found_indptr.tolist() == [0, *np.cumsum([len(row) for row in expected]).tolist()]
+    assert found.tolist() == [int(indptr[row]) + place for row, places in enumerate(expected) for place in places]
+
+
+def test_every_subset_is_equally_likely() -> None:
+    draws = 6_000
+    rows = reference.subset([5] * draws, range(draws), 2, Key.of(1))
+    counts = dict.fromkeys(combinations(range(5), 2), 0)
+    for row in rows:
+        counts[tuple(sorted(row))] += 1
+    assert max(abs(count / draws - 1 / 10) for count in counts.values()) < 0.02
+
+
+def test_short_rows_are_taken_whole() -> None:
+    assert [sorted(row) for row in reference.subset([0, 1, 3], [0, 1, 2], 3, Key.of(0))] == [[], [0], [0, 1, 2]]

@@ -1,0 +1,123 @@
+import hashlib
+import json
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from mggcn import storage
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.ledger import Ledger
+from mggcn.record import Epoch, RunRecord
+from mggcn.spec import RunSpec, identity
+
+
+def record(seed: int = 0, method: str = "gcn", **changes: object) -> RunRecord:
+    fields: dict = {
+        "dataset": {"name": "small"},
+        "method": method,
+        "seed": seed,
+        "settings": {"lr": 0.1},
+        "device": "cpu",
+        "epochs": 3,
+        "best_epoch": 2,
+        "val_loss": 0.5,
+        "val_accuracy": 0.8,
+        "val_macro_f1": 0.8,
+        "test_accuracy": 0.75 + seed / 100,
+        "test_macro_f1": 0.7,
+        "epoch_seconds": 0.25,
+        "prepare_seconds": 1.0,
+        "total_seconds": 9.0,
+        "peak_memory_bytes": 100 << 20,
+        "nodes_per_batch": 17.5,
+        "curve": [Epoch(n, 1.0, 1.0, 0.5, 0.25, 0.5) for n in (1, 2, 3)],
+        "environment": {},
+    }
+    return RunRecord(**(fields | changes))
+
+
+def test_seconds_to_best_end_with_the_best_epoch() -> None:
+    assert record().seconds_to_best == 1.0 + 2 * 0.75
+    assert record(best_epoch=0, curve=[]).seconds_to_best == 1.0
+
+
+def test_records_come_back(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "deep" / "records.jsonl")
+    assert ledger.records == {}
+    assert not ledger.path.parent.exists(), "made with the first record"
+    ledger.add("a", record(0))
+    ledger.add("b", record(1, "mlp"))
+    assert Ledger(ledger.path).records == ledger.records == {"a": record(0), "b": record(1, "mlp")}
+    lines = [json.loads(line) for line in ledger.path.read_text().splitlines()]
+    assert [(line["spec"], line["method"], line["seed"]) for line in lines] == [("a", "gcn", 0), ("b", "mlp", 1)]
+
+
+@pytest.mark.parametrize("size", [1, 100, 70_000])
+@pytest.mark.parametrize("whole", [0, 2])
+def test_a_torn_last_line_is_passed_over_and_cut_off(tmp_path: Path, size: int, whole: int) -> None:
+    path = tmp_path / "records.jsonl"
+    ledger = Ledger(path)
+    for seed in range(whole):
+        ledger.add(f"s{seed}", record(seed))
+    with path.open("ab") as file:
+        file.write(b'{"spec": "torn", ' + b" " * size)
+    again = Ledger(path)
+    assert list(again.records) == [f"s{seed}" for seed in range(whole)]
+    again.add("new", record(7))
+    assert list(Ledger(path).records) == [*again.records]
+    assert len(path.read_text().splitlines()) == whole + 1
+
+
+@pytest.mark.parametrize(
+    "bad", ["{", "[]", "1", '{"spec": "x"}', '{"spec": "x", "method": "gcn"}', "", '{"method": 1}']
+)
+def test_another_bad_line_is_named(tmp_path: Path, bad: str) -> None:
+    path = tmp_path / "records.jsonl"
+    Ledger(path).add("a", record())
+    whole = path.read_text()
+    path.write_text(whole + bad + "\n" + whole)
+    with pytest.raises(InputError, match=r"records\.jsonl: line 2: not the record of a run"):
+        Ledger(path)
+
+
+def _add(path: Path, start: int) -> None:
+    ledger = Ledger(path)
+    for seed in range(start, start + 10):
+        ledger.add(f"s{seed}", record(seed))
+
+
+def test_processes_may_share_a_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_add, args=(path, start)) for start in (0, 10)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert sorted(Ledger(path).records) == sorted(f"s{seed}" for seed in range(20))
+
+
+def test_a_digest_is_of_contents_whether_stored_or_not(small: Dataset, tmp_path: Path) -> None:
+    stored = storage.save(small, tmp_path / "data")
+    assert identity(small) == identity(stored) == identity(storage.load(stored.path))
+    assert len(stored.digest) == 64
+
+
+def test_a_spec_is_its_values_not_how_they_are_written() -> None:
+    spec = RunSpec({"name": "a", "digest": "d"}, "gcn", 0, "cpu", {"lr": 1.0, "hidden": 16, "bias": True})
+    same = RunSpec({"digest": "d", "name": "a"}, "gcn", 0, "cpu", {"bias": True, "hidden": 16, "lr": 1})
+    assert spec.digest == same.digest
+    settings = '{"bias":true,"hidden":16,"lr":1}'
+    text = f'{{"dataset":{{"digest":"d","name":"a"}},"device":"cpu","method":"gcn","seed":0,"settings":{settings}}}'
+    assert spec.digest == hashlib.sha256(text.encode()).hexdigest()
+    others = [
+        RunSpec({"name": "a", "digest": "e"}, "gcn", 0, "cpu", spec.settings),
+        RunSpec(spec.dataset, "mlp", 0, "cpu", spec.settings),
+        RunSpec(spec.dataset, "gcn", 1, "cpu", spec.settings),
+        RunSpec(spec.dataset, "gcn", 0, "cuda", spec.settings),
+        RunSpec(spec.dataset, "gcn", 0, "cpu", {**spec.settings, "lr": 0.5}),
+        RunSpec(spec.dataset, "gcn", 0, "cpu", {**spec.settings, "more": 0}),
+    ]
+    assert len({one.digest for one in [spec, *others]}) == 7
