@@ -143,6 +143,26 @@ def test_exact_blocks_give_the_papers_network(small: Dataset, skip: bool) -> Non
     assert float(variance.detach()) == 0
 
 
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_an_aggregated_input_is_the_first_layer(small: Dataset, layers: int) -> None:
+    built = methods.build(
+        methods.plan("as-gcn", small.name, {"precompute": True, "layers": layers}), small, Key.of(0), CPU
+    )
+    ax = torch.from_numpy(propagation(small.graph) @ built.scaler.apply(small.x))
+    receivers, senders = (ax @ built.model.sampling.weight).T
+    whole = torch.from_numpy(propagation(small.graph).toarray())
+    whole = whole * (torch.relu(receivers[:, None] + senders[None, :]) + 1)
+    h = ax @ built.model.layers[0].weight
+    for layer in built.model.layers[1:]:
+        h = whole @ h.relu() @ layer.weight
+    batch = next(built.eval.sampler.batches(np.arange(60), Key.of(0), 60))
+    scores = built.model.eval()(built.eval.inputs.rows(batch.nodes), batch.blocks)
+    torch.testing.assert_close(scores, h)
+    drawn = next(built.train.sampler.batches(small.split.train, Key.of(0), 30))
+    assert len(drawn.blocks) == layers - 1
+    assert built.model.train()(built.train.inputs.rows(drawn.nodes), drawn.blocks).scores.shape == (30, 3)
+
+
 def test_only_training_is_penalised(small: Dataset) -> None:
     built = methods.build(methods.plan("as-gcn", small.name, {"variance": 2.0}), small, Key.of(0), CPU)
     assert isinstance(built.model, ASGCN)
