@@ -93,3 +93,14 @@ def test_merged_rows_learn_the_same(small: Dataset, layers: int, monkeypatch: py
     merged = fit(small, layers=layers, precision="fp32")
     for one, two in zip(weights(plain), weights(merged), strict=True):
         torch.testing.assert_close(one, two, rtol=2e-2, atol=2e-3)
+
+
+@pytest.mark.parametrize("method", sorted(methods.METHODS))
+def test_every_method_trains_on_a_gpu(small: Dataset, method: str) -> None:
+    if method == "cluster-gcn":
+        pytest.importorskip("pymetis")
+    run = mggcn.fit(small, method, device="cuda", settings={"epochs": 3})
+    again = mggcn.fit(small, method, device="cpu", settings={"epochs": 3})
+    assert run.record.device == "cuda"
+    assert np.isfinite(run.record.val_loss)
+    assert run.record.val_loss == pytest.approx(again.record.val_loss, rel=0.2)
