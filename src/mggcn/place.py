@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -38,6 +39,17 @@ class Place:
             return False
         free, _ = torch.cuda.mem_get_info(self.device)
         return num_bytes < _SHARE_OF_GPU * free
+
+    def free_bytes(self) -> int | None:
+        """The memory that work here can still have; None where the system does not say."""
+        if self.device.type == "cuda":
+            return torch.cuda.mem_get_info(self.device)[0]
+        try:
+            lines = Path("/proc/meminfo").read_text().splitlines()
+        except OSError:
+            return None
+        free = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
+        return free[0] if free else None
 
     @contextmanager
     def arithmetic(self) -> Iterator[None]:

@@ -4,6 +4,7 @@ import torch
 
 from mggcn import methods, train
 from mggcn.dataset import Dataset
+from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.place import Place
@@ -63,3 +64,12 @@ def test_full_and_mini_batches_score_alike(small: Dataset, layers: int) -> None:
     mini = train.predict(method.model, method.train, nodes, Key.of(0), CPU)
     whole = train.predict(method.model, method.eval, nodes, Key.of(0), CPU)
     torch.testing.assert_close(mini, whole, rtol=1e-5, atol=1e-5)
+
+
+def test_a_graph_that_does_not_fit_is_refused_beforehand(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Place(torch.device("cpu")).free_bytes() is None or Place(torch.device("cpu")).free_bytes() > 0
+    monkeypatch.setattr(Place, "free_bytes", lambda _: 100)
+    plan = methods.plan("gcn", small.name, {"batches": "full"})
+    with pytest.raises(InputError, match=r"gcn: a step over the whole graph needs about .* GiB, 0\.0 GiB are free"):
+        methods.build(plan, small, Key.of(0), CPU)
+    methods.build(methods.plan("gcn", small.name, {"batches": "mini"}), small, Key.of(0), CPU)

@@ -11,6 +11,7 @@ from typing import Literal
 import torch
 from torch import nn
 
+from mggcn.errors import InputError
 from mggcn.inputs import inputs_of
 from mggcn.methods.network import Network
 from mggcn.methods.recipe import Recipe, Scene
@@ -18,6 +19,10 @@ from mggcn.nn import GCNConv, Stack
 from mggcn.propagation import propagation
 from mggcn.samplers import FullSampler, WholeGraphSampler
 from mggcn.train import View, Views
+
+
+_BYTES_AN_EDGE = 40  # senders, factors, and both by sender for the backward pass
+_COPIES = 4  # of a hidden layer: before and after its sum, and their gradients
 
 
 @dataclass(frozen=True)
@@ -44,8 +49,21 @@ def views(config: Config, scene: Scene) -> Views:
     inputs = inputs_of([scene.x], scene.place)
     whole = View(inputs, WholeGraphSampler(adjacency, config.layers))
     if config.batches == "full":
+        _check_memory(config, scene)
         return Views(whole, whole)
     return Views(View(inputs, FullSampler(adjacency, config.layers)), whole)
+
+
+def _check_memory(config: Config, scene: Scene) -> None:
+    """Say beforehand what a step over the whole graph needs where that is more than there is."""
+    edges = scene.graph.num_stored + scene.graph.num_nodes
+    numbers = scene.graph.num_nodes * (scene.x.shape[1] + _COPIES * config.hidden * config.layers)
+    needed, free = edges * _BYTES_AN_EDGE + 4 * numbers, scene.place.free_bytes()
+    if free is not None and needed > free:
+        raise InputError(
+            f"gcn: a step over the whole graph needs about {needed / 2**30:,.1f} GiB, {free / 2**30:,.1f} GiB are free; "
+            "batches=mini takes it in parts"
+        )
 
 
 RECIPE = Recipe(Config, model, views)
