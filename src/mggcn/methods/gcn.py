@@ -20,7 +20,6 @@ from mggcn.propagation import propagation
 from mggcn.samplers import FullSampler, WholeGraphSampler
 from mggcn.train import View, Views
 
-
 _BYTES_AN_EDGE = 40  # senders, factors, and both by sender for the backward pass
 _COPIES = 4  # of a hidden layer: before and after its sum, and their gradients
 
@@ -61,8 +60,8 @@ def _check_memory(config: Config, scene: Scene) -> None:
     needed, free = edges * _BYTES_AN_EDGE + 4 * numbers, scene.place.free_bytes()
     if free is not None and needed > free:
         raise InputError(
-            f"gcn: a step over the whole graph needs about {needed / 2**30:,.1f} GiB, {free / 2**30:,.1f} GiB are free; "
-            "batches=mini takes it in parts"
+            f"gcn: a step over the whole graph needs about {needed / 2**30:,.1f} GiB, "
+            f"{free / 2**30:,.1f} GiB are free; batches=mini takes it in parts"
         )
 
 

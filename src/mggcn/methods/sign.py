@@ -104,8 +104,8 @@ def _cut(x: Tensor | SparseRows, width: int, count: int) -> list[Tensor | Sparse
 
 
 def defaults(dataset: str) -> dict[str, object]:  # noqa: ARG001
-    """Wider than the shared settings: the hops divide the units among them."""
-    return {"hidden": 64}
+    """Wider than the shared settings, for the hops divide the units among them; and Reddit's rate is too low for it."""
+    return {"hidden": 64, "lr": 0.01}
 
 
 def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
