@@ -43,8 +43,8 @@ class Config(Network):
             the nodes that they hear, and so on. Layers beyond the list take its last number; with fewer layers the rest
             of the list is not used.
         normalise: divide hidden rows by their length. The paper's Algorithm 1 does; the authors' code does so with the
-            last ones only. By the validation nodes of citation graphs it harms ``mean`` and ``gcn`` (but not ``gcn`` on
-            Pubmed), and helps ``pool`` and ``lstm``.
+            last ones only. By the validation nodes of citation graphs it harms ``mean`` and ``gcn``, and helps ``pool``
+            and ``lstm``.
         full_eval: score with whole neighbourhoods instead of drawn ones.
     """
 
@@ -162,13 +162,7 @@ def defaults(dataset: str) -> dict[str, object]:
     return {"batch_size": 512} if dataset.partition(":")[0] == "pubmed" else {}
 
 
-def gcn_defaults(dataset: str) -> dict[str, object]:
-    """The same, and rows of length one on Pubmed."""
-    found = defaults(dataset)
-    return {**found, "normalise": True} if found else found
-
-
 MEAN = Recipe(Config, mean_model, views, defaults)
-GCN = Recipe(Config, gcn_model, partial(views, include_self=True), gcn_defaults)
+GCN = Recipe(Config, gcn_model, partial(views, include_self=True), defaults)
 POOL = Recipe(PoolConfig, pool_model, views, defaults)
 LSTM = Recipe(LSTMConfig, lstm_model, views, defaults)
