@@ -12,8 +12,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from mggcn.kernels.hashing import below, fold
 from mggcn.kernels.pick import PickTable
-from mggcn.kernels.pick.cpu import _below, _enumerate, _fold
+from mggcn.kernels.pick.cpu import _enumerate
 from mggcn.keys import Key
 
 
@@ -31,7 +32,7 @@ def _fill(
 ) -> None:
     mark = np.int32(0)
     for row in range(targets.size):
-        stream = _fold(key, targets[row])
+        stream = fold(key, targets[row])
         chosen = out[row]
         chosen[:] = targets[row]
         count, total = 0, np.int64(0)
@@ -52,7 +53,7 @@ def _fill(
                         total += weights[w]
             if count == 0:
                 break
-            left = _below(_fold(stream, step), np.uint64(total))
+            left = below(fold(stream, step), np.uint64(total))
             place = 0
             while left >= weights[listed[place]]:
                 left -= weights[listed[place]]
@@ -74,11 +75,11 @@ def _fill_by_search(
     out: NDArray[Any],
 ) -> None:
     for row in range(targets.size):
-        stream = _fold(key, targets[row])
+        stream = fold(key, targets[row])
         chosen = out[row]
         chosen[:] = targets[row]
         for step in range(chosen.size - 1):
-            found = _enumerate(indptr, indices, weights, symmetric, chosen, step + 1, 0, step + 1, _fold(stream, step))
+            found = _enumerate(indptr, indices, weights, symmetric, chosen, step + 1, 0, step + 1, fold(stream, step))
             if found < 0:
                 break
             chosen[step + 1] = found

@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mggcn.kernels.compiled import compiled
-from mggcn.kernels.pick.cpu import _below, _fold
+from mggcn.kernels.hashing import below, fold
 
 
 @njit  # type: ignore[untyped-decorator]
@@ -19,7 +19,7 @@ def _shuffle(row: Any, stream: Any, out: Any) -> None:
     size = row.size
     out[:] = row
     for step in range(size):
-        other = step + _below(_fold(stream, step), np.uint64(size - step))
+        other = step + below(fold(stream, step), np.uint64(size - step))
         out[step], out[other] = out[other], out[step]
 
 
@@ -27,7 +27,7 @@ def _shuffle(row: Any, stream: Any, out: Any) -> None:
 def _cut_shuffle(row: Any, stream: Any, taken: Any, moved: Any, out: Any) -> None:
     """Fill ``out`` with the front of the shuffled ``row``; what step i moved away now stands at place taken[i]."""
     for step in range(out.size):
-        other = step + _below(_fold(stream, step), np.uint64(row.size - step))
+        other = step + below(fold(stream, step), np.uint64(row.size - step))
         here, there = step, other
         for earlier in range(step):
             if taken[earlier] == step:
@@ -59,6 +59,6 @@ def draw(
         out[starts[place] : starts[place] + lead] = node
         part = out[starts[place] + lead : starts[place + 1]]
         if row.size <= fanout:
-            _shuffle(row, _fold(key, node), part)
+            _shuffle(row, fold(key, node), part)
         else:
-            _cut_shuffle(row, _fold(key, node), taken, moved, part)
+            _cut_shuffle(row, fold(key, node), taken, moved, part)

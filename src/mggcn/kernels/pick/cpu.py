@@ -11,31 +11,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mggcn.kernels.compiled import compiled
+from mggcn.kernels.hashing import below, fold
 from mggcn.kernels.pick.reference import TRIALS
-from mggcn.keys import GOLDEN, MIX_1, MIX_2
 
-_GOLDEN, _MIX_1, _MIX_2 = np.uint64(GOLDEN), np.uint64(MIX_1), np.uint64(MIX_2)
 _NEAR = 8
 BOTH, BREADTH, DEPTH = 0, 1, 2
-_ONE, _LOW = np.uint64(1), np.uint64(0xFFFFFFFF)
-_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
-
-
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def _fold(value: Any, n: Any) -> Any:
-    z = value + _GOLDEN * (np.uint64(n) + _ONE)
-    z = (z ^ (z >> _S30)) * _MIX_1
-    z = (z ^ (z >> _S27)) * _MIX_2
-    return z ^ (z >> _S31)
-
-
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def _below(value: Any, bound: Any) -> Any:
-    """The high 64 bits of value × bound."""
-    a0, a1 = value & _LOW, value >> _S32
-    b0, b1 = bound & _LOW, bound >> _S32
-    middle = a1 * b0 + ((a0 * b0) >> _S32)
-    return np.int64(a1 * b1 + (middle >> _S32) + ((a0 * b1 + (middle & _LOW)) >> _S32))
 
 
 @njit(inline="always")  # type: ignore[untyped-decorator]
@@ -113,7 +93,7 @@ def _enumerate(
         for edge in range(indptr[chosen[place]], indptr[chosen[place] + 1]):
             if _is_candidate(indptr, indices, symmetric, chosen, size, first, place, indices[edge]):
                 total += weights[indices[edge]]
-    left = _below(value, np.uint64(total))
+    left = below(value, np.uint64(total))
     for place in range(first, end):
         for edge in range(indptr[chosen[place]], indptr[chosen[place] + 1]):
             if _is_candidate(indptr, indices, symmetric, chosen, size, first, place, indices[edge]):
@@ -145,7 +125,7 @@ def _draw(
     if total == 0:
         return -1
     for trial in range(TRIALS):
-        left = _below(_fold(stream, step * (TRIALS + 1) + trial), np.uint64(total))
+        left = below(fold(stream, step * (TRIALS + 1) + trial), np.uint64(total))
         place = first
         while True:
             start, stop = indptr[chosen[place]], indptr[chosen[place] + 1]
@@ -158,7 +138,7 @@ def _draw(
         w = indices[_first_above(sums, start, stop, left, min(guess, stop - 1))]
         if _is_candidate(indptr, indices, symmetric, chosen, size, first, place, w):
             return w
-    value = _fold(stream, step * (TRIALS + 1) + TRIALS)
+    value = fold(stream, step * (TRIALS + 1) + TRIALS)
     return _enumerate(indptr, indices, weights, symmetric, chosen, size, first, end, value)
 
 
@@ -179,7 +159,7 @@ def pick(
     """Fill rows start … stop of ``out`` [len(targets), 1 + picks]."""
     for row in range(start, stop):
         target = targets[row]
-        stream = _fold(key, target)
+        stream = fold(key, target)
         chosen = out[row]
         chosen[:] = target
         for step in range(chosen.size - 1):

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.kernels.compiled import compiled
-from mggcn.kernels.pick.cpu import _below, _fold
+from mggcn.kernels.hashing import below, fold
 
 
 @compiled
@@ -19,11 +19,11 @@ def walk(
 ) -> None:
     """Fill ``out`` [walks, 1 + length]."""
     for number in range(out.shape[0]):
-        stream = _fold(key, number)
-        node = pool[_below(_fold(stream, 0), np.uint64(pool.size))]
+        stream = fold(key, number)
+        node = pool[below(fold(stream, 0), np.uint64(pool.size))]
         out[number, 0] = node
         for step in range(1, out.shape[1]):
             size = indptr[node + 1] - indptr[node]
             if size > 0:
-                node = np.int64(indices[indptr[node] + _below(_fold(stream, step), np.uint64(size))])
+                node = np.int64(indices[indptr[node] + below(fold(stream, step), np.uint64(size))])
             out[number, step] = node

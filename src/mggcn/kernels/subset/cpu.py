@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.kernels.compiled import compiled
-from mggcn.kernels.pick.cpu import _below, _fold
+from mggcn.kernels.hashing import below, fold
 
 
 @compiled
@@ -19,12 +19,12 @@ def subset(
 ) -> None:
     """Fill ``out`` with entries of every row, as many as ``out_indptr`` leaves room for."""
     for row in range(names.size):
-        stream = _fold(key, names[row])
+        stream = fold(key, names[row])
         size, first = indptr[row + 1] - indptr[row], out_indptr[row]
         count = out_indptr[row + 1] - first
         for step in range(count):
             last = size - count + step
-            place = _below(_fold(stream, step), np.uint64(last + 1))
+            place = below(fold(stream, step), np.uint64(last + 1))
             for earlier in range(first, first + step):
                 if out[earlier] == indptr[row] + place:
                     place = last

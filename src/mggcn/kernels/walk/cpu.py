@@ -10,7 +10,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from mggcn.kernels.compiled import compiled
-from mggcn.kernels.pick.cpu import _below, _fold, row_holds
+from mggcn.kernels.hashing import below, fold
+from mggcn.kernels.pick.cpu import row_holds
 from mggcn.kernels.walk.reference import END, FULL, TRIALS
 
 _FULL = np.uint64(FULL)
@@ -44,16 +45,16 @@ def _step(
     start, stop = indptr[v], indptr[v + 1]
     lowest, size = min(back, near, away), np.uint64(stop - start)
     for trial in range(TRIALS):
-        w = indices[start + _below(_fold(stream, first + 2 * trial), size)]
+        w = indices[start + below(fold(stream, first + 2 * trial), size)]
         if before < 0 or lowest == FULL:
             return w
-        value = _below(_fold(stream, first + 2 * trial + 1), _FULL)
+        value = below(fold(stream, first + 2 * trial + 1), _FULL)
         if value < lowest or value < _weight(indptr, indices, symmetric, before, w, back, near, away):
             return w
     total = np.int64(0)
     for edge in range(start, stop):
         total += _weight(indptr, indices, symmetric, before, indices[edge], back, near, away)
-    left = _below(_fold(stream, first + 2 * TRIALS), np.uint64(total))
+    left = below(fold(stream, first + 2 * TRIALS), np.uint64(total))
     for edge in range(start, stop):
         left -= _weight(indptr, indices, symmetric, before, indices[edge], back, near, away)
         if left < 0:
@@ -77,7 +78,7 @@ def walk(
 ) -> None:
     """Fill walks start … stop of ``out`` [len(starts), length]."""
     for row in range(start, stop):
-        stream = _fold(key, row)
+        stream = fold(key, row)
         found = out[row]
         found[:] = END
         found[0] = starts[row]
