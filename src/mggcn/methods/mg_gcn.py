@@ -7,7 +7,7 @@ Differs from the paper: picks are drawn afresh every epoch by default, which cos
 counts the node itself, as the authors' code does.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -104,12 +104,12 @@ def views(config: Config, scene: Scene) -> Views:
     if as_in_paper and config.conv != "lstm" and place.holds(num_bytes):  # an LSTM's steps have no fixed shape
         on_device = table.on(place.device)
         on_gpu = DeviceMixGrainedSampler(on_device, *options, coarse_self=coarse_self)
-        view = View(_inputs_on(on_device, x, config, place), on_gpu)
-    else:
-        ablated = (config.fine, config.skip, config.explore)
-        means = [neighbour_mean(graph, x, include_self=config.fine_self, threads=place.threads)] if config.fine else []
-        sampler = MixGrainedSampler(table, *options, place.threads, coarse_self, *ablated)
-        view = View(inputs_of([x, *means], place), sampler)
+        inputs = _inputs_on(on_device, x, config, place)
+        return Views(View(inputs, on_gpu), View(inputs, replace(on_gpu, merge_from=None)))
+    ablated = (config.fine, config.skip, config.explore)
+    means = [neighbour_mean(graph, x, include_self=config.fine_self, threads=place.threads)] if config.fine else []
+    sampler = MixGrainedSampler(table, *options, place.threads, coarse_self, *ablated)
+    view = View(inputs_of([x, *means], place), sampler)
     return Views(view, view)
 
 

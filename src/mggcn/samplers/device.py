@@ -22,7 +22,8 @@ _MERGE_FROM = 8192
 class DeviceMixGrainedSampler:
     """Draws what :class:`mggcn.samplers.MixGrainedSampler` draws, on the GPU that holds the table.
 
-    Batches of at least ``merge_from`` rows say which rows repeat; in smaller ones that saves less than it costs.
+    Batches of at least ``merge_from`` rows say which rows repeat; in smaller ones, and where each is only scored, that
+    saves less than it costs.
     Its coarse blocks list all members of S(v) and give those outside N(u) the weight zero, so that shapes stay fixed.
     """
 
@@ -33,7 +34,7 @@ class DeviceMixGrainedSampler:
     padding: grains.Padding = "target"
     fixed_key: Key | None = None
     coarse_self: bool = False
-    merge_from: int = _MERGE_FROM
+    merge_from: int | None = _MERGE_FROM
     _fixed: dict[tuple[str, int], Block] = field(default_factory=dict, repr=False)
     _capacities: dict[int, int] = field(default_factory=dict, repr=False)
 
@@ -50,8 +51,9 @@ class DeviceMixGrainedSampler:
             return self._slices(chosen, chosen.numel(), batch_size, 1)
         rows = self.table.draw_rows(chosen, self.picks, self.fixed_key or key, batch_size)
         repeats: list[Repeats] = []
-        if batch_size * (1 + self.picks) >= self.merge_from and chosen.numel():
-            num_rows, least = batch_size * (1 + self.picks), self._capacities.get(batch_size, 0)
+        num_rows = batch_size * (1 + self.picks)
+        if self.merge_from is not None and num_rows >= self.merge_from and chosen.numel():
+            least = self._capacities.get(batch_size, 0)
             repeats = find_repeats(rows, num_rows, self.table.weights.numel(), least)
             self._capacities[batch_size] = repeats[0].capacity
         return self._slices(rows, chosen.numel(), batch_size, 1 + self.picks, repeats)

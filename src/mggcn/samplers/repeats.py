@@ -29,18 +29,19 @@ def find_repeats(rows: Tensor, batch_rows: int, num_nodes: int, least: int = 0) 
     local = rank - 1 - before[batch]
     counts = torch.diff(before, append=rank[-1:])
     capacity = max(least, -(-int(counts.max()) // _ROUND) * _ROUND)
-    begins = batch * batch_rows
+    offset = place - batch * batch_rows
+    size = (rows.numel() - batch * batch_rows).clamp(max=batch_rows)
     num_batches, last = before.numel(), rows.numel() - (before.numel() - 1) * batch_rows
-    packed = torch.zeros(num_batches, 2 * capacity + 1 + 2 * batch_rows, dtype=torch.int32, device=rows.device)
-    packed[:, capacity : 2 * capacity + 1] = batch_rows
-    packed[-1, capacity : 2 * capacity + 1] = last
-    packed[batch, local] = (keys % num_nodes).int()
-    size = torch.full_like(place, batch_rows)
-    size[(num_batches - 1) * batch_rows :] = last
-    start = torch.where(is_first, place - begins, size)
-    packed[batch, capacity + torch.where(is_first, local, capacity)] = start.int()
     rest = 2 * capacity + 1
-    packed[batch, rest + order - begins] = local.int()
-    packed[batch, rest + size + place - begins] = (order - begins).int()
+    packed = torch.zeros(num_batches, rest + 2 * batch_rows, dtype=torch.int32, device=rows.device)
+    packed[:, capacity:rest] = batch_rows
+    packed[-1, capacity:rest] = last
+    cells, line = packed.view(-1), batch * packed.shape[1]
+    order = order - place + offset
+    cells.scatter_(0, line + local, (keys % num_nodes).int())
+    start = line + capacity + torch.where(is_first, local, capacity)
+    cells.scatter_(0, start, torch.where(is_first, offset, size).int())
+    cells.scatter_(0, line + rest + order, local.int())
+    cells.scatter_(0, line + rest + size + offset, order.int())
     sizes = [batch_rows] * (num_batches - 1) + [last]
     return [Repeats(line[: rest + 2 * n], capacity, n) for line, n in zip(packed, sizes, strict=True)]
