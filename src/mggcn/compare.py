@@ -6,6 +6,7 @@ interrupted goes on where it was.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from mggcn import methods, spec
 from mggcn.dataset import Dataset
@@ -113,8 +114,19 @@ def plan(
     """
     if dataset.split is None:
         raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
-    plans = resolve(variants, dataset.name, common or {})
-    identity = spec.identity(dataset)
+    return plan_of(spec.identity(dataset), variants, seeds, device=device, common=common)
+
+
+def plan_of(
+    identity: Mapping[str, Any],
+    variants: Sequence[Variant],
+    seeds: Sequence[int],
+    *,
+    device: str,
+    common: Mapping[str, object] | None = None,
+) -> list[Job]:
+    """As :func:`plan`, from what :func:`mggcn.spec.identity` says of a data set, without the data set itself."""
+    plans = resolve(variants, identity["name"], common or {})
     return [
         Job(variant, RunSpec(identity, variant.method, seed, device, resolved.settings))
         for seed in seeds
@@ -128,7 +140,11 @@ def recall(jobs: Iterable[Job], ledger: Ledger) -> list[Outcome]:
 
 
 def execute(
-    dataset: Dataset, jobs: Iterable[Job], ledger: Ledger, watch: Callable[[Job], Progress]
+    dataset: Dataset,
+    jobs: Iterable[Job],
+    ledger: Ledger,
+    watch: Callable[[Job], Progress],
+    warm: set[str] | None = None,
 ) -> Iterator[Outcome]:
     """Carry out, one by one, the jobs whose record the ledger does not hold.
 
@@ -141,8 +157,9 @@ def execute(
         jobs: in the order wanted.
         ledger: of finished runs; gets each new one as soon as it is done.
         watch: called when a run starts; what it returns hears of the run's epochs.
+        warm: labels of the variants that this process has trained before; new ones are added.
     """
-    warm: set[str] = set()
+    warm = set() if warm is None else warm
     for job in [job for job in jobs if job.spec.digest not in ledger.records]:
         if job.spec.digest not in ledger.records:
             progress = watch(job)

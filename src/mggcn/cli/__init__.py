@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from mggcn.cli import bench, compare, data, predict, train
+from mggcn.cli import bench, compare, data, experiment, predict, report, train
 from mggcn.errors import InputError
 
 app = App(
@@ -18,6 +18,8 @@ app.command(train.train)
 app.command(predict.predict)
 app.command(compare.compare)
 app.command(compare.ablate)
+app.command(report.report)
+app.command(experiment.app)
 app.command(data.app)
 app.command(bench.bench)
 

@@ -1,23 +1,19 @@
 """``mggcn compare`` and ``mggcn ablate``: train methods or variants with several seeds, leave records and a table."""
 
 import json
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+
+from mggcn.cli.tabulate import RECORDS, TABLE, AsJson, Device, Switch, folder_name, tabulate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mggcn.compare import Variant
 
-RECORDS, TABLE = "records.jsonl", "table.md"
-
 Settings = Annotated[list[str] | None, Parameter(name="--set", consume_multiple=True, negative=())]
-Switch = Annotated[bool, Parameter(negative=())]
-AsJson = Annotated[bool, Parameter(name="--json", negative=())]
-Device = Literal["auto", "cpu", "cuda"]
 
 
 def compare(
@@ -52,8 +48,8 @@ def compare(
     variants = variants_of([name.strip() for name in methods.split(",") if name.strip()])
     if not variants:
         raise InputError(f"--methods: {methods!r} names none")
-    folder = out or Path("compare") / _name(dataset)
-    _tabulate(dataset, variants, seeds, settings or [], device, root, folder, quiet, as_json)
+    folder = out or Path("compare") / folder_name(dataset)
+    _run(dataset, variants, seeds, settings or [], device, root, folder, quiet, as_json)
 
 
 def ablate(
@@ -82,11 +78,11 @@ def ablate(
     """
     from mggcn.ablation import VARIANTS
 
-    folder = out or Path("ablate") / _name(dataset)
-    _tabulate(dataset, VARIANTS, seeds, settings or [], device, root, folder, quiet, as_json)
+    folder = out or Path("ablate") / folder_name(dataset)
+    _run(dataset, VARIANTS, seeds, settings or [], device, root, folder, quiet, as_json)
 
 
-def _tabulate(
+def _run(
     dataset: str,
     variants: "Sequence[Variant]",
     seeds: int,
@@ -99,14 +95,14 @@ def _tabulate(
 ) -> None:
     from dataclasses import asdict
 
-    from mggcn import board, datasets, storage
-    from mggcn.cli.train import check_writable, headline
+    from mggcn import datasets
+    from mggcn.cli.train import check_writable
     from mggcn.compare import execute, plan, recall, resolve, summarise
     from mggcn.errors import InputError
     from mggcn.ledger import Ledger
     from mggcn.run import choose_device
     from mggcn.settings import pairs
-    from mggcn.summary import NOTES, Summary, markdown
+    from mggcn.summary import Summary
 
     if seeds < 1:
         raise InputError(f"--seeds: {seeds} is less than 1")
@@ -122,25 +118,20 @@ def _tabulate(
     def summaries() -> list[Summary]:
         return summarise(data, variants, outcomes, seeds, place)
 
-    def page() -> bytes:
-        changed = "".join(f" {name}={value}" for name, value in common.items())
-        about = headline(data) + (f"\nSettings changed:{changed}" if changed else "")
-        return f"{about}\n\n{markdown(summaries())}\n{NOTES}\n".encode()
-
-    if not quiet:
-        print(headline(data), file=sys.stderr)  # noqa: T201
-    interrupted = False
-    try:
-        with board.choose(f"{data.name} on {place}", len(jobs), len(outcomes), summaries, quiet=quiet) as shown:
-            for outcome in execute(data, jobs, ledger, shown.watch):
-                outcomes.append(outcome)
-                shown.show(outcome)
-                storage.write_atomically(out / TABLE, page())
-    except KeyboardInterrupt:
-        interrupted = True
+    changed = "".join(f" {name}={value}" for name, value in common.items())
+    about = f"Settings changed:{changed}" if changed else ""
+    interrupted = tabulate(
+        data,
+        f"{data.name} on {place}",
+        len(jobs),
+        outcomes,
+        lambda watch: execute(data, jobs, ledger, watch),
+        summaries,
+        path=out / TABLE,
+        about=about,
+        quiet=quiet,
+    )
     found = summaries()
-    storage.write_atomically(out / TABLE, page())
-    print(markdown(found), end="")  # noqa: T201
     if as_json:
         result = {"dataset": data.name, "device": place, "seeds": seeds, "out": str(out), "interrupted": interrupted}
         print(json.dumps(result | {"summaries": [asdict(one) for one in found]}))  # noqa: T201
@@ -148,7 +139,3 @@ def _tabulate(
         raise KeyboardInterrupt
     if not any(one.done for one in found):
         raise InputError(f"{data.name}: none of the methods could be run; {found[0].label}, {found[0].reasons[0]}")
-
-
-def _name(dataset: str) -> str:
-    return Path(dataset).absolute().name.replace(":", "-")

@@ -1,0 +1,45 @@
+"""``mggcn report``: the records of runs as a page with charts, or as tables for a README or a paper."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from mggcn.record import RunRecord
+
+
+def report(runs: list[Path], /, *, out: Path, format: Literal["html", "md", "latex"] = "html") -> None:  # noqa: A002
+    """Put runs and comparisons into one document: a page with charts that needs nothing else, or tables alone.
+
+    Args:
+        runs: Run folders, records.jsonl files as `mggcn compare` leaves them, or folders that hold such.
+        out: The file to write.
+        format: html has tables and charts; md and latex have the tables.
+    """
+    from mggcn import storage
+    from mggcn.errors import InputError
+    from mggcn.report import read, render
+
+    if out.is_dir():
+        raise InputError(f"--out: {out} is a folder, not a file")
+    records = read(runs)
+    content = render(records, format, _published).encode()
+    storage.write_atomically(out, content)
+    print(f"{len(records):,} run{'s' * (len(records) > 1)} in {out}, {len(content) / 1000:,.0f} kB")  # noqa: T201
+
+
+def _published(record: "RunRecord") -> float | None:
+    """The paper's accuracy, where the run's settings are the defaults of its method for its data set."""
+    from mggcn.errors import InputError
+    from mggcn.methods import paper, plan
+
+    name = record.dataset["name"]
+    figure = paper.ACCURACY.get(record.method, {}).get(name)
+    if figure is None:
+        return None
+    try:
+        defaults = plan(record.method, name, {}).settings
+    except InputError:
+        return None
+    resolved_later = ("scaling", "threads", "precision")
+    changed = [key for key, value in defaults.items() if record.settings.get(key, value) != value]
+    return None if set(changed) - set(resolved_later) else figure

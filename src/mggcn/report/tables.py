@@ -1,0 +1,148 @@
+"""Tables of a report: their columns, and the whole document in Markdown or LaTeX."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mggcn import summary
+from mggcn.report.lines import Line, Section, environments
+
+_PAPER, _DIFFERENCE, _NONE = "paper, %", "difference, points", "–"
+NOTE_ON_PAPER = (
+    "*Paper* is what the MG-GCN paper reports; it stands beside methods with their default settings. "
+    "*Difference* is the accuracy less that figure, in percentage points."
+)
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text.
+
+    Attributes:
+        headings: of its columns.
+        rows: a text for each column.
+        keys: what each of them is sorted by: the text itself, a number, or None where there is nothing.
+    """
+
+    headings: list[str]
+    rows: list[list[str]]
+    keys: list[list[str | float | None]]
+
+
+def table(section: Section) -> Table:
+    """The summary of a section, and the difference from the paper where some line has its figure."""
+    headings, rows = summary.headings(section.summaries), summary.rows(section.summaries)
+    keys: list[list[str | float | None]] = []
+    with_paper = _PAPER in headings
+    at = headings.index(_PAPER) + 1 if with_paper else 0
+    if with_paper:
+        headings.insert(at, _DIFFERENCE)
+    for line, row in zip(section.lines, rows, strict=True):
+        if with_paper:
+            row.insert(at, _NONE if line.difference is None else f"{line.difference * 100:+.2f}")
+        one = line.figures
+        keys.append(
+            [
+                line.label,
+                *([line.summary.published, line.difference] if with_paper else []),
+                one.accuracy,
+                one.macro_f1,
+                one.epoch_seconds if one.epochs else None,
+                one.seconds_to_best,
+                one.epochs,
+                one.peak_memory_bytes,
+                one.nodes_per_batch or None,
+                line.summary.done,
+            ]
+        )
+    return Table(headings, rows, keys)
+
+
+def provenance(found: Sequence[Section]) -> Table:
+    """For each line the commands behind its figures and the numbers of the environments it ran in."""
+    known = environments(found)
+    rows = [
+        [
+            section.title,
+            line.label,
+            _numbers(known, line),
+            command,
+        ]
+        for section in found
+        for line in section.lines
+        for command in line.commands
+    ]
+    return Table(["data set", "method", "environment", "command"], rows, [[*row] for row in rows])
+
+
+def environment(one: dict[str, Any]) -> str:
+    """An environment in a line of text."""
+    parts = []
+    for name, value in one.items():
+        if isinstance(value, dict):
+            parts += [f"{key} {text}" for key, text in value.items() if text is not None]
+        elif value is not None:
+            parts.append(f"{name.replace('_', ' ')} {value if isinstance(value, str) else json.dumps(value)}")
+    return ", ".join(parts) or "not recorded"
+
+
+def notes(found: Sequence[Section]) -> str:
+    """What the columns mean."""
+    with_paper = any(one.published is not None for section in found for one in section.summaries)
+    return summary.NOTES.replace("\n", " ") + (f" {NOTE_ON_PAPER}" if with_paper else "")
+
+
+def markdown(found: Sequence[Section]) -> str:
+    """The tables in Markdown."""
+    parts = ["# Results"]
+    for section in found:
+        parts += [f"## {section.title}", section.about, _pipes(table(section), text_columns=1)]
+    parts += [notes(found), "## Commands", _pipes(provenance(found), text_columns=4), "## Environments"]
+    parts.append("\n".join(f"{number}. {environment(one)}" for number, one in enumerate(environments(found), 1)))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def latex(found: Sequence[Section]) -> str:
+    """The summary tables in LaTeX, for a document that loads booktabs."""
+    return "% needs \\usepackage{booktabs}\n" + "\n".join(_tabular(section) for section in found)
+
+
+def _numbers(known: list[dict[str, Any]], line: Line) -> str:
+    own = [record.environment for record in line.records]
+    return ", ".join(str(number) for number, one in enumerate(known, 1) if one in own)
+
+
+def _pipes(content: Table, text_columns: int) -> str:
+    rules = ["---" if number < text_columns else "---:" for number in range(len(content.headings))]
+    rows = [content.headings, rules, *content.rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+
+
+def _tabular(section: Section) -> str:
+    content = table(section)
+    rows = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in (content.headings, *content.rows)]
+    return "\n".join(
+        [
+            r"\begin{table}",
+            r"\centering",
+            rf"\caption{{{_escaped(': '.join(part for part in (section.title, section.about) if part))}}}",
+            rf"\begin{{tabular}}{{l{'r' * (len(content.headings) - 1)}}}",
+            r"\toprule",
+            rows[0],
+            r"\midrule",
+            *rows[1:],
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in text)

@@ -1,0 +1,173 @@
+"""Experiments read from TOML, and runs side by side."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from mggcn import ablation, compare, experiment, storage, workers
+from mggcn.compare import Variant
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.ledger import Ledger
+from mggcn.methods import paper
+from mggcn.progress import Silent
+
+PAPER = Path(__file__).parents[2] / "experiments" / "paper"
+GOOD = """
+name = "tiny"
+title = "A title"
+reproduces = "nothing"
+datasets = ["digits", "cora"]
+seeds = 2
+settings = { epochs = 2 }
+
+[[variant]]
+label = "plain"
+method = "mlp"
+settings = { hidden = 4 }
+on.cora = { hidden = 8 }
+
+[[variant]]
+label = "graph"
+method = "gcn"
+
+[paper.cora]
+graph = 0.5
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.toml"
+    path.write_text(GOOD)
+    return path
+
+
+def test_what_a_file_says(file: Path) -> None:
+    found = experiment.read(file)
+    assert (found.name, found.datasets, found.seeds, found.num_runs) == ("tiny", ("digits", "cora"), 2, 8)
+    assert found.variants("digits") == [Variant("plain", "mlp", {"hidden": 4}), Variant("graph", "gcn")]
+    assert found.variants("cora")[0].settings == {"hidden": 8}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('name = "tiny"', "name = ", "not valid TOML"),
+        ('title = "A title"', "", "field title is missing"),
+        ('title = "A title"', 'titel = "A title"', "unknown field 'titel'; did you mean title"),
+        ('name = "tiny"', 'name = "a/b"', "name: 'a/b' cannot be the name of a folder"),
+        ("seeds = 2", 'seeds = "2"', "seeds: '2' is not a whole number"),
+        ("seeds = 2", "seeds = true", "seeds: True is not a whole number"),
+        ("seeds = 2", "seeds = 0", "seeds: 0 is less than 1"),
+        ("seeds = 2", 'seeds = 2\nmeasure = "F1"', "measure: 'F1' is not one of accuracy"),
+        ('["digits", "cora"]', '["digits", "coar"]', "datasets: unknown data set 'coar'; did you mean cora"),
+        ('["digits", "cora"]', '["cora", "cora"]', "datasets: 'cora' is there twice"),
+        ('["digits", "cora"]', "[]", "datasets: there is none"),
+        ('method = "gcn"', 'method = "gnc"', "variant 'graph': unknown method 'gnc'; did you mean sgc or gcn"),
+        ('method = "gcn"', "", "variant 2: field method is missing"),
+        ('label = "graph"', 'label = "plain"', "variant: label 'plain' is there twice"),
+        ("{ hidden = 4 }", "{ hiden = 4 }", "plain: unknown setting 'hiden'; did you mean hidden"),
+        ("{ hidden = 4 }", "{ hidden = 0 }", "plain: hidden: 0 is less than 1"),
+        ("on.cora", "on.pubmed", "variant 'plain': on: unknown data set 'pubmed'"),
+        ("{ hidden = 8 }", '{ hidden = "x" }', "plain: hidden: 'x' is not a whole number"),
+        ("{ epochs = 2 }", "{ epoch = 2 }", "unknown setting 'epoch'; did you mean epochs"),
+        ("[paper.cora]", "[paper.pubmed]", "paper: unknown data set 'pubmed'"),
+        ("graph = 0.5", "grap = 0.5", "paper.cora: unknown label 'grap'; did you mean graph"),
+        ("graph = 0.5", "graph = 86.8", "paper.cora.graph: 86.8 is not an accuracy between 0 and 1"),
+        ("graph = 0.5", "graph = true", "paper.cora.graph: True is not a positive number"),
+    ],
+)
+def test_errors_name_file_field_and_value(file: Path, old: str, new: str, message: str) -> None:
+    assert old in GOOD
+    file.write_text(GOOD.replace(old, new, 1))
+    with pytest.raises(InputError) as caught:
+        experiment.read(file)
+    assert str(caught.value).startswith(f"{file}: ")
+    assert message in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.toml: cannot be read"):
+        experiment.read(tmp_path / "none.toml")
+    with pytest.raises(InputError, match="none: no such folder"):
+        experiment.read_folder(tmp_path / "none")
+
+
+def test_only_is_part_of_a_data_set_or_a_label(file: Path) -> None:
+    found = experiment.read(file)
+    assert found.selected(None) == {"digits": {"plain", "graph"}, "cora": {"plain", "graph"}}
+    assert found.selected("COR") == {"cora": {"plain", "graph"}}
+    assert found.selected("gra") == {"digits": {"graph"}, "cora": {"graph"}}
+    with pytest.raises(InputError, match="--only: 'x' is in no data set and no label"):
+        found.selected("x")
+
+
+@pytest.mark.parametrize("path", sorted(PAPER.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_papers_experiments_resolve(path: Path) -> None:
+    found = experiment.read(path)
+    assert found.name == path.stem
+    for dataset in found.datasets:
+        identity = {"name": dataset}
+        assert len(found.plan(dataset, identity, "cpu")) * len(found.datasets) == found.num_runs
+
+
+def test_the_papers_numbers() -> None:
+    found = {one.name: one for one in experiment.read_folder(PAPER)}
+    assert set(found) == {"accuracy", "depth", "picks", "ablations", "speed", "memory", "ethereum"}
+    for dataset, numbers in found["accuracy"].paper.items():
+        assert numbers == {method: by_name[dataset] for method, by_name in paper.ACCURACY.items()}
+    for dataset, numbers in found["depth"].paper.items():
+        assert tuple(numbers.values()) == paper.DEPTH[dataset]
+    for dataset, numbers in found["picks"].paper.items():
+        picks = paper.picks(dataset)
+        assert numbers == {f"{picks} picks": paper.ACCURACY["mg-gcn"][dataset]}
+    sizes = [accuracy for by_size in paper.ETHEREUM.values() for accuracy in by_size.values()]
+    assert sorted(found["ethereum"].paper["ethereum"].values()) == sorted(sizes)
+
+
+def test_the_ablations_are_those_of_the_command() -> None:
+    found = experiment.read(PAPER / "ablations.toml")
+    assert all(found.variants(dataset) == ablation.VARIANTS for dataset in found.datasets)
+
+
+def test_a_data_set_that_the_user_makes(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    found = experiment.read(PAPER / "ethereum.toml")
+    assert found.missing(tmp_path) == ["ethereum"]
+    with pytest.raises(InputError, match=r"data set ethereum: no folder .*/ethereum; .* mggcn data import"):
+        found.load("ethereum", tmp_path)
+    storage.save(small, tmp_path / "ethereum")
+    assert found.missing(tmp_path) == []
+    assert found.load("ethereum", tmp_path).num_nodes == small.num_nodes
+
+
+def _dies() -> Dataset:
+    raise SystemExit(3)
+
+
+def test_runs_side_by_side_are_those_of_one_process(small: Dataset, tmp_path: Path) -> None:
+    storage.save(small, tmp_path / "data")
+    load = partial(storage.load, tmp_path / "data")
+    variants = [Variant("a", "mlp"), Variant("as a", "mlp")]
+    jobs = compare.plan(load(), variants, range(2), device="cpu", common={"epochs": 2, "hidden": 4})
+    ledger = Ledger(tmp_path / "records.jsonl")
+
+    def found(outcomes: Iterator[compare.Outcome]) -> dict[str, float]:
+        return {one.job.title: one.record.test_accuracy for one in outcomes if one.record}
+
+    together = found(workers.execute(load, jobs, ledger, 2))
+    assert len(together) == 4
+    assert len(ledger.path.read_bytes().splitlines()) == 2, "two variants of the same settings share their runs"
+    assert Ledger(ledger.path).records.keys() == ledger.records.keys()
+    alone = Ledger(tmp_path / "alone.jsonl")
+    assert together == found(compare.execute(load(), jobs, alone, lambda _: Silent()))
+    assert list(workers.execute(load, jobs, ledger, 2)) == []
+
+
+def test_a_process_that_dies_costs_its_run(small: Dataset, tmp_path: Path) -> None:
+    jobs = compare.plan(small, [Variant("a", "mlp")], range(1), device="cpu")
+    [outcome] = workers.execute(_dies, jobs, Ledger(tmp_path / "records.jsonl"), 2)
+    assert (outcome.record, outcome.reason) == (None, "its process ended with exit code 3")

@@ -1,0 +1,281 @@
+"""``mggcn report``: what the documents hold, and what is refused."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mggcn.cli import main
+from mggcn.errors import InputError
+from mggcn.ledger import Ledger
+from mggcn.record import Epoch, RunRecord
+from mggcn.report import read, render
+from mggcn.report.lines import sections
+
+FETCHED = re.compile(
+    r"""(?:src|href|action|data)\s*=\s*["'`]?\s*(?:https?:)?//|url\(\s*["']?\s*(?:https?:)?//|@import"""
+    r"""|\bimport\s*\(?\s*["'`]|\bfrom\s*["'`]https?:""",
+    re.IGNORECASE,
+)
+
+
+def record(method: str = "gcn", seed: int = 0, **changes: Any) -> RunRecord:
+    fields: dict[str, Any] = {
+        "dataset": {"name": "cora", "digest": "", "path": None, "num_nodes": 2708, "split": [1208, 500, 1000]},
+        "method": method,
+        "seed": seed,
+        "settings": {"lr": 0.01, "bias": True},
+        "device": "cpu",
+        "epochs": 3,
+        "best_epoch": 2,
+        "val_loss": 0.5,
+        "val_accuracy": 0.8,
+        "val_macro_f1": 0.8,
+        "test_accuracy": 0.86 + seed / 100,
+        "test_macro_f1": 0.7,
+        "epoch_seconds": 0.25,
+        "prepare_seconds": 1.0,
+        "total_seconds": 9.0,
+        "peak_memory_bytes": 100 << 20,
+        "nodes_per_batch": 17.5,
+        "curve": [Epoch(n, 1.0, float("nan"), 0.5 + n / 10, 0.25, 0.5) for n in (1, 2, 3)],
+        "environment": {"python": "3.11", "packages": {"torch": "2.6", "mggcn": None}, "commit": "abc<d>"},
+    }
+    return RunRecord(**(fields | changes))
+
+
+RECORDS = [
+    record(),
+    record(seed=1),
+    record("mlp", test_accuracy=0.7, prepare_seconds=5.0),
+    record("label-propagation", test_accuracy=0.65, epochs=0, best_epoch=0, curve=[], nodes_per_batch=0.0),
+    record("sgc", dataset={"name": "<pubmed>"}),
+]
+
+
+def ledger(path: Path, records: list[RunRecord] = RECORDS) -> Path:
+    book = Ledger(path)
+    for number, one in enumerate(records):
+        book.add(str(number), one)
+    return path
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    return render(RECORDS, "html", lambda one: 0.868 if one.method == "gcn" else None)
+
+
+def embedded(page: str) -> dict[str, Any]:
+    found = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+def test_the_page_is_small_and_fetches_nothing(page: str) -> None:
+    assert len(page.encode()) < 2_000_000
+    assert [page[hit.start() : hit.end() + 40] for hit in FETCHED.finditer(page)] == []
+    assert "default-src 'none'" in page
+    assert "$schema" not in json.dumps(embedded(page))
+
+
+def test_the_page_has_every_method_and_what_is_behind_it(page: str) -> None:
+    for method in ("gcn", "mlp", "label-propagation", "sgc"):
+        assert f'data-key="{method}">{method}</td>' in page
+        assert f"--method {method} --device cpu" in page
+    assert "86.50 ± 0.71" in page
+    assert ">-0.30</td>" in page
+    assert "commit abc&lt;d&gt;" in page
+    assert "<pubmed>" not in page.split("<script", 1)[0]
+    assert "viewport" in page
+    assert "prefers-color-scheme: dark" in page
+    assert "overflow-x" in page
+
+
+def test_the_charts_have_titles_units_and_data(page: str) -> None:
+    held = embedded(page)
+    kinds = ("accuracy", "time", "memory", "by_time", "by_epoch")
+    assert set(held["charts"]) == {f"{kind}{number}" for kind in kinds for number in (0, 1)}
+    for name, chart in held["charts"].items():
+        assert f'id="{name}"' in page
+        assert chart["spec"]["title"].startswith(("cora: ", "<pubmed>: "))
+        assert re.search(r'"title": "[^"]*(, s|, %|, MiB)"', json.dumps(chart["spec"]))
+    lines = {one["method"]: one for one in held["data"]["lines0"]}
+    assert lines["gcn"]["accuracy"] == 86.5
+    assert {name for name, one in lines.items() if one["front"]} == {"label-propagation", "gcn"}
+    curve = [one for one in held["data"]["curves0"] if one["method"] == "gcn"]
+    assert [(one["epoch"], one["seconds"], one["accuracy"]) for one in curve] == [
+        (1, 1.75, 60.0),
+        (2, 2.5, 70.0),
+        (3, 3.25, 80.0),
+    ]
+
+
+def test_the_charts_can_be_drawn(page: str) -> None:
+    vl_convert = pytest.importorskip("vl_convert")
+    held = embedded(page)
+    for name in ("accuracy0", "time0", "by_time0"):
+        chart = held["charts"][name]
+        spec = chart["spec"] | {"width": 300, "datasets": {chart["data"]: held["data"][chart["data"]]}}
+        drawn = vl_convert.vegalite_to_svg(spec, vl_version=vl_convert.get_vegalite_versions()[-1])
+        assert ">gcn<" in drawn
+        assert "NaN" not in drawn
+
+
+def test_records_without_a_curve_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("altair")
+    monkeypatch.setattr("mggcn.report.page._vega", lambda: "")
+    text = render([RECORDS[3]], "html")
+    assert "The records hold no curve" in text
+    assert "by_time0" not in text
+
+
+def test_long_curves_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("altair")
+    monkeypatch.setattr("mggcn.report.page._vega", lambda: "")
+    long = [Epoch(n, 1.0, 1.0, 0.5, 0.25, 0.5) for n in range(1, 5001)]
+    numbers = [one["epoch"] for one in embedded(render([record(curve=long)], "html"))["data"]["curves0"]]
+    assert (len(numbers), numbers[0], numbers[-1]) == (150, 1, 5000)
+
+
+def test_many_methods_on_many_data_sets_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("altair")
+    monkeypatch.setattr("mggcn.report.page._vega", lambda: " " * 900_000)
+    long = [Epoch(n, 1.0, 1.0, 0.5 + n / 12345, 0.0123456, 0.05) for n in range(1, 301)]
+    settings = {f"setting{n}": 0.001 for n in range(18)}
+    places = [{"name": f"data{n}"} for n in range(8)]
+    records = [record(f"method-{n}", dataset=one, curve=long, settings=settings) for one in places for n in range(20)]
+    assert len(render(records, "html").encode()) < 2_000_000
+
+
+def test_markdown() -> None:
+    text = render(RECORDS, "md", lambda one: 0.868 if one.method == "gcn" else None)
+    assert (
+        "## cora\n\n2,708 nodes, split 1,208/500/1,000\n\n| method | paper, % | difference, points | accuracy, % |"
+        in text
+    )
+    row = "| gcn | 86.8 | -0.30 | 86.50 ± 0.71 | 70.00 ± 0.00 | 250 ms | 2.5 s | 3 | 100 MiB | 18 | 2 |"
+    assert row in text.splitlines()
+    command = "mggcn train cora --method gcn --device cpu --seed 0 --seeds 2 --set lr=0.01 bias=true"
+    assert f"| cora | gcn | 1 | {command} |" in text.splitlines()
+    assert text.endswith("1. python 3.11, torch 2.6, commit abc<d>\n")
+
+
+def test_latex() -> None:
+    text = render([record(), record(seed=1), record("a_b", dataset={"name": "x&y"})], "latex")
+    assert r"gcn & 86.50 $\pm$ 0.71 & 70.00 $\pm$ 0.00 & 250 ms & 2.5 s & 3 & 100 MiB & 18 & 2 \\" in text
+    assert r"\caption{x\&y: }" not in text
+    assert r"\caption{x\&y}" in text
+    assert r"a\_b & 86.00 &" in text
+    assert text.count(r"\begin{tabular}{lrrrrrrrr}") == text.count(r"\bottomrule") == 2
+
+
+def test_settings_and_devices_tell_lines_apart() -> None:
+    records = [record(), record(settings={"lr": 0.5, "bias": True}), record(device="cuda"), record("mlp")]
+    (section,) = sections(records, lambda _: None)
+    assert {line.label for line in section.lines} == {
+        "gcn (cpu, lr=0.01)",
+        "gcn (cpu, lr=0.5)",
+        "gcn (cuda)",
+        "mlp (cpu)",
+    }
+
+
+def test_a_run_given_twice_counts_once_and_seeds_may_have_gaps() -> None:
+    ((line,),) = (s.lines for s in sections([record(), record(), record(seed=1), record(seed=5)], lambda _: None))
+    assert line.summary.done == 3
+    assert [re.search(r"--seed .*? --set", one)[0] for one in line.commands] == [
+        "--seed 0 --seeds 2 --set",
+        "--seed 5 --seeds 1 --set",
+    ]
+
+
+def test_runs_ledgers_and_folders_of_them_are_read(tmp_path: Path) -> None:
+    path = ledger(tmp_path / "all" / "compare" / "records.jsonl", RECORDS[:2])
+    run = tmp_path / "all" / "run"
+    run.mkdir()
+    (run / "record.json").write_text(RECORDS[2].to_json())
+    methods = [[one.method for one in read([each])] for each in (path, path.parent, run, run / "record.json")]
+    assert methods == [["gcn", "gcn"], ["gcn", "gcn"], ["mlp"], ["mlp"]]
+    assert len(read([tmp_path / "all"])) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"test_accuracy": "high"}, "field test_accuracy is 'high'"),
+        ({"test_accuracy": float("nan")}, "field test_accuracy is nan"),
+        ({"settings": []}, r"field settings is \[\]"),
+        ({"dataset": {}}, "field dataset has no name"),
+        ({"surprise": 1}, "not a run record"),
+        ({"curve": 1}, "not a run record"),
+        ({"curve": [asdict(Epoch(7, 1.0, 1.0, float("inf"), 1.0, 1.0))]}, "epoch 7: field val_accuracy is inf"),
+    ],
+)
+def test_bad_records_are_named(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(asdict(record()) | changes))
+    with pytest.raises(InputError, match=f"record.json: {told}"):
+        read([path])
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = ledger(tmp_path / "records.jsonl"), tmp_path / "deep" / "report.md"
+    assert main(["report", str(path), "--out", str(out), "--format", "md"]) == 0
+    assert capsys.readouterr().out.startswith(f"5 runs in {out}, ")
+    assert "| mlp |" in out.read_text()
+
+
+def test_the_paper_stands_beside_default_settings_alone(tmp_path: Path) -> None:
+    from mggcn.methods import plan
+
+    defaults = plan("gcn", "cora", {}).settings
+    records = [record(settings=defaults), record(settings={**defaults, "lr": 0.5}), record("mlp")]
+    out = tmp_path / "report.md"
+    assert main(["report", str(ledger(tmp_path / "records.jsonl", records)), "--out", str(out), "--format", "md"]) == 0
+    paper = {row.split(" | ")[0]: row.split(" | ")[1] for row in out.read_text().splitlines() if "100 MiB" in row}
+    assert paper == {f"| gcn (lr={defaults['lr']})": "86.8", "| gcn (lr=0.5)": "–", "| mlp": "–"}
+
+
+@pytest.mark.parametrize("content", [None, "", "{\n", '{"spec": "x"}\n'])
+def test_bad_input_is_one_line_and_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None
+) -> None:
+    path, out = tmp_path / "records.jsonl", tmp_path / "out" / "report.html"
+    if content is not None:
+        path.write_text(content)
+    assert main(["report", str(path), "--out", str(out)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"mggcn: error: {path}: ")
+    assert told.count("\n") == 1
+    assert not out.parent.exists()
+
+
+def test_folders_without_records_and_other_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"holds neither a record\.json nor a records\.jsonl"):
+        read([tmp_path])
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(InputError, match="neither a run folder nor"):
+        read([tmp_path / "notes.txt"])
+
+
+def test_without_altair_it_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    out = tmp_path / "report.html"
+    assert main(["report", str(ledger(tmp_path / "records.jsonl")), "--out", str(out)]) == 2
+    assert capsys.readouterr().err == "mggcn: error: report needs altair: pip install 'mggcn[report]'\n"
+    assert not out.exists()
+    assert main(["report", str(tmp_path / "records.jsonl"), "--out", str(out), "--format", "latex"]) == 0
+
+
+def test_importing_it_does_not_load_torch() -> None:
+    code = "import sys, mggcn.report; sys.exit(any(name in sys.modules for name in ('torch', 'altair')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
