@@ -10,8 +10,7 @@ from mggcn import methods
 from mggcn.dataset import Dataset
 from mggcn.keys import Key
 from mggcn.methods.graphsage import per_layer
-from mggcn.nn import MeanConv
-from mggcn.nn.graphsage import GraphSAGE
+from mggcn.nn import MeanConv, Stack
 from mggcn.place import Place
 from mggcn.samplers.neighbor import NeighborSampler
 from mggcn.train import predict
@@ -52,7 +51,7 @@ def test_hidden_rows_are_normalised_when_asked(small: Dataset) -> None:
     rows = x[batch.nodes]
     below = convs[0](rows, batch.blocks[0]).relu()
     for normalise, hidden in ((False, below), (True, functional.normalize(below, dim=1))):
-        model = GraphSAGE(convs, normalise=normalise)
+        model = Stack(convs, normalise=normalise)
         torch.testing.assert_close(model(rows, batch.blocks), convs[1](hidden, batch.blocks[1]))
 
 

@@ -9,7 +9,6 @@ does; ``conv`` gcn is the equation. Differs from that code: no layer normalisati
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -20,9 +19,9 @@ from torch import nn
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.inputs import inputs_of
-from mggcn.methods.network import Network, at_least_one
+from mggcn.methods.network import Network, at_least_one, stacked
 from mggcn.methods.recipe import Recipe, Scene
-from mggcn.nn import CONVS, Stack
+from mggcn.nn import CONVS
 from mggcn.propagation import propagation
 from mggcn.samplers import WholeGraphSampler
 from mggcn.samplers.cluster import ClusterSampler
@@ -66,9 +65,7 @@ def defaults(dataset: str) -> dict[str, object]:
 
 def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
     """The module, its weights drawn from ``generator``."""
-    widths = config.widths(in_channels, out_channels)
-    convs = [CONVS[config.conv](a, b, bias=config.bias, generator=generator) for a, b in pairwise(widths)]
-    return Stack(convs, dropout=config.dropout)
+    return stacked(config, CONVS[config.conv], in_channels, out_channels, generator)
 
 
 def views(config: Config, scene: Scene) -> Views:

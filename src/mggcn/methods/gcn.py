@@ -5,7 +5,6 @@ the whole graph as in that paper, or mini-batches with whole neighbourhoods, whi
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Literal
 
 import torch
@@ -13,9 +12,9 @@ from torch import nn
 
 from mggcn.errors import InputError
 from mggcn.inputs import inputs_of
-from mggcn.methods.network import Network
+from mggcn.methods.network import Network, stacked
 from mggcn.methods.recipe import Recipe, Scene
-from mggcn.nn import GCNConv, Stack
+from mggcn.nn import GCNConv
 from mggcn.propagation import propagation
 from mggcn.samplers import FullSampler, WholeGraphSampler
 from mggcn.train import View, Views
@@ -37,9 +36,7 @@ class Config(Network):
 
 def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
     """The module, its weights drawn from ``generator``."""
-    widths = config.widths(in_channels, out_channels)
-    convs = [GCNConv(a, b, bias=config.bias, generator=generator) for a, b in pairwise(widths)]
-    return Stack(convs, dropout=config.dropout)
+    return stacked(config, GCNConv, in_channels, out_channels, generator)
 
 
 def views(config: Config, scene: Scene) -> Views:

@@ -11,8 +11,6 @@ nodes they hear, as in most later work, where the authors' code has it the other
 
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -22,10 +20,9 @@ from torch import nn
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.inputs import inputs_of
-from mggcn.methods.network import Network, at_least_one
+from mggcn.methods.network import Network, at_least_one, stacked
 from mggcn.methods.recipe import Recipe, Scene
 from mggcn.nn import GCNConv, MeanConv
-from mggcn.nn.graphsage import GraphSAGE
 from mggcn.nn.lstm import LSTMConv
 from mggcn.nn.pool import PoolConv
 from mggcn.propagation import propagation
@@ -99,44 +96,26 @@ def per_layer(fanouts: str, layers: int) -> tuple[int, ...]:
     return tuple([*numbers, *[numbers[-1]] * layers][:layers])
 
 
-class MakeConv(Protocol):
-    """Makes one layer."""
-
-    def __call__(
-        self, in_channels: int, out_channels: int, *, bias: bool, generator: torch.Generator | None
-    ) -> nn.Module:
-        """A convolution."""
-        ...
-
-
 def mean_model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
     """GraphSAGE-mean, its weights drawn from ``generator``."""
-    return _model(MeanConv, config, in_channels, out_channels, generator)
+    return stacked(config, MeanConv, in_channels, out_channels, generator, normalise=config.normalise)
 
 
 def gcn_model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
     """GraphSAGE-GCN, its weights drawn from ``generator``."""
-    return _model(GCNConv, config, in_channels, out_channels, generator)
+    return stacked(config, GCNConv, in_channels, out_channels, generator, normalise=config.normalise)
 
 
 def pool_model(config: PoolConfig, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
     """GraphSAGE-pool, its weights drawn from ``generator``."""
     conv = partial(PoolConv, pool_channels=config.pool * config.hidden)
-    return _model(conv, config, in_channels, out_channels, generator)
+    return stacked(config, conv, in_channels, out_channels, generator, normalise=config.normalise)
 
 
 def lstm_model(config: LSTMConfig, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
     """GraphSAGE-LSTM, its weights drawn from ``generator``."""
     conv = partial(LSTMConv, state_channels=config.state * config.hidden)
-    return _model(conv, config, in_channels, out_channels, generator)
-
-
-def _model(
-    conv: MakeConv, config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None
-) -> nn.Module:
-    widths = config.widths(in_channels, out_channels)
-    convs = [conv(a, b, bias=config.bias, generator=generator) for a, b in pairwise(widths)]
-    return GraphSAGE(convs, dropout=config.dropout, normalise=config.normalise)
+    return stacked(config, conv, in_channels, out_channels, generator, normalise=config.normalise)
 
 
 def views(config: Config, scene: Scene, *, include_self: bool = False) -> Views:

@@ -13,8 +13,7 @@ from mggcn.inputs import inputs_of
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.methods.graphsage import Config, defaults, mean_operator, per_layer
 from mggcn.methods.recipe import Recipe, Scene
-from mggcn.nn import MeanConv, Project
-from mggcn.nn.graphsage import GraphSAGE
+from mggcn.nn import MeanConv, Project, Stack
 from mggcn.samplers import WholeGraphSampler
 from mggcn.samplers.neighbor import NeighborSampler
 from mggcn.train import View, Views
@@ -25,7 +24,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     widths = config.widths(2 * in_channels, out_channels)
     first = Project(widths[0], widths[1], bias=config.bias, generator=generator)
     convs = [MeanConv(a, b, bias=config.bias, generator=generator) for a, b in pairwise(widths[1:])]
-    return GraphSAGE(convs, first=first, dropout=config.dropout, normalise=config.normalise)
+    return Stack(convs, first=first, dropout=config.dropout, normalise=config.normalise)
 
 
 def views(config: Config, scene: Scene) -> Views:

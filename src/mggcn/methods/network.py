@@ -1,8 +1,14 @@
-"""The settings that most networks share."""
+"""The settings that most networks share, and the stack that they make."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import nn
 
 from mggcn.errors import InputError
+from mggcn.nn import Stack
 
 
 @dataclass(frozen=True)
@@ -36,3 +42,18 @@ def at_least_one(config: object, *names: str) -> None:
     for name in names:
         if getattr(config, name) < 1:
             raise InputError(f"{name}: {getattr(config, name)} is less than 1")
+
+
+def stacked(
+    config: Network,
+    conv: Callable[..., nn.Module],
+    in_channels: int,
+    out_channels: int,
+    generator: torch.Generator | None,
+    *,
+    normalise: bool = False,
+) -> Stack:
+    """A stack with one convolution of a kind for each layer."""
+    widths = config.widths(in_channels, out_channels)
+    convs = [conv(a, b, bias=config.bias, generator=generator) for a, b in pairwise(widths)]
+    return Stack(convs, dropout=config.dropout, normalise=normalise)

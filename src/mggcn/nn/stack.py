@@ -20,6 +20,7 @@ class Stack(nn.Module):
         first: a layer of its own below the convolutions, for inputs that already hold an aggregate.
         dropout: share of hidden units dropped in training.
         negative_slope: of the leaky ReLU; 0 is the ReLU.
+        normalise: divide hidden rows by their Euclidean length after the activation, as GraphSAGE's Algorithm 1 does.
     """
 
     def __init__(
@@ -29,12 +30,14 @@ class Stack(nn.Module):
         first: nn.Module | None = None,
         dropout: float = 0.0,
         negative_slope: float = 0.0,
+        normalise: bool = False,
     ) -> None:
         super().__init__()
         self.first = first
         self.convs = nn.ModuleList(convs)
         self.dropout = dropout
         self.negative_slope = negative_slope
+        self.normalise = normalise
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
         """Score targets.
@@ -48,10 +51,12 @@ class Stack(nn.Module):
         """
         h: Rows = x if self.first is None else self._lowest(x)
         for conv, block in zip(self.convs, blocks, strict=True):
-            is_hidden = h is not x
-            if is_hidden and isinstance(h, Tensor):
+            slope = 1.0 if h is x else self.negative_slope
+            if self.normalise and h is not x:
+                h, slope = functional.normalize(functional.leaky_relu(written_out(h), slope), dim=1), 1.0
+            if isinstance(h, Tensor) and h is not x:
                 h = functional.dropout(h, self.dropout, self.training)
-            h = conv(h, block, self.negative_slope if is_hidden else 1.0)
+            h = conv(h, block, slope)
         return written_out(h)
 
     def _lowest(self, x: Rows) -> Rows:
