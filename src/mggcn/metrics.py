@@ -1,4 +1,4 @@
-"""Scores of predictions: loss, accuracy, macro-F1; computed where the predictions are."""
+"""Scores of predictions: loss, accuracy, macro-F1, confusion; computed where the predictions are."""
 
 from dataclasses import dataclass
 
@@ -30,3 +30,11 @@ def score(log_probabilities: Tensor, y: Tensor) -> Scores:
     total.index_add_(0, predicted, ones)
     f1 = (2 * hits / total.clamp(min=1)).sum() / (total > 0).sum()
     return Scores(*torch.stack([loss, right.double().mean(), f1]).tolist())
+
+
+def confusion(log_probabilities: Tensor, y: Tensor) -> list[list[int]]:
+    """How many nodes of each class (a row) are most probably of each class (a column)."""
+    classes = log_probabilities.shape[1]
+    cells = torch.bincount(y * classes + log_probabilities.argmax(dim=1), minlength=classes * classes)
+    counts: list[list[int]] = cells.view(classes, classes).tolist()
+    return counts

@@ -1,6 +1,7 @@
 """RunRecord: what a run leaves behind, as JSON. Reports read records and nothing else; torch is not needed here."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,6 +18,18 @@ class Epoch:
     eval_seconds: float
 
 
+def seconds_until(number: int, prepare_seconds: float, curve: Sequence[Epoch]) -> float:
+    """From the start of a run to the end of an epoch's validation."""
+    spent = [epoch.train_seconds + epoch.eval_seconds for epoch in curve if epoch.number <= number]
+    return prepare_seconds + sum(spent)
+
+
+def near_best(curve: Sequence[Epoch]) -> int:
+    """The first epoch with 99 % of the best validation accuracy of any; 0 where there is none."""
+    best = max((epoch.val_accuracy for epoch in curve), default=0.0)
+    return next((epoch.number for epoch in curve if epoch.val_accuracy >= 0.99 * best), 0)
+
+
 @dataclass(frozen=True)
 class RunRecord:
     """One training run.
@@ -30,8 +43,11 @@ class RunRecord:
         epochs: how many were run.
         best_epoch: the one whose weights were kept.
         val_loss: at that epoch, as are the accuracy and macro-F1.
+        test_confusion: how many test nodes of each class (a row) were given each class (a column).
         epoch_seconds: median time of a training epoch, sampling included, evaluation not.
         prepare_seconds: for scaling, neighbour means and running sums.
+        seconds_to_best: from the start to the best epoch's validation: preparing, and all epochs up to that one.
+        seconds_to_near_best: the same up to the first epoch with 99 % of the best validation accuracy of any epoch.
         total_seconds: of preparing, training and testing.
         peak_memory_bytes: the process's largest resident size during the run (interpreter, libraries and data set
             included), or the largest sum of tensors on the GPU.
@@ -52,19 +68,16 @@ class RunRecord:
     val_macro_f1: float
     test_accuracy: float
     test_macro_f1: float
+    test_confusion: list[list[int]]
     epoch_seconds: float
     prepare_seconds: float
+    seconds_to_best: float
+    seconds_to_near_best: float
     total_seconds: float
     peak_memory_bytes: int
     nodes_per_batch: float
     curve: list[Epoch]
     environment: dict[str, Any]
-
-    @property
-    def seconds_to_best(self) -> float:
-        """From the start to the best epoch's validation: preparing, and all epochs up to that one."""
-        upto = [epoch for epoch in self.curve if epoch.number <= self.best_epoch]
-        return self.prepare_seconds + sum(epoch.train_seconds + epoch.eval_seconds for epoch in upto)
 
     def to_json(self) -> str:
         """The record as indented JSON."""

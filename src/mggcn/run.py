@@ -22,13 +22,13 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
-from mggcn import datasets, environment, methods, train
+from mggcn import datasets, environment, methods, metrics, train
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.predictions import Predictions
 from mggcn.progress import Silent
-from mggcn.record import RunRecord
+from mggcn.record import RunRecord, near_best, seconds_until
 from mggcn.scaling import Scaler
 from mggcn.storage import replacing, write_durably
 
@@ -154,7 +154,9 @@ def fit(
     prepared = methods.build(plan, dataset, key, place)
     ready = time.perf_counter()
     fitted = train.fit(prepared, dataset, plan.training, key, place, progress or Silent())
-    test = train.evaluate(prepared, dataset, dataset.split.test, key, place)
+    predicted = train.predict(prepared.model, prepared.eval, dataset.split.test, key, place)
+    truth = torch.from_numpy(dataset.y[dataset.split.test]).to(place.device)
+    test = metrics.score(predicted, truth)
     finished = time.perf_counter()
     on_gpu = chosen.type == "cuda"
     peak_memory = torch.cuda.max_memory_allocated(chosen) if on_gpu else environment.peak_memory()
@@ -171,8 +173,11 @@ def fit(
         val_macro_f1=fitted.val.macro_f1,
         test_accuracy=test.accuracy,
         test_macro_f1=test.macro_f1,
+        test_confusion=metrics.confusion(predicted, truth),
         epoch_seconds=statistics.median([epoch.train_seconds for epoch in fitted.curve] or [0.0]),
         prepare_seconds=ready - started,
+        seconds_to_best=seconds_until(fitted.best_epoch, ready - started, fitted.curve),
+        seconds_to_near_best=seconds_until(near_best(fitted.curve), ready - started, fitted.curve),
         total_seconds=finished - started,
         peak_memory_bytes=peak_memory,
         nodes_per_batch=train.nodes_per_batch(prepared.train.sampler, dataset.split.train, plan.training, key)

@@ -27,7 +27,8 @@ class Figures:
         macro_f1_std: its standard deviation.
         val_accuracy: mean at the best epoch.
         epoch_seconds: median of the runs' medians.
-        seconds_to_best: median, see :attr:`mggcn.record.RunRecord.seconds_to_best`.
+        seconds_to_best: median, see :class:`mggcn.record.RunRecord`, as for the next.
+        seconds_to_near_best: median.
         total_seconds: median of preparing, training and testing.
         epochs: mean number run.
         best_epoch: mean.
@@ -42,6 +43,7 @@ class Figures:
     val_accuracy: float
     epoch_seconds: float
     seconds_to_best: float
+    seconds_to_near_best: float
     total_seconds: float
     epochs: float
     best_epoch: float
@@ -61,6 +63,7 @@ class Figures:
             val_accuracy=statistics.fmean(record.val_accuracy for record in records),
             epoch_seconds=statistics.median(record.epoch_seconds for record in records),
             seconds_to_best=statistics.median(record.seconds_to_best for record in records),
+            seconds_to_near_best=statistics.median(record.seconds_to_near_best for record in records),
             total_seconds=statistics.median(record.total_seconds for record in records),
             epochs=statistics.fmean(record.epochs for record in records),
             best_epoch=statistics.fmean(record.best_epoch for record in records),

@@ -39,12 +39,13 @@ def execute(load: Load, jobs: Iterable[Job], ledger: Ledger, processes: int) -> 
         if job.spec.digest not in ledger.records:
             sharing.setdefault(job.spec.digest, []).append(job)
     waiting = deque(group[0] for group in sharing.values())
-    share = max(1, threads.available() // processes)
+    slots = deque(threads.shares(processes))
     busy: dict[Connection, tuple[BaseProcess, Job]] = {}
     try:
         while waiting or busy:
             while waiting and len(busy) < processes:
-                pipe, process = _start(load, ledger.path, share)
+                slots.rotate(-1)
+                pipe, process = _start(load, ledger.path, slots[0])
                 busy[pipe] = (process, waiting.popleft())
                 _hand(pipe, busy[pipe][1])
             ready = wait(list(busy))
@@ -67,10 +68,10 @@ def execute(load: Load, jobs: Iterable[Job], ledger: Ledger, processes: int) -> 
             process.join()
 
 
-def _start(load: Load, path: Path, share: int) -> tuple[Connection, BaseProcess]:
+def _start(load: Load, path: Path, cores: list[int]) -> tuple[Connection, BaseProcess]:
     context = multiprocessing.get_context("spawn")
     pipe, other = context.Pipe()
-    process = context.Process(target=_serve, args=(other, load, path, share), daemon=True)
+    process = context.Process(target=_serve, args=(other, load, path, cores), daemon=True)
     process.start()
     other.close()
     return pipe, process
@@ -93,9 +94,10 @@ def _result(pipe: Connection, process: BaseProcess, job: Job) -> Outcome:
     return outcome
 
 
-def _serve(pipe: Connection, load: Load, path: Path, share: int) -> None:
+def _serve(pipe: Connection, load: Load, path: Path, cores: list[int]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its processes when it is interrupted
-    torch.set_num_threads(share)
+    threads.confine(cores)
+    torch.set_num_threads(len(cores))
     dataset: Dataset | None = None
     warm: set[str] = set()
     while (job := pipe.recv()) is not None:

@@ -9,7 +9,7 @@ from mggcn import storage
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.ledger import Ledger
-from mggcn.record import Epoch, RunRecord
+from mggcn.record import Epoch, RunRecord, near_best, seconds_until
 from mggcn.spec import RunSpec, identity
 
 
@@ -27,8 +27,11 @@ def record(seed: int = 0, method: str = "gcn", **changes: object) -> RunRecord:
         "val_macro_f1": 0.8,
         "test_accuracy": 0.75 + seed / 100,
         "test_macro_f1": 0.7,
+        "test_confusion": [[3, 1], [0, 4]],
         "epoch_seconds": 0.25,
         "prepare_seconds": 1.0,
+        "seconds_to_best": 2.5,
+        "seconds_to_near_best": 1.75,
         "total_seconds": 9.0,
         "peak_memory_bytes": 100 << 20,
         "nodes_per_batch": 17.5,
@@ -38,9 +41,12 @@ def record(seed: int = 0, method: str = "gcn", **changes: object) -> RunRecord:
     return RunRecord(**(fields | changes))
 
 
-def test_seconds_to_best_end_with_the_best_epoch() -> None:
-    assert record().seconds_to_best == 1.0 + 2 * 0.75
-    assert record(best_epoch=0, curve=[]).seconds_to_best == 1.0
+def test_times_end_with_the_epoch_that_is_meant() -> None:
+    curve = [Epoch(n, 1.0, 1.0, accuracy, 0.25, 0.5) for n, accuracy in enumerate((0.5, 0.793, 0.79, 0.8), 1)]
+    assert seconds_until(2, 1.0, curve) == 1.0 + 2 * 0.75
+    assert seconds_until(0, 1.0, []) == 1.0
+    assert near_best(curve) == 2, "0.793 is more than 99 % of 0.8"
+    assert near_best([]) == 0
 
 
 def test_records_come_back(tmp_path: Path) -> None:

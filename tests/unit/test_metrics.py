@@ -1,8 +1,8 @@
 import numpy as np
 import torch
-from sklearn.metrics import accuracy_score, f1_score, log_loss
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 
-from mggcn.metrics import score
+from mggcn.metrics import confusion, score
 
 
 def test_scores_agree_with_scikit_learn() -> None:
@@ -14,6 +14,8 @@ def test_scores_agree_with_scikit_learn() -> None:
     predicted = log_p.argmax(axis=1)
     assert np.isclose(found.accuracy, accuracy_score(y, predicted))
     assert np.isclose(found.macro_f1, f1_score(y, predicted, average="macro"))
+    cells = confusion(torch.from_numpy(log_p), torch.from_numpy(y))
+    assert cells == confusion_matrix(y, predicted, labels=range(5)).tolist()
     assert np.isclose(found.loss, log_loss(y, np.exp(log_p), labels=range(5)))
 
 

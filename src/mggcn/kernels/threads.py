@@ -16,6 +16,18 @@ def available() -> int:
     return os.cpu_count() or 1
 
 
+def shares(processes: int) -> list[list[int]]:
+    """The cores this process may use, dealt out evenly; where they are fewer than the processes, some share one."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(available()))
+    return [cores[number::processes] or [cores[number % len(cores)]] for number in range(processes)]
+
+
+def confine(cores: list[int]) -> None:
+    """Keep this process, and so every library in it, to some cores, where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)
+
+
 def over_ranges(kernel: Callable[[int, int], None], total: int, *, chunk: int, threads: int | None = None) -> None:
     """Call ``kernel(start, stop)`` for consecutive ranges that cover 0 … total, ``chunk`` long each."""
     starts = range(0, total, chunk)
