@@ -39,7 +39,7 @@ class Ledger:
         line = json.dumps({"spec": spec, **asdict(record)}).encode() + b"\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab+") as file, _locked(file, fcntl.LOCK_EX):
-            _cut_torn_line(file)
+            cut_torn_line(file)
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
@@ -53,7 +53,7 @@ class Ledger:
             raise InputError(f"{self.path}: line {number}: not the record of a run ({error})") from None
 
 
-def _cut_torn_line(file: BinaryIO) -> None:
+def cut_torn_line(file: BinaryIO) -> None:
     """Cut off what stands after the last end of a line."""
     end = file.seek(0, os.SEEK_END)
     start, tail = end, b""

@@ -125,7 +125,8 @@ def test_a_method_that_fails_is_shown(
     start = ["compare", "data", "--seeds", "1", *QUICK, "--json", "--methods"]
     assert main([*start, "gcn,mlp"]) == 0
     out, err = capsys.readouterr()
-    assert "| gcn | not run: gcn needs the package metis; pip install it | – |" in out
+    assert "| gcn | not run: gcn needs the package metis | – |" in out
+    assert "\n- not run: gcn needs the package metis; pip install it\n" in out
     assert "[1/2] gcn seed 0: not run: gcn needs" in err
     assert json.loads(out.splitlines()[-1])["summaries"][0]["figures"] is None
     assert "not run: gcn needs" in (folder / "compare" / "data" / "table.md").read_text()

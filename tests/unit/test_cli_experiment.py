@@ -13,6 +13,7 @@ from mggcn.compare import Job, Outcome
 from mggcn.dataset import Dataset
 from mggcn.ledger import Ledger
 from mggcn.progress import Silent
+from mggcn.report.sheet import Sheet
 
 TOML = """
 name = "tiny"
@@ -74,13 +75,83 @@ def test_tables_records_and_json(folder: Path, capsys: pytest.CaptureFixture[str
     assert lines_of(folder) == 4
 
 
-def test_numbers_that_are_no_accuracies_stand_over_the_table(folder: Path) -> None:
+def test_the_papers_seconds_stand_beside_ours(folder: Path) -> None:
     timed = TOML.replace("seeds = 2", 'seeds = 1\nmeasure = "epoch_seconds"').replace("0.875", "93.5")
     (folder / "tiny.toml").write_text(timed)
     assert main([*RUN, "--only", "one", "--out", "here", "--quiet"]) == 0
     page = (folder / "here" / "one" / "table.md").read_text()
-    assert "The paper's seconds an epoch: graph 93.5." in page
+    assert "| epoch (paper, s) | epoch |" in page
+    assert "| 93.5 |" in page
+    assert "on its own hardware" in page
     assert "paper, %" not in page
+
+
+def sheet(folder: Path) -> Sheet:
+    return Sheet.from_json((folder / "experiments-runs" / "tiny" / "experiment.json").read_text())
+
+
+def test_what_a_report_is_to_know(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--only", "one", "--quiet"]) == 0
+    told = sheet(folder)
+    assert (told.name, told.title, told.reproduces, told.measure, told.seeds) == (
+        "tiny",
+        "A title",
+        "nothing",
+        "accuracy",
+        2,
+    )
+    assert [table.dataset for table in told.tables] == ["one"], "what was not tried is not there"
+    assert [(entry.label, entry.method, entry.paper) for entry in told.tables[0].entries] == [
+        ("plain", "mlp", {}),
+        ("graph", "gcn", {"accuracy": 0.875}),
+    ]
+    ledger = Ledger(folder / "experiments-runs" / "tiny" / "records.jsonl")
+    assert {spec for entry in told.tables[0].entries for spec in entry.specs} == set(ledger.records)
+    (folder / "experiments-runs" / "tiny" / "experiment.json").unlink()
+    assert main([*RUN, "--only", "one", "--quiet"]) == 0
+    assert sheet(folder) == told, "written also when everything was done"
+    assert main([*RUN, "--only", "two", "--seeds", "1", "--quiet"]) == 0
+    assert [table.dataset for table in sheet(folder).tables] == ["one", "two"]
+    assert sheet(folder).tables[0] == told.tables[0], "runs of more seeds than are asked for now stay named"
+    capsys.readouterr()
+    assert main(["report", "experiments-runs", "--out", "report.md", "--format", "md"]) == 0
+    text = (folder / "report.md").read_text()
+    assert [line for line in text.splitlines() if line.startswith("## A")] == ["## A title: one", "## A title: two"]
+    assert "| graph | 87.5 |" in text
+
+
+def test_a_data_set_that_cannot_be_had_does_not_stop_the_others(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lacking = TOML.replace('"one", "two"', '"mine", "one"').replace("paper.one", "paper.mine")
+    lacking = lacking.replace("[[var", '[folders]\nmine = "it is not public; ask for it"\n\n[[var', 1)
+    (folder / "tiny.toml").write_text(lacking)
+    assert main([*RUN, "--quiet", "--root", "."]) == 2
+    out, err = capsys.readouterr()
+    assert err == "mggcn: error: tiny.toml: data set mine: it is not public; ask for it; there is no folder mine\n"
+    assert "| graph | 87.5 | not run: it is not public |" in out
+    assert lines_of(folder) == 4
+    page = (folder / "experiments-runs" / "tiny" / "mine" / "table.md").read_text()
+    assert page.startswith("mine: not run: it is not public; ask for it")
+    assert [table.dataset for table in sheet(folder).tables] == ["mine", "one"]
+    assert main(["report", "experiments-runs", "--out", "report.md", "--format", "md"]) == 0
+    assert "| graph | 87.5 | not run: it is not public |" in (folder / "report.md").read_text()
+    assert main([*RUN, "--quiet", "--only", "one"]) == 0
+    assert sheet(folder).tables[0].entries[0].reasons == (
+        "mine: it is not public; ask for it; there is no folder mine",
+    )
+
+
+def test_runs_of_a_data_set_that_is_gone_stay_in_its_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--quiet", "--only", "one", "--seeds", "1"]) == 0
+    (folder / "one" / "y.npy").unlink()
+    capsys.readouterr()
+    assert main([*RUN, "--quiet", "--only", "one"]) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith("mggcn: error: tiny.toml: data set one: ")
+    assert err.count("\n") == 1
+    assert out.count("| 1 of 2 |") == 2
+    assert "- plain, one: " in out
 
 
 def test_only_and_status(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

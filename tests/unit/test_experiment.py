@@ -33,8 +33,11 @@ on.cora = { hidden = 8 }
 label = "graph"
 method = "gcn"
 
+grows = "O(b d^L)"
+
 [paper.cora]
 graph = 0.5
+plain = { accuracy = 0.25, total_seconds = 3 }
 """
 
 
@@ -50,6 +53,8 @@ def test_what_a_file_says(file: Path) -> None:
     assert (found.name, found.datasets, found.seeds, found.num_runs) == ("tiny", ("digits", "cora"), 2, 8)
     assert found.variants("digits") == [Variant("plain", "mlp", {"hidden": 4}), Variant("graph", "gcn")]
     assert found.variants("cora")[0].settings == {"hidden": 8}
+    assert found.paper == {"cora": {"graph": {"accuracy": 0.5}, "plain": {"accuracy": 0.25, "total_seconds": 3}}}
+    assert [line.grows for line in found.lines] == ["", "O(b d^L)"]
 
 
 @pytest.mark.parametrize(
@@ -77,6 +82,12 @@ def test_what_a_file_says(file: Path) -> None:
         ("[paper.cora]", "[paper.pubmed]", "paper: unknown data set 'pubmed'"),
         ("graph = 0.5", "grap = 0.5", "paper.cora: unknown label 'grap'; did you mean graph"),
         ("graph = 0.5", "graph = 86.8", "paper.cora.graph: 86.8 is not an accuracy between 0 and 1"),
+        ("total_seconds = 3", "total_seconds = 0", "paper.cora.plain.total_seconds: 0 is not a positive number"),
+        ("total_seconds = 3", "total_seconds = inf", "paper.cora.plain.total_seconds: inf is not a positive number"),
+        ("accuracy = 0.25", "accuracy = 25", "paper.cora.plain.accuracy: 25 is not an accuracy between 0 and 1"),
+        ("total_seconds", "seconds", "paper.cora.plain.seconds: unknown measure 'seconds'; did you mean"),
+        ('"O(b d^L)"', '"bd^L"', "variant 'graph': grows: 'bd^L' is not an order of growth"),
+        ('"O(b d^L)"', "3", "variant 2: grows: 3 is not text"),
         ("graph = 0.5", "graph = true", "paper.cora.graph: True is not a positive number"),
     ],
 )
@@ -117,15 +128,41 @@ def test_the_papers_experiments_resolve(path: Path) -> None:
 def test_the_papers_numbers() -> None:
     found = {one.name: one for one in experiment.read_folder(PAPER)}
     assert set(found) == {"accuracy", "depth", "picks", "ablations", "speed", "memory", "ethereum"}
-    for dataset, numbers in found["accuracy"].paper.items():
-        assert numbers == {method: by_name[dataset] for method, by_name in paper.ACCURACY.items()}
-    for dataset, numbers in found["depth"].paper.items():
-        assert tuple(numbers.values()) == paper.DEPTH[dataset]
-    for dataset, numbers in found["picks"].paper.items():
-        picks = paper.picks(dataset)
-        assert numbers == {f"{picks} picks": paper.ACCURACY["mg-gcn"][dataset]}
+    accuracies = {
+        (one.name, dataset): {label: numbers["accuracy"] for label, numbers in lines.items()}
+        for one in found.values()
+        if one.measure == "accuracy"
+        for dataset, lines in one.paper.items()
+    }
+    for dataset in ("cora", "citeseer", "pubmed", "reddit"):
+        assert accuracies["accuracy", dataset] == {name: known[dataset] for name, known in paper.ACCURACY.items()}
+    for dataset, published in paper.DEPTH.items():
+        assert tuple(accuracies["depth", dataset].values()) == published
+        best = {f"{paper.picks(dataset)} picks": paper.ACCURACY["mg-gcn"][dataset]}
+        assert accuracies["picks", dataset] == best
     sizes = [accuracy for by_size in paper.ETHEREUM.values() for accuracy in by_size.values()]
-    assert sorted(found["ethereum"].paper["ethereum"].values()) == sorted(sizes)
+    assert sorted(accuracies["ethereum", "ethereum"].values()) == sorted(sizes)
+
+
+def test_the_papers_seconds_and_orders_of_growth() -> None:
+    speed = experiment.read(PAPER / "speed.toml")
+    totals = {name: [numbers["total_seconds"] for numbers in lines.values()] for name, lines in speed.paper.items()}
+    assert totals == {
+        "reddit-like": [5608.2, 575.34, 1138.33, 401.53],
+        "ethereum-like": [43.03, 24.64, 49.80, 14.20],
+        "pubmed": [44.72, 40.15, 42.36, 19.38],
+    }
+    assert all(
+        set(numbers) == {"epoch_seconds", "total_seconds"} for one in speed.paper.values() for numbers in one.values()
+    )
+    memory = experiment.read(PAPER / "memory.toml")
+    assert {line.variant.method: line.grows for line in memory.lines} == {
+        "gcn": "O(b d^L)",
+        "sgc": "O(b d^L)",
+        "graphsage-mean": "O(b s^L)",
+        "fastgcn": "O(s L)",
+        "mg-gcn": "O(b s L)",
+    }
 
 
 def test_the_ablations_are_those_of_the_command() -> None:
@@ -137,7 +174,9 @@ def test_a_data_set_that_the_user_makes(small: Dataset, tmp_path: Path, monkeypa
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     found = experiment.read(PAPER / "ethereum.toml")
     assert found.missing(tmp_path) == ["ethereum"]
-    with pytest.raises(InputError, match=r"data set ethereum: no folder .*/ethereum; .* mggcn data import"):
+    with pytest.raises(
+        InputError, match=r"the authors' graph is not public; .* mggcn data import .*; there is no folder .*/ethereum"
+    ):
         found.load("ethereum", tmp_path)
     storage.save(small, tmp_path / "ethereum")
     assert found.missing(tmp_path) == []

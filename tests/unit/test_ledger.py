@@ -1,6 +1,7 @@
 import hashlib
 import json
 import multiprocessing
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,16 @@ def test_times_end_with_the_epoch_that_is_meant() -> None:
     assert seconds_until(0, 1.0, []) == 1.0
     assert near_best(curve) == 2, "0.793 is more than 99 % of 0.8"
     assert near_best([]) == 0
+
+
+def test_records_from_before_calibration_are_read(tmp_path: Path) -> None:
+    fields = asdict(record())
+    for name in ("temperature", "test_ece", "test_ece_uncalibrated"):
+        del fields[name]
+    (tmp_path / "records.jsonl").write_text(json.dumps({"spec": "a", **fields}) + "\n")
+    old = Ledger(tmp_path / "records.jsonl").records["a"]
+    assert (old.temperature, old.test_ece, old.test_ece_uncalibrated) == (1.0, None, None)
+    assert old == RunRecord.from_json(record().to_json())
 
 
 def test_records_come_back(tmp_path: Path) -> None:

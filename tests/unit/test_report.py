@@ -12,10 +12,10 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.ledger import Ledger
 from mggcn.record import Epoch, RunRecord
-from mggcn.report import read, render
+from mggcn.report import Format, Published, Source, read, render
 from mggcn.report.lines import sections
+from tests.records import RECORDS, ledger, record
 
 FETCHED = re.compile(
     r"""(?:src|href|action|data)\s*=\s*["'`]?\s*(?:https?:)?//|url\(\s*["']?\s*(?:https?:)?//|@import"""
@@ -24,63 +24,15 @@ FETCHED = re.compile(
 )
 
 
-def record(method: str = "gcn", seed: int = 0, **changes: Any) -> RunRecord:
-    fields: dict[str, Any] = {
-        "dataset": {"name": "cora", "digest": "", "path": None, "num_nodes": 2708, "split": [1208, 500, 1000]},
-        "method": method,
-        "seed": seed,
-        "settings": {"lr": 0.01, "bias": True},
-        "device": "cpu",
-        "epochs": 3,
-        "best_epoch": 2,
-        "val_loss": 0.5,
-        "val_accuracy": 0.8,
-        "val_macro_f1": 0.8,
-        "test_accuracy": 0.86 + seed / 100,
-        "test_macro_f1": 0.7,
-        "test_confusion": [[3, 1], [0, 4]],
-        "epoch_seconds": 0.25,
-        "prepare_seconds": 1.0,
-        "seconds_to_best": 2.5,
-        "seconds_to_near_best": 1.75,
-        "total_seconds": 9.0,
-        "peak_memory_bytes": 100 << 20,
-        "nodes_per_batch": 17.5,
-        "curve": [Epoch(n, 1.0, float("nan"), 0.5 + n / 10, 0.25, 0.5) for n in (1, 2, 3)],
-        "environment": {"python": "3.11", "packages": {"torch": "2.6", "mggcn": None}, "commit": "abc<d>"},
-    }
-    return RunRecord(**(fields | changes))
-
-
-RECORDS = [
-    record(),
-    record(seed=1),
-    record("mlp", test_accuracy=0.7, seconds_to_best=6.5),
-    record(
-        "label-propagation",
-        test_accuracy=0.65,
-        epochs=0,
-        best_epoch=0,
-        seconds_to_best=1.0,
-        curve=[],
-        nodes_per_batch=0.0,
-    ),
-    record("sgc", dataset={"name": "<pubmed>"}),
-]
-
-
-def ledger(path: Path, records: list[RunRecord] = RECORDS) -> Path:
-    book = Ledger(path)
-    for number, one in enumerate(records):
-        book.add(str(number), one)
-    return path
+def rendered(records: list[RunRecord], form: Format, published: Published = lambda _: None) -> str:
+    return render([Source.of(records)], form, published)
 
 
 @pytest.fixture(scope="module")
 def page() -> str:
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
-    return render(RECORDS, "html", lambda one: 0.868 if one.method == "gcn" else None)
+    return rendered(RECORDS, "html", lambda one: 0.868 if one.method == "gcn" else None)
 
 
 def embedded(page: str) -> dict[str, Any]:
@@ -111,12 +63,12 @@ def test_the_page_has_every_method_and_what_is_behind_it(page: str) -> None:
 
 def test_the_charts_have_titles_units_and_data(page: str) -> None:
     held = embedded(page)
-    kinds = ("accuracy", "time", "memory", "by_time", "by_epoch")
+    kinds = ("accuracy", "time", "memory", "by_time", "by_epoch", "confusion")
     assert set(held["charts"]) == {f"{kind}{number}" for kind in kinds for number in (0, 1)}
     for name, chart in held["charts"].items():
         assert f'id="{name}"' in page
         assert chart["spec"]["title"].startswith(("cora: ", "<pubmed>: "))
-        assert re.search(r'"title": "[^"]*(, s|, %|, MiB)"', json.dumps(chart["spec"]))
+        assert re.search(r'"title": "[^"]*(, s|, %|, MiB|share of the true class)"', json.dumps(chart["spec"]))
     lines = {one["method"]: one for one in held["data"]["lines0"]}
     assert lines["gcn"]["accuracy"] == 86.5
     assert {name for name, one in lines.items() if one["front"]} == {"label-propagation", "gcn"}
@@ -142,7 +94,7 @@ def test_the_charts_can_be_drawn(page: str) -> None:
 def test_records_without_a_curve_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
     monkeypatch.setattr("mggcn.report.page._vega", lambda: "")
-    text = render([RECORDS[3]], "html")
+    text = rendered([RECORDS[3]], "html")
     assert "The records hold no curve" in text
     assert "by_time0" not in text
 
@@ -151,27 +103,48 @@ def test_long_curves_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
     monkeypatch.setattr("mggcn.report.page._vega", lambda: "")
     long = [Epoch(n, 1.0, 1.0, 0.5, 0.25, 0.5) for n in range(1, 5001)]
-    numbers = [one["epoch"] for one in embedded(render([record(curve=long)], "html"))["data"]["curves0"]]
+    numbers = [one["epoch"] for one in embedded(rendered([record(curve=long)], "html"))["data"]["curves0"]]
     assert (len(numbers), numbers[0], numbers[-1]) == (150, 1, 5000)
 
 
-def test_many_methods_on_many_data_sets_stay_small(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_thousand_runs_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
     monkeypatch.setattr("mggcn.report.page._vega", lambda: " " * 900_000)
     long = [Epoch(n, 1.0, 1.0, 0.5 + n / 12345, 0.0123456, 0.05) for n in range(1, 301)]
     settings = {f"setting{n}": 0.001 for n in range(18)}
-    places = [{"name": f"data{n}"} for n in range(8)]
-    records = [record(f"method-{n}", dataset=one, curve=long, settings=settings) for one in places for n in range(20)]
-    assert len(render(records, "html").encode()) < 2_000_000
+    records = [
+        record(f"method-{n}", seed, dataset={"name": f"data{place}"}, curve=long, settings=settings)
+        for place in range(8)
+        for n in range(25)
+        for seed in range(10)
+    ]
+    assert len(records) == 2_000
+    page = rendered(records, "html")
+    assert len(page.encode()) < 2_000_000
+    assert len(embedded(page)["data"]["curves0"]) >= 25 * 2
+
+
+def test_curves_are_thinned_until_the_page_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("altair")
+    monkeypatch.setattr("mggcn.report.page._vega", lambda: "")
+    long = [record(curve=[Epoch(n, 1.0, 1.0, 0.5, 0.25, 0.5) for n in range(1, 501)])]
+    whole = len(rendered(long, "html").encode())
+    monkeypatch.setattr("mggcn.report.page.MOST_BYTES", whole - 1_000)
+    page = rendered(long, "html")
+    numbers = [one["epoch"] for one in embedded(page)["data"]["curves0"]]
+    assert (len(numbers), numbers[0], numbers[-1]) == (75, 1, 500)
+    monkeypatch.setattr("mggcn.report.page.MOST_BYTES", whole - 10_000)
+    with pytest.raises(InputError, match=r"report: a page of 1 lines has 0\.0 MB, more than .*; name fewer runs"):
+        rendered(long, "html")
 
 
 def test_markdown() -> None:
-    text = render(RECORDS, "md", lambda one: 0.868 if one.method == "gcn" else None)
+    text = rendered(RECORDS, "md", lambda one: 0.868 if one.method == "gcn" else None)
     assert (
         "## cora\n\n2,708 nodes, split 1,208/500/1,000\n\n| method | paper, % | difference, points | accuracy, % |"
         in text
     )
-    row = "| gcn | 86.8 | -0.30 | 86.50 ± 0.71 | 70.00 ± 0.00 | 250 ms | 2.5 s | 3 | 100 MiB | 18 | 2 |"
+    row = "| gcn | 86.8 | -0.30 | 86.50 ± 0.71 | 70.00 ± 0.00 | 250 ms | 1.75 s | 2.5 s | 3 | 100 MiB | 18 | 2 |"
     assert row in text.splitlines()
     command = "mggcn train cora --method gcn --device cpu --seed 0 --seeds 2 --set lr=0.01 bias=true"
     assert f"| cora | gcn | 1 | {command} |" in text.splitlines()
@@ -179,17 +152,17 @@ def test_markdown() -> None:
 
 
 def test_latex() -> None:
-    text = render([record(), record(seed=1), record("a_b", dataset={"name": "x&y"})], "latex")
-    assert r"gcn & 86.50 $\pm$ 0.71 & 70.00 $\pm$ 0.00 & 250 ms & 2.5 s & 3 & 100 MiB & 18 & 2 \\" in text
+    text = rendered([record(), record(seed=1), record("a_b", dataset={"name": "x&y"})], "latex")
+    assert r"gcn & 86.50 $\pm$ 0.71 & 70.00 $\pm$ 0.00 & 250 ms & 1.75 s & 2.5 s & 3 & 100 MiB & 18 & 2 \\" in text
     assert r"\caption{x\&y: }" not in text
     assert r"\caption{x\&y}" in text
     assert r"a\_b & 86.00 &" in text
-    assert text.count(r"\begin{tabular}{lrrrrrrrr}") == text.count(r"\bottomrule") == 2
+    assert text.count(r"\begin{tabular}{lrrrrrrrrr}") == text.count(r"\bottomrule") == 2
 
 
 def test_settings_and_devices_tell_lines_apart() -> None:
     records = [record(), record(settings={"lr": 0.5, "bias": True}), record(device="cuda"), record("mlp")]
-    (section,) = sections(records, lambda _: None)
+    (section,) = sections([Source.of(records)], lambda _: None)
     assert {line.label for line in section.lines} == {
         "gcn (cpu, lr=0.01)",
         "gcn (cpu, lr=0.5)",
@@ -198,8 +171,28 @@ def test_settings_and_devices_tell_lines_apart() -> None:
     }
 
 
+def test_what_most_lines_of_a_method_share_is_not_in_a_label() -> None:
+    usual = {"fine": True, "skip": True, "picks": 6}
+    changed = [usual, {**usual, "fine": False}, {**usual, "skip": False}, {**usual, "picks": 3}]
+    (section,) = sections([Source.of([record("mg-gcn", settings=one) for one in changed])], lambda _: None)
+    assert {line.label for line in section.lines} == {
+        "mg-gcn",
+        "mg-gcn (fine=false)",
+        "mg-gcn (skip=false)",
+        "mg-gcn (picks=3)",
+    }
+
+
+def test_a_label_is_never_there_twice() -> None:
+    changed = [{"a": 1, "b": 1}, {"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 1, "d": 1}]
+    (section,) = sections([Source.of([record(settings=one) for one in changed])], lambda _: None)
+    assert len({line.label for line in section.lines}) == 3
+
+
 def test_a_run_given_twice_counts_once_and_seeds_may_have_gaps() -> None:
-    ((line,),) = (s.lines for s in sections([record(), record(), record(seed=1), record(seed=5)], lambda _: None))
+    ((line,),) = (
+        s.lines for s in sections([Source.of([record(), record(), record(seed=1), record(seed=5)])], lambda _: None)
+    )
     assert line.summary.done == 3
     assert [re.search(r"--seed .*? --set", one)[0] for one in line.commands] == [
         "--seed 0 --seeds 2 --set",
@@ -212,9 +205,12 @@ def test_runs_ledgers_and_folders_of_them_are_read(tmp_path: Path) -> None:
     run = tmp_path / "all" / "run"
     run.mkdir()
     (run / "record.json").write_text(RECORDS[2].to_json())
-    methods = [[one.method for one in read([each])] for each in (path, path.parent, run, run / "record.json")]
+    methods = [
+        [one.method for one in read([each])[0].records.values()]
+        for each in (path, path.parent, run, run / "record.json")
+    ]
     assert methods == [["gcn", "gcn"], ["gcn", "gcn"], ["mlp"], ["mlp"]]
-    assert len(read([tmp_path / "all"])) == 3
+    assert sum(len(source.records) for source in read([tmp_path / "all", path])) == 3
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """``mggcn experiment``: run the experiments of TOML files, list them, and tell how far they are."""
 
 import json
+import sys
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mggcn.compare import Job, Outcome
+    from mggcn.dataset import Dataset
     from mggcn.experiment import Experiment
     from mggcn.ledger import Ledger
     from mggcn.summary import Summary
@@ -37,6 +40,8 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run an experiment and leave a table for each of its data sets; started again, it goes on where it was.
+
+    A data set that cannot be had does not stop the others: its table says why, and the command ends with an error.
 
     Args:
         file: The experiment, such as experiments/paper/accuracy.toml.
@@ -65,11 +70,11 @@ def run(
     place = choose_device(device).type
     target = out or RUNS / chosen.name
     check_writable(target)
-    ledger = Ledger(target / RECORDS)
+    work = _Work(chosen, Ledger(target / RECORDS), place, root, target, jobs, quiet)
     tables: dict[str, list[Summary]] = {}
     interrupted = False
     for name, labels in selected.items():
-        tables[name], interrupted = _fill(chosen, name, labels, ledger, place, root, target, jobs, quiet)
+        tables[name], interrupted = work.fill(name, labels)
         if interrupted:
             break
     if as_json:
@@ -78,10 +83,13 @@ def run(
         print(json.dumps(result | {"interrupted": interrupted, "tables": filled}))  # noqa: T201
     if interrupted:
         raise KeyboardInterrupt
+    problems = [f"{file}: data set {name}: {reason}" for name, reason in work.lacking.items()]
     for name, rows in tables.items():
         tried = [row for row in rows if row.label in selected[name]]
-        if not any(row.done for row in tried):
-            raise InputError(f"{name}: none of the variants could be run; {tried[0].label}, {tried[0].reasons[0]}")
+        if name not in work.lacking and not any(row.done for row in tried):
+            problems.append(f"{name}: none of the variants could be run; {tried[0].label}, {tried[0].reasons[0]}")
+    if problems:
+        raise InputError("; ".join(problems))
 
 
 @app.command(name="list")
@@ -137,53 +145,112 @@ def status(file: Path, /, *, seeds: int | None = None, device: Device = "auto", 
     print(f"{total} of {chosen.num_runs} runs on {place} are done")  # noqa: T201
 
 
-def _fill(
-    chosen: "Experiment",
-    name: str,
-    labels: set[str],
-    ledger: "Ledger",
-    place: str,
-    root: Path | None,
-    target: Path,
-    processes: int,
-    quiet: bool,
-) -> "tuple[list[Summary], bool]":
-    """Carry out what is to do on one data set; its rows, and whether a person interrupted."""
-    from functools import partial
+@dataclass
+class _Work:
+    """What the runs of an experiment share.
 
-    from mggcn import workers
-    from mggcn.compare import execute, recall
-    from mggcn.errors import InputError
-    from mggcn.experiment import note_identity
+    Attributes:
+        chosen: the experiment.
+        ledger: of its runs.
+        place: the device.
+        root: where data sets are looked for.
+        target: the folder of results.
+        processes: so many runs side by side.
+        quiet: show only the tables.
+        lacking: the data sets that could not be had, and why.
+    """
 
-    data = chosen.load(name, root)
-    if data.split is None:
-        raise InputError(f"{data.name}: no training labels (the data set has no split)")
-    folder = target / folder_name(name)
-    planned = chosen.plan(name, note_identity(folder / IDENTITY, data), place)
-    outcomes = recall(planned, ledger)
-    waiting = [job for job in planned if job.variant.label in labels and job.spec.digest not in ledger.records]
+    chosen: "Experiment"
+    ledger: "Ledger"
+    place: str
+    root: Path | None
+    target: Path
+    processes: int
+    quiet: bool
+    lacking: dict[str, str] = field(default_factory=dict)
 
-    def work(watch: "Callable[[Job], Progress]") -> "Iterator[Outcome]":
-        if processes == 1:
-            return execute(data, waiting, ledger, watch)
-        return workers.execute(partial(chosen.load, name, root), waiting, ledger, processes)
+    def fill(self, name: str, labels: set[str]) -> "tuple[list[Summary], bool]":
+        """Carry out what is to do on one data set; its rows, and whether a person interrupted.
 
-    def summaries() -> "list[Summary]":
-        return chosen.summarise(name, data, outcomes, place)
+        A data set that cannot be had has a table all the same, with the paper's numbers and the reason.
+        """
+        from mggcn.compare import recall
+        from mggcn.errors import InputError
+        from mggcn.experiment import note_identity
 
-    interrupted = tabulate(
-        data,
-        f"{chosen.name}: {name} on {place}",
-        len(outcomes) + len(waiting),
-        outcomes,
-        work,
-        summaries,
-        path=folder / TABLE,
-        about=chosen.about(name),
-        quiet=quiet,
-    )
-    return summaries(), interrupted
+        try:
+            data = self.chosen.load(name, self.root)
+            if data.split is None:
+                raise InputError("no training labels (the data set has no split)")
+        except (InputError, OSError) as error:
+            self.lacking[name] = " ".join(str(error).split())
+            return self._without(name), False
+        identity = note_identity(self._folder(name) / IDENTITY, data)
+        planned = self.chosen.plan(name, identity, self.place)
+        outcomes = recall(planned, self.ledger)
+        waiting = [job for job in planned if job.variant.label in labels and job.spec.digest not in self.ledger.records]
+        self._note(name, [])
+        interrupted = self._carry_out(name, data, outcomes, waiting)
+        rows = self.chosen.summarise(name, outcomes, self.place)
+        self._note(name, rows)
+        return rows, interrupted
+
+    def _carry_out(self, name: str, data: "Dataset", outcomes: "list[Outcome]", waiting: "list[Job]") -> bool:
+        from functools import partial
+
+        from mggcn import workers
+        from mggcn.compare import execute
+
+        def work(watch: "Callable[[Job], Progress]") -> "Iterator[Outcome]":
+            if self.processes == 1:
+                return execute(data, waiting, self.ledger, watch)
+            return workers.execute(partial(self.chosen.load, name, self.root), waiting, self.ledger, self.processes)
+
+        return tabulate(
+            data,
+            f"{self.chosen.name}: {name} on {self.place}",
+            len(outcomes) + len(waiting),
+            outcomes,
+            work,
+            lambda: self.chosen.summarise(name, outcomes, self.place),
+            path=self._folder(name) / TABLE,
+            about=self.chosen.about(),
+            quiet=self.quiet,
+        )
+
+    def _without(self, name: str) -> "list[Summary]":
+        """The table of a data set that cannot be had; runs that were done earlier are in it."""
+        from mggcn import storage
+        from mggcn.compare import recall
+        from mggcn.experiment import noted_identity
+        from mggcn.summary import markdown, notes
+
+        identity = noted_identity(self._folder(name) / IDENTITY)
+        outcomes = recall(self.chosen.plan(name, identity, self.place), self.ledger) if identity else []
+        rows = self.chosen.summarise(name, outcomes, self.place, self.lacking[name])
+        over = f"{name}: not run: {self.lacking[name]}"
+        content = f"{over}\n{self.chosen.about()}\n\n{markdown(rows)}\n{notes(rows)}\n"
+        storage.write_atomically(self._folder(name) / TABLE, content.encode())
+        self._note(name, rows)
+        if not self.quiet:
+            print(over, file=sys.stderr)  # noqa: T201
+        print(markdown(rows), end="")  # noqa: T201
+        return rows
+
+    def _note(self, name: str, rows: "list[Summary]") -> None:
+        """Write beside the ledger what a report is to know."""
+        from mggcn import storage
+        from mggcn.experiment import noted_identity, sheet
+        from mggcn.report.read import EXPERIMENT, read_sheet
+
+        path = self.target / EXPERIMENT
+        identities = {each: noted_identity(self._folder(each) / IDENTITY) for each in self.chosen.datasets}
+        reasons = {name: {row.label: row.reasons for row in rows}}
+        told = sheet(self.chosen, identities, reasons, self.ledger, self.place, read_sheet(path))
+        storage.write_atomically(path, told.to_json().encode())
+
+    def _folder(self, name: str) -> Path:
+        return self.target / folder_name(name)
 
 
 def _read(file: Path, seeds: int | None) -> "Experiment":

@@ -7,13 +7,21 @@ if TYPE_CHECKING:
     from mggcn.record import RunRecord
 
 
-def report(runs: list[Path], /, *, out: Path, format: Literal["html", "md", "latex"] = "html") -> None:  # noqa: A002
+def report(
+    runs: list[Path],
+    /,
+    *,
+    out: Path,
+    format: Literal["html", "md", "latex", "json"] = "html",  # noqa: A002
+) -> None:
     """Put runs and comparisons into one document: a page with charts that needs nothing else, or tables alone.
 
     Args:
-        runs: Run folders, records.jsonl files as `mggcn compare` leaves them, or folders that hold such.
+        runs: Run folders, folders of experiments, records.jsonl files as `mggcn compare` leaves them, files that
+            this command wrote with --format json, or folders that hold such.
         out: The file to write.
-        format: html has tables and charts; md and latex have the tables.
+        format: html has tables and charts; md and latex have the tables; json is the records themselves, packed to be
+            kept, from which the others can be made again.
     """
     from mggcn import storage
     from mggcn.errors import InputError
@@ -21,10 +29,11 @@ def report(runs: list[Path], /, *, out: Path, format: Literal["html", "md", "lat
 
     if out.is_dir():
         raise InputError(f"--out: {out} is a folder, not a file")
-    records = read(runs)
-    content = render(records, format, _published).encode()
+    sources = read(runs)
+    content = render(sources, format, _published).encode()
     storage.write_atomically(out, content)
-    print(f"{len(records):,} run{'s' * (len(records) > 1)} in {out}, {len(content) / 1000:,.0f} kB")  # noqa: T201
+    count = sum(len(source.records) for source in sources)
+    print(f"{count:,} run{'s' * (count != 1)} in {out}, {len(content) / 1000:,.0f} kB")  # noqa: T201
 
 
 def _published(record: "RunRecord") -> float | None:

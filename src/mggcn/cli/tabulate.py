@@ -53,11 +53,12 @@ def tabulate(
     """
     from mggcn import board, storage
     from mggcn.cli.train import headline
-    from mggcn.summary import NOTES, markdown
+    from mggcn.summary import markdown, notes
 
     def write() -> None:
         over = headline(data) + (f"\n{about}" if about else "")
-        storage.write_atomically(path, f"{over}\n\n{markdown(summaries())}\n{NOTES}\n".encode())
+        rows = summaries()
+        storage.write_atomically(path, f"{over}\n\n{markdown(rows)}\n{notes(rows)}\n".encode())
 
     if not quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201

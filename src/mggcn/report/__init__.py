@@ -1,29 +1,36 @@
-"""Report: the records of runs as a page with charts, or their tables in Markdown or LaTeX. Torch is not needed here."""
+"""Report: the records of runs as a page with charts, as tables, or packed. Torch is not needed here."""
 
 from collections.abc import Sequence
 from typing import Literal
 
-from mggcn.record import RunRecord
 from mggcn.report import page, tables
-from mggcn.report.lines import Published, sections
+from mggcn.report.lines import Published, Source, sections
+from mggcn.report.pack import packed
+from mggcn.report.page import Part
 from mggcn.report.read import read
 
-__all__ = ["Format", "Published", "read", "render"]
+__all__ = ["Format", "Part", "Published", "Source", "read", "render"]
 
-Format = Literal["html", "md", "latex"]
+Format = Literal["html", "md", "latex", "json"]
 
 
-def render(records: Sequence[RunRecord], form: Format, published: Published = lambda _: None) -> str:
+def render(
+    sources: Sequence[Source], form: Format, published: Published = lambda _: None, parts: Sequence[Part] = ()
+) -> str:
     """Put records into a document.
 
     Args:
-        records: at least one, of any methods and data sets.
-        form: ``html`` is one page that needs nothing else, with charts; ``md`` and ``latex`` are the tables.
-        published: gives the paper's accuracy for a record, where it has one.
+        sources: with at least one record or experiment, of any methods and data sets.
+        form: ``html`` is one page that needs nothing else, with charts; ``md`` and ``latex`` are the tables; ``json``
+            is the records themselves, packed, which :func:`read` reads again.
+        published: gives the paper's accuracy for a record of no experiment, where it has one.
+        parts: what a page shows after its sections.
     """
-    found = sections(records, published)
+    found = sections(sources, published)
     if form == "md":
         return tables.markdown(found)
     if form == "latex":
         return tables.latex(found)
-    return page.html(found)
+    if form == "json":
+        return packed(found)
+    return page.html(found, parts)

@@ -15,7 +15,7 @@ _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 _MOST_POINTS = 5_000
 _SHORTEST = 1e-6  # a scale of logarithms has no place for 0
-_ACCURACY, _ROW_HEIGHT, _HEIGHT = "test accuracy, %", 20, 340
+ACCURACY, HEIGHT, _ROW_HEIGHT = "test accuracy, %", 340, 20
 
 Values = list[dict[str, Any]]
 
@@ -34,30 +34,39 @@ class Chart:
 
 
 def most_points(found: Sequence[Section]) -> int:
-    """How many points a curve may have for the page to stay small."""
-    return max(10, min(150, _MOST_POINTS // sum(len(section.lines) for section in found)))
+    """How many points a curve may have for the page to stay quick."""
+    return max(10, min(150, _MOST_POINTS // max(1, sum(len(section.run) for section in found))))
 
 
-def data(section: Section, points: int) -> dict[str, Values]:
-    """What the charts of a section show: ``lines``, a row for each line, and ``curves``, a row for each epoch."""
-    front = pareto(section.lines)
-    lines = [
+def lines_data(section: Section) -> Values:
+    """A row for each line that was run."""
+    front = pareto(section.run)
+    return [
         {
             "method": line.label,
-            "accuracy": _percent(one.accuracy),
-            "low": _percent(one.accuracy - (one.accuracy_std or 0.0)),
-            "high": _percent(one.accuracy + (one.accuracy_std or 0.0)),
+            "accuracy": percent(one.accuracy),
+            "low": percent(one.accuracy - (one.accuracy_std or 0.0)),
+            "high": percent(one.accuracy + (one.accuracy_std or 0.0)),
             "seconds": _short(max(one.seconds_to_best, _SHORTEST)),
             "memory": _short(one.peak_memory_bytes / 2**20),
             "front": line in front,
         }
-        for line in section.lines
+        for line in section.run
         for one in [line.figures]
     ]
-    curves = [
-        {"method": line.label, **point} for line in section.lines for point in _thinned(_curve(line.records[0]), points)
+
+
+def curves_data(section: Section, points: int) -> Values:
+    """A row for each epoch of the first seed of each line, at most so many for one of them."""
+    return [
+        {"method": line.label, **point} for line in section.run for point in _thinned(_curve(line.records[0]), points)
     ]
-    return {"lines": lines, "curves": curves}
+
+
+def spaced(count: int, most: int) -> list[int]:
+    """At most ``most`` of the numbers below ``count``, evenly spaced, the first and the last among them."""
+    kept = min(count, most)
+    return [round(number * (count - 1) / max(kept - 1, 1)) for number in range(kept)]
 
 
 def pareto(lines: Sequence[Line]) -> list[Line]:
@@ -88,7 +97,13 @@ def charts(section: Section, lines: str, curves: str | None) -> dict[str, Chart]
         by_epoch = alt.X("epoch:Q", title="epoch")
         made["by_time"] = (_convergence(alt, section, curves, by_time, "time"), curves)
         made["by_epoch"] = (_convergence(alt, section, curves, by_epoch, "epochs"), curves)
-    return {name: Chart(_plain(spec.to_dict()), source) for name, (spec, source) in made.items()}
+    return {name: drawn(spec, source) for name, (spec, source) in made.items()}
+
+
+def drawn(chart: Any, source: str) -> Chart:
+    """A chart of Altair's without the address of the schema and the theme, which the page sets."""
+    spec = {name: value for name, value in chart.to_dict().items() if name not in ("$schema", "config")}
+    return Chart(spec, source)
 
 
 def require_altair() -> Any:
@@ -104,21 +119,21 @@ def require_altair() -> Any:
 def _accuracy(alt: Any, section: Section, source: str) -> Any:
     base = alt.Chart(alt.NamedData(source)).encode(y=_methods(alt))
     spread = base.mark_rule(strokeWidth=2, color=OKABE_ITO[4]).encode(
-        x=alt.X("low:Q", title=_ACCURACY, scale=alt.Scale(zero=False)), x2="high:Q"
+        x=alt.X("low:Q", title=ACCURACY, scale=alt.Scale(zero=False)), x2="high:Q"
     )
     means = base.mark_point(filled=True, size=70, color=OKABE_ITO[0], opacity=1).encode(
-        x=alt.X("accuracy:Q", title=_ACCURACY), tooltip=_told(alt, "accuracy", "low", "high")
+        x=alt.X("accuracy:Q", title=ACCURACY), tooltip=told(alt, "accuracy", "low", "high")
     )
     return alt.layer(spread, means).properties(
-        title=f"{section.title}: test accuracy, mean ± standard deviation over seeds",
+        title=f"{section.dataset}: test accuracy, mean ± standard deviation over seeds",
         width="container",
-        height=_ROW_HEIGHT * len(section.lines),
+        height=_ROW_HEIGHT * len(section.run),
     )
 
 
 def _time(alt: Any, section: Section, source: str) -> Any:
     x = alt.X("seconds:Q", title="time to the best epoch, s", scale=_log(alt))
-    y = alt.Y("accuracy:Q", title=_ACCURACY, scale=alt.Scale(zero=False))
+    y = alt.Y("accuracy:Q", title=ACCURACY, scale=alt.Scale(zero=False))
     base = alt.Chart(alt.NamedData(source)).encode(x=x, y=y)
     front = (
         base.transform_filter("datum.front")
@@ -126,25 +141,25 @@ def _time(alt: Any, section: Section, source: str) -> Any:
         .encode(order=alt.Order("seconds:Q"))
     )
     marks = base.mark_point(filled=True, size=90, opacity=1).encode(
-        color=_colours(alt, section),
-        shape=alt.Shape("method:N", scale=_scale(alt, section, _SHAPES), legend=_legend(alt)),
-        tooltip=_told(alt, "accuracy", "seconds", "memory"),
+        color=colours(alt, _labels(section)),
+        shape=shapes(alt, _labels(section)),
+        tooltip=told(alt, "accuracy", "seconds", "memory"),
     )
     return alt.layer(front, marks).properties(
-        title=f"{section.title}: accuracy against time; the dashed line is the Pareto front",
+        title=f"{section.dataset}: accuracy against time; the dashed line is the Pareto front",
         width="container",
-        height=_HEIGHT,
+        height=HEIGHT,
     )
 
 
 def _memory(alt: Any, section: Section, source: str) -> Any:
     bars = alt.Chart(alt.NamedData(source)).mark_bar(color=OKABE_ITO[0])
     return bars.encode(
-        x=alt.X("memory:Q", title="peak memory, MiB"), y=_methods(alt), tooltip=_told(alt, "memory")
+        x=alt.X("memory:Q", title="peak memory, MiB"), y=_methods(alt), tooltip=told(alt, "memory")
     ).properties(
-        title=f"{section.title}: peak memory, the largest over seeds",
+        title=f"{section.dataset}: peak memory, the largest over seeds",
         width="container",
-        height=_ROW_HEIGHT * len(section.lines),
+        height=_ROW_HEIGHT * len(section.run),
     )
 
 
@@ -155,16 +170,16 @@ def _convergence(alt: Any, section: Section, source: str, x: Any, against: str) 
         lines.encode(
             x=x,
             y=alt.Y("accuracy:Q", title="validation accuracy, %", scale=alt.Scale(zero=False)),
-            color=_colours(alt, section),
-            strokeDash=alt.StrokeDash("method:N", scale=_scale(alt, section, _DASHES), legend=_legend(alt)),
+            color=colours(alt, _labels(section)),
+            strokeDash=alt.StrokeDash("method:N", scale=_scale(alt, _labels(section), _DASHES), legend=_legend(alt)),
             opacity=alt.condition(chosen, alt.value(1), alt.value(0.08)),
-            tooltip=_told(alt, "accuracy", "epoch", "seconds"),
+            tooltip=told(alt, "accuracy", "epoch", "seconds"),
         )
         .add_params(chosen)
         .properties(
-            title=f"{section.title}: validation accuracy against {against}, the first seed of each method",
+            title=f"{section.dataset}: validation accuracy against {against}, the first seed of each method",
             width="container",
-            height=_HEIGHT,
+            height=HEIGHT,
         )
     )
 
@@ -177,30 +192,34 @@ def _methods(alt: Any) -> Any:
     return alt.Y("method:N", title=None, sort=None, axis=alt.Axis(labelLimit=220))
 
 
-def _colours(alt: Any, section: Section) -> Any:
-    labels = [line.label for line in section.lines]
-    colours = list(itertools.islice(itertools.cycle(OKABE_ITO), len(labels)))
-    return alt.Color("method:N", scale=alt.Scale(domain=labels, range=colours), legend=_legend(alt))
+def colours(alt: Any, labels: Sequence[str]) -> Any:
+    """A colour for each label."""
+    chosen = list(itertools.islice(itertools.cycle(OKABE_ITO), len(labels)))
+    return alt.Color("method:N", scale=alt.Scale(domain=list(labels), range=chosen), legend=_legend(alt))
 
 
-def _scale(alt: Any, section: Section, marks: Sequence[Any]) -> Any:
+def shapes(alt: Any, labels: Sequence[str]) -> Any:
+    """A shape for each label, beside its colour."""
+    return alt.Shape("method:N", scale=_scale(alt, labels, _SHAPES), legend=_legend(alt))
+
+
+def _scale(alt: Any, labels: Sequence[str], marks: Sequence[Any]) -> Any:
     """A second sign beside the colour, which changes whenever the colours begin anew."""
-    labels = [line.label for line in section.lines]
     signs = [marks[number // len(OKABE_ITO) % len(marks)] for number in range(len(labels))]
-    return alt.Scale(domain=labels, range=signs)
+    return alt.Scale(domain=list(labels), range=signs)
+
+
+def _labels(section: Section) -> list[str]:
+    return [line.label for line in section.run]
 
 
 def _legend(alt: Any) -> Any:
     return alt.Legend(orient="bottom", columns=3, symbolLimit=0, title=None, labelLimit=220)
 
 
-def _told(alt: Any, *names: str) -> list[Any]:
+def told(alt: Any, *names: str) -> list[Any]:
+    """What shows when a pointer rests on a mark."""
     return [alt.Tooltip("method:N"), *(alt.Tooltip(f"{name}:Q", format=",.4~g") for name in names)]
-
-
-def _plain(spec: dict[str, Any]) -> dict[str, Any]:
-    """Without the address of the schema and the theme, which the page sets."""
-    return {name: value for name, value in spec.items() if name not in ("$schema", "config")}
 
 
 def _curve(record: RunRecord) -> Values:
@@ -212,20 +231,18 @@ def _curve(record: RunRecord) -> Values:
         {
             "epoch": epoch.number,
             "seconds": _short(max(seconds, _SHORTEST)),
-            "accuracy": _percent(epoch.val_accuracy),
+            "accuracy": percent(epoch.val_accuracy),
         }
         for epoch, seconds in zip(record.curve, times, strict=True)
     ]
 
 
 def _thinned(values: Values, most: int) -> Values:
-    """At most ``most`` of the values, evenly spaced, the first and the last among them."""
-    if len(values) <= most:
-        return values
-    return [values[round(number * (len(values) - 1) / (most - 1))] for number in range(most)]
+    return [values[number] for number in spaced(len(values), most)]
 
 
-def _percent(share: float) -> float:
+def percent(share: float) -> float:
+    """A share in percent, with as many digits as a chart needs."""
     return round(share * 100, 3)
 
 

@@ -12,9 +12,20 @@ function theme() {
   };
 }
 
+function lines(text, width) {
+  const most = Math.max(20, Math.floor(width / 7)), found = [""];
+  for (const word of text.split(" ")) {
+    const last = found[found.length - 1];
+    if (last && last.length + word.length >= most) found.push(word);
+    else found[found.length - 1] = last ? last + " " + word : word;
+  }
+  return found;
+}
+
 function draw() {
   for (const [name, chart] of Object.entries(page.charts)) {
-    const spec = { ...chart.spec, datasets: { [chart.data]: page.data[chart.data] }, config: theme() };
+    const title = lines(chart.spec.title, document.getElementById(name).clientWidth - 40);
+    const spec = { ...chart.spec, title, datasets: { [chart.data]: page.data[chart.data] }, config: theme() };
     const options = { mode: "vega-lite", renderer: "svg",
       actions: { export: true, source: false, compiled: false, editor: false } };
     vegaEmbed(document.getElementById(name), spec, options).catch((error) => {

@@ -2,43 +2,114 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from html import escape
 from importlib import resources
 
-from mggcn.report import charts, tables
+from mggcn.errors import InputError
+from mggcn.report import charts, classes, tables, varied
 from mggcn.report.lines import Section, environments
 from mggcn.report.tables import Table
-from mggcn.summary import duration
+from mggcn.summary import Key, duration, remarks
 
+MOST_BYTES = 2_000_000
+"""The largest page there may be."""
+_FEWEST_POINTS = 2
 _SAFE = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
 _EXPORTS = "window.vegaEmbed = vegaEmbed;"
 _PARTS = (
     ("accuracy", "Accuracy"),
+    ("varied", ""),
     ("by_time", "Convergence"),
     ("by_epoch", ""),
     ("time", "Time and accuracy"),
     ("memory", "Memory"),
+    ("nodes", ""),
 )
 
 
-def html(found: Sequence[Section]) -> str:
-    """The page."""
+@dataclass(frozen=True)
+class Part:
+    """Something that a page shows after its sections.
+
+    Attributes:
+        title: its heading.
+        body: ready HTML, which must fetch nothing.
+    """
+
+    title: str
+    body: str
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """What the sections of a page hold: their HTML, their charts, the data of these, and what gives their curves."""
+
+    body: str
+    made: dict[str, charts.Chart]
+    data: dict[str, charts.Values]
+    curves: dict[str, Callable[[int], charts.Values]]
+
+
+def html(found: Sequence[Section], parts: Sequence[Part] = ()) -> str:
+    """The page.
+
+    Args:
+        found: its sections.
+        parts: what it shows after them.
+    """
     charts.require_altair()
-    points = charts.most_points(found)
+    drawn = _drawn(found)
+    points, bundle = charts.most_points(found), _vega()
+    while True:
+        page = _page(found, parts, drawn, points, bundle)
+        if len(page.encode()) < MOST_BYTES:
+            return page
+        if points <= _FEWEST_POINTS or not drawn.curves:
+            lines = sum(len(section.lines) for section in found)
+            raise InputError(
+                f"report: a page of {lines:,} lines has {len(page.encode()) / 1e6:.1f} MB, more than "
+                f"{MOST_BYTES / 1e6:g}; name fewer runs, or take --format md"
+            )
+        points = max(_FEWEST_POINTS, points // 2)
+
+
+def _drawn(found: Sequence[Section]) -> _Drawn:
+    body: list[str] = []
+    made: dict[str, charts.Chart] = {}
     data: dict[str, charts.Values] = {}
-    drawn: dict[str, charts.Chart] = {}
-    body = []
+    curves: dict[str, Callable[[int], charts.Values]] = {}
     for number, section in enumerate(found):
-        own = charts.data(section, points)
-        lines, curves = f"lines{number}", f"curves{number}"
-        data |= {lines: own["lines"], curves: own["curves"]}
-        made = charts.charts(section, lines, curves if own["curves"] else None)
-        drawn |= {f"{name}{number}": chart for name, chart in made.items()}
-        body.append(_section(section, number, set(made)))
-    body.append(_origin(found))
-    specs = {name: {"spec": chart.spec, "data": chart.data} for name, chart in drawn.items()}
-    contents = "".join(f'<a href="#s{number}">{escape(one.title)}</a> ' for number, one in enumerate(found))
+        own: dict[str, charts.Chart] = {}
+        if section.run:
+            lines, epochs, values = f"lines{number}", f"curves{number}", f"varied{number}"
+            trained = any(line.records[0].curve for line in section.run)
+            own = charts.charts(section, lines, epochs if trained else None) | varied.charts(section, values)
+            data[lines] = charts.lines_data(section)
+            if trained:
+                curves[epochs] = partial(charts.curves_data, section)
+            if values in {chart.data for chart in own.values()}:
+                data[values] = varied.data(section)
+            shown, cells = classes.best(section.run), f"confusion{number}"
+            if shown and classes.data(shown):
+                data[cells] = classes.data(shown)
+                own["confusion"] = classes.chart(section.dataset, shown, cells)
+        made |= {f"{name}{number}": chart for name, chart in own.items()}
+        body.append(_section(section, number, set(own)))
+    return _Drawn("".join(body), made, data, curves)
+
+
+def _page(found: Sequence[Section], parts: Sequence[Part], drawn: _Drawn, points: int, bundle: str) -> str:
+    data = drawn.data | {name: thinned(points) for name, thinned in drawn.curves.items()}
+    specs = {name: {"spec": chart.spec, "data": chart.data} for name, chart in drawn.made.items()}
+    contents = "".join(f'<a href="#s{number}">{escape(one.short)}</a> ' for number, one in enumerate(found))
+    contents += "".join(f'<a href="#p{number}">{escape(one.title)}</a> ' for number, one in enumerate(parts))
+    extra = "".join(
+        f'<section id="p{number}"><h2>{escape(one.title)}</h2>\n{one.body}</section>\n'
+        for number, one in enumerate(parts)
+    )
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -53,9 +124,9 @@ def html(found: Sequence[Section]) -> str:
 <h1>Results</h1>
 <nav>{contents}<a href="#origin">Commands and environments</a></nav>
 <p class="note">A click on a heading sorts its table; a click on a name in a legend shows that curve alone.</p>
-{"".join(body)}
+{drawn.body}{extra}{_origin(found)}
 <script type="application/json" id="data">{_json({"data": data, "charts": specs})}</script>
-<script type="module">{_vega()}</script>
+<script type="module">{bundle}</script>
 <script type="module">{_resource("page.js")}</script>
 </body>
 </html>
@@ -66,27 +137,53 @@ def _section(section: Section, number: int, drawn: set[str]) -> str:
     parts = [
         f'<section id="s{number}"><h2>{escape(section.title)}</h2><p>{escape(section.about)}</p>',
         _table(tables.table(section)),
-        f'<p class="note">{_emphasised(tables.notes([section]))}</p>',
+        *(f'<p class="note">{escape(remark)}</p>' for remark in remarks(section.summaries)),
     ]
+    if not section.run:
+        return "\n".join([*parts, "</section>\n"])
+    parts.append(f'<p class="note">{_emphasised(tables.notes([section]))}</p>')
     for name, heading in _PARTS:
         if heading:
             parts.append(f"<h3>{heading}</h3>")
         if name in drawn:
-            parts.append(f'<div class="scroll"><div class="chart" id="{name}{number}"></div></div>')
-            parts.append(_caption(section, name))
+            parts += [_place(name, number), _caption(section, name)]
         elif heading:
             parts.append("<p>The records hold no curve: nothing was trained epoch by epoch.</p>")
-    return "\n".join([*parts, "</section>\n"])
+    return "\n".join([*parts, *_classes(section, number, drawn), "</section>\n"])
+
+
+def _place(name: str, number: int) -> str:
+    return f'<div class="scroll"><div class="chart" id="{name}{number}"></div></div>'
+
+
+def _classes(section: Section, number: int, drawn: set[str]) -> list[str]:
+    """The classes as the best line tells them apart, and F1 by method where there are several."""
+    shown = classes.best(section.run)
+    if shown is None:
+        return []
+    whose = f", the most accurate of {len(section.run)} lines" if len(section.run) > 1 else ""
+    seeds = f", over {len(shown.records)} seeds" if len(shown.records) > 1 else ""
+    parts = [
+        "<h3>Classes</h3>",
+        f"<p>Test nodes of each class, told apart by {escape(shown.label)}{whose}{seeds}.</p>",
+        _table(classes.table(shown)),
+    ]
+    if "confusion" in drawn:
+        parts.append(_place("confusion", number))
+    if len(section.run) > 1:
+        told = "<summary>F1 of each class by method, in %</summary>"
+        parts.append(f"<details>{told}{_table(classes.f1_table(section.run))}</details>")
+    return parts
 
 
 def _caption(section: Section, name: str) -> str:
     if name == "time":
         told = [
             f"{line.label} ({duration(line.figures.seconds_to_best)}, {line.figures.accuracy:.2%})"
-            for line in charts.pareto(section.lines)
+            for line in charts.pareto(section.run)
         ]
         return f'<p class="note">On the Pareto front: {escape(", ".join(told))}.</p>'
-    without = [line.label for line in section.lines if not line.records[0].curve]
+    without = [line.label for line in section.run if not line.records[0].curve]
     if name == "by_epoch" and without:
         return f'<p class="note">Without a curve: {escape(", ".join(without))}.</p>'
     return ""
@@ -96,7 +193,7 @@ def _origin(found: Sequence[Section]) -> str:
     items = "".join(f"<li>{escape(tables.environment(one))}</li>" for one in environments(found))
     return (
         '<section id="origin"><h2>Commands and environments</h2>\n'
-        "<p>Each command trains again the runs behind one line, with every setting written out.</p>\n"
+        f"<p>{escape(tables.NOTE_ON_COMMANDS)}</p>\n"
         f"{_table(tables.provenance(found), code='command')}\n<h3>Environments</h3>\n<ol>{items}</ol></section>\n"
     )
 
@@ -109,8 +206,8 @@ def _table(content: Table, code: str = "") -> str:
     for row, keys in zip(content.rows, content.keys, strict=True):
         cells = []
         for name, cell, key in zip(content.headings, row, keys, strict=True):
-            kind = "" if isinstance(key, str) else ' class="number"'
-            text = f"<code>{escape(cell)}</code>" if name == code else escape(cell)
+            kind = _kind(cell, key)
+            text = f"<code>{escape(cell)}</code>" if name == code else _raised(cell)
             cells.append(f'<td{kind} data-key="{escape("" if key is None else str(key))}">{text}</td>')
         rows.append(f"<tr>{''.join(cells)}</tr>")
     body = "\n".join(rows)
@@ -123,6 +220,19 @@ def _vega() -> str:
     version = ".".join(charts.require_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
     bundle: str = vl_convert.javascript_bundle(_EXPORTS, vl_version=version)
     return bundle.replace("</script", "<\\/script")
+
+
+def _kind(cell: str, key: Key) -> str:
+    """How a cell is set: numbers to the right, words in place of one broken into lines."""
+    if isinstance(key, str):
+        return ""
+    return ' class="words"' if key is None and len(cell) > 1 else ' class="number"'
+
+
+def _raised(cell: str) -> str:
+    """A cell as HTML; an order of growth has its exponents raised."""
+    text = escape(cell)
+    return re.sub(r"\^(\w+)", r"<sup>\1</sup>", text) if tables.GROWTH.fullmatch(cell) else text
 
 
 def _emphasised(text: str) -> str:

@@ -1,6 +1,7 @@
 """Tables of a report: their columns, and the whole document in Markdown or LaTeX."""
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -8,11 +9,14 @@ from typing import Any
 from mggcn import summary
 from mggcn.report.lines import Line, Section, environments
 
-_PAPER, _DIFFERENCE, _NONE = "paper, %", "difference, points", "–"
-NOTE_ON_PAPER = (
-    "*Paper* is what the MG-GCN paper reports; it stands beside methods with their default settings. "
-    "*Difference* is the accuracy less that figure, in percentage points."
+GROWTH = re.compile(r"O\(.+\)")
+"""An order of growth, which documents set as mathematics."""
+NOTE_ON_COMMANDS = (
+    "Each command trains again the runs behind one line, with every setting written out; the name of a data set that "
+    "mggcn does not know stands for its folder."
 )
+_LOOSE = "; it stands beside methods with their default settings"
+_NOTE_ON_DIFFERENCE = "*Difference* is the accuracy less the paper's, in percentage points."
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--",
@@ -31,48 +35,25 @@ class Table:
 
     headings: list[str]
     rows: list[list[str]]
-    keys: list[list[str | float | None]]
+    keys: Sequence[Sequence[summary.Key]]
 
 
 def table(section: Section) -> Table:
     """The summary of a section, and the difference from the paper where some line has its figure."""
-    headings, rows = summary.headings(section.summaries), summary.rows(section.summaries)
-    keys: list[list[str | float | None]] = []
-    with_paper = _PAPER in headings
-    at = headings.index(_PAPER) + 1 if with_paper else 0
-    if with_paper:
-        headings.insert(at, _DIFFERENCE)
-    for line, row in zip(section.lines, rows, strict=True):
-        if with_paper:
-            row.insert(at, _NONE if line.difference is None else f"{line.difference * 100:+.2f}")
-        one = line.figures
-        keys.append(
-            [
-                line.label,
-                *([line.summary.published, line.difference] if with_paper else []),
-                one.accuracy,
-                one.macro_f1,
-                one.epoch_seconds if one.epochs else None,
-                one.seconds_to_best,
-                one.epochs,
-                one.peak_memory_bytes,
-                one.nodes_per_batch or None,
-                line.summary.done,
-            ]
-        )
-    return Table(headings, rows, keys)
+    lines = section.summaries
+    columns = summary.columns(lines, difference=True)
+    return Table(
+        [column.heading for column in columns],
+        [[column.text(line) for column in columns] for line in lines],
+        [[column.key(line) for column in columns] for line in lines],
+    )
 
 
 def provenance(found: Sequence[Section]) -> Table:
     """For each line the commands behind its figures and the numbers of the environments it ran in."""
     known = environments(found)
     rows = [
-        [
-            section.title,
-            line.label,
-            _numbers(known, line),
-            command,
-        ]
+        [section.short, line.label, _numbers(known, line), command]
         for section in found
         for line in section.lines
         for command in line.commands
@@ -93,8 +74,14 @@ def environment(one: dict[str, Any]) -> str:
 
 def notes(found: Sequence[Section]) -> str:
     """What the columns mean."""
-    with_paper = any(one.published is not None for section in found for one in section.summaries)
-    return summary.NOTES.replace("\n", " ") + (f" {NOTE_ON_PAPER}" if with_paper else "")
+    lines = [one for section in found for one in section.summaries]
+    told = [summary.notes(lines).replace("\n", " ")]
+    if any(one.published is not None for one in lines):
+        loose = any(one.published is not None for section in found if not section.sheet for one in section.summaries)
+        told.append(f"*Paper* is what the MG-GCN paper reports{_LOOSE if loose else ''}.")
+    if any(one.difference is not None for one in lines):
+        told.append(_NOTE_ON_DIFFERENCE)
+    return " ".join(told)
 
 
 def markdown(found: Sequence[Section]) -> str:
@@ -102,7 +89,9 @@ def markdown(found: Sequence[Section]) -> str:
     parts = ["# Results"]
     for section in found:
         parts += [f"## {section.title}", section.about, _pipes(table(section), text_columns=1)]
-    parts += [notes(found), "## Commands", _pipes(provenance(found), text_columns=4), "## Environments"]
+        parts.append("\n".join(f"- {remark}" for remark in summary.remarks(section.summaries)))
+    parts += [notes(found), "## Commands", NOTE_ON_COMMANDS, _pipes(provenance(found), text_columns=4)]
+    parts.append("## Environments")
     parts.append("\n".join(f"{number}. {environment(one)}" for number, one in enumerate(environments(found), 1)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -145,4 +134,6 @@ def _tabular(section: Section) -> str:
 
 
 def _escaped(text: str) -> str:
+    if GROWTH.fullmatch(text):
+        return f"${text}$"
     return "".join(_LATEX.get(letter, letter) for letter in text)
