@@ -54,6 +54,11 @@ class RunRecord:
         nodes_per_batch: the distinct nodes whose rows a training batch reads, on average; 0 where nothing is trained.
         curve: every epoch.
         environment: versions, machine and commit.
+        temperature: what scores are divided by so that probabilities are calibrated, fitted on the validation nodes; 1
+            in records from before there was one.
+        test_ece: the expected calibration error of the calibrated probabilities on the test nodes; None in records
+            from before it was measured, as is the next.
+        test_ece_uncalibrated: the same of the probabilities as the model gives them.
     """
 
     dataset: dict[str, Any]
@@ -78,6 +83,9 @@ class RunRecord:
     nodes_per_batch: float
     curve: list[Epoch]
     environment: dict[str, Any]
+    temperature: float = 1.0
+    test_ece: float | None = None
+    test_ece_uncalibrated: float | None = None
 
     def to_json(self) -> str:
         """The record as indented JSON."""

@@ -66,6 +66,7 @@ class Run:
         nodes: ArrayLike | None = None,
         *,
         draws: int = 1,
+        calibrated: bool = True,
         device: str = "auto",
         root: Path | None = None,
     ) -> Predictions:
@@ -75,6 +76,8 @@ class Run:
             dataset: the graph to score; the one the run was trained on when None.
             nodes: node numbers; all nodes when None.
             draws: average the probabilities over so many independent draws of the picks.
+            calibrated: give probabilities at the temperature that was fitted on the validation nodes; the most probable
+                class is the same without.
             device: ``auto``, ``cpu`` or ``cuda``.
             root: where named data sets are looked for.
         """
@@ -95,6 +98,8 @@ class Run:
         model = self.model.to(place.device)
         view = self.plan.recipe.views(self.plan.config, methods.see(data, self.scaler, model, key, place)).eval
         scores = train.predict(model, view, chosen, key, place, draws)
+        if calibrated:
+            scores = train.calibrated(scores, self.record.temperature)
         return Predictions(chosen, data.ids_of(chosen), scores.exp().cpu().numpy(), self.classes)
 
     def save(self, folder: str | Path) -> "Run":
@@ -160,6 +165,8 @@ def fit(
     finished = time.perf_counter()
     on_gpu = chosen.type == "cuda"
     peak_memory = torch.cuda.max_memory_allocated(chosen) if on_gpu else environment.peak_memory()
+    held_out = train.predict(prepared.model, prepared.eval, dataset.split.val, key, place).cpu().numpy()
+    temperature = train.fit_temperature(held_out, dataset.y[dataset.split.val])
     record = RunRecord(
         dataset=_describe(dataset),
         method=method,
@@ -185,6 +192,9 @@ def fit(
         else 0.0,
         curve=fitted.curve,
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()},
+        temperature=temperature,
+        test_ece=_calibration_error(train.calibrated(predicted, temperature), truth),
+        test_ece_uncalibrated=_calibration_error(predicted, truth),
     )
     return Run(record, plan, prepared.model, prepared.scaler, dataset)
 
@@ -249,6 +259,10 @@ def choose_device(name: str) -> torch.device:
     if name == "cuda" and not has_gpu:
         raise InputError("device: cuda was asked for, but there is no usable GPU")
     return torch.device("cuda" if has_gpu and name != "cpu" else "cpu")
+
+
+def _calibration_error(log_probabilities: Tensor, truth: Tensor) -> float:
+    return metrics.calibration_error(log_probabilities.exp().cpu().numpy(), truth.cpu().numpy())
 
 
 def _reset_peak_memory(device: torch.device) -> None:

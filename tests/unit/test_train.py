@@ -1,3 +1,4 @@
+import functools
 from dataclasses import replace
 
 import numpy as np
@@ -9,9 +10,11 @@ from mggcn import methods, train
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.metrics import Scores
 from mggcn.place import Place
 from mggcn.record import Epoch
 from mggcn.train import epochs
+from mggcn.train.loop import _is_better
 
 CPU = Place(torch.device("cpu"))
 
@@ -85,6 +88,16 @@ def test_early_stopping_keeps_the_best_epoch(small: Dataset) -> None:
 def test_selecting_by_accuracy(small: Dataset) -> None:
     record = mggcn.fit(small, settings={"select": "accuracy", "epochs": 30}).record
     assert record.val_accuracy == max(epoch.val_accuracy for epoch in record.curve)
+
+
+def test_selecting_by_macro_f1(small: Dataset) -> None:
+    found = [
+        mggcn.fit(small, settings={"select": by, "epochs": 30, "patience": 30}).record for by in ("macro_f1", "loss")
+    ]
+    assert found[0].val_macro_f1 >= found[1].val_macro_f1
+    scores = [Scores(1.0, 0.9, 0.3), Scores(2.0, 0.5, 0.6), Scores(1.5, 0.4, 0.6)]
+    best = functools.reduce(lambda a, b: b if _is_better(b, a, "macro_f1") else a, scores)
+    assert best == scores[2], "the highest, and between equals the one with the lower loss"
 
 
 def test_each_epoch_draws_new_picks_unless_told_otherwise(small: Dataset) -> None:

@@ -28,6 +28,7 @@ from mggcn.methods import (
     mlp,
     node2vec,
     paper,
+    random_forest,
     sgc,
     sign,
     vr_gcn,
@@ -58,6 +59,7 @@ METHODS: dict[str, Recipe] = {
     "deepwalk": deepwalk.RECIPE,
     "node2vec": node2vec.RECIPE,
     "mlp": mlp.RECIPE,
+    "random-forest": random_forest.RECIPE,
 }
 
 

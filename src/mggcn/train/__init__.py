@@ -4,6 +4,7 @@ from mggcn.train.count import nodes_per_batch
 from mggcn.train.epochs import Epochs
 from mggcn.train.loop import Fitted, Progress, evaluate, fit, predict
 from mggcn.train.method import Method, Penalised, View, Views
+from mggcn.train.temperature import calibrated, fit_temperature
 from mggcn.train.training import Training
 
 __all__ = [
@@ -15,8 +16,10 @@ __all__ = [
     "Training",
     "View",
     "Views",
+    "calibrated",
     "evaluate",
     "fit",
+    "fit_temperature",
     "nodes_per_batch",
     "predict",
 ]

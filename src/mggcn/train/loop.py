@@ -3,7 +3,6 @@
 import copy
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -106,7 +105,7 @@ def _scores(model: nn.Module, view: View, batch: Batch, place: Place) -> Tensor:
 
 
 def _is_better(new: Scores, old: Scores, select: str) -> bool:
-    criterion: Callable[[Scores], tuple[float, float]] = (
-        (lambda s: (s.loss, -s.accuracy)) if select == "loss" else (lambda s: (-s.accuracy, s.loss))
-    )
-    return criterion(new) < criterion(old)
+    """By the chosen figure; between equals by accuracy where that figure is the loss, and else by the loss."""
+    if select == "loss":
+        return (new.loss, -new.accuracy) < (old.loss, -old.accuracy)
+    return (-getattr(new, select), new.loss) < (-getattr(old, select), old.loss)

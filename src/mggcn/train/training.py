@@ -19,7 +19,8 @@ class Training:
         lr: Adam's learning rate.
         weight_decay: Adam's L2 penalty.
         patience: stop after so many epochs without a better one (the paper's window).
-        select: which epoch's weights are kept: the lowest validation ``loss`` or the best validation ``accuracy``.
+        select: which epoch's weights are kept: the one with the lowest validation ``loss``, or with the best validation
+            ``accuracy`` or ``macro_f1``.
         scaling: of the features, see :class:`mggcn.scaling.Scaler`; ``auto`` is ``row`` for sparse features, else
             ``standard``. The authors' code uses ``row`` for citation graphs and ``standard`` for Reddit and Ethereum.
         training_graph: train on the ``whole`` graph or on the sub-graph of ``train`` nodes; ``auto`` does what the data
@@ -36,7 +37,7 @@ class Training:
     lr: float = 0.01
     weight_decay: float = 0.0
     patience: int = 30
-    select: Literal["loss", "accuracy"] = "loss"
+    select: Literal["loss", "accuracy", "macro_f1"] = "loss"
     scaling: Scaling = "auto"
     training_graph: Literal["auto", "whole", "train"] = "auto"
     class_weights: Literal["none", "balanced"] = "none"

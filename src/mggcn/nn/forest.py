@@ -1,0 +1,87 @@
+"""A random forest as tensors: trees grown elsewhere, kept and evaluated like the weights of any other model."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from mggcn.block import Block
+from mggcn.inputs import Rows, written_out
+
+
+class Forest(nn.Module):
+    """Trees over the features of a node, whose class shares are averaged; empty until they are planted.
+
+    All trees stand in one table of tree nodes. A node with a feature sends rows whose value is at most its threshold
+    to ``below`` and others to ``above``; a leaf sends every row to itself.
+
+    Args:
+        out_channels: number of classes.
+    """
+
+    feature: Tensor
+    threshold: Tensor
+    below: Tensor
+    above: Tensor
+    share: Tensor
+    roots: Tensor
+
+    def __init__(self, out_channels: int) -> None:
+        super().__init__()
+        self.out_channels = out_channels
+        for name in ("feature", "below", "above", "roots"):
+            self.register_buffer(name, torch.empty(0, dtype=torch.int64))
+        self.register_buffer("threshold", torch.empty(0, dtype=torch.float64))
+        self.register_buffer("share", torch.empty(0, out_channels, dtype=torch.float64))
+        self.register_load_state_dict_pre_hook(_make_room)  # type: ignore[no-untyped-call]
+
+    @property
+    def is_planted(self) -> bool:
+        """Whether it has trees."""
+        return self.roots.numel() > 0
+
+    def plant(self, trees: Sequence[Mapping[str, NDArray[Any]]]) -> None:
+        """Take trees.
+
+        Args:
+            trees: of each ``feature``, ``threshold``, ``below`` and ``above`` [nodes], and ``share`` [nodes, classes];
+                the root comes first, and a leaf's ``below`` is negative.
+        """
+        sizes = [tree["feature"].size for tree in trees]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        joined = {name: np.concatenate([tree[name] for tree in trees]) for name in ("feature", "threshold", "share")}
+        own, is_leaf = np.arange(starts[-1]), np.concatenate([tree["below"] < 0 for tree in trees])
+        for name in ("below", "above"):
+            moved = [tree[name] + start for tree, start in zip(trees, starts, strict=False)]
+            joined[name] = np.where(is_leaf, own, np.concatenate(moved))
+        joined["feature"] = np.where(is_leaf, 0, joined["feature"])
+        for name, array in {**joined, "roots": starts[:-1]}.items():
+            old = getattr(self, name)
+            setattr(self, name, torch.from_numpy(np.ascontiguousarray(array)).to(old))
+
+    def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
+        """[n, out_channels] the logarithm of the mean share over the trees and one more that knows nothing."""
+        rows = written_out(x)
+        trees = self.roots.numel()
+        place = self.roots.repeat(rows.shape[0])  # [n * trees]
+        on_the_way = torch.arange(place.numel(), device=place.device)
+        while on_the_way.numel():
+            at = place[on_the_way]
+            values = rows[on_the_way // trees, self.feature[at]]
+            after = torch.where(values.double() <= self.threshold[at], self.below[at], self.above[at])
+            place[on_the_way] = after
+            on_the_way = on_the_way[after != at]
+        total = functional.embedding_bag(place.view(-1, trees), self.share, mode="sum")
+        return torch.log((total + 1 / self.out_channels) / (trees + 1))
+
+
+def _make_room(module: nn.Module, state: Mapping[str, Any], prefix: str, *_: object) -> None:
+    """Give buffers the sizes of those that are about to be loaded, where only the number of tree nodes differs."""
+    for name, old in list(module.named_buffers(recurse=False)):
+        new = state.get(prefix + name)
+        if new is not None and new.shape[1:] == old.shape[1:] and new.dim() == old.dim():
+            setattr(module, name, old.new_empty(new.shape))

@@ -1,0 +1,138 @@
+"""What is searched: which settings of a method, where, and by which figure."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, Literal
+
+import torch
+
+from mggcn import methods, spec
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.record import RunRecord
+from mggcn.train import Training
+
+Target = Literal["accuracy", "macro-f1"]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from ``low`` to ``high``, whole ones where the bounds are; ``log`` gives every factor the same chance."""
+
+    low: float
+    high: float
+    log: bool = False
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of some values."""
+
+    values: tuple[object, ...]
+
+
+SPACE: Mapping[str, Range | Choice] = MappingProxyType(
+    {
+        "lr": Range(1e-3, 1e-1, log=True),
+        "weight_decay": Choice((0.0, 1e-5, 1e-4, 5e-4, 1e-3, 5e-3)),
+        "batch_size": Choice((64, 128, 256, 512, 1024)),
+        "layers": Range(1, 3),
+        "hidden": Choice((16, 32, 64, 128, 256)),
+        "dropout": Choice((0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)),
+        "picks": Range(1, 10),
+        "samples": Choice((64, 128, 256, 400, 512, 1024)),
+        "fanouts": Choice(("5,5", "10,5", "10,10", "15,10", "25,10")),
+        "fanout": Choice((1, 2, 4, 8)),
+        "hops": Range(1, 4),
+        "pool": Choice((1, 2, 4)),
+        "state": Choice((1, 2)),
+        "variance": Choice((0.0, 0.001, 0.01, 0.1, 0.5, 1.0)),
+        "parts_per_batch": Choice((1, 2, 5, 10, 20)),
+        "roots": Choice((100, 300, 1000, 3000)),
+        "walk": Range(1, 4),
+        "alpha": Range(0.5, 0.99),
+        "iterations": Choice((10, 20, 50, 100)),
+        "walks": Choice((5, 10, 20, 40)),
+        "window": Choice((2, 5, 10)),
+        "p": Choice((0.25, 0.5, 1.0, 2.0, 4.0)),
+        "q": Choice((0.25, 0.5, 1.0, 2.0, 4.0)),
+        "trees": Choice((50, 100, 200, 500)),
+        "max_depth": Choice((0, 4, 8, 16)),
+        "min_leaf": Choice((1, 2, 5, 10)),
+        "class_weights": Choice(("none", "balanced")),
+        "balanced": Choice((False, True)),
+    }
+)
+"""Where each setting is looked for; a method's search has those of its own settings that stand here."""
+_FOR_RARE_CLASSES = ("class_weights", "balanced")
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """What is searched.
+
+    Attributes:
+        dataset: with a split.
+        method: a name from :data:`mggcn.methods.METHODS`.
+        seeds: every trial is trained with seeds 0, 1, … below this.
+        target: the validation figure that is to become large.
+        device: ``cpu`` or ``cuda``.
+        fixed: settings that are not searched.
+    """
+
+    dataset: Dataset
+    method: str
+    seeds: int = 1
+    target: Target = "accuracy"
+    device: str = "cpu"
+    fixed: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.dataset.split is None:
+            raise InputError(f"{self.dataset.name}: no training labels (the data set has no split)")
+        if self.seeds < 1:
+            raise InputError(f"--seeds: {self.seeds} is less than 1")
+
+    def plan(self, settings: Mapping[str, object]) -> methods.Plan:
+        """The method with the fixed settings and some that are searched."""
+        return methods.plan(self.method, self.dataset.name, {**self.fixed, **settings})
+
+    @property
+    def start(self) -> dict[str, object]:
+        """The settings that are searched, as they are without a search."""
+        plan = self.plan({})
+        names = {one.name for one in fields(plan.config)}
+        if _trains(plan):
+            names |= {one.name for one in fields(Training)}
+        left_out = {*self.fixed, *(_FOR_RARE_CLASSES if self.target == "accuracy" else ())}
+        found = {name: plan.settings[name] for name in SPACE if name in names and name not in left_out}
+        if not found:
+            raise InputError(f"{self.method}: no setting is left to be searched")
+        return found
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What must be the same for a search to go on."""
+        return {
+            "dataset": spec.identity(self.dataset),
+            "method": self.method,
+            "seeds": self.seeds,
+            "target": self.target,
+            "device": self.device,
+            "settings": self.plan({}).settings,
+            "searched": list(self.start),
+        }
+
+    def value(self, records: Sequence[RunRecord]) -> float:
+        """What a trial reaches on the validation nodes."""
+        return statistics.fmean(
+            record.val_accuracy if self.target == "accuracy" else record.val_macro_f1 for record in records
+        )
+
+
+def _trains(plan: methods.Plan) -> bool:
+    """Whether a method has weights to learn, so that the settings of training matter."""
+    model = plan.recipe.model(plan.config, 1, 2, torch.Generator().manual_seed(0))
+    return any(parameter.requires_grad for parameter in model.parameters())
