@@ -44,6 +44,9 @@ def test_train_ends_with_json_and_a_run_folder(folder: Path, capsys: pytest.Capt
     record = json.loads((folder / result["run"] / "record.json").read_text())
     assert (record["settings"]["picks"], record["settings"]["hidden"], record["settings"]["lr"]) == (3, 8, 0.1)
     assert "test accuracy" in out
+    calibration = f"off by {result['test_ece']:.2%} ({result['test_ece_uncalibrated']:.2%} before temperature"
+    assert f"calibration     probabilities {calibration}" in out
+    assert "per_class" not in result
     assert "run folder      runs/small-mg-gcn-seed0" in out
     assert "60 nodes" in err
     assert "epoch    1  loss" in err
@@ -53,7 +56,7 @@ def test_quiet_says_only_the_result(folder: Path, capsys: pytest.CaptureFixture[
     assert main(["train", "data", "--epochs", "2", "--quiet"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert len(out.splitlines()) == 5
+    assert len(out.splitlines()) == 6
 
 
 def test_seeds_give_mean_and_deviation(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -89,6 +92,70 @@ def test_predict(folder: Path, capsys: pytest.CaptureFixture[str], small: Datase
     storage.save(replace(small, name="unlabelled", y=np.full(60, -1), classes=(), split=None), folder / "new")
     assert main(["predict", run, "--dataset", "new", "--out", "q.parquet"]) == 0
     assert (folder / "q.parquet").stat().st_size > 0
+
+
+def test_every_class_where_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        main(["train", "data", "--epochs", "5", "--seeds", "2", "--no-report", "--per-class", "--quiet", "--json"]) == 0
+    )
+    *lines, last = capsys.readouterr().out.splitlines()
+    result = json.loads(last)
+    assert lines[-4].split() == ["class", "precision", "recall", "F1", "test", "nodes"]
+    assert [line.split()[0] for line in lines[-3:]] == ["red", "green", "blue"]
+    assert sum(one["support"] for one in result["per_class"]) == 2 * 18
+    assert f"{result['per_class'][0]['recall']:.2%}" in lines[-3]
+
+
+def test_predict_says_how_well_known_labels_are_met(
+    folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset
+) -> None:
+    main(["train", "data", "--epochs", "20", "--quiet", "--no-report", "--json"])
+    trained = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert main(["predict", trained["run"], "--out", "p.csv"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == (
+        f"18 test nodes: accuracy {trained['test_accuracy']:.2%}, macro-F1 {trained['test_macro_f1']:.2%}, "
+        f"probabilities off by {trained['test_ece']:.2%} (expected calibration error)"
+    )
+    other = ("blue", "red", "pink")  # red has another number, green is not known to the run's classes by that name
+    storage.save(replace(small, name="new", classes=other, split=None), folder / "new")
+    assert main(["predict", trained["run"], "--dataset", "new", "--out", "q.csv"]) == 0
+    predicted = [line.split(",")[1] for line in (folder / "q.csv").read_text().splitlines()[1:]]
+    truth = [other[label] for label in small.y]
+    right = [a == b for a, b in zip(predicted, truth, strict=True) if b != "pink"]
+    out = capsys.readouterr().out
+    assert f"40 nodes with a known label: accuracy {np.mean(right):.2%}," in out
+    assert "20 nodes have a label that the run does not know and are not judged: pink" in out
+
+
+def test_the_most_suspicious_nodes(folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset) -> None:
+    main(["train", "data", "--epochs", "20", "--quiet", "--no-report"])
+    run = "runs/small-mg-gcn-seed0"
+    capsys.readouterr()
+    assert main(["predict", run, "--top", "green:8"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    rows = [line.split() for line in lines[3:11]]
+    nodes = [int(row[1].removeprefix("node-")) for row in rows]
+    assert not set(nodes) & set(small.split.train.tolist())
+    assert [row[3] for row in rows] == [small.classes[small.y[node]] for node in nodes]
+    assert [float(row[2]) for row in rows] == sorted((float(row[2]) for row in rows), reverse=True)
+    right = sum(row[3] == "green" for row in rows)
+    assert lines[-2] == (
+        f"top 8 for green: precision {right / 8:.2%} ({right} of 8 with a known label, 0 unknown)"
+        "; 30 training nodes left out"
+    )
+    assert lines[-1].startswith("among the 18 test nodes alone, top 8 for green: precision ")
+    assert main(["predict", run, "--top", "green:60", "--with-training"]) == 0
+    assert "top 60 for green: precision 33.33% (20 of 60 with a known label, 0 unknown)" in capsys.readouterr().out
+    storage.save(replace(small, name="new", y=np.full(60, -1), classes=(), split=None), folder / "new")
+    assert main(["predict", run, "--dataset", "new", "--top", "red:2"]) == 0
+    assert "top 2 for red: no label is known (0 of 0 with a known label, 2 unknown)" in capsys.readouterr().out
+    for word, message in (
+        ("green", "'green' is not of the form CLASS:K"),
+        ("gren:3", "did you mean green"),
+        ("red:0", "K"),
+    ):
+        assert main(["predict", run, "--top", word]) == 2
+        assert message in capsys.readouterr().err
 
 
 def test_data_import_and_info(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

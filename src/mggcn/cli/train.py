@@ -4,6 +4,7 @@ import json
 import os
 import statistics
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +13,10 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from mggcn.dataset import Dataset
     from mggcn.record import RunRecord
+    from mggcn.report.classes import ClassScores
+    from mggcn.run import Run
+
+PAGE = "report.html"
 
 
 def train(
@@ -27,6 +32,8 @@ def train(
     config: Path | None = None,
     root: Path | None = None,
     out: Path = Path("runs"),
+    report: bool = True,
+    per_class: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(negative=())] = False,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> None:
@@ -43,6 +50,8 @@ def train(
         config: A config.toml, as a run folder holds one; the other options override it.
         root: Where data sets are looked for; else $MGGCN_DATA, else a per-user cache.
         out: Where run folders are made.
+        report: Leave a page of charts in each run folder; needs `pip install 'mggcn[report]'`.
+        per_class: Show precision, recall and F1 of every class too.
         quiet: Show only the result.
         as_json: End standard output with one line of JSON.
     """
@@ -70,18 +79,26 @@ def train(
     if not quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
 
-    results: list[tuple[RunRecord, Path]] = []
+    runs: list[tuple[Run, Path]] = []
     for number in range(first, first + seeds):
         with progress.choose(f"{data.name} {chosen} seed {number}", limit, quiet=quiet) as shown:
             run = fit(data, chosen, seed=number, device=place, settings=changes, progress=shown)
         folder = _free(out, f"{data.name.replace(':', '-')}-{chosen}-seed{number}")
         run.save(folder)
-        results.append((run.record, folder))
+        runs.append((run, folder))
         if seeds > 1 and not quiet:
             print(_line(run.record), file=sys.stderr)  # noqa: T201
-    _print_result(results, data)
+    results = [(run.record, folder) for run, folder in runs]
+    missing = _write_pages(runs, data) if report else ""
+    if missing and not quiet:
+        print(f"no {PAGE}: {missing}", file=sys.stderr)  # noqa: T201
+    _print_result(results, data, has_page=report and not missing)
+    classes = _classes([record for record, _ in results]) if per_class else []
+    if classes:
+        print(f"\n{_table(classes)}")  # noqa: T201
     if as_json:
-        print(json.dumps(_summary(results)))  # noqa: T201
+        told = {"per_class": [asdict(one) for one in classes]} if per_class else {}
+        print(json.dumps(_summary(results) | told))  # noqa: T201
 
 
 def headline(data: "Dataset") -> str:
@@ -92,6 +109,25 @@ def headline(data: "Dataset") -> str:
     return f"{data.name}: {counts}, {data.num_classes} classes, split {sizes}" + (
         f"\n{data.source}" if data.source else ""
     )
+
+
+def _write_pages(runs: "list[tuple[Run, Path]]", data: "Dataset") -> str:
+    """Leave a page in every run folder; say why where that cannot be done.
+
+    Pages are made when all runs are over, so that what they load weighs on no record.
+    """
+    from mggcn.errors import InputError
+    from mggcn.report.charts import require_altair
+
+    try:
+        require_altair()
+        from mggcn.explore.run_page import write_page
+
+        for run, folder in runs:
+            write_page(run, data, folder / PAGE)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def _line(record: "RunRecord") -> str:
@@ -105,7 +141,7 @@ def _kept(record: "RunRecord") -> str:
     return f"best epoch {record.best_epoch} of {record.epochs}" if record.epochs else "no epochs (nothing to train)"
 
 
-def _print_result(results: "list[tuple[RunRecord, Path]]", data: "Dataset") -> None:
+def _print_result(results: "list[tuple[RunRecord, Path]]", data: "Dataset", *, has_page: bool) -> None:
     from mggcn.methods.paper import accuracy
 
     records = [record for record, _ in results]
@@ -117,13 +153,44 @@ def _print_result(results: "list[tuple[RunRecord, Path]]", data: "Dataset") -> N
     lines = [
         f"test accuracy   {reached}" + (f"   (paper: {published:.1%})" if published else ""),
         f"test macro-F1   {statistics.fmean(r.test_macro_f1 for r in records):.2%}",
+        f"calibration     {_calibration(records)}",
         f"training        {sum(r.total_seconds for r in records):.1f} s, "
         + (f"{statistics.median(r.epoch_seconds for r in records) * 1000:.1f} ms an epoch, " if last.epochs else "")
         + _kept(last),
         f"peak memory     {max(r.peak_memory_bytes for r in records) / 2**20:,.0f} MiB",
-        f"run folder      {results[-1][1]}" + (f" and {len(results) - 1} more" if len(results) > 1 else ""),
+        f"run folder      {results[-1][1]}"
+        + (f" and {len(results) - 1} more" if len(results) > 1 else "")
+        + (f", with {PAGE}" if has_page else ""),
     ]
     print("\n".join(lines))  # noqa: T201
+
+
+def _calibration(records: "list[RunRecord]") -> str:
+    """How far probabilities are off on the test nodes, and were before they were calibrated."""
+    after, before, temperature = (
+        statistics.fmean(getattr(record, name) for record in records)
+        for name in ("test_ece", "test_ece_uncalibrated", "temperature")
+    )
+    return f"probabilities off by {after:.2%} ({before:.2%} before temperature {temperature:.2f})"
+
+
+def _classes(records: "list[RunRecord]") -> "list[ClassScores]":
+    """The scores of every class, the runs' test nodes taken together."""
+    from mggcn.report.classes import confusion, names, scores
+    from mggcn.report.lines import Source, sections
+
+    line = sections([Source.of(records)], lambda _: None)[0].lines[0]
+    return scores(confusion(line), names(line))
+
+
+def _table(classes: "list[ClassScores]") -> str:
+    width = max(len("class"), *(len(one.name) for one in classes))
+    lines = [f"{'class':{width}}  precision   recall       F1  test nodes"]
+    lines += [
+        f"{one.name:{width}}  {one.precision:9.2%}  {one.recall:7.2%}  {one.f1:7.2%}  {one.support:10,}"
+        for one in classes
+    ]
+    return "\n".join(lines)
 
 
 def _summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
@@ -131,7 +198,18 @@ def _summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
     if len(objects) == 1:
         return objects[0]
     accuracies = [item["test_accuracy"] for item in objects]
-    means = ("test_accuracy", "test_macro_f1", "val_loss", "val_accuracy", "epochs", "best_epoch", "total_seconds")
+    means = (
+        "test_accuracy",
+        "test_macro_f1",
+        "test_ece",
+        "test_ece_uncalibrated",
+        "temperature",
+        "val_loss",
+        "val_accuracy",
+        "epochs",
+        "best_epoch",
+        "total_seconds",
+    )
     return {
         **objects[0],
         **{name: statistics.fmean(item[name] for item in objects) for name in means},
@@ -145,10 +223,11 @@ def _summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
 
 def _object(record: "RunRecord", folder: Path) -> dict[str, Any]:
     names = ("method", "seed", "epochs", "best_epoch", "test_accuracy", "test_macro_f1", "val_loss", "val_accuracy")
+    calibration = ("temperature", "test_ece", "test_ece_uncalibrated")
     times = ("epoch_seconds", "prepare_seconds", "total_seconds", "peak_memory_bytes")
     return {
         "dataset": record.dataset["name"],
-        **{name: getattr(record, name) for name in (*names, *times)},
+        **{name: getattr(record, name) for name in (*names, *calibration, *times)},
         "device": record.device,
         "run": str(folder),
     }

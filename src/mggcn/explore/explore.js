@@ -1,0 +1,311 @@
+
+"use strict";
+const DRAWS = 200, EFFECTS = 12, GRAPH_HEIGHT = 440, NAMED_FROM = 0.1;
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+const at = (name) => document.getElementById(name);
+const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
+const points = (share) => `${share > 0 ? "+" : ""}${(100 * share).toFixed(2)}`;
+const number = (value) => value.toLocaleString("en");
+const short = (text) => text.length > 14 ? `${text.slice(0, 8)}…${text.slice(-4)}` : text;
+let about, shown;
+
+async function get(path, parameters = {}) {
+  const answer = await fetch(`/api/${path}?${new URLSearchParams(parameters)}`);
+  const content = await answer.json();
+  if (!answer.ok) throw new Error(content.error);
+  return content;
+}
+
+const className = (label) => label === null ? "no label" : about.classes[label].name;
+
+/* Elements. A cell of a table is a text, or an object with a text and what is different about it. */
+
+function element(name, content, attributes = {}) {
+  const made = document.createElement(name);
+  made.append(...(Array.isArray(content) ? content : [content]));
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
+function link(id) {
+  return element("a", id, { href: `#${encodeURIComponent(id)}` });
+}
+
+function swatch(label) {
+  if (label === null) return className(label);
+  const { colour, shape, name } = about.classes[label];
+  return element("span", [element("span", "", { class: `swatch ${shape}`, style: `background:${colour}` }), name]);
+}
+
+const textCell = (text) => ({ content: text, key: text });
+const idCell = (id) => ({ content: link(id), key: id });
+const classCell = (label) => ({ content: swatch(label), key: className(label) });
+const numberCell = (value, text = number(value)) => ({ content: value === null ? "–" : text, key: value ?? "", kind: "number" });
+
+function cell({ content, key, kind }) {
+  return element("td", content, { "data-key": key, ...(kind && { class: kind }) });
+}
+
+function table(place, headings, rows) {
+  const head = headings.map((name) =>
+    element("th", element("button", name, { type: "button" }), { "aria-sort": "none", scope: "col" }));
+  const body = rows.map((row) => element("tr", row.map(cell)));
+  at(place).replaceChildren(rows.length
+    ? element("table", [element("thead", element("tr", head)), element("tbody", body)])
+    : element("p", "None."));
+}
+
+function compare(one, other) {
+  if (one === "" || other === "") return (one === "") - (other === "");
+  const difference = Number(one) - Number(other);
+  return Number.isNaN(difference) ? one.localeCompare(other) : difference;
+}
+
+document.addEventListener("click", (event) => {
+  const heading = event.target.closest("th");
+  if (!heading) return;
+  const rises = heading.getAttribute("aria-sort") !== "ascending", column = heading.cellIndex;
+  for (const each of heading.parentNode.cells) each.setAttribute("aria-sort", "none");
+  heading.setAttribute("aria-sort", rises ? "ascending" : "descending");
+  const body = heading.closest("table").tBodies[0], key = (row) => row.cells[column].dataset.key;
+  const sorted = [...body.rows].sort((a, b) =>
+    key(a) === "" || key(b) === "" || rises ? compare(key(a), key(b)) : compare(key(b), key(a)));
+  body.append(...sorted);
+});
+
+/* Charts. */
+
+function theme() {
+  const ink = dark.matches ? "#e6e6e6" : "#1b1b1b", grid = dark.matches ? "#3a3f45" : "#dddddd";
+  const words = { labelColor: ink, titleColor: ink };
+  return {
+    background: "transparent", view: { stroke: grid }, title: { color: ink, anchor: "start", limit: 0 },
+    axis: { ...words, gridColor: grid, domainColor: grid, tickColor: grid }, text: { fill: ink },
+  };
+}
+
+async function draw(place, spec, mode = "vega-lite") {
+  await vegaEmbed(at(place), { ...spec, config: theme() }, { mode, renderer: "svg", actions: false, ast: true });
+}
+
+const fitted = (place) => Math.max(200, at(place).clientWidth - 8);
+const wraps = (title, width) => title.match(new RegExp(`.{1,${Math.floor(width / 7)}}(\\s|$)`, "g"));
+
+function bars(place, title, values, x, rows) {
+  const width = fitted(place);
+  return draw(place, {
+    title: wraps(title, width), width, height: 22 * values.length, autosize: { type: "fit-x", contains: "padding" },
+    data: { values }, mark: { type: "bar", tooltip: true },
+    encoding: {
+      y: { field: rows, type: "nominal", sort: null, title: null, axis: { labelLimit: Math.min(220, width * 0.4) } },
+      x, color: { field: "colour", type: "nominal", scale: null },
+      tooltip: [{ field: rows, type: "nominal" }, { field: x.field, type: "quantitative", title: x.title, format: x.axis.format }],
+    },
+  });
+}
+
+function drawShares(node) {
+  const values = node.shares.map(({ label, probability }) =>
+    ({ class: className(label), probability, colour: about.classes[label].colour }));
+  values.sort((a, b) => b.probability - a.probability);
+  return bars("shares", `Class probabilities of ${short(node.id)}`, values,
+    { field: "probability", type: "quantitative", title: "probability, %", scale: { domain: [0, 1] }, axis: { format: ".0%" } }, "class");
+}
+
+function drawEffects(answer) {
+  const values = answer.picks.slice(0, EFFECTS).map((one) =>
+    ({ pick: short(one.id), change: one.change * 100, colour: one.label === null ? "#999999" : about.classes[one.label].colour }));
+  return bars("effects", `What each pick adds to the probability of ${className(answer.predicted)}`, values,
+    { field: "change", type: "quantitative", title: "change, percentage points", axis: { format: "+.1~f" } }, "pick");
+}
+
+function graphOf(answer) {
+  const width = fitted("graph"), room = Math.min(1, width / 650), ink = dark.matches ? "#e6e6e6" : "#1b1b1b";
+  const nodes = answer.nodes.map((node, place) => ({
+    id: node.id, name: place === 0 || node.share >= NAMED_FROM ? short(node.id) : "", isTarget: place === 0,
+    colour: node.label === null ? "#ffffff" : about.classes[node.label].colour,
+    shape: node.label === null ? "circle" : about.classes[node.label].shape,
+    area: place === 0 ? 500 : 40 + 700 * node.share,
+    told: {
+      title: node.id, class: className(node.label), degree: number(node.degree),
+      ...(place === 0 ? { role: "the target" } : { "picked in": percent(node.share), "steps from the target": node.hops }),
+    },
+  }));
+  return {
+    width, height: GRAPH_HEIGHT, padding: { top: 24, left: 0, right: 0, bottom: 0 }, autosize: "none",
+    title: { text: `Picks of ${short(answer.nodes[0].id)} over ${number(answer.draws)} draws`, frame: "group" },
+    signals: [
+      { name: "held", value: null, on: [{ events: "@node:pointerdown", update: "item()" }, { events: "window:pointerup", update: "null" }] },
+      { name: "moved", value: null, on: [{ events: "[@node:pointerdown, window:pointerup] > window:pointermove!", update: "xy()" }] },
+      { name: "again", value: false, on: [{ events: { signal: "moved" }, update: "held !== null" }] },
+    ],
+    data: [
+      { name: "nodes", values: nodes },
+      { name: "links", values: answer.links.map(({ source, target, share }) => ({ source, target, share })) },
+    ],
+    marks: [
+      {
+        name: "node", type: "symbol", zindex: 1, from: { data: "nodes" },
+        on: [{ trigger: "moved && held", modify: "held", values: "{ fx: moved[0], fy: moved[1] }" }],
+        encode: {
+          enter: {
+            fill: { field: "colour" }, shape: { field: "shape" }, size: { field: "area" }, stroke: { value: ink },
+            strokeWidth: { signal: "datum.isTarget ? 3 : 0.75" }, tooltip: { field: "told" },
+          },
+          update: { cursor: { value: "grab" } },
+        },
+        transform: [{
+          type: "force", iterations: 300, static: still.matches, restart: { signal: "again" }, signal: "force",
+          forces: [
+            { force: "center", x: { signal: "width / 2" }, y: { signal: "height / 2" } },
+            { force: "collide", radius: { expr: "sqrt(datum.size) / 2 + 4" } },
+            { force: "nbody", strength: -160 * room },
+            { force: "x", x: { expr: String(width / 2) }, strength: Math.min(0.2, 0.08 * GRAPH_HEIGHT / width) },
+            { force: "y", y: { expr: String(GRAPH_HEIGHT / 2) }, strength: 0.1 },
+            { force: "link", links: "links", distance: 55 * room },
+          ],
+        }],
+      },
+      {
+        type: "path", from: { data: "links" }, interactive: false,
+        encode: { update: {
+          stroke: { value: ink }, strokeOpacity: { signal: "datum.share > 0 ? 0.65 : 0.2" },
+          strokeWidth: { signal: "0.75 + 4 * datum.share" },
+          strokeDash: { signal: "datum.share > 0 ? [1, 0] : [2, 3]" },
+        } },
+        transform: [{
+          type: "linkpath", require: { signal: "force" }, shape: "line",
+          sourceX: "datum.source.x", sourceY: "datum.source.y", targetX: "datum.target.x", targetY: "datum.target.y",
+        }],
+      },
+      {
+        type: "text", from: { data: "node" }, interactive: false, zindex: 2,
+        encode: {
+          enter: { text: { field: "datum.name" }, fill: { value: ink }, fontSize: { value: 11 }, baseline: { value: "bottom" }, align: { value: "center" } },
+          update: { x: { field: "x" }, y: { signal: "datum.y - sqrt(datum.size) / 2 - 3" } },
+        },
+      },
+    ],
+  };
+}
+
+/* The parts of the page, each from one answer. */
+
+function fact(name, value) {
+  return element("div", [element("dt", name), element("dd", value)]);
+}
+
+async function showNode(node) {
+  at("error").hidden = true;
+  at("node").hidden = false;
+  at("id").value = node.id;
+  document.title = `${node.id} · mggcn explore`;
+  at("name").textContent = node.id;
+  at("facts").replaceChildren(
+    fact("predicted", swatch(node.predicted)), fact("true class", swatch(node.label)),
+    fact("split", node.split ?? "in no part"), fact("degree", number(node.degree)),
+  );
+  await drawShares(node);
+}
+
+async function showPicks(answer) {
+  const others = answer.nodes.slice(1), drawn = others.length < answer.total ? `, of which the ${others.length} most frequent are shown` : "";
+  at("picks-note").textContent = others.length
+    ? `${about.picks} picks in each of ${number(answer.draws)} draws${about.redraws ? "" : " (all alike: this run drew its picks once)"}: `
+      + `${number(answer.total)} different nodes${drawn}. Sizes and full lines are how often a node was picked and an edge walked; dotted edges were never walked. `
+      + "Nodes can be dragged and stay where they are put."
+    : "This node has no neighbours, so there is nothing to pick.";
+  at("legend").replaceChildren(...[...new Set(answer.nodes.map((node) => node.label))].sort((a, b) => a - b).map(swatch));
+  table("picks", ["node", "class", "picked in, %", "least steps", "degree"], others.map((node) => [
+    idCell(node.id), classCell(node.label), numberCell(node.share, (100 * node.share).toFixed(1)), numberCell(node.hops), numberCell(node.degree)]));
+  await draw("graph", graphOf(answer), "vega");
+}
+
+async function showInfluence(answer) {
+  const differs = answer.label !== null && answer.label !== answer.predicted;
+  at("influence-note").textContent =
+    `${answer.draws === 1 ? "In the draw of the evaluation" : `On average over ${answer.draws} draws`} the model gives ${className(answer.predicted)} `
+    + `${percent(answer.probability)}. Each pick is taken out of S(v) in turn and the node scored again with the rest; `
+    + `the change is what the pick had added${answer.draws === 1 ? "" : ", averaged over the draws it was in"}.`;
+  const headings = ["pick", "class", answer.draws === 1 ? "order" : "mean order", "change, points"];
+  if (differs) headings.push("change of true class, points");
+  if (answer.draws > 1) headings.push("draws");
+  table("influence", headings, answer.picks.map((one) => [
+    idCell(one.id), classCell(one.label), numberCell(one.order, answer.draws === 1 ? number(one.order) : one.order.toFixed(1)),
+    numberCell(one.change, points(one.change)),
+    ...(differs ? [numberCell(one.change_of_label, points(one.change_of_label))] : []),
+    ...(answer.draws > 1 ? [numberCell(one.draws)] : []),
+  ]));
+  await drawEffects(answer);
+}
+
+function showFeatures(answer) {
+  const differs = answer.label !== null && answer.label !== answer.predicted, value = (one) => numberCell(one, one === null ? "" : String(Number(one.toPrecision(4))));
+  at("features-note").textContent = `The ${answer.features.length} of ${number(answer.total)} features that differ most from the median of ${className(answer.predicted)}, `
+    + "the predicted class, over its training nodes; the difference is in standard deviations of all training nodes.";
+  const headings = ["feature", "value", `median of ${className(answer.predicted)}`];
+  if (differs) headings.push(`median of ${className(answer.label)}, the true class`);
+  table("features", [...headings, "difference, σ"], answer.features.map((one) => [
+    textCell(one.name), value(one.value), value(one.median), ...(differs ? [value(one.median_of_label)] : []),
+    numberCell(one.difference, one.difference.toFixed(2))]));
+}
+
+function showNeighbours(answer) {
+  const first = answer.neighbours.length < answer.total ? `The first ${number(answer.neighbours.length)} of ${number(answer.total)}` : `All ${number(answer.total)}`;
+  const kind = { both: "neighbours", in: "nodes with an edge to it", out: "nodes it has an edge to" }[answer.direction];
+  at("neighbours-note").textContent = answer.total ? `${first} ${kind}.` : `It has no ${kind}.`;
+  table("neighbours", ["node", "true class", "predicted", "probability, %", "degree"], answer.neighbours.map((one) => [
+    idCell(one.id), classCell(one.label), classCell(one.predicted), numberCell(one.probability, (100 * one.probability).toFixed(1)), numberCell(one.degree)]));
+}
+
+/* An answer about a node that is no longer looked at is dropped. */
+async function ask(shower, path, id, parameters = {}) {
+  const answer = await get(path, { id, ...parameters });
+  if (id === shown) await shower(answer);
+}
+
+const askInfluence = (id) => ask(showInfluence, "influence", id, { draws: at("draws").value });
+
+async function show(id) {
+  shown = id;
+  try {
+    await ask(showNode, "node", id);
+    const parts = [ask(showFeatures, "features", id), ask(showNeighbours, "neighbours", id)];
+    if (about.picks) parts.push(ask(showPicks, "picks", id, { draws: DRAWS }), askInfluence(id));
+    await Promise.all(parts);
+  } catch (error) {
+    at("error").textContent = error.message;
+    at("error").hidden = false;
+    at("node").hidden = true;
+  }
+}
+
+const fromAddress = () => show(decodeURIComponent(location.hash.slice(1)) || about.examples[0]);
+
+at("search").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const wanted = `#${encodeURIComponent(at("id").value.trim())}`;
+  if (location.hash === wanted) fromAddress();
+  else location.hash = wanted;
+});
+at("id").addEventListener("input", async () => {
+  const begun = at("id").value;
+  const found = begun ? await get("search", { q: begun }) : [];
+  if (at("id").value === begun) at("found").replaceChildren(...found.map((id) => element("option", "", { value: id })));
+});
+at("draws").addEventListener("change", () => askInfluence(shown));
+addEventListener("hashchange", fromAddress);
+dark.addEventListener("change", () => show(shown));
+
+about = await get("about");
+at("title").textContent = `${about.dataset}, ${about.method}`;
+at("about").textContent = `seed ${about.seed}, test accuracy ${percent(about.test_accuracy, 2)}, ${number(about.num_nodes)} nodes, `
+  + `${number(about.num_edges)} edges${about.source ? `. ${about.source}` : ""}`;
+at("examples").replaceChildren(...about.examples.map(link));
+if (!about.picks) {
+  at("without-picks").textContent = `${about.method} scores a node without picking nodes for it, so there are no picks to show and none to leave out.`;
+  at("without-picks").hidden = false;
+  for (const part of document.querySelectorAll(".with-picks")) part.hidden = true;
+}
+await fromAddress();

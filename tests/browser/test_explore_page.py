@@ -1,0 +1,125 @@
+"""``mggcn explore`` in a real browser."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import mggcn
+from mggcn.dataset import Dataset
+from mggcn.explore.explorer import Explorer
+from tests.browser.conftest import Watch
+from tests.serving import served
+
+
+@pytest.fixture(scope="module")
+def address(run_folder: Path, citations: Dataset) -> Iterator[str]:
+    with served(Explorer.of(mggcn.load_run(run_folder), citations)) as found:
+        yield found
+
+
+def look_up(page: Page, name: str) -> None:
+    page.get_by_label("Node id or address").fill(name)
+    page.get_by_role("button", name="Look up").click()
+
+
+def wait_for_charts(page: Page) -> None:
+    for place in ("shares", "graph", "effects"):
+        page.wait_for_selector(f"#{place} svg.marks path", state="attached")
+
+
+def test_the_search_box_suggests_and_finds(address: str, citations: Dataset, watch: Watch) -> None:
+    watched = watch(address)
+    page, wanted = watched.page, str(citations.ids_of([37])[0])
+    wait_for_charts(page)
+    page.get_by_label("Node id or address").fill("0x002")
+    page.wait_for_selector("#found option", state="attached")
+    suggested = page.locator("#found option").evaluate_all("(all) => all.map((one) => one.value)")
+    assert wanted in suggested
+    look_up(page, wanted.lower())
+    expect(page.locator("#name")).to_have_text(wanted)
+    expect(page.locator("#facts")).to_contain_text("east")
+    watched.check()
+
+
+def test_picks_are_drawn_as_a_graph_and_listed(address: str, citations: Dataset, watch: Watch) -> None:
+    watched = watch(f"{address}/#{citations.ids_of([12])[0]}")
+    page = watched.page
+    wait_for_charts(page)
+    nodes, lines = page.locator("#graph .mark-symbol path"), page.locator("#graph .mark-path path")
+    assert nodes.count() > 5
+    assert lines.count() >= nodes.count() - 1
+    assert nodes.count() == 1 + page.locator("#picks tbody tr").count()
+    shares = page.locator("#picks tbody td:nth-child(3)")
+    found = [float(text) for text in shares.all_inner_texts()]
+    assert found == sorted(found, reverse=True)
+    page.locator("#picks th", has_text="picked in").click()
+    assert [float(text) for text in shares.all_inner_texts()] == sorted(found)
+    watched.check()
+
+
+def test_a_node_of_the_graph_can_be_dragged(address: str, watch: Watch) -> None:
+    watched = watch(address)
+    page = watched.page
+    wait_for_charts(page)
+    target = page.locator("#graph .mark-symbol path").first
+    target.scroll_into_view_if_needed()
+    before = target.bounding_box()
+    assert before is not None
+    x, y = before["x"] + before["width"] / 2, before["y"] + before["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y + 40, steps=4)
+    page.mouse.up()
+    page.wait_for_timeout(300)
+    after = target.bounding_box()
+    assert after is not None
+    assert abs(after["x"] - before["x"] - 60) < 30
+    watched.check()
+
+
+def test_leaving_one_out_in_one_draw_and_in_many(address: str, watch: Watch) -> None:
+    watched = watch(address)
+    page = watched.page
+    wait_for_charts(page)
+    expect(page.locator("#influence-note")).to_contain_text("In the draw of the evaluation")
+    assert page.locator("#influence tbody tr").count() == 5
+    page.get_by_label("Leave one out in").select_option("32")
+    expect(page.locator("#influence-note")).to_contain_text("On average over 32 draws")
+    assert page.locator("#influence tbody tr").count() > 5
+    watched.check()
+
+
+def test_a_neighbour_is_a_click_away_and_nobody_is_an_error(address: str, watch: Watch) -> None:
+    watched = watch(address)
+    page = watched.page
+    wait_for_charts(page)
+    link = page.locator("#neighbours a").first
+    name = link.inner_text()
+    link.click()
+    expect(page.locator("#name")).to_have_text(name)
+    wait_for_charts(page)
+    watched.check()
+    look_up(page, "nobody")
+    expect(page.get_by_role("alert")).to_have_text("towns: no node has the id 'nobody'")
+    expect(page.locator("#node")).to_be_hidden()
+
+
+def test_on_a_phone_in_the_dark(address: str, watch: Watch) -> None:
+    watched = watch(address, width=390, scheme="dark")
+    wait_for_charts(watched.page)
+    assert watched.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert watched.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 26)"
+    watched.check()
+
+
+def test_a_method_without_picks(citations: Dataset, watch: Watch) -> None:
+    run = mggcn.fit(citations, "mlp", device="cpu", settings={"epochs": 5})
+    with served(Explorer.of(run, citations)) as found:
+        watched = watch(found)
+        expect(watched.page.locator("#without-picks")).to_contain_text("mlp scores a node without picking")
+        watched.page.wait_for_selector("#shares svg.marks path", state="attached")
+        expect(watched.page.locator("#graph")).to_be_hidden()
+        assert watched.page.locator("#neighbours tbody tr").count() > 0
+        watched.check()

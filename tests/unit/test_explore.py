@@ -1,0 +1,270 @@
+"""Looking into a run: ids, picks, scores, medians, and the local page's addresses."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import mggcn
+from mggcn import methods, storage
+from mggcn.cli import main
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.explore import draw_picks, ids, server
+from mggcn.explore.explorer import Explorer
+from mggcn.explore.medians import Medians
+from mggcn.explore.picks import is_neighbour
+from mggcn.explore.scoring import Scorer
+from mggcn.kernels.pick.reference import pick_one
+from mggcn.keys import Key
+from mggcn.run import Run
+from tests.serving import served
+
+QUICK: dict[str, object] = {"epochs": 15, "lr": 0.1, "hidden": 8, "picks": 4}
+
+
+@pytest.fixture
+def run(small: Dataset) -> Run:
+    return mggcn.fit(small, seed=3, device="cpu", settings=QUICK)
+
+
+@pytest.fixture
+def get(run: Run, small: Dataset) -> Iterator[Callable[..., Any]]:
+    with served(Explorer.of(run, small)) as address:
+
+        def ask(path: str, **parameters: object) -> Any:
+            with urlopen(f"{address}/api/{path}?{urlencode(parameters)}") as answer:  # noqa: S310
+                return json.load(answer)
+
+        ask.address = address  # type: ignore[attr-defined]
+        yield ask
+
+
+def test_drawn_picks_are_the_evaluations(small: Dataset) -> None:
+    for target in (5, 17, 58):
+        drawn = draw_picks(small, target, picks=4, seed=3, draw=2)
+        expected = pick_one(small.graph, small.graph.degrees.tolist(), target, 4, Key.of(3).fold("eval", 2))
+        assert list(drawn.names) == [f"node-{node}" for node in expected]
+        for parent, place in drawn.edges:
+            assert is_neighbour(small.graph, expected[parent], expected[place])
+            assert not any(is_neighbour(small.graph, other, expected[place]) for other in expected[:parent])
+
+
+def test_scores_are_those_of_predict(run: Run, small: Dataset) -> None:
+    scorer = Scorer.of(run, small)
+    expected = run.predict(nodes=[5, 58], device="cpu").probabilities
+    np.testing.assert_allclose(scorer.probabilities(np.array([5, 58])), expected, rtol=1e-6)
+    np.testing.assert_allclose(scorer.leave_one_out(5, 0).whole, expected[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("settings", [{}, {"layers": 3}, {"skip_self": False}, {"conv": "gat", "layers": 3}])
+def test_leaving_out_the_last_pick_is_drawing_one_fewer(small: Dataset, settings: dict[str, object]) -> None:
+    run = mggcn.fit(small, seed=3, device="cpu", settings={**QUICK, **settings})
+    fewer = replace(run, plan=methods.plan("mg-gcn", "small", {**run.record.settings, "picks": 3}))
+    found = Scorer.of(run, small).leave_one_out(5, 1)
+    expected = Scorer.of(fewer, small).leave_one_out(5, 1)
+    assert found.picks[:3] == expected.picks
+    np.testing.assert_allclose(found.without[-1], expected.whole, rtol=1e-5)
+    assert np.abs(found.without - found.whole).max() > 1e-4
+
+
+def test_an_isolated_node_has_no_picks_to_leave_out(run: Run, small: Dataset) -> None:
+    explorer = Explorer.of(run, small)
+    assert small.graph.degrees[59] == 0
+    assert explorer.picks(59, 5).nodes[1:] == []
+    assert explorer.influence(59, 1).picks == []
+    assert explorer.neighbours(59).neighbours == []
+
+
+def test_pick_frequencies_add_up(run: Run, small: Dataset) -> None:
+    found = Explorer.of(run, small).picks(5, 50)
+    assert found.nodes[0].id == "node-5"
+    assert sum(node.share for node in found.nodes[1:]) == pytest.approx(4)
+    assert sum(link.share for link in found.links) == pytest.approx(4)
+    assert all(node.hops >= 1 for node in found.nodes[1:])
+
+
+def test_picks_drawn_once_are_the_same_in_every_draw(small: Dataset) -> None:
+    run = mggcn.fit(small, device="cpu", settings={**QUICK, "redraw": "once"})
+    explorer = Explorer.of(run, small)
+    assert not explorer.about().redraws
+    assert {node.share for node in explorer.picks(5, 20).nodes} == {1.0}
+
+
+def test_ids_are_found_by_their_beginning(small: Dataset) -> None:
+    addresses = np.array([f"0xAb{number:02x}" for number in range(60)])
+    for kind in ("U", "S"):
+        dataset = replace(small, node_ids=addresses.astype(kind))
+        search = ids.searcher(dataset)
+        assert search("0xab1", 3) == [16, 17, 18]
+        assert search("0XAB", 100) == list(range(60))
+        assert ids.find(search, dataset, " 0xaB0a ") == 10
+        assert [search(text, 3) for text in ("ü", "0xab0aa", "0xab0a" * 99)] == [[], [], []]
+        with pytest.raises(InputError, match="small: no node has the id '0xAb'"):
+            ids.find(search, dataset, "0xAb")
+
+
+def test_ids_that_differ_in_case_only_are_told_apart(small: Dataset) -> None:
+    names = [*(f"n{number}" for number in range(58)), "ab", "AB"]
+    dataset = replace(small, node_ids=np.array(names))
+    search = ids.searcher(dataset)
+    assert [ids.find(search, dataset, name) for name in ("ab", "AB")] == [58, 59]
+
+
+def test_node_numbers_are_found_by_their_beginning(small: Dataset) -> None:
+    search = ids.searcher(replace(small, node_ids=None))
+    assert search("5", 20) == [5, *range(50, 60)]
+    assert search("0", 20) == [0]
+    assert [search(text, 5) for text in ("", "05", "60", "x", "-1")] == [[]] * 5
+
+
+def test_medians_of_classes(small: Dataset) -> None:
+    assert small.split is not None
+    medians = Medians.of(small)
+    green = small.split.train[small.y[small.split.train] == 1]
+    np.testing.assert_allclose(medians.medians[1], np.median(small.x[green], axis=0))
+    np.testing.assert_allclose(medians.deviation, small.x[small.split.train].std(axis=0), rtol=1e-5)
+    sparse = np.where(small.x > 0.5, small.x, 0)
+    same = [Medians.of(replace(small, x=x)) for x in (sparse, csr_array(sparse))]
+    np.testing.assert_allclose(same[0].medians, same[1].medians)
+    np.testing.assert_allclose(same[0].deviation, same[1].deviation, rtol=1e-5)
+
+
+def test_features_are_listed_by_their_difference(run: Run, small: Dataset) -> None:
+    found = Explorer.of(run, small).features(5)
+    assert [abs(one.difference) for one in found.features] == sorted(
+        (abs(one.difference) for one in found.features), reverse=True
+    )
+    assert {one.name: one.value for one in found.features}["feature 1"] == pytest.approx(float(small.x[5, 1]))
+    named = Explorer.of(run, replace(small, feature_names=("age", "fees", "gas"))).features(5)
+    assert {one.name for one in named.features} == {"age", "fees", "gas"}
+
+
+def test_the_addresses_answer(get: Callable[..., Any], small: Dataset) -> None:
+    about = get("about")
+    assert (about["dataset"], about["method"], about["picks"]) == ("small", "mg-gcn", 4)
+    assert get("search", q="NODE-5")[0] == "node-5"
+    node = get("node", id="node-5")
+    assert sum(share["probability"] for share in node["shares"]) == pytest.approx(1)
+    assert (node["number"], node["label"], node["degree"]) == (5, 2, int(small.graph.degrees[5]))
+    assert get("picks", id="node-5", draws=7)["draws"] == 7
+    influence = get("influence", id="node-5")
+    assert len(influence["picks"]) == 4
+    assert [abs(one["change"]) for one in influence["picks"]] == sorted(
+        (abs(one["change"]) for one in influence["picks"]), reverse=True
+    )
+    neighbours = get("neighbours", id="node-5")
+    assert neighbours["total"] == len(neighbours["neighbours"]) == small.graph.degrees[5]
+    assert get("features", id="node-5")["total"] == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        ("node?id=nobody", 404, "small: no node has the id 'nobody'"),
+        ("picks", 404, "small: no node has the id ''"),
+        ("picks?id=node-5&draws=0", 400, "draws: '0' is not a number from 1 to 1,000"),
+        ("influence?id=node-5&draws=many", 400, "draws: 'many' is not a number from 1 to 1,000"),
+    ],
+)
+def test_what_cannot_be_answered(get: Callable[..., Any], path: str, status: int, message: str) -> None:
+    with pytest.raises(HTTPError) as caught:
+        urlopen(f"{get.address}/api/{path}")  # type: ignore[attr-defined] # noqa: S310
+    with caught.value as answer:
+        assert answer.code == status
+        assert json.load(answer) == {"error": message}
+
+
+def test_only_this_machine_is_answered(get: Callable[..., Any]) -> None:
+    address = get.address  # type: ignore[attr-defined]
+    for path in ("", "style.css", "explore.js", "vega.js"):
+        with urlopen(f"{address}/{path}") as answer:  # noqa: S310
+            policy = answer.headers["content-security-policy"]
+            assert policy.startswith("default-src 'none'; script-src 'self';")
+            assert "access-control-allow-origin" not in answer.headers
+            assert "http" not in policy
+    with pytest.raises(HTTPError, match="400") as caught:
+        urlopen(Request(address, headers={"Host": "rebound.example"}))  # noqa: S310
+    caught.value.close()
+
+
+def test_a_method_without_picks_says_so(small: Dataset) -> None:
+    run = mggcn.fit(small, "gcn", device="cpu", settings={"epochs": 3})
+    explorer = Explorer.of(run, small)
+    assert explorer.about().picks == 0
+    expected = run.predict(nodes=[5], device="cpu").probabilities[0]
+    np.testing.assert_allclose([one.probability for one in explorer.node(5).shares], expected, rtol=1e-6)
+    assert explorer.picks(5, 3).total == 0
+    assert explorer.influence(5, 1).picks == []
+
+
+def test_ports_that_cannot_be_used() -> None:
+    with server.listen(0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(InputError, match=f"--port: {port} cannot be used"):
+            server.listen(port)
+    with pytest.raises(InputError, match="--port: 70000 is not between 0 and 65535"):
+        server.listen(70_000)
+
+
+@pytest.fixture
+def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    storage.save(small, tmp_path / "data")
+    return tmp_path
+
+
+def test_explore_needs_its_extra(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert main(["explore", "run"]) == 2
+    assert capsys.readouterr().err == "mggcn: error: explore needs uvicorn: pip install 'mggcn[explore]'\n"
+
+
+def test_explore_ends_quietly_when_interrupted(folder: Path) -> None:
+    assert main(["train", "data", "--epochs", "2", "--quiet", "--no-report"]) == 0
+    command = [sys.executable, "-m", "mggcn", "explore", "runs/small-mg-gcn-seed0", "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line.startswith("runs/small-mg-gcn-seed0 is shown at http://127.0.0.1:"), process.stderr
+        with urlopen(f"{line.split()[4]}api/about") as answer:  # noqa: S310
+            assert json.load(answer)["num_nodes"] == 60
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (0, "")
+    assert [text for text in err.splitlines() if not text.startswith("compiling ")] == []
+
+
+def test_train_leaves_a_page_for_each_seed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "data", "--seeds", "2", "--epochs", "2", "--quiet"]) == 0
+    assert capsys.readouterr().out.endswith("runs/small-mg-gcn-seed1 and 1 more, with report.html\n")
+    for seed in (0, 1):
+        page = (folder / f"runs/small-mg-gcn-seed{seed}/report.html").read_text()
+        assert "<h2>Picks</h2>" in page
+        assert f"--seed {seed} " in page
+        assert page.count("<figure") >= 4
+        assert "which is right" in page
+
+
+def test_train_without_the_extra_or_the_wish_leaves_none(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["train", "data", "--method", "mlp", "--epochs", "2", "--no-report"]) == 0
+    assert not (folder / "runs/small-mlp-seed0/report.html").exists()
+    monkeypatch.setitem(sys.modules, "altair", None)
+    assert main(["train", "data", "--epochs", "2"]) == 0
+    assert not (folder / "runs/small-mg-gcn-seed0/report.html").exists()
+    assert "no report.html: report needs altair: pip install 'mggcn[report]'" in capsys.readouterr().err
