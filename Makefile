@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test clean
+.PHONY: demo test docs clean
 
 # Train MG-GCN on Pubmed and leave a run folder.
 demo: .venv/core
@@ -16,8 +16,12 @@ test: .venv/test
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest
 
+# The documentation as a site in site/; Material's own notice about MkDocs 2 is not about this site.
+docs: .venv/docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 clean:
-	rm -rf .venv
+	rm -rf .venv site
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("mggcn needs Python 3.11 or newer")'
@@ -29,4 +33,8 @@ $(BIN)/python:
 
 .venv/test: .venv/core
 	$(INSTALL) --editable '.[test]'
+	@touch $@
+
+.venv/docs: .venv/core
+	$(INSTALL) --editable '.[docs]'
 	@touch $@

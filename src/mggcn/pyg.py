@@ -71,8 +71,8 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         padding: what stands for missing picks, see :func:`mggcn.grains.skip`.
         redraw: draw new picks every epoch.
         seed: of the picks.
-        **kwargs: NodeLoader's and DataLoader's own, such as ``batch_size``, ``shuffle`` and ``num_workers``.
-        ``transform``.
+        **kwargs: NodeLoader's and DataLoader's own, such as ``batch_size``, ``shuffle``, ``num_workers`` and
+            ``transform``.
     """
 
     def __init__(

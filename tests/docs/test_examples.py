@@ -1,28 +1,116 @@
-"""What the documentation shows is run."""
+"""What the documentation shows is run; the rules are in :mod:`tests.docs.snippets`."""
 
 import doctest
 import re
+import shlex
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import mggcn
+from mggcn.cli import app, main
+from tests.docs.snippets import KINDS, ROOT, Snippet, prints, snippets
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+MADE_BY_SCRIPTS = ("compare.md", "speed.md")
+PARSED_PAGES = {"README.md": "one line for every feature; most train for minutes on data that are downloaded"}
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+TARGETS = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 
 
-def python_blocks() -> list[str]:
-    return re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+def of(page: Path) -> list[Snippet]:
+    return snippets(page.read_text())
 
 
-@pytest.mark.parametrize("number", range(len(python_blocks())))
-def test_readme_python_runs(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def runs(page: Path, snippet: Snippet) -> bool:
+    parsed = page.name in PARSED_PAGES or page.name in MADE_BY_SCRIPTS
+    return snippet.kind == "python" or (snippet.kind == "console" and not snippet.reason and not parsed)
+
+
+def named(pages: list[Path]) -> list[object]:
+    return [pytest.param(page, id=str(page.relative_to(ROOT))) for page in pages]
+
+
+@pytest.mark.parametrize("page", named([page for page in PAGES if any(runs(page, one) for one in of(page))]))
+def test_snippets_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.chdir(tmp_path)
-    exec(compile(python_blocks()[number], f"README.md, block {number}", "exec"), {})  # noqa: S102
+    names: dict[str, object] = {}
+    for snippet in of(page):
+        where = f"{page.name}, line {snippet.line}"
+        if snippet.kind == "toml":
+            saved = re.search(r"Saved as `([^`]+)`", page.read_text())
+            assert saved, f"{where}: the page does not say under which name it is saved"
+            (tmp_path / saved[1]).write_text(snippet.body)
+        if not runs(page, snippet):
+            continue
+        capsys.readouterr()
+        if snippet.kind == "python":
+            exec(compile(snippet.body, where, "exec"), names)  # noqa: S102
+        else:
+            for command in snippet.commands:
+                program, *arguments = shlex.split(command)
+                assert program == "mggcn", f"{where}: {command!r} cannot be run here; say why above the block"
+                code = main(arguments)
+                assert code == 0, f"{where}: {command!r} ended with {code}: {capsys.readouterr().err}"
+        printed = capsys.readouterr().out
+        assert not snippet.output or prints(snippet.output, printed), f"{where} printed\n{printed}"
+
+
+@pytest.mark.parametrize("page", named(PAGES))
+def test_commands_exist(page: Path) -> None:
+    for snippet in of(page):
+        for command in snippet.commands if snippet.kind == "console" else []:
+            program, *arguments = shlex.split(command)
+            if program == "mggcn":
+                function, bound, _ = app.parse_args(arguments, exit_on_error=False, print_error=False)
+                assert callable(function)
+                assert bound is not None
+            elif program == "make":
+                assert set(arguments) <= set(TARGETS), command
+            elif program == "pip":
+                wanted = re.findall(r"\[([\w,]+)\]", command)
+                assert {name for group in wanted for name in group.split(",")} <= set(EXTRAS), command
+            else:
+                raise AssertionError(f"{page.name}, line {snippet.line}: what is {program!r}?")
+
+
+@pytest.mark.parametrize("page", named([page for page in PAGES if page.name not in MADE_BY_SCRIPTS]))
+def test_every_block_has_a_rule(page: Path) -> None:
+    blocks = [one for one in of(page) if one.kind or page.name != "CONTRIBUTING.md"]
+    assert {one.kind for one in blocks} <= set(KINDS)
+    assert page.read_text().count("<!-- not run:") == sum(bool(one.reason) for one in blocks)
+    assert all(one.kind == "console" for one in blocks if one.reason)
+
+
+def test_a_wrong_option_is_noticed() -> None:
+    from cyclopts import CycloptsError
+
+    with pytest.raises(CycloptsError):
+        app.parse_args(["train", "cora", "--pick", "3"], exit_on_error=False, print_error=False)
+
+
+@pytest.mark.parametrize(
+    ("told", "printed", "alike"),
+    [
+        ("accuracy 97.49%\n", "epoch 1\naccuracy 97.60%\n", True),
+        ("accuracy 97.49%\n", "accuracy 88.00%\n", False),
+        ("training … s, best epoch … of 30\n", "training 1.2 s, best epoch 28 of 30\n", True),
+        ("training … s, best epoch … of 30\n", "training 1.2 s, best epoch 28 of 60\n", False),
+        ("two\nlines\n", "lines\n", False),
+        ("first\n…\nlast 3\n", "first\nsecond\nthird\nlast 3\n", True),
+        ("first\n…\nlast 3\n", "first\nsecond\nthird\nlast 4\n", False),
+        ("[3, 14] 15\n", "[3, 14] 15\n", True),
+    ],
+)
+def test_outputs_are_compared(told: str, printed: str, alike: bool) -> None:
+    assert prints(told, printed) is alike
 
 
 def test_the_readme_has_examples() -> None:
-    assert len(python_blocks()) >= 2
+    assert sum(one.kind == "python" for one in of(ROOT / "README.md")) >= 2
 
 
 def test_package_docstring() -> None:

@@ -1,0 +1,73 @@
+"""The page of results, and the reports it links to: what ``mggcn report`` makes of the committed records."""
+
+import io
+import re
+import tempfile
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+from generate import charts
+from generate.committed import packed, sections
+from generate.repository import EXPERIMENTS
+from mggcn import cli, experiment
+
+_HEAD = """# Results
+
+Each section is made from a file of records under `results`, by the commands it shows. The full report adds charts,
+confusion matrices, the command behind every line and the environment of every run; it is one file that needs nothing
+else. [Experiments](../experiments.md) says how the records are made, and what could not be measured.
+
+"""
+_NOTHING = "No records are committed yet.\n"
+
+
+def pages() -> dict[str, str]:
+    """The text of the page and of each report by its place in the site."""
+    made = {"results/index.md": _HEAD + ("\n".join(_section(path) for path in packed()) or _NOTHING)}
+    return made | {f"results/{path.stem}.html": report(path, "html") for path in packed()}
+
+
+def report(path: Path, form: str) -> str:
+    """What ``mggcn report`` writes."""
+    with tempfile.TemporaryDirectory() as folder:
+        out, heard = Path(folder) / "report", io.StringIO()
+        with redirect_stdout(heard), redirect_stderr(heard):
+            code = cli.main(["report", str(path), "--format", form, "--out", str(out)])
+        if code:
+            raise ValueError(heard.getvalue().strip())
+        return out.read_text()
+
+
+def _section(path: Path) -> str:
+    name = f"results/{path.name}"
+    about = _about(path.stem)
+    tables, _, _ = report(path, "md").partition("## Commands")
+    tables = re.sub(r"\A# .*\n+", "", tables)
+    for one in sections(path):
+        tables = tables.replace(f"## {one.title}\n", f"### {one.dataset}\n\n{charts.figure(one)}\n", 1)
+    return f"""## {about[0]} {{ #{path.stem} }}
+
+{about[1]}
+<!-- not run: the records are in the repository, not where a snippet runs -->
+```console
+mggcn report {name} --format md --out {path.stem}.md
+mggcn report {name} --out {path.stem}.html
+```
+
+[Open the full report]({path.stem}.html){{ .md-button }}
+
+{tables.strip()}
+
+??? note "The full report, in this page"
+    <iframe class="report" src="{path.stem}.html" title="Report: {about[0]}" loading="lazy"></iframe>
+"""
+
+
+def _about(name: str) -> tuple[str, str]:
+    """The title of the experiment behind a file of records, and how its records are made."""
+    file = EXPERIMENTS / f"{name}.toml"
+    if not file.is_file():
+        return name.capitalize(), ""
+    found = experiment.read(file)
+    command = f"`mggcn experiment run experiments/paper/{name}.toml`"
+    return found.title, f"The records are made by {command}.\n"

@@ -1,0 +1,123 @@
+"""What the documentation computes about the method is true, and would not be shown if it were not."""
+
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from generate import depth, exact, experiments, methods, pictures, results
+from generate.example import PICKS, SIX, TWELVE, members
+
+import mggcn
+from mggcn import cli
+from mggcn.methods import METHODS
+from mggcn.methods.graphsage import PoolConfig
+from tests.paper.algorithm1 import sequences
+
+
+def test_trials_follow_algorithm_1_exactly() -> None:
+    graph = SIX.graph
+    for target in range(graph.num_nodes):
+        law = sequences(graph, graph.degrees.tolist(), target, exact.PICKS)
+        assert exact.by_rejection(graph, target, exact.PICKS) == law
+
+
+def test_without_the_rule_of_the_first_member_they_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact, "verdict", lambda _, chosen, __, w: "in S" if w in chosen else "")
+    assert exact.by_rejection(SIX.graph, 0, exact.PICKS) != exact.algorithm_1()
+    with pytest.raises(ValueError, match="do not follow"):
+        exact.all_sequences()
+
+
+def test_the_kernel_passes_the_test_that_is_shown() -> None:
+    law = exact.algorithm_1()
+    assert sum(law.values()) == Fraction(1)
+    assert exact.kernel().total() == exact.DRAWS
+    _, freedom, p = exact.chi_square(law, exact.kernel())
+    assert freedom == len(law) - 1
+    assert p > 0.001
+
+
+def test_the_worked_pick_ends_in_the_law() -> None:
+    text = exact.one_pick()
+    assert text.count("**accepted**") == 2
+    given, law = (text.split(mark)[1].split(".")[0].strip(" :") for mark in ("something, that is", "asks for"))
+    assert given == law
+
+
+def test_the_pictures_show_what_the_text_says() -> None:
+    graph, chosen = TWELVE.graph, members()
+    assert len(set(chosen)) == PICKS + 1
+    assert all(any(node in graph.row(earlier) for earlier in chosen[:n]) for n, node in enumerate(chosen) if n)
+    assert not any(node in graph.row(0) for node in chosen[-2:]), "a pick that only the skip layer can reach"
+    fine, coarse, skip = pictures.three_grains().split("<figure>")[1:]
+    assert fine.count("<polygon") == sum(int(graph.degrees[node]) for node in chosen)
+    inside = sum(int(node in graph.row(other)) for node in chosen for other in chosen)
+    assert coarse.count("<polygon") == inside
+    assert skip.count("<polygon") == PICKS
+
+
+def test_neighbourhoods_grow_and_picks_do_not() -> None:
+    rows = [line.split("|")[2:4] for line in depth.growth().splitlines()[2:5]]
+    whole, picked = ([float(row[place].replace(",", "")) for row in rows] for place in (0, 1))
+    assert all(b > 2 * a for a, b in pairwise(whole))
+    assert picked[1] == picked[2]
+
+
+def test_settings_come_from_the_class_and_its_bases() -> None:
+    table = methods.settings(PoolConfig)
+    assert "| `pool` | `4` | a whole number | width of what is pooled" in table
+    assert "| `hidden` | `16` | a whole number | width of the hidden layers. |" in table
+
+
+def test_every_method_names_its_paper() -> None:
+    without = [name for name in METHODS if not methods.sources(name)]
+    assert without == ["mlp"]
+
+
+def test_every_method_has_its_modules_words() -> None:
+    pages = methods.pages()
+    for name in METHODS:
+        title = pages[f"methods/{name}.md"].splitlines()[2]
+        assert name.partition("-")[0] in title.lower().replace("random forests", "random"), title
+
+
+def test_results_with_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = mggcn.Graph.from_edges([0, 1, 2, 3, 4, 5], [1, 2, 0, 4, 5, 3], 6)
+    split = mggcn.Split(np.array([0, 3]), np.array([1, 4]), np.array([2, 5]))
+    y = np.repeat([0, 1], 3)
+    data = mggcn.Dataset("triangles", graph, np.eye(2, dtype=np.float32)[y], y, ("one", "two"), split)
+    mggcn.fit(data, settings={"epochs": 2, "picks": 2}).save(tmp_path / "run")
+    path = tmp_path / "accuracy.json"
+    assert cli.main(["report", str(tmp_path / "run"), "--format", "json", "--out", str(path)]) == 0
+    monkeypatch.setattr(results, "packed", lambda: [path])
+    monkeypatch.setattr(methods, "packed", lambda: [path])
+
+    made = results.pages()
+    assert made["results/accuracy.html"].startswith("<!DOCTYPE html>")
+    page = made["results/index.md"]
+    assert "{ #accuracy }" in page
+    assert "### triangles" in page
+    assert '<div class="charts"><figure><svg' in page
+    assert "| mg-gcn |" in page
+    assert "## Commands" not in page
+    assert "| triangles |" in methods.pages()["methods/mg-gcn.md"]
+
+
+def test_results_without_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "packed", list)
+    assert list(results.pages()) == ["results/index.md"]
+    assert "No records are committed yet" in results.pages()["results/index.md"]
+
+
+def test_a_broken_file_of_records_stops_the_build(tmp_path: Path) -> None:
+    (tmp_path / "accuracy.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"accuracy\.json"):
+        results.report(tmp_path / "accuracy.json", "md")
+
+
+def test_experiments_whose_data_are_not_public_say_so() -> None:
+    rows = {line.split("`")[1]: line for line in experiments.table().splitlines()[2:]}
+    assert "not public" in rows["ethereum.toml"]
+    assert all("not public" not in line for name, line in rows.items() if name != "ethereum.toml")
