@@ -4,7 +4,7 @@ Features are dense (float32) or, where most are zero, compressed sparse rows. Th
 described in :mod:`mggcn.storage`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -83,6 +83,9 @@ class Dataset:
         node_ids: [num_nodes] the user's own ids, unique; None when they are the node numbers.
         inductive: train on the sub-graph of training nodes, test on the whole graph.
         source: one line on where the data came from; shown with every result.
+        feature_names: of the columns of ``x``; empty when they have none.
+        edge_attributes: [graph.num_stored] each, aligned with ``graph.indices``; an entry in row v that names u is of
+            the edge from v to u (in a graph of direction ``in``, from u to v).
         digest: sha256 of the stored folder's checksums, empty when the data set has not been stored.
         path: the folder it was read from.
     """
@@ -96,6 +99,8 @@ class Dataset:
     node_ids: NDArray[np.generic] | None = None
     inductive: bool = False
     source: str = ""
+    feature_names: tuple[str, ...] = ()
+    edge_attributes: Mapping[str, NDArray[np.generic]] = field(default_factory=dict, repr=False)
     digest: str = ""
     path: Path | None = None
     checked: bool = field(default=False, repr=False)
@@ -108,6 +113,11 @@ class Dataset:
             raise InputError(f"{self.name}: x must be float32, not {self.x.dtype}")
         if self.node_ids is not None:
             _check_shape("node_ids", self.node_ids.shape, n, 1)
+        if self.feature_names and len(self.feature_names) != self.x.shape[1]:
+            raise InputError(f"feature_names: {len(self.feature_names)} names for {self.x.shape[1]} features")
+        for name, values in self.edge_attributes.items():
+            if values.shape != self.graph.indices.shape:
+                raise InputError(f"edge_{name} has shape {values.shape}, but {self.graph.num_stored} edges are stored")
         if not self.checked:
             _check_finite(self.x)
             _check_labels(self.y, len(self.classes))

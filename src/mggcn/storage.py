@@ -2,6 +2,7 @@
 
 A folder is written under a temporary name, flushed, and renamed, so that a killed write leaves nothing that loads. It
 is read into memory (checksums verified) or memory-mapped (sizes and types verified), as the same :class:`Dataset`.
+Attributes of edges are mapped in both cases, as few readers want them.
 """
 
 import hashlib
@@ -9,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -29,16 +30,21 @@ META = "meta.json"
 
 _SPLIT = ("train", "val", "test")
 _LARGE = ("indptr.npy", "indices.npy", "x.npy", "x_indptr.npy", "x_indices.npy", "x_data.npy", "ids.npy")
+_EDGE = "edge_"
 _READ_BYTES = 1 << 22
 
 
-def save(dataset: Dataset, folder: str | Path, *, overwrite: bool = False) -> Dataset:
-    """Write ``dataset`` as ``folder`` and return it as stored there."""
+def save(
+    dataset: Dataset, folder: str | Path, *, overwrite: bool = False, tables: Mapping[str, Path] | None = None
+) -> Dataset:
+    """Write ``dataset`` as ``folder`` and return it as stored there; ``tables`` are files to keep beside the arrays."""
     target = Path(folder)
     if target.exists() and not overwrite:
         raise InputError(f"{target}: already exists")
     with replacing(target) as draft:
         files = {name: _write_array(draft / name, array) for name, array in _arrays(dataset).items()}
+        for name, path in (tables or {}).items():
+            shutil.copyfile(path, draft / name)
         meta = {
             "format": FORMAT,
             "version": VERSION,
@@ -50,6 +56,8 @@ def save(dataset: Dataset, folder: str | Path, *, overwrite: bool = False) -> Da
             "classes": list(dataset.classes),
             "inductive": dataset.inductive,
             "source": dataset.source,
+            "feature_names": list(dataset.feature_names),
+            "tables": {name: sha256(draft / name) for name in tables or {}},
             "files": files,
         }
         write_durably(draft / META, json.dumps(meta, indent=2).encode() + b"\n")
@@ -60,7 +68,7 @@ def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
     """Read a dataset folder; ``mmap`` maps graph, features and ids instead of reading and verifying them."""
     root = Path(folder)
     meta = _read_meta(root)
-    arrays = {name: _read_array(root / name, entry, mmap and name in _LARGE) for name, entry in meta["files"].items()}
+    arrays = {name: _read_array(root / name, entry, mmap and _is_large(name)) for name, entry in meta["files"].items()}
     try:
         graph = Graph(arrays["indptr.npy"], arrays["indices.npy"], meta["direction"], checked=mmap)
         x = arrays["x.npy"] if "x.npy" in arrays else _sparse(arrays, graph.num_nodes, meta["num_features"])
@@ -75,6 +83,8 @@ def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
             node_ids=arrays.get("ids.npy"),
             inductive=meta["inductive"],
             source=meta["source"],
+            feature_names=tuple(meta.get("feature_names", ())),
+            edge_attributes={_edge_name(name): array for name, array in arrays.items() if name.startswith(_EDGE)},
             digest=_digest(meta["files"]),
             path=root.resolve(),
             checked=mmap,
@@ -151,7 +161,15 @@ def _arrays(dataset: Dataset) -> dict[str, NDArray[Any]]:
         arrays |= {f"{part}.npy": getattr(dataset.split, part) for part in _SPLIT}
     if dataset.node_ids is not None:
         arrays["ids.npy"] = _storable_ids(dataset.node_ids)
-    return arrays
+    return arrays | {f"{_EDGE}{name}.npy": values for name, values in dataset.edge_attributes.items()}
+
+
+def _is_large(file: str) -> bool:
+    return file in _LARGE or file.startswith(_EDGE)
+
+
+def _edge_name(file: str) -> str:
+    return file.removeprefix(_EDGE).removesuffix(".npy")
 
 
 def _storable_ids(ids: NDArray[Any]) -> NDArray[Any]:
@@ -223,9 +241,9 @@ def _read_array(path: Path, entry: dict[str, Any], mmap: bool) -> NDArray[Any]:
         raise InputError(f"{path}: missing, though {META} lists it")
     if not mmap and sha256(path) != entry.get("sha256"):
         raise InputError(f"{path}: sha256 differs from {META}; the file is damaged or was changed")
+    mapped = (mmap or path.name.startswith(_EDGE)) and 0 not in entry["shape"]
     try:
-        empty = 0 in entry["shape"]
-        array: NDArray[Any] = np.load(path, mmap_mode="r" if mmap and not empty else None, allow_pickle=False)
+        array: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise InputError(f"{path}: cannot be read ({str(error).splitlines()[0]})") from None
     if array.dtype.str != entry["dtype"] or list(array.shape) != entry["shape"]:

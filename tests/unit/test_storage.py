@@ -56,6 +56,51 @@ def test_round_trip(small: Dataset, tmp_path: Path, mmap: bool, sparse: bool, id
     assert isinstance(loaded.graph.indices, np.memmap) == mmap
 
 
+@pytest.mark.parametrize("mmap", [False, True])
+def test_names_of_features_and_attributes_of_edges(small: Dataset, tmp_path: Path, mmap: bool) -> None:
+    count = np.arange(small.graph.num_stored)
+    names = tuple(f"feature {place}" for place in range(small.num_features))
+    data = replace(small, feature_names=names, edge_attributes={"count": count, "value": count / 7})
+    saved = storage.save(data, tmp_path / "d")
+    loaded = storage.load(tmp_path / "d", mmap=mmap)
+    assert loaded.feature_names == names
+    assert set(loaded.edge_attributes) == {"count", "value"}
+    assert all(np.array_equal(loaded.edge_attributes[name], data.edge_attributes[name]) for name in ("count", "value"))
+    assert all(isinstance(values, np.memmap) for values in loaded.edge_attributes.values())
+    assert loaded.digest == saved.digest == storage.digest(data) != storage.save(small, tmp_path / "plain").digest
+
+
+def test_folders_from_before_there_were_names_of_features(small: Dataset, tmp_path: Path) -> None:
+    storage.save(small, tmp_path / "d")
+    meta = json.loads((tmp_path / "d" / "meta.json").read_text())
+    (tmp_path / "d" / "meta.json").write_text(json.dumps({k: v for k, v in meta.items() if k != "feature_names"}))
+    loaded = storage.load(tmp_path / "d")
+    assert (loaded.feature_names, dict(loaded.edge_attributes)) == ((), {})
+
+
+def test_names_and_attributes_must_fit(small: Dataset) -> None:
+    with pytest.raises(InputError, match="feature_names: 1 names for 3 features"):
+        replace(small, feature_names=("one",))
+    with pytest.raises(InputError, match=r"edge_count has shape \(2,\), but \d+ edges are stored"):
+        replace(small, edge_attributes={"count": np.zeros(2)})
+
+
+def test_damaged_attributes_are_noticed(small: Dataset, tmp_path: Path) -> None:
+    storage.save(replace(small, edge_attributes={"count": np.arange(small.graph.num_stored)}), tmp_path / "d")
+    content = bytearray((tmp_path / "d" / "edge_count.npy").read_bytes())
+    content[-8] ^= 1
+    (tmp_path / "d" / "edge_count.npy").write_bytes(content)
+    with pytest.raises(InputError, match=r"edge_count\.npy: sha256 differs"):
+        storage.load(tmp_path / "d")
+
+
+def test_tables_are_kept_beside_the_arrays(small: Dataset, tmp_path: Path) -> None:
+    (tmp_path / "t").write_bytes(b"rows")
+    storage.save(small, tmp_path / "d", tables={"accounts.parquet": tmp_path / "t"})
+    assert (tmp_path / "d" / "accounts.parquet").read_bytes() == b"rows"
+    assert storage.load(tmp_path / "d").num_nodes == small.num_nodes
+
+
 def test_unlabelled_graph(small: Dataset, tmp_path: Path) -> None:
     data = replace(small, y=np.full(60, -1), classes=(), split=None)
     storage.save(data, tmp_path / "d")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from cyclopts import App, CycloptsError
 
-from mggcn.cli import bench, compare, data, experiment, predict, report, train
+from mggcn.cli import bench, compare, data, ethereum, experiment, explore, predict, report, train, tune
 from mggcn.errors import InputError
 
 app = App(
@@ -18,9 +18,12 @@ app.command(train.train)
 app.command(predict.predict)
 app.command(compare.compare)
 app.command(compare.ablate)
+app.command(tune.tune)
 app.command(report.report)
+app.command(explore.explore)
 app.command(experiment.app)
 app.command(data.app)
+app.command(ethereum.app)
 app.command(bench.bench)
 
 

@@ -1,0 +1,14 @@
+"""``mggcn ethereum``: collect or simulate transactions, and build data sets of accounts from them."""
+
+from cyclopts import App
+
+from mggcn.cli.ethereum.build import build
+from mggcn.cli.ethereum.crawl import crawl
+from mggcn.cli.ethereum.labels import labels
+from mggcn.cli.ethereum.simulate import simulate
+
+app = App(name="ethereum", help="Collect or simulate transactions, and build data sets of accounts from them.")
+app.command(build)
+app.command(crawl)
+app.command(labels)
+app.command(simulate)

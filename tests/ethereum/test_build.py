@@ -1,0 +1,229 @@
+"""The whole way from files to a dataset folder that trains."""
+
+import json
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from mggcn import storage
+from mggcn.cli import main
+from mggcn.errors import InputError
+from mggcn.ethereum import features, require
+from mggcn.ethereum.build import build, parse_as_of
+from mggcn.ethereum.exact import ETHER, integers, quotient
+from mggcn.ethereum.pipeline import Inputs
+from tests.ethereum.transactions import ETH, FEE, A, B, C, D, Row, address, transaction, write
+
+DAY = 86_400
+
+
+def ledger() -> list[Row]:
+    """A pays B twice and C once; B pays back; C pays D, later."""
+    at = 1_500_000_000
+    return [
+        transaction(1, A, B, 3 * ETH, block_timestamp=at),
+        transaction(2, A, B, 2 * ETH + 1, block_timestamp=at + 2 * DAY),
+        transaction(3, A, C, 7, block_timestamp=at + 3 * DAY),
+        transaction(4, B, A, ETH, block_timestamp=at + 4 * DAY),
+        transaction(5, C, D, 10 * ETH, block_timestamp=at + 50 * DAY),
+    ]
+
+
+@pytest.fixture
+def built(tmp_path: Path) -> Path:
+    build(Inputs((write(tmp_path / "t.parquet", ledger()),)), tmp_path / "out")
+    return tmp_path / "out"
+
+
+def test_the_thirteen_features(built: Path) -> None:
+    data = storage.load(built)
+    assert data.feature_names == features.NAMES
+    assert data.ids_of(range(4)).tolist() == [A, B, C, D]
+    expected = {
+        "balance": Fraction(ETH - 5 * ETH - 1 - 7 - 3 * FEE, ETH),
+        "in_degree": 1,
+        "out_degree": 2,
+        "n_counterparties": 2,
+        "in_tx": 1,
+        "out_tx": 3,
+        "in_eth": 1,
+        "out_eth": Fraction(5 * ETH + 8, ETH),
+        "in_avg": 1,
+        "out_avg": Fraction(5 * ETH + 8, 3 * ETH),
+        "max_eth": 3,
+        "active_days": 4,
+        "tx_freq": Fraction(4, 5),
+    }
+    values = np.array([float(value) for value in expected.values()])
+    assert tuple(expected) == features.NAMES
+    assert np.array_equal(data.x[0], (np.sign(values) * np.log1p(np.abs(values))).astype(np.float32))
+
+
+def test_the_graph_is_undirected_and_its_attributes_are_not(built: Path) -> None:
+    data = storage.load(built)
+    rows, columns = data.graph.edges()
+    assert data.graph.direction == "both"
+    assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 0), (2, 0), (2, 3), (3, 2)]
+    attributes = {name: values.tolist() for name, values in data.edge_attributes.items()}
+    at = 1_500_000_000
+    assert attributes == {
+        "count": [2, 1, 1, 0, 1, 0],
+        "value": [5.0, 7e-18, 1.0, 0.0, 10.0, 0.0],
+        "first": [at, at + 3 * DAY, at + 4 * DAY, 0, at + 50 * DAY, 0],
+        "last": [at + 2 * DAY, at + 3 * DAY, at + 4 * DAY, 0, at + 50 * DAY, 0],
+    }
+
+
+def test_the_tables_beside_it_are_exact(built: Path) -> None:
+    accounts, edges = (parquet.read_table(built / name) for name in ("accounts.parquet", "edges.parquet"))
+    assert accounts.schema.field("balance_wei").type == pa.decimal128(38, 0)
+    assert accounts["out_wei"].to_pylist()[0] == 5 * ETH + 8
+    assert edges.to_pylist()[0] == {
+        "src": 0,
+        "dst": 1,
+        "count": 2,
+        "value_wei": Decimal(5 * ETH + 1),
+        "first_time": 1_500_000_000,
+        "last_time": 1_500_000_000 + 2 * DAY,
+        "fee_wei": Decimal(2 * FEE),
+    }
+    meta = json.loads((built / "meta.json").read_text())
+    assert meta["tables"] == {name: storage.sha256(built / name) for name in ("accounts.parquet", "edges.parquet")}
+
+
+def test_files_their_number_and_their_order_change_nothing(built: Path, tmp_path: Path) -> None:
+    rows = ledger()
+    parts = [write(tmp_path / f"{place}.parquet", [row]) for place, row in enumerate(rows)]
+    write(tmp_path / "again.parquet", rows[1:3])
+    build(Inputs((tmp_path / "again.parquet", *reversed(parts))), tmp_path / "other")
+    assert storage.load(tmp_path / "other").digest == storage.load(built).digest
+    for name in ("accounts.parquet", "edges.parquet"):
+        assert parquet.read_table(tmp_path / "other" / name).equals(parquet.read_table(built / name))
+
+
+def test_as_of_is_the_same_as_a_file_that_ends_there(tmp_path: Path) -> None:
+    whole, early = write(tmp_path / "t.parquet", ledger()), write(tmp_path / "e.parquet", ledger()[:4])
+    cut = build(Inputs((whole,), as_of=parse_as_of("2017-07-31")), tmp_path / "cut")
+    assert cut.tally.dropped["later"] == 1
+    assert cut.dataset.num_nodes == 3
+    assert cut.dataset.digest == build(Inputs((early,)), tmp_path / "early").dataset.digest
+    assert "as of 2017-07-31 23:59:59 UTC" in cut.dataset.source
+
+
+@pytest.mark.parametrize(
+    ("text", "second"),
+    [
+        ("2017-07-14", 1_500_076_799),
+        ("2017-07-14T02:40:00", 1_500_000_000),
+        ("2017-07-14T04:40:00+02:00", 1_500_000_000),
+        ("2017-07-14T02:40:00Z", 1_500_000_000),
+    ],
+)
+def test_a_date_counts_to_its_end_and_a_time_to_its_second(text: str, second: int) -> None:
+    assert parse_as_of(text) == second
+
+
+@pytest.mark.parametrize("text", ["tomorrow", "2017-13-01", "1500000000"])
+def test_other_dates_are_refused(text: str) -> None:
+    with pytest.raises(InputError, match=f"--as-of: '{text}' is neither a date"):
+        parse_as_of(text)
+
+
+def test_quotients_are_rounded_once() -> None:
+    wei = [47_451_219_234_000_000_000, 10**27 + 1, -3, 0, 2**100 + 1]
+    column = pa.array([Decimal(0), *map(Decimal, wei)], pa.decimal128(38, 0))[1:]
+    assert integers(column) == wei
+    assert quotient(column, unit=ETHER).tolist() == [float(Fraction(one, ETHER)) for one in wei]
+    assert quotient(column, np.full(5, 7), unit=ETHER).tolist() == [float(Fraction(one, 7 * ETHER)) for one in wei]
+    assert quotient(pa.array([2**62 + 1, 3])).tolist() == [float(2**62), 3.0]
+
+
+def test_a_class_without_an_account_is_left_out(tmp_path: Path) -> None:
+    ring = write(tmp_path / "t.parquet", crowd(20))
+    rows = [f"{address(number)},{'b' if number % 2 else 'c'}" for number in range(20)]
+    (tmp_path / "l.csv").write_text("\n".join([*rows, f"{address(99)},a"]))
+    built = build(Inputs((ring,)), tmp_path / "out", labels=tmp_path / "l.csv")
+    assert (built.dataset.classes, built.labels, built.unknown) == (("b", "c"), 21, 1)
+    assert np.array_equal(built.dataset.y, 1 - np.arange(20) % 2)
+    (tmp_path / "few.csv").write_text("\n".join(rows[:1]))
+    with pytest.raises(InputError, match=r"few\.csv: 1 labelled accounts, no 7:1:2 split"):
+        build(Inputs((ring,)), tmp_path / "few", labels=tmp_path / "few.csv")
+    assert not (tmp_path / "few").exists()
+
+
+def crowd(num: int) -> list[Row]:
+    """Accounts of two kinds in a ring: the first half pays small amounts often, the other large amounts once."""
+    rows = []
+    for number in range(num):
+        often = number < num // 2
+        for turn in range(5 if often else 1):
+            value = ETH // 100 if often else 50 * ETH
+            rows.append(transaction(len(rows), address(number), address((number + turn + 1) % num), value))
+    return rows
+
+
+def test_the_commands_build_train_predict(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "t.parquet", crowd(60))
+    labels = [f"{address(number)},{'often' if number < 30 else 'once'}" for number in range(60)]
+    (tmp_path / "labels.csv").write_text("\n".join(["address,label", *labels, f"{address(999)},once"]) + "\n")
+    assert main(["ethereum", "build", "t.parquet", "--labels", "labels.csv", "--out", "accounts", "--seed", "3"]) == 0
+    told = capsys.readouterr()
+    assert "60 of 61 labelled accounts have a transaction" in told.out
+    assert "often                             21       3       6" in told.out
+    assert "features" in told.err
+    assert main(["train", "accounts", "--set", "epochs=30", "--quiet"]) == 0
+    assert main(["predict", "runs/ethereum-accounts-mg-gcn-seed0", "--out", "accounts.parquet"]) == 0
+    scored = parquet.read_table("accounts.parquet").to_pydict()
+    assert scored["id"] == [address(number) for number in range(60)]
+    right = [kind == ("often" if number < 30 else "once") for number, kind in enumerate(scored["prediction"])]
+    assert np.mean(right) > 0.8
+    record = json.loads(Path("runs/ethereum-accounts-mg-gcn-seed0/record.json").read_text())
+    assert (record["settings"]["hidden"], record["settings"]["scaling"]) == (16, "standard")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["t.parquet"], "--out: the dataset folder to make is missing"),
+        (["none.parquet", "--out", "o"], "none.parquet: no such file"),
+        (["t.parquet", "--out", "o", "--labels", "no.csv"], "no.csv: no such file"),
+        (["t.parquet", "--out", "o", "--memory", "lots"], "--memory: 'lots' is not an amount of memory such as 4GB"),
+        (["t.parquet", "--out", "here"], "here: already exists"),
+        (["a.b.c.d", "--engine", "sql"], "'a.b.c.d' is not the name of a table"),
+        (["t", "--engine", "sql", "--dialect", "bigqueri"], "unknown dialect 'bigqueri'; did you mean bigquery?"),
+    ],
+)
+def test_bad_arguments_are_one_line_and_leave_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "t.parquet", ledger())
+    (tmp_path / "here").mkdir()
+    assert main(["ethereum", "build", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "t.parquet"]
+
+
+@pytest.mark.parametrize("dialect", ["bigquery", "snowflake", "trino", "databricks"])
+def test_the_stages_as_sql(capsys: pytest.CaptureFixture[str], dialect: str) -> None:
+    table = "bigquery-public-data.crypto_ethereum.transactions"
+    assert main(["ethereum", "build", table, "--engine", "sql", "--dialect", dialect, "--as-of", "2020-01-01"]) == 0
+    told = capsys.readouterr().out
+    assert told.count("CREATE TABLE mggcn_") == 6
+    assert "1577923199" in told
+    if dialect == "bigquery":
+        assert "`bigquery-public-data`.`crypto_ethereum`.`transactions`" in told
+        assert "FLOAT" not in told
+
+
+def test_a_missing_library_is_named_with_its_extra() -> None:
+    require("json", "ethereum")
+    with pytest.raises(InputError, match=r"this needs no_such_library: pip install 'mggcn\[spark\]'"):
+        require("no_such_library", "spark")

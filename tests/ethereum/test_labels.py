@@ -1,0 +1,118 @@
+"""Merging label lists: every published format, the rules for names and conflicts, and errors with their place."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mggcn.cli import main
+from mggcn.errors import InputError
+from mggcn.ethereum.labels import CLASSES, merge, parse_list, write
+
+A, B, C, D, E = (f"0x{digit * 40}" for digit in "abcde")
+
+
+def merged(*files: Path | str) -> dict[str, str]:
+    return merge(parse_list(str(file)) for file in files).classes
+
+
+def put(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_a_label_cloud_is_taken_at_its_word(tmp_path: Path) -> None:
+    file = put(
+        tmp_path / "cloud.csv", f"address;label\n{A};bancor\n{B.upper().replace('X', 'x')};ico_wallet\n{C};donate\n"
+    )
+    assert merged(file) == {A: "Converter", B: "ICO"}
+
+
+def test_json_needs_the_names_of_converters_and_phishers(tmp_path: Path) -> None:
+    table = {
+        A: {"name": "Bancor: DUSK Converter", "labels": ["defi", "bancor"]},
+        B: {"name": "Bancor: Deployer", "labels": ["bancor"]},
+        C: {"name": "Fake_Phishing12", "labels": ["phish-hack"]},
+        D: {"name": "Cryptopia Hack", "labels": ["phish-hack"]},
+        E: {"name": "", "labels": ["exchange"]},
+    }
+    found = merge([(put(tmp_path / "all.json", json.dumps(table)), None)])
+    assert found.classes == {A: "Converter", C: "Phish", E: "Exchange"}
+    assert found.unnamed == {"bancor": 1, "phish-hack": 1}
+    assert found.dropped == {"defi": 1}
+
+
+def test_a_list_without_labels_has_that_of_its_file_or_folder(tmp_path: Path) -> None:
+    mining = put(tmp_path / "mining.csv", f",Address,Name Tag,Balance,Txn Count\n0,{A},A pool,0 ETH,1\n")
+    phish = put(tmp_path / "phish-hack" / "all.csv", f"address,nameTag\n{B},Fake_Phishing3\n{C},A heist\n")
+    assert merged(mining, phish) == {A: "Mining", B: "Phish"}
+
+
+def test_other_chains_are_left_out(tmp_path: Path) -> None:
+    rows = f"address,chainId,label,nameTag\n{A},1,gambling,Dice\n{B},10,gambling,Dice\n"
+    assert merged(put(tmp_path / "accounts.csv", rows)) == {A: "Gambling"}
+    plain = put(tmp_path / "plain.txt", f"{A}\nbnb10whzywcrge79\n")
+    found = merge([parse_list(f"Phish={plain}")])
+    assert found.classes == {A: "Phish"}
+    assert found.foreign == [f"{plain}: line 2"]
+
+
+def test_an_address_of_two_classes_is_left_out_and_told(tmp_path: Path) -> None:
+    first = put(tmp_path / "exchange.csv", f"Address,Name Tag\n{A},x\n{B},y\n")
+    second = put(tmp_path / "mining.csv", f"Address,Name Tag\n{A},x\n{C},z\n")
+    found = merge([(first, None), (second, None)])
+    assert found.classes == {B: "Exchange", C: "Mining"}
+    conflicts = write(found, tmp_path / "out" / "labels.csv")
+    assert conflicts.read_text().splitlines()[1:] == [
+        f"{A},Exchange,{first}: line 2",
+        f"{A},Mining,{second}: line 2",
+    ]
+    assert (tmp_path / "out" / "labels.csv").read_text() == f"address,label\n{B},Exchange\n{C},Mining\n"
+    assert merged(tmp_path / "out" / "labels.csv", first) == {A: "Exchange", B: "Exchange", C: "Mining"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("mining.csv", f"address\n{A}\n", "a list without labels; give its class as in Phish=FILE"),
+        ("mining.csv", f"address,label\n{A},mining\n{A[:-1]},mining\n", f"line 3: '{A[:-1]}' is not an address"),
+        ("mining.csv", f"address,label\n{A},mining,\n", "line 2: 3 values for 2 columns"),
+        ("mining.csv", f'address,label\n{A},"mining\n', "not a readable CSV file"),
+        ("mining.csv", f"who,label\n{A},mining\n", "line 1: no column 'address' among 'who', 'label'"),
+        ("all.json", "{", "not valid JSON"),
+        ("all.json", "[]", "not a JSON object of addresses"),
+        ("all.json", json.dumps({A: {"name": "x", "labels": "bancor"}}), f"entry '{A}': field 'labels'"),
+        ("all.json", json.dumps({"0x12": {"labels": []}}), "entry '0x12': '0x12' is not an address"),
+    ],
+)
+def test_errors_name_the_file_and_the_place(tmp_path: Path, name: str, text: str, told: str) -> None:
+    file = put(tmp_path / name, text)
+    with pytest.raises(InputError) as error:
+        merged(file)
+    assert str(error.value).startswith(f"{file}: ")
+    assert told in str(error.value)
+
+
+def test_the_command_tells_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = put(tmp_path / "cloud.csv", f"address;label\n{A};mining\n{A};exchange\n{B};gambling\n{C};donate\n")
+    assert main(["ethereum", "labels", str(file), "--out", str(tmp_path / "labels.csv")]) == 0
+    told = capsys.readouterr().out
+    assert "1 addresses of two classes" in told
+    assert f"{A} Mining and Exchange" in told
+    assert "donate 1" in told
+    assert main(["ethereum", "labels", f"Fish={file}", "--out", str(tmp_path / "other.csv")]) == 2
+    assert "did you mean Phish?" in capsys.readouterr().err
+    (tmp_path / "none.csv").write_text(f"address,label\n{A},donate\n")
+    assert main(["ethereum", "labels", str(tmp_path / "none.csv"), "--out", str(tmp_path / "other.csv")]) == 2
+    assert not (tmp_path / "other.csv").exists()
+
+
+def test_the_published_lists_merge(data_root: Path) -> None:
+    lists = data_root / "ethereum_samples" / "etherscan_labels"
+    found = merge([(lists / "combinedLabels_20220730.json", None)])
+    assert found.counts == dict(zip(CLASSES, (178, 737, 373, 127, 43, 5665), strict=True))
+    files = [*sorted(lists.glob("*.csv")), lists / "combinedLabels_20220730.json"]
+    everything = merge([*((file, None) for file in files), (lists / "bert4eth_phisher_account.txt", "Phish")])
+    assert everything.counts == dict(zip(CLASSES, (178, 898, 373, 127, 45, 5957), strict=True))
+    assert len(everything.foreign) == 10

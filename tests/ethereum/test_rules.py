@@ -1,0 +1,223 @@
+"""Each rule on rows made by hand, and the exactness of money, on DuckDB."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pytest
+
+from mggcn.errors import InputError
+from mggcn.ethereum import rules, values
+from mggcn.ethereum.checks import check_types
+from tests.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
+
+
+@pytest.fixture(scope="module")
+def duckdb() -> Iterator[Any]:
+    connection = ibis.duckdb.connect()
+    yield connection
+    connection.disconnect()
+
+
+def run(tmp_path: Path, rows: list[Row], **options: object) -> tuple[dict[str, int], dict[str, Row], set[tuple]]:
+    """What the rules counted, the accounts by address, and the neighbours."""
+    tally, accounts, links = stages(tmp_path / "work", write(tmp_path / "t.parquet", rows), **options)
+    assert tally.rows == len(rows) == tally.kept + sum(tally.dropped.values())
+    names = {row["id"]: row["address"] for row in accounts}
+    pairs = {(names[row["node"]], names[row["other"]]) for row in links if row["node"] != row["other"]}
+    return counts(tally), {row["address"]: row for row in accounts}, pairs
+
+
+def test_a_transfer_moves_its_value_and_costs_its_fee(tmp_path: Path) -> None:
+    told, accounts, pairs = run(tmp_path, [transaction(1, A, B, 5 * ETH), transaction(4, B, A, 2 * ETH)])
+    assert told == {}
+    assert pairs == {(A, B), (B, A)}
+    assert accounts[A] == {
+        "address": A,
+        "id": 0,
+        "balance_wei": -3 * ETH - FEE,
+        "in_degree": 1,
+        "out_degree": 1,
+        "n_counterparties": 1,
+        "in_tx": 1,
+        "out_tx": 1,
+        "in_wei": 2 * ETH,
+        "out_wei": 5 * ETH,
+        "fee_wei": FEE,
+        "max_wei": 5 * ETH,
+        "first_time": 1_500_000_001,
+        "last_time": 1_500_000_004,
+    }
+
+
+@pytest.mark.parametrize("status", [0, "0", False])
+def test_a_failed_transaction_only_costs_its_fee(tmp_path: Path, status: object) -> None:
+    told, accounts, pairs = run(tmp_path, [transaction(1, A, B, receipt_status=status)])
+    assert told == {"failed": 1}
+    assert (set(accounts), pairs) == ({A}, set())
+    assert (accounts[A]["balance_wei"], accounts[A]["out_tx"], accounts[A]["last_time"]) == (-FEE, 0, 0)
+
+
+def test_before_byzantium_there_is_no_status_and_it_succeeded(tmp_path: Path) -> None:
+    told, _, pairs = run(tmp_path, [transaction(1, A, B, receipt_status=None)])
+    assert told == {}
+    assert len(pairs) == 2
+
+
+def test_the_receiver_of_a_creation_is_the_contract(tmp_path: Path) -> None:
+    rows = [
+        transaction(1, A, None, 3 * ETH, receipt_contract_address=C.upper().replace("0X", "0x")),
+        transaction(2, A, "", 3 * ETH),
+    ]
+    told, accounts, pairs = run(tmp_path, rows)
+    assert told == {"creation": 1, "unknown_contract": 1, "mixed_case": 1}
+    assert pairs == {(A, C), (C, A)}
+    assert accounts[C]["in_wei"] == 3 * ETH
+    assert accounts[A]["balance_wei"] == -3 * ETH - 2 * FEE
+
+
+def test_nothing_moves_from_an_account_to_itself(tmp_path: Path) -> None:
+    told, accounts, pairs = run(tmp_path, [transaction(1, A, A)])
+    assert told == {"to_itself": 1}
+    assert pairs == set()
+    assert (accounts[A]["balance_wei"], accounts[A]["in_tx"], accounts[A]["n_counterparties"]) == (-FEE, 0, 0)
+
+
+def test_ether_of_genesis_is_a_balance_without_a_transaction(tmp_path: Path) -> None:
+    rows = [transaction(1, "GENESIS", A, 9 * ETH, hash="GENESIS_a", receipt_gas_used=0), transaction(2, A, B, 4 * ETH)]
+    told, accounts, pairs = run(tmp_path, rows)
+    assert told == {"genesis": 1}
+    assert pairs == {(A, B), (B, A)}
+    assert (accounts[A]["balance_wei"], accounts[A]["in_tx"], accounts[A]["max_wei"]) == (5 * ETH - FEE, 0, 4 * ETH)
+
+
+def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
+    bad = [
+        ("no_sender", transaction(1, None, B)),
+        ("no_sender", transaction(2, "NULL", B)),
+        ("malformed_sender", transaction(3, A[:-1], B)),
+        ("malformed_sender", transaction(4, A[2:], B)),
+        ("malformed_receiver", transaction(5, A, B[:-1] + "g")),
+        ("no_value", transaction(6, A, B, None)),
+        ("no_value", transaction(7, A, B, -1)),
+        ("no_value", transaction(8, A, B, "1e18")),
+        ("no_value", transaction(9, A, B, 10**28)),
+        ("no_time", transaction(10, A, B, block_timestamp=None)),
+        ("no_time", transaction(11, A, B, block_timestamp=1_500_000_000_000)),
+        ("later", transaction(12, A, B, block_timestamp=1_500_001_001)),
+    ]
+    last = transaction(13, C, D, block_timestamp=1_500_001_000)
+    told, accounts, _ = run(tmp_path, [*(row for _, row in bad), last], as_of=1_500_001_000)
+    assert told == Counter(rule for rule, _ in bad)
+    assert set(accounts) == {C, D}
+
+
+def test_an_address_is_the_same_in_any_case(tmp_path: Path) -> None:
+    told, accounts, _ = run(tmp_path, [transaction(1, "0x" + A[2:].upper(), B), transaction(2, A, B)])
+    assert told == {"mixed_case": 1}
+    assert accounts[A]["out_tx"] == 2
+
+
+def test_copies_go_and_the_highest_block_stays(tmp_path: Path) -> None:
+    again = transaction(1, A, B, hash=f"0X{1:064X}")
+    moved = transaction(7, A, B, hash=f"0x{1:064x}", receipt_gas_used=30_000)
+    told, accounts, _ = run(tmp_path, [transaction(1, A, B), again, moved, dict(moved), transaction(2, A, B)])
+    assert told == {"duplicate": 1, "reorganised": 2}
+    assert (accounts[A]["out_tx"], accounts[A]["fee_wei"]) == (2, 300_000 + FEE)
+
+
+def test_without_hashes_equal_rows_of_two_files_are_copies_and_of_one_are_not(tmp_path: Path) -> None:
+    bare = [{name: transaction(1, A, B)[name] for name in ("from_address", "to_address", "value", "block_timestamp")}]
+    one, two = write(tmp_path / "1.parquet", bare * 2), write(tmp_path / "2.parquet", bare * 3)
+    for place, files in enumerate([(one, two), (two, one)]):
+        tally, accounts, _ = stages(tmp_path / str(place), *files)
+        assert (tally.kept, tally.dropped["duplicate"], accounts[0]["out_tx"]) == (3, 2, 3)
+        assert any("no hashes" in note for note in tally.notes)
+
+
+def test_nothing_left_is_an_error_that_says_why(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"t\.parquet: no row is left of 1; most were dropped as 'malformed sender'"):
+        run(tmp_path, [transaction(1, "me", B)])
+
+
+def test_ether_is_read_exactly(duckdb: Any) -> None:
+    cases = [
+        ("0.105000000000000000", 105 * 10**15, False),
+        ("3", 3 * ETH, False),
+        ("7.", 7 * ETH, False),
+        (".5", ETH // 2, False),
+        ("0E-18", 0, False),
+        ("1e-05", 10**13, False),
+        ("1.5555555553999998e-08", 15_555_555_553, True),
+        ("2.5E+3", 2_500 * ETH, False),
+        ("115792089.237316195423570985", 115_792_089_237_316_195_423_570_985, False),
+        ("0.0000000000000000019", 1, True),
+        ("1e-40", 0, True),
+        ("1e40", None, False),
+        ("-1", None, False),
+        ("", None, False),
+        ("one", None, False),
+        (None, None, False),
+    ]
+    column = ibis.memtable(pa.table({"eth": pa.array([spelled for spelled, *_ in cases])}))
+    found = duckdb.to_pyarrow(values.with_wei_of_ether(column, "eth")).to_pylist()
+    assert [(row["eth"], row["ether_wei"], row["ether_cut"]) for row in found] == cases
+
+
+@pytest.mark.parametrize(
+    ("column", "wei"),
+    [
+        (pa.array(["79228162514264337593543950335", "5", "0009", "12.000"]), [None, 5, 9, 12]),
+        (pa.array([9_007_199_254_740_993, -1]), [9_007_199_254_740_993, None]),
+        (pa.array([2**63 + 1], pa.uint64()), [2**63 + 1]),
+        (pa.array(["123456789012345678901234567"]).cast(pa.decimal128(38, 9)), [123456789012345678901234567]),
+        (pa.array([(10**27 + 7).to_bytes(32, "big"), b"", b"\xff" * 32]), [10**27 + 7, 0, None]),
+    ],
+)
+def test_wei_are_exact_from_any_type(duckdb: Any, column: pa.Array, wei: list[int | None]) -> None:
+    table = ibis.memtable(pa.table({"value": column}))
+    found = duckdb.to_pyarrow(table.select(wei=values.integer(table.value)))
+    assert found.schema.field("wei").type == pa.decimal128(38, 0)
+    assert found["wei"].to_pylist() == wei
+
+
+def test_floats_are_refused_as_inexact(tmp_path: Path) -> None:
+    rows = [transaction(1, A, B) | {"value": 1e18}]
+    with pytest.raises(InputError, match=r"t\.parquet: column 'value' holds float64, which cannot hold wei exactly"):
+        run(tmp_path, rows)
+
+
+def test_times_in_text(duckdb: Any) -> None:
+    good = [
+        "1500000000",
+        "2017-07-14 02:40:00 UTC",
+        "2017-07-14T02:40:00Z",
+        "2017-07-14 02:40:00+00:00",
+        "2017-07-14 02:40:00.7",
+    ]
+    bad = ["2017-02-31 00:00:00", "2017-07-14T02:40:00+02:00", "soon", "", None]
+    table = ibis.memtable(pa.table({"time": pa.array([*good, *bad])}))
+    found = duckdb.to_pyarrow(table.select(time=values.seconds(table.time)))
+    assert found.schema.field("time").type == pa.int64()
+    assert found["time"].to_pylist() == [1_500_000_000] * len(good) + [None] * len(bad)
+
+
+@pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.timestamp("us", "UTC"), pa.timestamp("ms")])
+def test_timestamps_are_cut_to_seconds(duckdb: Any, kind: pa.DataType) -> None:
+    moment = pa.array([1_500_000_000_700_000], pa.timestamp("us")).cast(kind, safe=False)
+    table = ibis.memtable(pa.table({"time": moment}))
+    assert duckdb.to_pyarrow(table.select(time=values.seconds(table.time)))["time"].to_pylist() == [1_500_000_000]
+
+
+def test_a_stage_of_other_types_is_refused(tmp_path: Path) -> None:
+    path = write(tmp_path / "s.parquet", [{"count": 1.0}])
+    with pytest.raises(InputError, match="edges: the engine wrote other columns than declared: count is double"):
+        check_types("edges", [path], {"count": "int64"})
+
+
+def test_every_rule_is_stated() -> None:
+    assert all(rules.DROPPED.values())
+    assert set(rules.CHANGED) < set(rules.ROWS)

@@ -1,0 +1,143 @@
+"""The simulated chain: what the file says, what its rows keep to, and that it is named a simulation everywhere."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mggcn.cli import main
+from mggcn.datasets import columns
+from mggcn.errors import InputError
+from mggcn.ethereum.simulate import is_simulated, simulate
+from mggcn.ethereum.simulate_accounts import CLASSES, END, START, Accounts
+from mggcn.ethereum.simulate_agents import BEHAVIOURS
+from mggcn.ethereum.simulate_scene import FEE, Scene, lives
+from mggcn.keys import Key
+
+SCALE = 0.004
+ETHEREUM_ETL = [
+    "hash", "nonce", "block_hash", "block_number", "transaction_index", "from_address", "to_address", "value", "gas",
+    "gas_price", "input", "block_timestamp", "max_fee_per_gas", "max_priority_fee_per_gas", "transaction_type",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("simulated")
+    simulate(out / "chain.parquet", labels=out / "labels.csv", scale=SCALE, seed=7)
+    return out
+
+
+@pytest.fixture(scope="module")
+def chain(folder: Path) -> pa.Table:
+    return pq.read_table(folder / "chain.parquet")
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    key = Key.of(3)
+    accounts = Accounts.of(SCALE, key.generator())
+    return Scene(accounts, lives(key.fold(1).generator(), accounts.fame.size, 300), SCALE, key.fold(2).generator())
+
+
+def test_the_columns_are_those_of_ethereum_etl(chain: pa.Table) -> None:
+    assert chain.schema.names == [*ETHEREUM_ETL, "receipt_gas_used", "receipt_status"]
+    assert chain.schema.field("value").type == pa.decimal128(38, 0)
+    assert chain.schema.field("block_timestamp").type == pa.int64()
+
+
+def test_the_file_is_named_a_simulation(folder: Path, tmp_path: Path) -> None:
+    assert is_simulated(folder / "chain.parquet")
+    assert b"scale 0.004, seed 7" in pq.read_metadata(folder / "chain.parquet").metadata[b"simulation"]
+    pq.write_table(pa.table({"hash": ["0x1"]}), tmp_path / "real.parquet")
+    (tmp_path / "real.csv").write_text("hash\n0x1\n")
+    assert not is_simulated(tmp_path / "real.parquet")
+    assert not is_simulated(tmp_path / "real.csv")
+    assert not is_simulated(tmp_path / "absent.parquet")
+
+
+def test_rows_depend_on_the_seed_and_not_on_the_slices(chain: pa.Table, folder: Path, tmp_path: Path) -> None:
+    def again(name: str, seed: int, rows: int) -> pa.Table:
+        simulate(tmp_path / f"{name}.parquet", labels=tmp_path / f"{name}.csv", scale=SCALE, seed=seed, slice_rows=rows)
+        return pq.read_table(tmp_path / f"{name}.parquet")
+
+    assert again("same", 7, 777).equals(chain)
+    assert (tmp_path / "same.csv").read_bytes() == (folder / "labels.csv").read_bytes()
+    assert not set(again("other", 8, 50_000)["hash"].to_pylist()) & set(chain["hash"].to_pylist())
+
+
+def test_every_class_is_labelled_and_takes_part(chain: pa.Table, folder: Path) -> None:
+    (rows,) = columns.chunks(folder / "labels.csv", ["address", "label"])
+    assert Counter(rows.columns["label"]) == dict.fromkeys(CLASSES, 10)
+    assert sum(CLASSES.values()) == 816
+    assert set(rows.columns["address"]) <= {*chain["from_address"].to_pylist(), *chain["to_address"].to_pylist()}
+
+
+def test_the_chain_is_in_order(chain: pa.Table) -> None:
+    block, place = chain["block_number"].to_numpy(), chain["transaction_index"].to_numpy()
+    second = chain["block_timestamp"].to_numpy()
+    assert ((np.diff(block) == 0) == (place[1:] > 0)).all()
+    assert (np.diff(block) >= 0).all()
+    assert START <= second.min() <= second.max() < END
+    assert len(set(zip(block, chain["block_hash"].to_pylist(), strict=True))) == np.unique(block).size
+    assert len(set(chain["hash"].to_pylist())) == chain.num_rows
+    sent: Counter[str] = Counter()
+    for sender, nonce in zip(chain["from_address"].to_pylist(), chain["nonce"].to_pylist(), strict=True):
+        assert nonce == sent[sender]
+        sent[sender] += 1
+
+
+def test_the_awkward_kinds_of_row_are_there(chain: pa.Table) -> None:
+    pairs = list(zip(chain["from_address"].to_pylist(), chain["to_address"].to_pylist(), strict=True))
+    values = chain["value"].to_pylist()
+    assert any(target is None for _, target in pairs)
+    assert any(source == target for source, target in pairs)
+    assert 0 in values
+    assert any(value > 2**64 for value in values)
+    assert any(value % 10**9 for value in values)
+    assert 0.002 < chain["receipt_status"].to_pylist().count(0) / chain.num_rows < 0.03
+
+
+@pytest.mark.parametrize("name", BEHAVIOURS)
+def test_amounts_and_accounts_are_in_range(scene: Scene, name: str) -> None:
+    for flow in BEHAVIOURS[name](scene):
+        assert flow.source.shape == flow.target.shape == flow.gwei.shape == flow.second.shape
+        assert flow.gwei.min(initial=0) >= 0
+        assert 0 <= flow.source.min(initial=0) <= flow.source.max(initial=0) < scene.accounts.total
+        assert -1 <= flow.target.min(initial=0) <= flow.target.max(initial=0) < scene.accounts.total
+
+
+def test_a_deposit_is_swept_to_its_exchange(scene: Scene) -> None:
+    place = np.array([5, 9])
+    paid, swept = scene.swept(scene.group("user")[:2], place, np.array([10**9, 100]), np.array([START, START]))
+    assert (swept.source == paid.target).all()
+    assert (swept.target == scene.accounts.collectors[scene.accounts.owners[place]]).all()
+    assert swept.gwei.tolist() == [10**9 - FEE, 0]
+    assert (swept.second > paid.second).all()
+
+
+def test_users_act_after_they_appear(scene: Scene) -> None:
+    seconds = np.linspace(START + 86_400 * 200, END - 1, 500).astype(np.int64)
+    drawn = scene.accounts.users(scene.rng, seconds, taste=2) - scene.group("user")[0]
+    assert (scene.accounts.births[drawn] <= seconds).all()
+    assert 0.65 < (drawn % 8 == 2).mean() < 0.9
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, 1e9, float("nan")])
+def test_a_scale_out_of_range_is_refused(tmp_path: Path, scale: float) -> None:
+    with pytest.raises(InputError, match="scale"):
+        simulate(tmp_path / "a.parquet", labels=tmp_path / "a.csv", scale=scale)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_command_says_simulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["ethereum", "simulate", "--scale", "0.001", "--out", str(tmp_path / "a.parquet")]
+    assert main(command) == 0
+    assert "SIMULATED" in capsys.readouterr().out
+    assert {path.name for path in tmp_path.iterdir()} == {"a.parquet", "a.labels.csv"}
+    assert main(command) == 2
+    assert "already exists" in capsys.readouterr().err
+    assert main([*command, "--overwrite"]) == 0

@@ -1,0 +1,122 @@
+"""Spark gives what DuckDB gives: the same rows of the same types in every stage, and so the same data set.
+
+All formats go through one build, as Spark takes longer to start a stage than to carry it out. The simulated rows are as
+many as $MGGCN_SPARK_SCALE says, 0.22 for a million; the real ones are left out where they are not at hand.
+"""
+
+import json
+import os
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import parquet
+
+from mggcn.ethereum.build import build
+from mggcn.ethereum.pipeline import Inputs
+from mggcn.ethereum.simulate import simulate
+from mggcn.ethereum.sources import expand
+from tests.ethereum.test_formats import write_csv
+from tests.ethereum.transactions import ETH, A, B, C, address, transaction, write
+
+pytestmark = pytest.mark.slow
+pytest.importorskip("pyspark")
+
+SCALE = float(os.environ.get("MGGCN_SPARK_SCALE", "0.02"))
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pyspark.sql import SparkSession
+
+        options = {
+            "spark.driver.memory": "2g",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # what runs once is not worth optimising
+            "spark.sql.shuffle.partitions": "2",
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+        }
+        session = SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
+    yield session
+    session.stop()
+
+
+def odd_rows(folder: Path) -> list[Path]:
+    """Something for every rule and every way to read a value, as Parquet with bytes, CSV, JSON lines and a document."""
+    spelled = [
+        transaction(10**6, A.upper().replace("0X", "0x"), B, 3 * ETH),
+        transaction(10**6, A, B, 3 * ETH, block_number=7),
+        transaction(10**6 + 1, A, A),
+        transaction(10**6 + 2, "GENESIS", A, 10**22, hash="GENESIS_a"),
+        transaction(10**6 + 3, A, None, receipt_contract_address=C),
+        transaction(10**6 + 4, A, "", 5),
+        transaction(10**6 + 5, "nobody", B),
+        transaction(10**6 + 6, A, B, "1e18"),
+        transaction(10**6 + 7, A, B, 123_456_789_012_345_678_901_234_567, receipt_status=0),
+        transaction(10**6 + 8, C, A, 123_456_789_012_345_678_901_234_567, block_timestamp="2017-07-14 02:40:00 UTC"),
+        transaction(10**6 + 9, C, A, 1, block_timestamp="2017-02-31 00:00:00"),
+    ]
+    xblock = {"": 0, "TxHash": "0x1", "BlockHeight": 4, "TimeStamp": 1_500_000_000, "From": A, "To": B}
+    xblock |= {
+        "Value": "1.5555555553999998e-08",
+        "ContractAddress": "NULL",
+        "Input": 'a "quoted", text',
+        "isError": "0",
+    }
+    cryo = {"transaction_hash": b"\x01" * 32, "from_address": b"\xaa" * 20, "to_address": None, "success": True}
+    cryo |= {"block_number": 5, "timestamp": 1_500_000_000, "value_binary": (10**26 + 7).to_bytes(32, "big")}
+    etherscan = {
+        "hash": "0x5",
+        "blockNumber": "9",
+        "timeStamp": "1500000123",
+        "from": B,
+        "to": address(77),
+        "value": str(7 * ETH),
+    }
+    answer, lines = folder / "answer.json", folder / "lines.json"
+    answer.write_text(
+        json.dumps({"status": "1", "result": [etherscan | {"isError": "0", "gasUsed": "21000", "gasPrice": "5"}]})
+    )
+    lines.write_text(json.dumps(transaction(3 * 10**6, B, C) | {"value": 12_345_678_901_234_567_890_123_457}) + "\n")
+    return [
+        write_csv(
+            folder / "spelled.csv", [{name: "" if one is None else one for name, one in row.items()} for row in spelled]
+        ),
+        write_csv(
+            folder / "xblock.csv", [xblock, xblock, xblock | {"To": "NULL", "Value": "0E-18", "ContractAddress": C}]
+        ),
+        write(folder / "cryo.parquet", [cryo, cryo | {"to_address": b"\xbb" * 20, "transaction_hash": b"\x02" * 32}]),
+        answer,
+        lines,
+    ]
+
+
+def everything(folder: Path, data_root: Path | None) -> list[Path]:
+    simulate(folder / "simulated.parquet", labels=folder / "labels.csv", scale=SCALE)
+    real = data_root / "ethereum_real" / "transactions.parquet" if data_root else None
+    return [*odd_rows(folder), folder / "simulated.parquet", *([real] if real and real.is_file() else [])]
+
+
+def test_spark_gives_the_rows_and_types_of_duckdb(tmp_path: Path, session: Any, request: pytest.FixtureRequest) -> None:
+    try:
+        root = request.getfixturevalue("data_root")
+    except pytest.skip.Exception:
+        root = None
+    files = tuple(expand(everything(tmp_path, root)))
+    built = [
+        build(Inputs(files), tmp_path / engine, labels=tmp_path / "labels.csv", engine=engine, name="one")
+        for engine in ("duckdb", "spark")
+    ]
+    assert built[0].tally == built[1].tally
+    for rule in ("duplicate", "reorganised", "malformed_sender", "no_value", "no_time"):
+        assert built[0].tally.dropped[rule] > 0, rule
+    assert all(count > 0 for count in built[0].tally.changed.values()), built[0].tally.changed
+    for name in ("accounts.parquet", "edges.parquet"):
+        one, other = (parquet.read_table(tmp_path / engine / name) for engine in ("duckdb", "spark"))
+        assert one.schema.equals(other.schema)
+        assert one.equals(other)
+    assert built[0].dataset.digest == built[1].dataset.digest

@@ -1,0 +1,69 @@
+"""Small tables of transactions for tests, and what the stages make of them."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from mggcn.ethereum import engines, pipeline
+from mggcn.ethereum.pipeline import Inputs, Tally
+
+ETH = 10**18
+Row = dict[str, Any]
+
+
+def address(number: int) -> str:
+    return f"0x{number:040x}"
+
+
+A, B, C, D = (address(number) for number in (0xA, 0xB, 0xC, 0xD))
+
+
+def transaction(number: int, source: Any, target: Any, value: Any = ETH, **more: Any) -> Row:
+    """A row in BigQuery's columns: it succeeded, and cost 21,000 gas at 10 wei."""
+    plain = {
+        "hash": f"0x{number:064x}",
+        "block_number": number,
+        "block_timestamp": 1_500_000_000 + number,
+        "from_address": source,
+        "to_address": target,
+        "value": str(value) if value is not None else None,
+        "receipt_status": 1,
+        "receipt_gas_used": 21_000,
+        "receipt_contract_address": None,
+        "gas_price": 10,
+    }
+    return plain | more
+
+
+FEE = 210_000
+
+
+def write(path: Path, rows: Sequence[Row], schema: Any = None) -> Path:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {name: [row.get(name) for row in rows] for name in names}
+    parquet.write_table(pa.table(columns, schema=schema), path)
+    return path
+
+
+def stages(work: Path, *files: Path, engine: str = "duckdb", **options: Any) -> tuple[Tally, list[Row], list[Row]]:
+    """The tally, the accounts and the links of some files; exact numbers are Python's integers."""
+    work.mkdir()
+    with engines.opened(engine, work, "1GB") as running:
+        tally = pipeline.run(running, Inputs(files, **options), work, lambda _: None)
+        found = [
+            [row for file in running.files(stage) for row in parquet.read_table(file).to_pylist()]
+            for stage in ("features", "links")
+        ]
+    return tally, *([_integers(row) for row in rows] for rows in found)
+
+
+def _integers(row: Row) -> Row:
+    return {name: int(value) if isinstance(value, Decimal) else value for name, value in row.items()}
+
+
+def counts(tally: Tally) -> dict[str, int]:
+    return {rule: count for rule, count in (tally.dropped | tally.changed).items() if count}
