@@ -31,7 +31,7 @@ def main() -> None:
         subprocess.run([*MGGCN, "train", "cora", "--out", place, "--quiet"], check=True)  # noqa: S603
         run = Path(place) / "cora-mg-gcn-seed0"
         browser = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
-        take(browser, (run / "report.html").as_uri(), "run-page.png", "h3:text('Classes')", "#p0")
+        take(browser, (run / "report.html").as_uri(), "run-page.png", "h3:text('Convergence')", "#p0")
         command = [*MGGCN, "explore", str(run), "--port", "0"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
             address = server.stdout.readline().split()[4] if server.stdout else ""

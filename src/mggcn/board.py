@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from mggcn import summary
+from mggcn import progress, summary
 from mggcn.compare import Job, Outcome
 from mggcn.record import Epoch
 from mggcn.summary import Summary
@@ -18,23 +18,12 @@ from mggcn.summary import Summary
 Summarise = Callable[[], Sequence[Summary]]
 
 
-class Silent:
+class Silent(progress.Silent):
     """Shows nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
 
     def watch(self, job: Job) -> Self:  # noqa: ARG002
         """Hear that a run starts, and then of its epochs."""
         return self
-
-    def epoch(self, epoch: Epoch) -> None:
-        """Hear of an epoch of the run that goes on."""
 
     def show(self, outcome: Outcome) -> None:
         """Hear what became of a job."""

@@ -7,7 +7,6 @@ The folder holds ``record.json`` (see :mod:`mggcn.record`), ``weights.safetensor
 import dataclasses
 import statistics
 import time
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,10 +25,12 @@ from mggcn import datasets, environment, methods, metrics, train
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.place import Place
 from mggcn.predictions import Predictions
 from mggcn.progress import Silent
 from mggcn.record import RunRecord, near_best, seconds_until
 from mggcn.scaling import Scaler
+from mggcn.settings import read_toml
 from mggcn.storage import replacing, write_durably
 
 RECORD, WEIGHTS, CONFIG = "record.json", "weights.safetensors", "config.toml"
@@ -94,13 +95,15 @@ class Run:
             raise InputError(f"{data.name}: node {bad[0]} is out of range for {data.num_nodes} nodes")
         if chosen.size == 0:
             raise InputError(f"{data.name}: no nodes to predict")
-        key = Key.of(self.record.seed)
-        model = self.model.to(place.device)
-        view = self.plan.recipe.views(self.plan.config, methods.see(data, self.scaler, model, key, place)).eval
-        scores = train.predict(model, view, chosen, key, place, draws)
+        scores = train.predict(self.model, self.view(data, place), chosen, Key.of(self.record.seed), place, draws)
         if calibrated:
             scores = train.calibrated(scores, self.record.temperature)
         return Predictions(chosen, data.ids_of(chosen), scores.exp().cpu().numpy(), self.classes)
+
+    def view(self, dataset: Dataset, place: Place) -> train.View:
+        """A graph as evaluation sees it, prepared where the model is moved to."""
+        scene = methods.see(dataset, self.scaler, self.model.to(place.device), Key.of(self.record.seed), place)
+        return self.plan.recipe.views(self.plan.config, scene).eval
 
     def save(self, folder: str | Path) -> "Run":
         """Write the run folder and return the run as saved there."""
@@ -236,12 +239,7 @@ def config_of(record: RunRecord) -> dict[str, Any]:
 
 def read_config(path: Path) -> dict[str, Any]:
     """Read a ``config.toml``."""
-    try:
-        config = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not valid TOML ({error})") from None
+    config = read_toml(path)
     valid = {"dataset": str, "method": str, "seed": int, "device": str, "settings": dict}
     for name, value in config.items():
         if name not in valid:

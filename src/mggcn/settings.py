@@ -1,7 +1,9 @@
 """Settings from text or TOML to frozen dataclasses, with errors that name the key and the valid choices."""
 
 import dataclasses
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from mggcn.errors import InputError, unknown
@@ -33,6 +35,16 @@ def pairs(assignments: list[str]) -> dict[str, object]:
             raise InputError(f"--set {word}: not of the form key=value")
         found[key.strip().replace("-", "_")] = value.strip()
     return found
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file."""
+    try:
+        return tomllib.loads(path.read_text())
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not valid TOML ({error})") from None
 
 
 def _convert(key: str, value: object, kind: Any) -> object:

@@ -188,8 +188,7 @@ def markdown(summaries: Sequence[Summary]) -> str:
     names = headings(summaries)
     table = [names, ["---", *["---:"] * (len(names) - 1)], *rows(summaries)]
     lines = ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in table]
-    told = remarks(summaries)
-    if told:
+    if told := remarks(summaries):
         lines += ["", *(f"- {_escaped(note)}" for note in told)]
     return "\n".join(lines) + "\n"
 
@@ -250,10 +249,6 @@ def _percent(mean: float, deviation: float | None) -> str:
     return f"{mean * 100:.2f}" + ("" if deviation is None else f" ± {deviation * 100:.2f}")
 
 
-def _mebibytes(size: float) -> str:
-    return f"{size / 2**20:,.0f} MiB"
-
-
 def _deviation(values: Sequence[float]) -> float | None:
     return statistics.stdev(values) if len(values) > 1 else None
 
@@ -284,7 +279,7 @@ _COLUMNS = (
     _PAPER_TOTAL,
     _TOTAL,
     _column("epochs", _figure(lambda one: one.epochs), lambda count: f"{count:,.0f}", optional=False),
-    _column("memory", _figure(lambda one: one.peak_memory_bytes), _mebibytes, optional=False),
+    _column("memory", _figure(lambda one: one.peak_memory_bytes), lambda n: f"{n / 2**20:,.0f} MiB", optional=False),
     _column("nodes a batch", _figure(lambda one: one.nodes_per_batch or None), lambda n: f"{n:,.0f}", optional=False),
     _GROWTH,
     Column("seeds", lambda summary: summary.done, _seeds),

@@ -13,6 +13,8 @@ from mggcn import storage
 from mggcn.cli import main
 from mggcn.dataset import Dataset
 
+TRAIN = ("train", "data", "--no-report")
+
 
 @pytest.fixture
 def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -33,7 +35,7 @@ def npz(path: Path, **changes: object) -> Path:
 
 
 def test_train_ends_with_json_and_a_run_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "data", "--epochs", "8", "--set", "picks=3", "hidden=8", "--set", "lr=0.1", "--json"]) == 0
+    assert main([*TRAIN, "--epochs", "8", "--set", "picks=3", "hidden=8", "--set", "lr=0.1", "--json"]) == 0
     out, err = capsys.readouterr()
     result = json.loads(out.splitlines()[-1])
     assert result["dataset"] == "small"
@@ -53,14 +55,14 @@ def test_train_ends_with_json_and_a_run_folder(folder: Path, capsys: pytest.Capt
 
 
 def test_quiet_says_only_the_result(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "data", "--epochs", "2", "--quiet"]) == 0
+    assert main([*TRAIN, "--epochs", "2", "--quiet"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert len(out.splitlines()) == 6
 
 
 def test_seeds_give_mean_and_deviation(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "data", "--seeds", "3", "--seed", "5", "--epochs", "4", "--json", "--out", "here"]) == 0
+    assert main([*TRAIN, "--seeds", "3", "--seed", "5", "--epochs", "4", "--json", "--out", "here"]) == 0
     out = capsys.readouterr().out
     result = json.loads(out.splitlines()[-1])
     accuracies = [run["test_accuracy"] for run in result["runs"]]
@@ -72,18 +74,19 @@ def test_seeds_give_mean_and_deviation(folder: Path, capsys: pytest.CaptureFixtu
 
 
 def test_a_config_runs_again_and_options_override_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "data", "--epochs", "3", "--seed", "4", "--set", "picks=2", "--quiet"]) == 0
-    assert main(["train", "--config", "runs/small-mg-gcn-seed4/config.toml", "--quiet", "--json"]) == 0
+    assert main([*TRAIN, "--epochs", "3", "--seed", "4", "--set", "picks=2", "--quiet"]) == 0
+    again = ["train", "--config", "runs/small-mg-gcn-seed4/config.toml", "--no-report", "--json"]
+    assert main([*again, "--quiet"]) == 0
     result = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert result["run"] == "runs/small-mg-gcn-seed4-2"
     first, second = (folder / "runs" / f"small-mg-gcn-seed4{end}" / "weights.safetensors" for end in ("", "-2"))
     assert first.read_bytes() == second.read_bytes()
-    assert main(["train", "--config", "runs/small-mg-gcn-seed4/config.toml", "--epochs", "2", "--json"]) == 0
+    assert main([*again, "--epochs", "2"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["epochs"] == 2
 
 
 def test_predict(folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset) -> None:
-    main(["train", "data", "--epochs", "2", "--quiet"])
+    main([*TRAIN, "--epochs", "2", "--quiet"])
     (folder / "ids.txt").write_text("node-7\n\nnode-3\n")
     run = "runs/small-mg-gcn-seed0"
     assert main(["predict", run, "--nodes", "ids.txt", "--out", "p.csv", "--draws", "3"]) == 0
@@ -95,9 +98,7 @@ def test_predict(folder: Path, capsys: pytest.CaptureFixture[str], small: Datase
 
 
 def test_every_class_where_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert (
-        main(["train", "data", "--epochs", "5", "--seeds", "2", "--no-report", "--per-class", "--quiet", "--json"]) == 0
-    )
+    assert main([*TRAIN, "--epochs", "5", "--seeds", "2", "--per-class", "--quiet", "--json"]) == 0
     *lines, last = capsys.readouterr().out.splitlines()
     result = json.loads(last)
     assert lines[-4].split() == ["class", "precision", "recall", "F1", "test", "nodes"]
@@ -109,7 +110,7 @@ def test_every_class_where_asked(folder: Path, capsys: pytest.CaptureFixture[str
 def test_predict_says_how_well_known_labels_are_met(
     folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset
 ) -> None:
-    main(["train", "data", "--epochs", "20", "--quiet", "--no-report", "--json"])
+    main([*TRAIN, "--epochs", "20", "--quiet", "--json"])
     trained = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert main(["predict", trained["run"], "--out", "p.csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == (
@@ -128,7 +129,7 @@ def test_predict_says_how_well_known_labels_are_met(
 
 
 def test_the_most_suspicious_nodes(folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset) -> None:
-    main(["train", "data", "--epochs", "20", "--quiet", "--no-report"])
+    main([*TRAIN, "--epochs", "20", "--quiet"])
     run = "runs/small-mg-gcn-seed0"
     capsys.readouterr()
     assert main(["predict", run, "--top", "green:8"]) == 0
@@ -245,7 +246,7 @@ def test_a_truncated_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_run_that_does_not_match_the_data(folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset) -> None:
-    main(["train", "data", "--epochs", "1", "--quiet"])
+    main([*TRAIN, "--epochs", "1", "--quiet"])
     storage.save(replace(small, x=np.ones((60, 9), np.float32)), folder / "wide")
     assert main(["predict", "runs/small-mg-gcn-seed0", "--dataset", "wide", "--out", "p.csv"]) == 2
     assert "9 features, but the run was trained on 3" in capsys.readouterr().err
@@ -277,7 +278,7 @@ def test_an_interrupt_is_no_traceback(
 def test_the_installed_command_and_the_module_agree(folder: Path) -> None:
     command = str(Path(sys.executable).with_name("mggcn"))
     for start in ([command], [sys.executable, "-m", "mggcn"]):
-        done = subprocess.run([*start, "train", "nowhere"], capture_output=True, text=True, check=False)
+        done = subprocess.run([*start, "data", "info", "nowhere"], capture_output=True, text=True, check=False)
         assert done.returncode == 2
         assert done.stderr.startswith("mggcn: error: unknown data set 'nowhere'")
         assert "Traceback" not in done.stderr

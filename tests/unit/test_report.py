@@ -63,8 +63,9 @@ def test_the_page_has_every_method_and_what_is_behind_it(page: str) -> None:
 
 def test_the_charts_have_titles_units_and_data(page: str) -> None:
     held = embedded(page)
-    kinds = ("accuracy", "time", "memory", "by_time", "by_epoch", "confusion")
-    assert set(held["charts"]) == {f"{kind}{number}" for kind in kinds for number in (0, 1)}
+    of_one, of_several = ("by_time", "by_epoch", "confusion"), ("accuracy", "time", "memory")
+    assert set(held["charts"]) == {f"{kind}0" for kind in of_one + of_several} | {f"{kind}1" for kind in of_one}
+    assert set(held["data"]) == {"lines0", "curves0", "confusion0", "curves1", "confusion1"}
     for name, chart in held["charts"].items():
         assert f'id="{name}"' in page
         assert chart["spec"]["title"].startswith(("cora: ", "<pubmed>: "))
@@ -93,7 +94,7 @@ def test_the_charts_can_be_drawn(page: str) -> None:
 
 def test_records_without_a_curve_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page._vega", lambda: "")
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
     text = rendered([RECORDS[3]], "html")
     assert "The records hold no curve" in text
     assert "by_time0" not in text
@@ -101,7 +102,7 @@ def test_records_without_a_curve_say_so(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_long_curves_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page._vega", lambda: "")
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
     long = [Epoch(n, 1.0, 1.0, 0.5, 0.25, 0.5) for n in range(1, 5001)]
     numbers = [one["epoch"] for one in embedded(rendered([record(curve=long)], "html"))["data"]["curves0"]]
     assert (len(numbers), numbers[0], numbers[-1]) == (150, 1, 5000)
@@ -109,7 +110,7 @@ def test_long_curves_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_two_thousand_runs_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page._vega", lambda: " " * 900_000)
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: " " * 900_000)
     long = [Epoch(n, 1.0, 1.0, 0.5 + n / 12345, 0.0123456, 0.05) for n in range(1, 301)]
     settings = {f"setting{n}": 0.001 for n in range(18)}
     records = [
@@ -126,7 +127,7 @@ def test_two_thousand_runs_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_curves_are_thinned_until_the_page_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page._vega", lambda: "")
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
     long = [record(curve=[Epoch(n, 1.0, 1.0, 0.5, 0.25, 0.5) for n in range(1, 501)])]
     whole = len(rendered(long, "html").encode())
     monkeypatch.setattr("mggcn.report.page.MOST_BYTES", whole - 1_000)

@@ -67,7 +67,7 @@ def test_the_heat_map_has_numbers_where_there_is_room(size: int, layers: int) ->
 
 def page(runs: list[Any], monkeypatch: pytest.MonkeyPatch, parts: list[Part] | None = None) -> str:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page._vega", lambda: "")
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
     return render([Source.of(runs)], "html", parts=parts or [])
 
 
@@ -76,9 +76,11 @@ def test_a_page_of_one_run_and_of_several(monkeypatch: pytest.MonkeyPatch) -> No
     alone = page([record(dataset=data)], monkeypatch)
     assert "Test nodes of each class, told apart by gcn.<" in alone
     assert "<details>" not in alone
+    assert re.findall("<h3>(.*?)</h3>", alone) == ["Convergence", "Classes", "Environments"]
     assert "b&lt;a&gt;d" in alone
     both = page([record(dataset=data), record("mlp", dataset=data, test_accuracy=0.1)], monkeypatch)
     assert "told apart by gcn, the most accurate of 2 lines." in both
+    assert {"Accuracy", "Time and accuracy", "Memory"} < set(re.findall("<h3>(.*?)</h3>", both))
     assert "<details><summary>F1 of each class by method, in %</summary>" in both
     held = json.loads(re.search(r'id="data">(.*?)</script>', both, re.DOTALL)[1])
     assert held["charts"]["confusion0"]["data"] in held["data"]

@@ -54,7 +54,7 @@ def test_a_section_has_the_experiments_titles_labels_and_numbers(tmp_path: Path)
 
 def test_the_page_of_an_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page._vega", lambda: "")
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
     page = render(read([experiment(tmp_path)]), "html")
     assert '<a href="#s0">tiny: cora</a>' in page
     assert '<td class="words" data-key="">not run: it is not public</td>' in page
@@ -64,7 +64,7 @@ def test_the_page_of_an_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_an_experiment_none_of_which_could_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page._vega", lambda: "")
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
     (tmp_path / "experiment.json").write_text(replace(SHEET, tables=(DataTable("cora", ENTRIES[2:]),)).to_json())
     sources = read([tmp_path])
     assert "| nothing | 80.0 | not run: it is not public |" in render(sources, "md")

@@ -11,7 +11,6 @@ from mggcn import environment
 from mggcn.bench.options import Options
 from mggcn.bench.sheet import Sheet
 from mggcn.dataset import Dataset
-from mggcn.errors import InputError
 from mggcn.kernels import threads as threading
 
 FORMAT = 1
@@ -50,15 +49,6 @@ def path_of(section: str, options: Options) -> Path:
     """Where the record of a section goes."""
     name = Path(options.dataset).name.replace(":", "-")
     return options.out / f"{section}-{name}-{options.scale:g}-{options.device}.json"
-
-
-def check_writable(out: Path) -> None:
-    """Refuse, before anything is measured, a folder that cannot be made."""
-    place = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
-    if not place.is_dir():
-        raise InputError(f"--out: {place} is not a folder")
-    if not os.access(place, os.W_OK):
-        raise InputError(f"--out: {place} cannot be written")
 
 
 def write(record: dict[str, Any], path: Path) -> None:

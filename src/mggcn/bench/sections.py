@@ -27,7 +27,6 @@ def bench(options: Options, show: Callable[[dict[str, Any]], None] | None = None
         show: hears each record as soon as it is written.
     """
     device = choose_device(options.device)
-    record.check_writable(options.out)
     dataset = datasets.load(options.source, root=options.root, mmap=True)
     records = {}
     for section in options.sections:

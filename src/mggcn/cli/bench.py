@@ -50,6 +50,7 @@ def bench(
     from mggcn.bench import bench as measure
     from mggcn.bench.options import interpreters
     from mggcn.bench.show import table
+    from mggcn.cli.train import check_writable
     from mggcn.settings import pairs
 
     named = tuple(name.strip() for name in peers.split(",") if name.strip())
@@ -68,6 +69,7 @@ def bench(
         out=out,
         root=root,
     )
+    check_writable(out)
     console = Console()
 
     def show(record: dict[str, Any]) -> None:

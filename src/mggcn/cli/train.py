@@ -234,7 +234,7 @@ def _object(record: "RunRecord", folder: Path) -> dict[str, Any]:
 
 
 def check_writable(out: Path) -> None:
-    """Refuse, before any training, a folder that cannot be made."""
+    """Refuse, before any work is done, a folder that cannot be made."""
     from mggcn.errors import InputError
 
     place = next(folder for folder in (out, *out.absolute().parents) if folder.exists())

@@ -10,7 +10,6 @@ data sets that the user has to make, and how.
 
 import math
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from mggcn import compare, datasets, methods
 from mggcn.compare import Variant
 from mggcn.errors import InputError, unknown
 from mggcn.experiment.definition import MEASURES, Experiment, Line
+from mggcn.settings import read_toml
 
 _FIELDS: dict[str, type] = {
     "name": str,
@@ -41,12 +41,7 @@ _TYPES = {str: "text", list: "a list", int: "a whole number", bool: "true or fal
 
 def read(path: Path) -> Experiment:
     """Read and check an experiment; every variant must resolve on every data set."""
-    try:
-        table = tomllib.loads(path.read_text())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not valid TOML ({error})") from None
+    table = read_toml(path)
     try:
         found = _experiment(path, table)
         for dataset in found.datasets:

@@ -1,7 +1,4 @@
-
-"use strict";
 const DRAWS = 200, EFFECTS = 12, GRAPH_HEIGHT = 440, NAMED_FROM = 0.1;
-const dark = matchMedia("(prefers-color-scheme: dark)");
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const at = (name) => document.getElementById(name);
 const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
@@ -56,46 +53,18 @@ function table(place, headings, rows) {
     : element("p", "None."));
 }
 
-function compare(one, other) {
-  if (one === "" || other === "") return (one === "") - (other === "");
-  const difference = Number(one) - Number(other);
-  return Number.isNaN(difference) ? one.localeCompare(other) : difference;
-}
-
-document.addEventListener("click", (event) => {
-  const heading = event.target.closest("th");
-  if (!heading) return;
-  const rises = heading.getAttribute("aria-sort") !== "ascending", column = heading.cellIndex;
-  for (const each of heading.parentNode.cells) each.setAttribute("aria-sort", "none");
-  heading.setAttribute("aria-sort", rises ? "ascending" : "descending");
-  const body = heading.closest("table").tBodies[0], key = (row) => row.cells[column].dataset.key;
-  const sorted = [...body.rows].sort((a, b) =>
-    key(a) === "" || key(b) === "" || rises ? compare(key(a), key(b)) : compare(key(b), key(a)));
-  body.append(...sorted);
-});
-
 /* Charts. */
-
-function theme() {
-  const ink = dark.matches ? "#e6e6e6" : "#1b1b1b", grid = dark.matches ? "#3a3f45" : "#dddddd";
-  const words = { labelColor: ink, titleColor: ink };
-  return {
-    background: "transparent", view: { stroke: grid }, title: { color: ink, anchor: "start", limit: 0 },
-    axis: { ...words, gridColor: grid, domainColor: grid, tickColor: grid }, text: { fill: ink },
-  };
-}
 
 async function draw(place, spec, mode = "vega-lite") {
   await vegaEmbed(at(place), { ...spec, config: theme() }, { mode, renderer: "svg", actions: false, ast: true });
 }
 
 const fitted = (place) => Math.max(200, at(place).clientWidth - 8);
-const wraps = (title, width) => title.match(new RegExp(`.{1,${Math.floor(width / 7)}}(\\s|$)`, "g"));
 
 function bars(place, title, values, x, rows) {
   const width = fitted(place);
   return draw(place, {
-    title: wraps(title, width), width, height: 22 * values.length, autosize: { type: "fit-x", contains: "padding" },
+    title: lines(title, width), width, height: 22 * values.length, autosize: { type: "fit-x", contains: "padding" },
     data: { values }, mark: { type: "bar", tooltip: true },
     encoding: {
       y: { field: rows, type: "nominal", sort: null, title: null, axis: { labelLimit: Math.min(220, width * 0.4) } },
@@ -121,7 +90,7 @@ function drawEffects(answer) {
 }
 
 function graphOf(answer) {
-  const width = fitted("graph"), room = Math.min(1, width / 650), ink = dark.matches ? "#e6e6e6" : "#1b1b1b";
+  const width = fitted("graph"), room = Math.min(1, width / 650);
   const nodes = answer.nodes.map((node, place) => ({
     id: node.id, name: place === 0 || node.share >= NAMED_FROM ? short(node.id) : "", isTarget: place === 0,
     colour: node.label === null ? "#ffffff" : about.classes[node.label].colour,
@@ -150,7 +119,7 @@ function graphOf(answer) {
         on: [{ trigger: "moved && held", modify: "held", values: "{ fx: moved[0], fy: moved[1] }" }],
         encode: {
           enter: {
-            fill: { field: "colour" }, shape: { field: "shape" }, size: { field: "area" }, stroke: { value: ink },
+            fill: { field: "colour" }, shape: { field: "shape" }, size: { field: "area" }, stroke: { value: ink() },
             strokeWidth: { signal: "datum.isTarget ? 3 : 0.75" }, tooltip: { field: "told" },
           },
           update: { cursor: { value: "grab" } },
@@ -170,7 +139,7 @@ function graphOf(answer) {
       {
         type: "path", from: { data: "links" }, interactive: false,
         encode: { update: {
-          stroke: { value: ink }, strokeOpacity: { signal: "datum.share > 0 ? 0.65 : 0.2" },
+          stroke: { value: ink() }, strokeOpacity: { signal: "datum.share > 0 ? 0.65 : 0.2" },
           strokeWidth: { signal: "0.75 + 4 * datum.share" },
           strokeDash: { signal: "datum.share > 0 ? [1, 0] : [2, 3]" },
         } },
@@ -182,7 +151,7 @@ function graphOf(answer) {
       {
         type: "text", from: { data: "node" }, interactive: false, zindex: 2,
         encode: {
-          enter: { text: { field: "datum.name" }, fill: { value: ink }, fontSize: { value: 11 }, baseline: { value: "bottom" }, align: { value: "center" } },
+          enter: { text: { field: "datum.name" }, fill: { value: ink() }, fontSize: { value: 11 }, baseline: { value: "bottom" }, align: { value: "center" } },
           update: { x: { field: "x" }, y: { signal: "datum.y - sqrt(datum.size) / 2 - 3" } },
         },
       },

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn import grains, methods, train
+from mggcn import grains, train
 from mggcn.block import Batch
 from mggcn.dataset import Dataset
 from mggcn.explore.picks import distinct
@@ -53,9 +53,8 @@ class Scorer:
     @classmethod
     def of(cls, run: Run, dataset: Dataset) -> "Scorer":
         """Prepare a graph once: its inputs and the running sums for the picks."""
-        place, key = run.plan.place(torch.device("cpu")), Key.of(run.record.seed)
-        scene = methods.see(dataset, run.scaler, run.model.to(place.device), key, place)
-        return cls(run, dataset, run.plan.recipe.views(run.plan.config, scene).eval, key, place)
+        place = run.plan.place(torch.device("cpu"))
+        return cls(run, dataset, run.view(dataset, place), Key.of(run.record.seed), place)
 
     @cached_property
     def picker(self) -> MixGrainedSampler | None:

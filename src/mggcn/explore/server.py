@@ -5,15 +5,15 @@ refused (a name that was made to point here included) and no answer allows other
 """
 
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
-from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from mggcn.errors import InputError
 from mggcn.explore.explorer import MOST_DRAWS, Explorer
+from mggcn.report.page import vega
 
 if TYPE_CHECKING:
     import uvicorn
@@ -34,8 +34,11 @@ _HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
 }
-_FILES = {"/": ("page.html", "text/html"), "/explore.js": ("explore.js", "text/javascript")}
-_STYLES = (("mggcn.report", "page.css"), ("mggcn.explore", "explore.css"))
+_FILES = {
+    "/": ("text/html", ("explore/page.html",)),
+    "/style.css": ("text/css", ("report/page.css", "explore/explore.css")),
+    "/explore.js": ("text/javascript", ("report/shared.js", "explore/explore.js")),
+}
 
 Answer = Callable[[int, int], Any]
 
@@ -59,17 +62,16 @@ def application(explorer: Explorer) -> "Starlette":
     from starlette.responses import JSONResponse, Response
     from starlette.routing import Route
 
-    files = {path: (_resource("mggcn.explore", name), kind) for path, (name, kind) in _FILES.items()}
-    files["/style.css"] = ("".join(_resource(*style) for style in _STYLES), "text/css")
+    def file(kind: str, parts: Sequence[str]) -> Callable[["Request"], Awaitable["Response"]]:
+        content = "".join(map(_resource, parts))
 
-    def file(content: str, kind: str) -> Callable[["Request"], Awaitable["Response"]]:
         async def send(request: "Request") -> "Response":  # noqa: ARG001
             return Response(content, media_type=kind)
 
         return send
 
-    async def vega(request: "Request") -> "Response":  # noqa: ARG001
-        return Response(_vega(), media_type="text/javascript")
+    async def charting(request: "Request") -> "Response":  # noqa: ARG001
+        return Response(vega(), media_type="text/javascript")
 
     async def about(request: "Request") -> "Response":  # noqa: ARG001
         return JSONResponse(asdict(explorer.about()))
@@ -93,8 +95,8 @@ def application(explorer: Explorer) -> "Starlette":
 
     return Starlette(
         routes=[
-            *(Route(path, file(*content)) for path, content in files.items()),
-            Route("/vega.js", vega),
+            *(Route(path, file(*content)) for path, content in _FILES.items()),
+            Route("/vega.js", charting),
             Route("/api/about", about),
             Route("/api/search", search),
             Route("/api/node", ask(lambda node, _: explorer.node(node))),
@@ -161,15 +163,5 @@ def _draws(text: str) -> int:
     return int(text)
 
 
-def _resource(package: str, name: str) -> str:
-    return (resources.files(package) / name).read_text()
-
-
-@cache
-def _vega() -> str:
-    import altair
-    import vl_convert
-
-    version = ".".join(altair.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
-    return bundle
+def _resource(path: str) -> str:
+    return (resources.files("mggcn") / path).read_text()

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from html import escape
 from importlib import resources
 
@@ -17,6 +17,7 @@ from mggcn.summary import Key, duration, remarks
 MOST_BYTES = 2_000_000
 """The largest page there may be."""
 _FEWEST_POINTS = 2
+_SCRIPTS = ("shared.js", "page.js")
 _SAFE = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
 _EXPORTS = "window.vegaEmbed = vegaEmbed;"
 _PARTS = (
@@ -28,6 +29,8 @@ _PARTS = (
     ("memory", "Memory"),
     ("nodes", ""),
 )
+_COMPARISONS = ("accuracy", "time", "memory")
+"""Charts with one mark for each line, which say nothing where there is one line."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,7 @@ def html(found: Sequence[Section], parts: Sequence[Part] = ()) -> str:
     """
     charts.require_altair()
     drawn = _drawn(found)
-    points, bundle = charts.most_points(found), _vega()
+    points, bundle = charts.most_points(found), vega()
     while True:
         page = _page(found, parts, drawn, points, bundle)
         if len(page.encode()) < MOST_BYTES:
@@ -76,6 +79,16 @@ def html(found: Sequence[Section], parts: Sequence[Part] = ()) -> str:
         points = max(_FEWEST_POINTS, points // 2)
 
 
+@cache
+def vega() -> str:
+    """The charting library's script, which sets ``window.vegaEmbed``; the first call takes seconds."""
+    import vl_convert
+
+    version = ".".join(charts.require_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    bundle: str = vl_convert.javascript_bundle(_EXPORTS, vl_version=version)
+    return bundle.replace("</script", "<\\/script")
+
+
 def _drawn(found: Sequence[Section]) -> _Drawn:
     body: list[str] = []
     made: dict[str, charts.Chart] = {}
@@ -87,7 +100,10 @@ def _drawn(found: Sequence[Section]) -> _Drawn:
             lines, epochs, values = f"lines{number}", f"curves{number}", f"varied{number}"
             trained = any(line.records[0].curve for line in section.run)
             own = charts.charts(section, lines, epochs if trained else None) | varied.charts(section, values)
-            data[lines] = charts.lines_data(section)
+            if _is_comparison(section):
+                data[lines] = charts.lines_data(section)
+            else:
+                own = {name: chart for name, chart in own.items() if name not in _COMPARISONS}
             if trained:
                 curves[epochs] = partial(charts.curves_data, section)
             if values in {chart.data for chart in own.values()}:
@@ -127,7 +143,7 @@ def _page(found: Sequence[Section], parts: Sequence[Part], drawn: _Drawn, points
 {drawn.body}{extra}{_origin(found)}
 <script type="application/json" id="data">{_json({"data": data, "charts": specs})}</script>
 <script type="module">{bundle}</script>
-<script type="module">{_resource("page.js")}</script>
+<script type="module">{"".join(map(_resource, _SCRIPTS))}</script>
 </body>
 </html>
 """
@@ -143,6 +159,8 @@ def _section(section: Section, number: int, drawn: set[str]) -> str:
         return "\n".join([*parts, "</section>\n"])
     parts.append(f'<p class="note">{_emphasised(tables.notes([section]))}</p>')
     for name, heading in _PARTS:
+        if name in _COMPARISONS and not _is_comparison(section):
+            continue
         if heading:
             parts.append(f"<h3>{heading}</h3>")
         if name in drawn:
@@ -150,6 +168,10 @@ def _section(section: Section, number: int, drawn: set[str]) -> str:
         elif heading:
             parts.append("<p>The records hold no curve: nothing was trained epoch by epoch.</p>")
     return "\n".join([*parts, *_classes(section, number, drawn), "</section>\n"])
+
+
+def _is_comparison(section: Section) -> bool:
+    return len(section.run) > 1
 
 
 def _place(name: str, number: int) -> str:
@@ -161,7 +183,7 @@ def _classes(section: Section, number: int, drawn: set[str]) -> list[str]:
     shown = classes.best(section.run)
     if shown is None:
         return []
-    whose = f", the most accurate of {len(section.run)} lines" if len(section.run) > 1 else ""
+    whose = f", the most accurate of {len(section.run)} lines" if _is_comparison(section) else ""
     seeds = f", over {len(shown.records)} seeds" if len(shown.records) > 1 else ""
     parts = [
         "<h3>Classes</h3>",
@@ -170,7 +192,7 @@ def _classes(section: Section, number: int, drawn: set[str]) -> list[str]:
     ]
     if "confusion" in drawn:
         parts.append(_place("confusion", number))
-    if len(section.run) > 1:
+    if _is_comparison(section):
         told = "<summary>F1 of each class by method, in %</summary>"
         parts.append(f"<details>{told}{_table(classes.f1_table(section.run))}</details>")
     return parts
@@ -212,14 +234,6 @@ def _table(content: Table, code: str = "") -> str:
         rows.append(f"<tr>{''.join(cells)}</tr>")
     body = "\n".join(rows)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
-
-
-def _vega() -> str:
-    import vl_convert
-
-    version = ".".join(charts.require_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    bundle: str = vl_convert.javascript_bundle(_EXPORTS, vl_version=version)
-    return bundle.replace("</script", "<\\/script")
 
 
 def _kind(cell: str, key: Key) -> str:

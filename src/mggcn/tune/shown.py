@@ -8,27 +8,17 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from mggcn import progress
 from mggcn.record import Epoch
 from mggcn.tune.tuning import Trial
 
 
-class Silent:
+class Silent(progress.Silent):
     """Shows nothing."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
 
     def watch(self, trial: Trial) -> Self:  # noqa: ARG002
         """Hear that a trial starts, and then of its epochs."""
         return self
-
-    def epoch(self, epoch: Epoch) -> None:
-        """Hear of an epoch of the trial that goes on."""
 
     def show(self, trial: Trial, best: Trial | None) -> None:
         """Hear what became of a trial, and which is the best so far."""

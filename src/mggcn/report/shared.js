@@ -1,0 +1,39 @@
+/* What every page has: colours that follow the theme of the browser, and tables that a click on a heading sorts. */
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const ink = () => dark.matches ? "#e6e6e6" : "#1b1b1b";
+
+function theme() {
+  const grid = dark.matches ? "#3a3f45" : "#dddddd", words = { labelColor: ink(), titleColor: ink() };
+  return {
+    background: "transparent", view: { stroke: grid }, title: { color: ink(), anchor: "start", limit: 0 },
+    axis: { ...words, gridColor: grid, domainColor: grid, tickColor: grid }, legend: words,
+  };
+}
+
+function lines(title, width) {
+  const most = Math.max(20, Math.floor(width / 7)), found = [""];
+  for (const word of title.split(" ")) {
+    const last = found[found.length - 1];
+    if (last && last.length + word.length >= most) found.push(word);
+    else found[found.length - 1] = last ? last + " " + word : word;
+  }
+  return found;
+}
+
+function compare(one, other) {
+  if (one === "" || other === "") return (one === "") - (other === "");
+  const difference = Number(one) - Number(other);
+  return Number.isNaN(difference) ? one.localeCompare(other) : difference;
+}
+
+document.addEventListener("click", (event) => {
+  const heading = event.target.closest("th");
+  if (!heading) return;
+  const rises = heading.getAttribute("aria-sort") !== "ascending", column = heading.cellIndex;
+  for (const each of heading.parentNode.cells) each.setAttribute("aria-sort", "none");
+  heading.setAttribute("aria-sort", rises ? "ascending" : "descending");
+  const body = heading.closest("table").tBodies[0], key = (row) => row.cells[column].dataset.key;
+  const sorted = [...body.rows].sort((a, b) =>
+    key(a) === "" || key(b) === "" || rises ? compare(key(a), key(b)) : compare(key(b), key(a)));
+  body.append(...sorted);
+});
