@@ -1,4 +1,4 @@
-"""Take the pictures of the docs: the page of a run, and ``mggcn explore``, both of MG-GCN on Cora.
+"""Take the pictures of the docs: a report, the page of a run, and ``mggcn explore``, the latter two of MG-GCN on Cora.
 
 Needs Cora (in ``$MGGCN_DATA``, or where ``mggcn train cora`` finds it), the extras ``explore`` and ``test``, and a
 Chromium on the path: ``python docs/screenshots.py``.
@@ -14,6 +14,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 IMAGES = Path(__file__).parent / "images"
+RECORDS = Path(__file__).parent.parent / "results" / "accuracy.json"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 TARGET = "1708"
@@ -22,7 +23,7 @@ MGGCN = [sys.executable, "-m", "mggcn"]
 
 
 def main() -> None:
-    """Train, then look at the run in both ways."""
+    """Report what is kept, train, then look at the run in both ways."""
     found = next((path for path in map(shutil.which, BROWSERS) if path), None)
     if found is None:
         sys.exit(f"none of {', '.join(BROWSERS)} is installed")
@@ -31,6 +32,9 @@ def main() -> None:
         subprocess.run([*MGGCN, "train", "cora", "--out", place, "--quiet"], check=True)  # noqa: S603
         run = Path(place) / "cora-mg-gcn-seed0"
         browser = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
+        report = Path(place) / "accuracy.html"
+        subprocess.run([*MGGCN, "report", str(RECORDS), "--out", str(report)], check=True)  # noqa: S603
+        take(browser, report.as_uri(), "report.png", "h1", "#by_time0")
         take(browser, (run / "report.html").as_uri(), "run-page.png", "h3:text('Convergence')", "#p0")
         command = [*MGGCN, "explore", str(run), "--port", "0"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603

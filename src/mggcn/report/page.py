@@ -221,8 +221,11 @@ def _origin(found: Sequence[Section]) -> str:
 
 
 def _table(content: Table, code: str = "") -> str:
+    columns = zip(*content.keys, strict=True) if content.keys else [()] * len(content.headings)
+    kinds = [' class="number"' * any(isinstance(key, int | float) for key in column) for column in columns]
     head = "".join(
-        f'<th aria-sort="none"><button type="button">{escape(name)}</button></th>' for name in content.headings
+        f'<th{kind} aria-sort="none"><button type="button">{escape(name)}</button></th>'
+        for name, kind in zip(content.headings, kinds, strict=True)
     )
     rows = []
     for row, keys in zip(content.rows, content.keys, strict=True):
