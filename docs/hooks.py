@@ -7,13 +7,19 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from generate import commands, depth, exact, experiments, methods, pictures, results
+from generate import commands, depth, ethereum, exact, experiments, methods, pictures, results
 from generate.repository import ROOT
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 INSERTS: dict[str, Callable[[], str]] = {
+    "ethereum-changed": ethereum.changed,
+    "ethereum-dropped": ethereum.dropped,
+    "ethereum-features": ethereum.thirteen,
+    "ethereum-formats": ethereum.read,
+    "ethereum-results": ethereum.results,
+    "ethereum-roles": ethereum.roles,
     "experiments": experiments.table,
     "experiments-need": experiments.needed,
     "growth": depth.growth,

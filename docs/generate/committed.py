@@ -14,6 +14,11 @@ def packed() -> list[Path]:
     return sorted((ROOT / "results").glob("*.json"))
 
 
+def about(path: Path) -> str:
+    """The name of the experiment behind a file; the file's own where it is of none."""
+    return next((one.sheet.name for one in sections(path) if one.sheet), path.stem)
+
+
 @cache
 def sections(path: Path) -> list[Section]:
     """What a file holds, a section for each data set."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[2]
-EXPERIMENTS = ROOT / "experiments" / "paper"
+EXPERIMENTS = ROOT / "experiments"
 
 
 @cache

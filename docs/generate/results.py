@@ -6,10 +6,9 @@ import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
-from generate import charts
-from generate.committed import packed, sections
-from generate.repository import EXPERIMENTS
-from mggcn import cli, experiment
+from generate import charts, experiments
+from generate.committed import about, packed, sections
+from mggcn import cli
 
 _HEAD = """# Results
 
@@ -40,14 +39,14 @@ def report(path: Path, form: str) -> str:
 
 def _section(path: Path) -> str:
     name = f"results/{path.name}"
-    about = _about(path.stem)
+    title, made = _title(path)
     tables, _, _ = report(path, "md").partition("## Commands")
     tables = re.sub(r"\A# .*\n+", "", tables)
     for one in sections(path):
         tables = tables.replace(f"## {one.title}\n", f"### {one.dataset}\n\n{charts.figure(one)}\n", 1)
-    return f"""## {about[0]} {{ #{path.stem} }}
+    return f"""## {title} {{ #{path.stem} }}
 
-{about[1]}
+{made}
 <!-- not run: the records are in the repository, not where a snippet runs -->
 ```console
 mggcn report {name} --format md --out {path.stem}.md
@@ -59,15 +58,13 @@ mggcn report {name} --out {path.stem}.html
 {tables.strip()}
 
 ??? note "The full report, in this page"
-    <iframe class="report" src="{path.stem}.html" title="Report: {about[0]}" loading="lazy"></iframe>
+    <iframe class="report" src="{path.stem}.html" title="Report: {title}" loading="lazy"></iframe>
 """
 
 
-def _about(name: str) -> tuple[str, str]:
+def _title(path: Path) -> tuple[str, str]:
     """The title of the experiment behind a file of records, and how its records are made."""
-    file = EXPERIMENTS / f"{name}.toml"
-    if not file.is_file():
-        return name.capitalize(), ""
-    found = experiment.read(file)
-    command = f"`mggcn experiment run experiments/paper/{name}.toml`"
-    return found.title, f"The records are made by {command}.\n"
+    found = next((one for one in experiments.files() if one.name == about(path)), None)
+    if found is None:
+        return path.stem.capitalize(), ""
+    return found.title, f"The records are made by `mggcn experiment run {experiments.place(found)}`.\n"

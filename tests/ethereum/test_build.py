@@ -151,8 +151,15 @@ def test_a_class_without_an_account_is_left_out(tmp_path: Path) -> None:
     built = build(Inputs((ring,)), tmp_path / "out", labels=tmp_path / "l.csv")
     assert (built.dataset.classes, built.labels, built.unknown) == (("b", "c"), 21, 1)
     assert np.array_equal(built.dataset.y, 1 - np.arange(20) % 2)
-    (tmp_path / "few.csv").write_text("\n".join(rows[:1]))
-    with pytest.raises(InputError, match=r"few\.csv: 1 labelled accounts, no 7:1:2 split"):
+
+
+@pytest.mark.parametrize(("labels", "counts"), [("cbcb", "b 2, c 2"), ("", "none")])
+def test_too_few_labels_name_their_file_and_the_counts(tmp_path: Path, labels: str, counts: str) -> None:
+    ring = write(tmp_path / "t.parquet", crowd(20))
+    rows = [f"{address(number)},{label}" for number, label in enumerate(labels)]
+    (tmp_path / "few.csv").write_text("\n".join([*rows, f"{address(99)},a"]))
+    told = rf"few\.csv: too few labelled accounts have a transaction \({counts}\) for a 7:1:2 split \(split: \w+ is"
+    with pytest.raises(InputError, match=told):
         build(Inputs((ring,)), tmp_path / "few", labels=tmp_path / "few.csv")
     assert not (tmp_path / "few").exists()
 

@@ -219,7 +219,7 @@ def test_the_list(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lacking = TOML.replace('"one", "two"', '"one", "mine"').replace("[[var", '[folders]\nmine = "make it"\n\n[[var', 1)
     (folder / "tiny.toml").write_text(lacking)
     assert main(["experiment", "list", "."]) == 0
-    assert "not runnable here: data set mine is yet to be made" in capsys.readouterr().out
+    assert "A title (data yet to be made here: mine)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
 """Experiments read from TOML, and runs side by side."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from mggcn import ablation, compare, experiment, storage, workers
+from mggcn import ablation, compare, experiment, spec, storage, workers
 from mggcn.compare import Variant
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
@@ -116,10 +117,10 @@ def test_only_is_part_of_a_data_set_or_a_label(file: Path) -> None:
         found.selected("x")
 
 
-@pytest.mark.parametrize("path", sorted(PAPER.glob("*.toml")), ids=lambda path: path.stem)
-def test_the_papers_experiments_resolve(path: Path) -> None:
+@pytest.mark.parametrize("path", sorted(PAPER.parent.rglob("*.toml")), ids=lambda path: path.stem)
+def test_the_experiments_of_the_repository_resolve(path: Path) -> None:
     found = experiment.read(path)
-    assert found.name == path.stem
+    assert found.name == (path.stem if path.parent == PAPER else f"{path.parent.name}-{path.stem}")
     for dataset in found.datasets:
         identity = {"name": dataset}
         assert len(found.plan(dataset, identity, "cpu")) * len(found.datasets) == found.num_runs
@@ -142,6 +143,7 @@ def test_the_papers_numbers() -> None:
         assert accuracies["picks", dataset] == best
     sizes = [accuracy for by_size in paper.ETHEREUM.values() for accuracy in by_size.values()]
     assert sorted(accuracies["ethereum", "ethereum"].values()) == sorted(sizes)
+    assert ("ethereum", "ethereum-simulated") not in accuracies, "the paper has no number of a simulation"
 
 
 def test_the_papers_seconds_and_orders_of_growth() -> None:
@@ -173,14 +175,26 @@ def test_the_ablations_are_those_of_the_command() -> None:
 def test_a_data_set_that_the_user_makes(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     found = experiment.read(PAPER / "ethereum.toml")
-    assert found.missing(tmp_path) == ["ethereum"]
+    assert found.missing(tmp_path) == ["ethereum", "ethereum-simulated"]
     with pytest.raises(
         InputError, match=r"the authors' graph is not public; .* mggcn data import .*; there is no folder .*/ethereum"
     ):
         found.load("ethereum", tmp_path)
     storage.save(small, tmp_path / "ethereum")
-    assert found.missing(tmp_path) == []
+    assert found.missing(tmp_path) == ["ethereum-simulated"]
     assert found.load("ethereum", tmp_path).num_nodes == small.num_nodes
+
+
+@pytest.mark.parametrize("name", ["ethereum:simulated", "ethereum:behaviour", "ethereum:xblock-phishing"])
+def test_data_sets_of_accounts_have_the_papers_settings(small: Dataset, tmp_path: Path, name: str) -> None:
+    storage.save(replace(small, name=name), tmp_path / "ethereum-simulated")
+    found = experiment.read(PAPER / "ethereum.toml")
+    identity = spec.identity(found.load("ethereum-simulated", tmp_path))
+    settings = {job.variant.label: job.spec.settings for job in found.plan("ethereum-simulated", identity, "cpu")}
+    for own in settings.values():
+        assert (own.get("hidden", 16), own["batch_size"], own["scaling"]) == (16, 128, "standard")
+    assert settings["mg-gcn 5"]["weight_decay"] == 0.0005
+    assert settings["mg-gcn 5"] == compare.resolve(found.variants("ethereum"), "ethereum", {})[-1].settings
 
 
 def _dies() -> Dataset:

@@ -109,7 +109,7 @@ def list_files(folder: Path = PAPER, /, *, root: Path | None = None) -> None:
     rows = []
     for one in found:
         missing = one.missing(root)
-        needs = f" (not runnable here: data set {', '.join(missing)} is yet to be made)" if missing else ""
+        needs = f" (data yet to be made here: {', '.join(missing)})" if missing else ""
         rows.append([str(one.path), f"{one.num_runs} runs", one.title + needs])
     print(_aligned(rows))  # noqa: T201
 

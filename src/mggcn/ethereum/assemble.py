@@ -127,13 +127,14 @@ def assemble(
     labelled = accounts.y != UNLABELLED
     present = np.unique(accounts.y[labelled])
     y = np.where(labelled, np.searchsorted(present, accounts.y), UNLABELLED)
+    classes = () if labels is None else tuple(labels.classes[one] for one in present)
     return Dataset(
         name=name,
         graph=graph,
         x=accounts.x,
         y=y,
-        classes=tuple(labels.classes[one] for one in present) if labels is not None else (),
-        split=_split(y, seed) if labels is not None else None,
+        classes=classes,
+        split=None if labels is None else _split(y, classes, seed),
         node_ids=accounts.names,
         source=source,
         feature_names=features.NAMES,
@@ -141,11 +142,15 @@ def assemble(
     )
 
 
-def _split(y: NDArray[np.int64], seed: int) -> Split:
+def _split(y: NDArray[np.int64], classes: Sequence[str], seed: int) -> Split:
     try:
         return Split.stratified(y, seed, SHARES)
     except InputError as error:
-        raise InputError(f"{np.sum(y != UNLABELLED)} labelled accounts, no 7:1:2 split ({error})") from None
+        counts = [f"{name} {np.sum(y == number)}" for number, name in enumerate(classes)]
+        known = ", ".join(counts) or "none"
+        raise InputError(
+            f"too few labelled accounts have a transaction ({known}) for a 7:1:2 split ({error})"
+        ) from None
 
 
 def _batches(files: Sequence[Path]) -> Iterator[Any]:

@@ -2,21 +2,6 @@
 
 The paper names balance, in degree, out degree and transaction frequency; the others are ours.
 
-With I and O the transactions into and out of an account that moved value between two accounts:
-
-==================  ==============================================================
-balance             (sum of I - sum of O - fees of everything sent), or as given
-in_degree           distinct senders of I
-out_degree          distinct receivers of O
-n_counterparties    distinct accounts among both
-in_tx, out_tx       how many I, O
-in_eth, out_eth     their sums, in ether
-in_avg, out_avg     in_eth / max(in_tx, 1), out_eth / max(out_tx, 1)
-max_eth             the largest single value of I and O
-active_days         days from the first to the last of I and O
-tx_freq             (in_tx + out_tx) / (active_days + 1)
-==================  ==============================================================
-
 Every feature f is stored as sign(f) · log(1 + |f|); their scale is fitted on training accounts when a model is trained.
 """
 
@@ -27,21 +12,23 @@ from numpy.typing import NDArray
 
 from mggcn.ethereum.exact import ETHER, quotient
 
-NAMES = (
-    "balance",
-    "in_degree",
-    "out_degree",
-    "n_counterparties",
-    "in_tx",
-    "out_tx",
-    "in_eth",
-    "out_eth",
-    "in_avg",
-    "out_avg",
-    "max_eth",
-    "active_days",
-    "tx_freq",
-)
+FORMULAS = {
+    "balance": "sum of I - sum of O - fees of everything sent + what genesis gave, in ether; or as --balances says",
+    "in_degree": "distinct senders of I",
+    "out_degree": "distinct receivers of O",
+    "n_counterparties": "distinct accounts among both",
+    "in_tx": "number of I",
+    "out_tx": "number of O",
+    "in_eth": "sum of I, in ether",
+    "out_eth": "sum of O, in ether",
+    "in_avg": "in_eth / max(in_tx, 1)",
+    "out_avg": "out_eth / max(out_tx, 1)",
+    "max_eth": "largest single value of I and O, in ether",
+    "active_days": "days from the first to the last of I and O",
+    "tx_freq": "(in_tx + out_tx) / (active_days + 1)",
+}
+"""Each feature, with I and O the transactions into and out of an account that moved value between two accounts."""
+NAMES = tuple(FORMULAS)
 _DAY = 86_400
 
 
