@@ -284,6 +284,14 @@ def test_the_installed_command_and_the_module_agree(folder: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+def test_a_reader_that_leaves_early_gets_no_complaint() -> None:
+    command = [sys.executable, "-u", "-m", "mggcn", "ethereum", "build", "t", "--engine", "sql"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
+        started.stdout.close()
+        assert started.stderr.read() == ""
+    assert started.returncode == 1
+
+
 def test_help_does_not_import_torch() -> None:
     script = "import sys; from mggcn.cli import main; main(['--help']); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0

@@ -1,5 +1,6 @@
 """The command line. Commands import what they need when they run, so that help answers at once."""
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -34,6 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except (InputError, CycloptsError) as error:
         return _fail(" ".join(str(error).split()))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has left; nothing more to say
+        return 1
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     except KeyboardInterrupt:
