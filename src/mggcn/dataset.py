@@ -81,6 +81,7 @@ class Dataset:
         classes: the name of each class.
         split: None for a graph that is only predicted on.
         node_ids: [num_nodes] the user's own ids, unique; None when they are the node numbers.
+        id_name: what such an id is, ``address`` say; the column of predictions is called so.
         inductive: train on the sub-graph of training nodes, test on the whole graph.
         source: one line on where the data came from; shown with every result.
         feature_names: of the columns of ``x``; empty when they have none.
@@ -97,6 +98,7 @@ class Dataset:
     classes: tuple[str, ...]
     split: Split | None = None
     node_ids: NDArray[np.generic] | None = None
+    id_name: str = "id"
     inductive: bool = False
     source: str = ""
     feature_names: tuple[str, ...] = ()

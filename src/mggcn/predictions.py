@@ -23,12 +23,14 @@ class Predictions:
         ids: [n] the user's own ids.
         probabilities: [n, classes], rows sum to 1.
         classes: the name of each class.
+        id_name: what an id is, the name of its column.
     """
 
     nodes: NDArray[np.int64]
     ids: NDArray[np.generic]
     probabilities: NDArray[np.float64]
     classes: tuple[str, ...]
+    id_name: str = "id"
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -36,14 +38,14 @@ class Predictions:
         return np.asarray(self.probabilities.argmax(axis=1), np.int64)
 
     def save(self, path: str | Path) -> None:
-        """Write ``id``, ``prediction`` and one ``p(class)`` column per class; the suffix says the format."""
+        """Write ids, the most probable ``class`` and a ``p(class)`` column per class; the suffix says the format."""
         target = Path(path)
         check_format(target)
         content = self._csv() if target.suffix == ".csv" else self._parquet()
         write_atomically(target, content)
 
     def _columns(self) -> dict[str, NDArray[np.generic]]:
-        named = {"id": self.ids, "prediction": np.asarray(self.classes)[self.labels]}
+        named = {self.id_name: self.ids, "class": np.asarray(self.classes)[self.labels]}
         return named | {f"p({name})": self.probabilities[:, i] for i, name in enumerate(self.classes)}
 
     def _csv(self) -> bytes:

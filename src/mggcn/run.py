@@ -98,7 +98,7 @@ class Run:
         scores = train.predict(self.model, self.view(data, place), chosen, Key.of(self.record.seed), place, draws)
         if calibrated:
             scores = train.calibrated(scores, self.record.temperature)
-        return Predictions(chosen, data.ids_of(chosen), scores.exp().cpu().numpy(), self.classes)
+        return Predictions(chosen, data.ids_of(chosen), scores.exp().cpu().numpy(), self.classes, data.id_name)
 
     def view(self, dataset: Dataset, place: Place) -> train.View:
         """A graph as evaluation sees it, prepared where the model is moved to."""

@@ -188,8 +188,8 @@ def test_the_commands_build_train_predict(tmp_path: Path, capsys: pytest.Capture
     assert main(["train", "accounts", "--set", "epochs=30", "--quiet"]) == 0
     assert main(["predict", "runs/ethereum-accounts-mg-gcn-seed0", "--out", "accounts.parquet"]) == 0
     scored = parquet.read_table("accounts.parquet").to_pydict()
-    assert scored["id"] == [address(number) for number in range(60)]
-    right = [kind == ("often" if number < 30 else "once") for number, kind in enumerate(scored["prediction"])]
+    assert scored["address"] == [address(number) for number in range(60)]
+    right = [kind == ("often" if number < 30 else "once") for number, kind in enumerate(scored["class"])]
     assert np.mean(right) > 0.8
     record = json.loads(Path("runs/ethereum-accounts-mg-gcn-seed0/record.json").read_text())
     assert (record["settings"]["hidden"], record["settings"]["scaling"]) == (16, "standard")

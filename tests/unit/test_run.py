@@ -81,9 +81,9 @@ def test_predictions_as_csv_and_parquet(run: mggcn.Run, tmp_path: Path) -> None:
     found = run.predict(nodes=[3, 4])
     found.save(tmp_path / "deep" / "p.csv")
     rows = list(csv.DictReader((tmp_path / "deep" / "p.csv").read_text().splitlines()))
-    assert list(rows[0]) == ["id", "prediction", "p(red)", "p(green)", "p(blue)"]
+    assert list(rows[0]) == ["id", "class", "p(red)", "p(green)", "p(blue)"]
     assert [row["id"] for row in rows] == ["node-3", "node-4"]
-    assert float(rows[0][f"p({rows[0]['prediction']})"]) == found.probabilities[0].max()
+    assert float(rows[0][f"p({rows[0]['class']})"]) == found.probabilities[0].max()
     found.save(tmp_path / "p.parquet")
     from pyarrow import parquet
 

@@ -60,10 +60,10 @@ def test_round_trip(small: Dataset, tmp_path: Path, mmap: bool, sparse: bool, id
 def test_names_of_features_and_attributes_of_edges(small: Dataset, tmp_path: Path, mmap: bool) -> None:
     count = np.arange(small.graph.num_stored)
     names = tuple(f"feature {place}" for place in range(small.num_features))
-    data = replace(small, feature_names=names, edge_attributes={"count": count, "value": count / 7})
+    data = replace(small, feature_names=names, id_name="account", edge_attributes={"count": count, "value": count / 7})
     saved = storage.save(data, tmp_path / "d")
     loaded = storage.load(tmp_path / "d", mmap=mmap)
-    assert loaded.feature_names == names
+    assert (loaded.feature_names, loaded.id_name) == (names, "account")
     assert set(loaded.edge_attributes) == {"count", "value"}
     assert all(np.array_equal(loaded.edge_attributes[name], data.edge_attributes[name]) for name in ("count", "value"))
     assert all(isinstance(values, np.memmap) for values in loaded.edge_attributes.values())
@@ -73,9 +73,11 @@ def test_names_of_features_and_attributes_of_edges(small: Dataset, tmp_path: Pat
 def test_folders_from_before_there_were_names_of_features(small: Dataset, tmp_path: Path) -> None:
     storage.save(small, tmp_path / "d")
     meta = json.loads((tmp_path / "d" / "meta.json").read_text())
-    (tmp_path / "d" / "meta.json").write_text(json.dumps({k: v for k, v in meta.items() if k != "feature_names"}))
+    (tmp_path / "d" / "meta.json").write_text(
+        json.dumps({k: v for k, v in meta.items() if k not in ("feature_names", "id_name")})
+    )
     loaded = storage.load(tmp_path / "d")
-    assert (loaded.feature_names, dict(loaded.edge_attributes)) == ((), {})
+    assert (loaded.feature_names, loaded.id_name, dict(loaded.edge_attributes)) == ((), "id", {})
 
 
 def test_names_and_attributes_must_fit(small: Dataset) -> None:

@@ -35,7 +35,7 @@ def predict(
 
     Args:
         run: A run folder, as `mggcn train` leaves it.
-        out: The file to write, predictions.csv or predictions.parquet: id, prediction, one probability per class.
+        out: The file to write, predictions.csv or predictions.parquet: id or address, class, one probability per class.
         dataset: A known name or dataset folder; the one the run was trained on when left out.
         nodes: A text file with one node id per line; all nodes when left out.
         top: CLASS:K lists the K nodes that are most probably of a class, and how many of them are.
@@ -144,8 +144,8 @@ def _ranking(
     p, y, ids = predictions.probabilities[is_ranked, label], truth[is_ranked], predictions.ids[is_ranked].astype(str)
     found = metrics.precision_at(k, p, y, label)
     names = np.array([*predictions.classes, "–"])
-    width = max([len("id"), *map(len, ids[found.places])])
-    lines = ["", f"rank  {'id':{width}}  probability  label"]
+    width = max([len(predictions.id_name), *map(len, ids[found.places])])
+    lines = ["", f"rank  {predictions.id_name:{width}}  probability  label"]
     lines += [
         f"{rank:4d}  {ids[place]:{width}}  {p[place]:11.4f}  {names[y[place]]}"
         for rank, place in enumerate(found.places, 1)

@@ -65,6 +65,7 @@ def read_tables(
             classes=classes,
             split=split,
             node_ids=_ids(list(table.numbers)),
+            id_name=id_column,
             source="; ".join(filter(None, [f"{node_file.name} and {edge_file.name}", note])),
         )
 

@@ -136,6 +136,7 @@ def assemble(
         classes=classes,
         split=None if labels is None else _split(y, classes, seed),
         node_ids=accounts.names,
+        id_name="address",
         source=source,
         feature_names=features.NAMES,
         edge_attributes=attributes,

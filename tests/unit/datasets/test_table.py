@@ -56,6 +56,7 @@ def test_other_column_names(tmp_path: Path):
         split_column="part",
     )
     assert data.split.val.tolist() == [2]
+    assert data.id_name == "address"
     assert data.num_features == 2
 
 
