@@ -4,7 +4,7 @@ import json
 import re
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,10 +92,11 @@ def test_the_charts_can_be_drawn(page: str) -> None:
         assert "NaN" not in drawn
 
 
-def test_records_without_a_curve_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_records_without_a_curve_say_so(monkeypatch: pytest.MonkeyPatch, epochs: int) -> None:
     pytest.importorskip("altair")
     monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
-    text = rendered([RECORDS[3]], "html")
+    text = rendered([replace(RECORDS[0], curve=RECORDS[0].curve[:epochs])], "html")
     assert "The records hold no curve" in text
     assert "by_time0" not in text
 

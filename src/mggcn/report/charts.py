@@ -56,10 +56,18 @@ def lines_data(section: Section) -> Values:
     ]
 
 
+def has_curve(line: Line) -> bool:
+    """Whether a line's first run has two epochs at least, which a curve needs."""
+    return len(line.records[0].curve) > 1
+
+
 def curves_data(section: Section, points: int) -> Values:
     """A row for each epoch of the first seed of each line, at most so many for one of them."""
     return [
-        {"method": line.label, **point} for line in section.run for point in _thinned(_curve(line.records[0]), points)
+        {"method": line.label, **point}
+        for line in section.run
+        if has_curve(line)
+        for point in _thinned(_curve(line.records[0]), points)
     ]
 
 

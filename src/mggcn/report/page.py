@@ -98,7 +98,7 @@ def _drawn(found: Sequence[Section]) -> _Drawn:
         own: dict[str, charts.Chart] = {}
         if section.run:
             lines, epochs, values = f"lines{number}", f"curves{number}", f"varied{number}"
-            trained = any(line.records[0].curve for line in section.run)
+            trained = any(charts.has_curve(line) for line in section.run)
             own = charts.charts(section, lines, epochs if trained else None) | varied.charts(section, values)
             if _is_comparison(section):
                 data[lines] = charts.lines_data(section)
@@ -166,7 +166,7 @@ def _section(section: Section, number: int, drawn: set[str]) -> str:
         if name in drawn:
             parts += [_place(name, number), _caption(section, name)]
         elif heading:
-            parts.append("<p>The records hold no curve: nothing was trained epoch by epoch.</p>")
+            parts.append("<p>The records hold no curve: nothing was trained for two epochs or more.</p>")
     return "\n".join([*parts, *_classes(section, number, drawn), "</section>\n"])
 
 
@@ -205,7 +205,7 @@ def _caption(section: Section, name: str) -> str:
             for line in charts.pareto(section.run)
         ]
         return f'<p class="note">On the Pareto front: {escape(", ".join(told))}.</p>'
-    without = [line.label for line in section.run if not line.records[0].curve]
+    without = [line.label for line in section.run if not charts.has_curve(line)]
     if name == "by_epoch" and without:
         return f'<p class="note">Without a curve: {escape(", ".join(without))}.</p>'
     return ""
