@@ -24,7 +24,7 @@ from mggcn.methods.fastgcn import sampled_and_whole
 from mggcn.methods.network import Network, at_least_one
 from mggcn.methods.recipe import Recipe, Scene
 from mggcn.nn.adaptive import AdaptiveStack
-from mggcn.propagation import propagation
+from mggcn.propagation import propagated, propagation
 from mggcn.samplers.adaptive import AdaptiveSampler
 from mggcn.train import Penalised, Views
 
@@ -86,7 +86,8 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
 def views(config: Config, scene: Scene) -> Views:
     """Prepare a graph: its normalised adjacency, and the model's law over it."""
     adjacency = propagation(scene.graph)
-    inputs = inputs_of([adjacency @ scene.x if config.precompute else scene.x], scene.place)
+    x = propagated(adjacency, scene.x, scene.place.threads) if config.precompute else scene.x
+    inputs = inputs_of([x], scene.place)
     blocks = config.layers - int(config.precompute)
 
     def importance(nodes: Tensor, block: Block) -> Tensor:

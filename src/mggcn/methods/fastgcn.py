@@ -19,7 +19,7 @@ from mggcn.inputs import Inputs, inputs_of
 from mggcn.methods.network import Network, at_least_one
 from mggcn.methods.recipe import Recipe, Scene
 from mggcn.nn import GCNConv, Project, Stack
-from mggcn.propagation import propagation
+from mggcn.propagation import propagated, propagation
 from mggcn.samplers import RowSampler, WholeGraphSampler
 from mggcn.samplers.adaptive import AdaptiveSampler
 from mggcn.samplers.layerwise import Candidates, FastGCNSampler
@@ -60,7 +60,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
 def views(config: Config, scene: Scene) -> Views:
     """Prepare a graph: its normalised adjacency, and the features' aggregate."""
     adjacency = propagation(scene.graph)
-    x = adjacency @ scene.x if config.precompute else scene.x
+    x = propagated(adjacency, scene.x, scene.place.threads) if config.precompute else scene.x
     blocks = config.layers - int(config.precompute)
     sampler = FastGCNSampler(adjacency, blocks, config.samples, config.candidates)
     return sampled_and_whole(inputs_of([x], scene.place), sampler, adjacency)

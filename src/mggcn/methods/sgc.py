@@ -13,7 +13,7 @@ from mggcn.methods import paper
 from mggcn.methods.network import at_least_one
 from mggcn.methods.recipe import Recipe, Scene
 from mggcn.nn import MLP
-from mggcn.propagation import propagation
+from mggcn.propagation import propagated, propagation
 from mggcn.samplers import RowSampler
 from mggcn.train import View, Views
 
@@ -48,7 +48,7 @@ def views(config: Config, scene: Scene) -> Views:
     """Prepare a graph: the features k hops out."""
     adjacency, x = propagation(scene.graph), scene.x
     for _ in range(config.hops):
-        x = adjacency @ x
+        x = propagated(adjacency, x, scene.place.threads)
     view = View(inputs_of([x], scene.place), RowSampler())
     return Views(view, view)
 

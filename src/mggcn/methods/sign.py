@@ -21,7 +21,7 @@ from mggcn.inputs import RepeatedRows, Rows, SparseRows, inputs_of
 from mggcn.methods.network import at_least_one
 from mggcn.methods.recipe import Recipe, Scene
 from mggcn.nn import Project
-from mggcn.propagation import propagation
+from mggcn.propagation import propagated, propagation
 from mggcn.samplers import RowSampler
 from mggcn.train import View, Views
 
@@ -125,7 +125,7 @@ def views(config: Config, scene: Scene) -> Views:
     """Prepare a graph: the features of every hop."""
     adjacency, parts = propagation(scene.graph), [scene.x]
     for _ in range(config.hops):
-        parts.append(adjacency @ parts[-1])
+        parts.append(propagated(adjacency, parts[-1], scene.place.threads))
     view = View(inputs_of(parts, scene.place), RowSampler())
     return Views(view, view)
 

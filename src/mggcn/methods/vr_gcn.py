@@ -20,7 +20,7 @@ from mggcn.methods.network import Network, at_least_one
 from mggcn.methods.recipe import Recipe, Scene
 from mggcn.nn import Project, Stack
 from mggcn.nn.history import HistoryConv
-from mggcn.propagation import propagation
+from mggcn.propagation import propagated, propagation
 from mggcn.samplers import WholeGraphSampler
 from mggcn.samplers.history import HistorySampler
 from mggcn.train import View, Views
@@ -62,7 +62,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
 def views(config: Config, scene: Scene) -> Views:
     """Prepare a graph: its normalised adjacency and the features one hop out."""
     adjacency = propagation(scene.graph)
-    inputs = inputs_of([adjacency @ scene.x], scene.place)
+    inputs = inputs_of([propagated(adjacency, scene.x, scene.place.threads)], scene.place)
     sampled = HistorySampler(adjacency, config.layers - 1, config.fanout)
     return Views(View(inputs, sampled), View(inputs, WholeGraphSampler(adjacency, config.layers - 1)))
 
