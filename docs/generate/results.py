@@ -67,6 +67,6 @@ def _title(path: Path) -> tuple[str, str]:
     found = next((one for one in experiments.files() if one.name == about(path)), None)
     if found is None:
         return path.stem.capitalize(), ""
-    seeds = next(one.sheet.seeds for one in sections(path) if one.sheet)
+    seeds = next((one.sheet.seeds for one in sections(path) if one.sheet), found.seeds)
     asked = "" if seeds == found.seeds else f" --seeds {seeds}"
     return found.title, f"The records are made by `mggcn experiment run {experiments.place(found)}{asked}`.\n"
