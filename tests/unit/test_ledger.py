@@ -12,34 +12,12 @@ from mggcn.errors import InputError
 from mggcn.ledger import Ledger
 from mggcn.record import Epoch, RunRecord, near_best, seconds_until
 from mggcn.spec import RunSpec, identity
+from tests import records
 
 
 def record(seed: int = 0, method: str = "gcn", **changes: object) -> RunRecord:
-    fields: dict = {
-        "dataset": {"name": "small"},
-        "method": method,
-        "seed": seed,
-        "settings": {"lr": 0.1},
-        "device": "cpu",
-        "epochs": 3,
-        "best_epoch": 2,
-        "val_loss": 0.5,
-        "val_accuracy": 0.8,
-        "val_macro_f1": 0.8,
-        "test_accuracy": 0.75 + seed / 100,
-        "test_macro_f1": 0.7,
-        "test_confusion": [[3, 1], [0, 4]],
-        "epoch_seconds": 0.25,
-        "prepare_seconds": 1.0,
-        "seconds_to_best": 2.5,
-        "seconds_to_near_best": 1.75,
-        "total_seconds": 9.0,
-        "peak_memory_bytes": 100 << 20,
-        "nodes_per_batch": 17.5,
-        "curve": [Epoch(n, 1.0, 1.0, 0.5, 0.25, 0.5) for n in (1, 2, 3)],
-        "environment": {},
-    }
-    return RunRecord(**(fields | changes))
+    curve = [Epoch(n, 1.0, 1.0, 0.5, 0.25, 0.5) for n in (1, 2, 3)]  # without NaN, so that records can be equal
+    return records.record(method, seed, **({"curve": curve} | changes))
 
 
 def test_times_end_with_the_epoch_that_is_meant() -> None:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from mggcn.dataset import Dataset
     from mggcn.record import RunRecord
     from mggcn.report.classes import ClassScores
-    from mggcn.run import Run
 
 PAGE = "report.html"
 
@@ -79,17 +78,16 @@ def train(
     if not quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
 
-    runs: list[tuple[Run, Path]] = []
+    results: list[tuple[RunRecord, Path]] = []
     for number in range(first, first + seeds):
         with progress.choose(f"{data.name} {chosen} seed {number}", limit, quiet=quiet) as shown:
             run = fit(data, chosen, seed=number, device=place, settings=changes, progress=shown)
         folder = _free(out, f"{data.name.replace(':', '-')}-{chosen}-seed{number}")
         run.save(folder)
-        runs.append((run, folder))
+        results.append((run.record, folder))
         if seeds > 1 and not quiet:
             print(_line(run.record), file=sys.stderr)  # noqa: T201
-    results = [(run.record, folder) for run, folder in runs]
-    missing = _write_pages(runs, data) if report else ""
+    missing = _write_pages([folder for _, folder in results], data) if report else ""
     if missing and not quiet:
         print(f"no {PAGE}: {missing}", file=sys.stderr)  # noqa: T201
     _print_result(results, data, has_page=report and not missing)
@@ -111,10 +109,10 @@ def headline(data: "Dataset") -> str:
     )
 
 
-def _write_pages(runs: "list[tuple[Run, Path]]", data: "Dataset") -> str:
+def _write_pages(folders: list[Path], data: "Dataset") -> str:
     """Leave a page in every run folder; say why where that cannot be done.
 
-    Pages are made when all runs are over, so that what they load weighs on no record.
+    Pages are made of what is on disk when all runs are over, so that nothing kept for them weighs on a record.
     """
     from mggcn.errors import InputError
     from mggcn.report.charts import require_altair
@@ -122,9 +120,10 @@ def _write_pages(runs: "list[tuple[Run, Path]]", data: "Dataset") -> str:
     try:
         require_altair()
         from mggcn.explore.run_page import write_page
+        from mggcn.run import load_run
 
-        for run, folder in runs:
-            write_page(run, data, folder / PAGE)
+        for folder in folders:
+            write_page(load_run(folder), data, folder / PAGE)
     except InputError as error:
         return str(error)
     return ""
