@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from generate import depth, ethereum, exact, experiments, methods, pictures, results
+from generate import committed, depth, ethereum, exact, experiments, methods, pictures, results
 from generate.example import PICKS, SIX, TWELVE, members
+from generate.repository import ROOT
 
 import mggcn
 from mggcn import cli, storage
@@ -187,3 +188,14 @@ def test_results_on_ethereum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "**ethereum-simulated.** 6 nodes" in told
     assert "SIMULATED: triangles" in told
     assert "| mg-gcn 5 | – |" in told
+
+
+def test_the_readme_has_the_accuracies_of_the_records() -> None:
+    readme = (ROOT / "README.md").read_text()
+    [path] = [one for one in committed.packed() if one.stem == "accuracy"]
+    ours = [(one.dataset, line) for one in committed.sections(path) for line in one.run if line.label == "mg-gcn"]
+    assert [dataset for dataset, _ in ours] == ["cora", "citeseer", "pubmed"]
+    for dataset, line in ours:
+        mean, deviation = line.figures.accuracy, line.figures.accuracy_std or 0
+        row = f"{line.summary.published or 0:.1%} | {mean * 100:.1f} ± {deviation:.1%}".replace("%", " %")
+        assert f"| {dataset.capitalize()} | {row} |" in readme

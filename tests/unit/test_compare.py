@@ -94,6 +94,26 @@ def test_a_run_is_the_one_that_fit_gives(small: Dataset, tmp_path: Path) -> None
     assert (outcome.record.val_loss, outcome.record.settings) == (again.val_loss, again.settings)
 
 
+@pytest.mark.parametrize("method", methods.METHODS)
+def test_any_method_warms_up_with_few_targets(
+    small: Dataset, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compare, "_FEW", 8)
+    trained = []
+    fit = compare.fit
+
+    def watched(dataset: Dataset, *rest: object, **options: object) -> object:
+        assert dataset.split is not None
+        trained.append([part.size for part in (dataset.split.train, dataset.split.val, dataset.split.test)])
+        return fit(dataset, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(compare, "fit", watched)
+    jobs = compare.plan(small, [Variant(method, method)], [0], device="cpu", common={"epochs": 2})
+    [outcome], _ = execute(small, jobs, Ledger(tmp_path / "r.jsonl"))
+    assert trained == [[8, 6, 6], [30, 12, 18]]
+    assert outcome.record is not None
+
+
 def test_variants_that_come_to_the_same_share_a_run(small: Dataset, tmp_path: Path) -> None:
     variants = [Variant("as is", "mg-gcn"), Variant("the same", "mg-gcn", {"redraw": "epoch"})]
     variants.append(Variant("once", "mg-gcn", {"redraw": "once", "skip_self": False}))
