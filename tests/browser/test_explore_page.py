@@ -1,8 +1,10 @@
 """``mggcn explore`` in a real browser."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -59,6 +61,22 @@ def test_picks_are_drawn_as_a_graph_and_listed(address: str, citations: Dataset,
     watched.check()
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_graph_and_its_title_stay_in_their_place(address: str, watch: Watch, width: int) -> None:
+    watched = watch(address, width=width)
+    page = watched.page
+    wait_for_charts(page)
+    page.wait_for_load_state("networkidle")
+    place = page.locator("#graph svg.marks").bounding_box()
+    assert place is not None
+    for one in page.locator("#graph .role-title-text text, #graph .mark-symbol path").all():
+        box = one.bounding_box()
+        assert box is not None
+        assert place["x"] <= box["x"] <= place["x"] + place["width"] - box["width"]
+        assert place["y"] <= box["y"] <= place["y"] + place["height"] - box["height"]
+    watched.check()
+
+
 def test_a_node_of_the_graph_can_be_dragged(address: str, watch: Watch) -> None:
     watched = watch(address)
     page = watched.page
@@ -91,6 +109,22 @@ def test_leaving_one_out_in_one_draw_and_in_many(address: str, watch: Watch) -> 
     watched.check()
 
 
+def test_picks_whose_ids_shorten_alike_have_a_bar_each(run_folder: Path, citations: Dataset, watch: Watch) -> None:
+    names = [f"0xtowns-{number:04}-harbour" for number in range(citations.num_nodes)]
+    alike = replace(citations, node_ids=np.array(names))
+    with served(Explorer.of(mggcn.load_run(run_folder), alike)) as found:
+        watched = watch(f"{found}/#{names[12]}")
+        page = watched.page
+        wait_for_charts(page)
+        assert page.locator("#effects .role-axis-label text").all_text_contents().count("0xtowns-…bour") == 5
+        bars = page.locator("#effects .mark-rect path")
+        assert len({round(one.bounding_box()["y"]) for one in bars.all()}) == 5
+        assert set(page.locator("#shares .role-axis-label text").all_text_contents()) >= set(citations.classes)
+        bars.first.hover()
+        expect(page.locator("#vg-tooltip-element")).to_contain_text(page.locator("#influence a").first.inner_text())
+        watched.check()
+
+
 def test_a_neighbour_is_a_click_away_and_nobody_is_an_error(address: str, watch: Watch) -> None:
     watched = watch(address)
     page = watched.page
@@ -106,11 +140,48 @@ def test_a_neighbour_is_a_click_away_and_nobody_is_an_error(address: str, watch:
     expect(page.locator("#node")).to_be_hidden()
 
 
+def test_an_address_that_cannot_be_decoded_is_an_id_that_nobody_has(address: str, watch: Watch) -> None:
+    watched = watch(f"{address}/#%")
+    expect(watched.page.get_by_role("alert")).to_have_text("towns: no node has the id '%'")
+    assert [text for text in watched.complaints if "404" not in text] == []
+
+
 def test_on_a_phone_in_the_dark(address: str, watch: Watch) -> None:
     watched = watch(address, width=390, scheme="dark")
     wait_for_charts(watched.page)
     assert watched.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert watched.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(21, 23, 26)"
+    watched.check()
+
+
+def test_a_phone_that_is_turned(address: str, watch: Watch) -> None:
+    watched = watch(address, width=844)
+    page, graph = watched.page, watched.page.locator("#graph svg.marks")
+    wait_for_charts(page)
+    page.wait_for_load_state("networkidle")
+    expect(graph).to_have_attribute("width", "804")
+    asked = len(watched.asked)
+    page.get_by_label("Node id or address").fill("0x00")
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(graph).to_have_attribute("width", "350")
+    wait_for_charts(page)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page.set_viewport_size({"width": 844, "height": 390})
+    expect(graph).to_have_attribute("width", "804")
+    expect(page.get_by_label("Node id or address")).to_have_value("0x00")
+    assert [one for one in watched.asked[asked:] if "/api/search" not in one] == []
+    watched.check()
+
+
+def test_a_page_that_only_grows_higher_is_not_drawn_again(address: str, watch: Watch) -> None:
+    watched = watch(address, width=390)
+    page = watched.page
+    wait_for_charts(page)
+    page.wait_for_load_state("networkidle")
+    page.evaluate("document.querySelector('#graph svg.marks').classList.add('first')")
+    page.set_viewport_size({"width": 390, "height": 700})
+    page.wait_for_timeout(500)
+    assert page.locator("#graph svg.first").count() == 1
     watched.check()
 
 

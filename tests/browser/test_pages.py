@@ -44,6 +44,20 @@ def test_the_page_of_a_run_on_a_phone_in_the_dark(run_folder: Path, watch: Watch
     watched.check()
 
 
+def test_titles_fit_a_window_that_was_made_narrow(run_folder: Path, watch: Watch) -> None:
+    watched = watch((run_folder / "report.html").as_uri(), width=1280)
+    page = watched.page
+    all_charts_are_drawn(page)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function(
+        """[...document.querySelectorAll('.chart svg.marks')].every((chart) =>
+            [...chart.querySelectorAll('.role-title-text text')].every((title) =>
+                title.getBoundingClientRect().right <= chart.getBoundingClientRect().right))"""
+    )
+    all_charts_are_drawn(page)
+    watched.check()
+
+
 def test_the_report_of_two_methods(
     run_folder: Path, watch: Watch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

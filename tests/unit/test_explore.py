@@ -126,7 +126,7 @@ def test_node_numbers_are_found_by_their_beginning(small: Dataset) -> None:
     search = ids.searcher(replace(small, node_ids=None))
     assert search("5", 20) == [5, *range(50, 60)]
     assert search("0", 20) == [0]
-    assert [search(text, 5) for text in ("", "05", "60", "x", "-1")] == [[]] * 5
+    assert [search(text, 5) for text in ("", "05", "60", "x", "-1", "9" * 5000)] == [[]] * 6
 
 
 def test_medians_of_classes(small: Dataset) -> None:
@@ -147,8 +147,8 @@ def test_features_are_listed_by_their_difference(run: Run, small: Dataset) -> No
         (abs(one.difference) for one in found.features), reverse=True
     )
     assert {one.name: one.value for one in found.features}["feature 1"] == pytest.approx(float(small.x[5, 1]))
-    named = Explorer.of(run, replace(small, feature_names=("age", "fees", "gas"))).features(5)
-    assert {one.name for one in named.features} == {"age", "fees", "gas"}
+    named = Explorer.of(run, replace(small, feature_names=("age", "", "gas"))).features(5)
+    assert {one.name for one in named.features} == {"age", "feature 1", "gas"}
 
 
 def test_the_addresses_answer(get: Callable[..., Any], small: Dataset) -> None:
@@ -175,6 +175,7 @@ def test_the_addresses_answer(get: Callable[..., Any], small: Dataset) -> None:
         ("node?id=nobody", 404, "small: no node has the id 'nobody'"),
         ("picks", 404, "small: no node has the id ''"),
         ("picks?id=node-5&draws=0", 400, "draws: '0' is not a number from 1 to 1,000"),
+        (f"picks?id=node-5&draws={'9' * 5000}", 400, f"draws: '{'9' * 5000}' is not a number from 1 to 1,000"),
         ("influence?id=node-5&draws=many", 400, "draws: 'many' is not a number from 1 to 1,000"),
     ],
 )

@@ -1,7 +1,7 @@
 """A node table and an edge list, CSV or Parquet, as a data set.
 
-Every column of the node table but the id, label and split is a feature. Nodes keep the table's order; their ids come
-back with predictions.
+Every column of the node table but the id, label and split is a feature and keeps its name. Nodes keep the table's
+order; their ids come back with predictions.
 """
 
 import math
@@ -67,13 +67,15 @@ def read_tables(
             node_ids=_ids(list(table.numbers)),
             id_name=id_column,
             source="; ".join(filter(None, [f"{node_file.name} and {edge_file.name}", note])),
+            feature_names=tuple(table.features),
         )
 
 
 @dataclass
 class _Nodes:
-    """What the node table holds: ids to node numbers, and for each node its features, label and part."""
+    """What the node table holds: names of features, ids to node numbers, and each node's features, label and part."""
 
+    features: list[str]
     numbers: dict[str, int] = field(default_factory=dict)
     x: list[NDArray[np.float32]] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
@@ -86,7 +88,7 @@ def _read_nodes(path: Path, id_column: str, label_column: str, split_column: str
     if id_column in names and not features:
         raise InputError(f"{path}: no feature columns beside {', '.join(map(repr, names))}")
     optional = [name for name in (label_column, split_column) if name in names]
-    table = _Nodes(parts=[] if split_column in names else None)
+    table = _Nodes(features, parts=[] if split_column in names else None)
     for chunk in columns.chunks(path, [id_column, *optional, *features]):
         with blaming(path):
             _take_ids(chunk, id_column, table.numbers)

@@ -5,6 +5,7 @@ const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
 const points = (share) => `${share > 0 ? "+" : ""}${(100 * share).toFixed(2)}`;
 const number = (value) => value.toLocaleString("en");
 const short = (text) => text.length > 14 ? `${text.slice(0, 8)}…${text.slice(-4)}` : text;
+const SHORT_LABEL = "length(datum.label) > 14 ? slice(datum.label, 0, 8) + '…' + slice(datum.label, -4) : datum.label";
 let about, shown;
 
 async function get(path, parameters = {}) {
@@ -53,25 +54,27 @@ function table(place, headings, rows) {
     : element("p", "None."));
 }
 
-/* Charts. */
+/* Charts. Each is made for the width of its place, and again when that or the theme changes. */
 
-async function draw(place, spec, mode = "vega-lite") {
-  await vegaEmbed(at(place), { ...spec, config: theme() }, { mode, renderer: "svg", actions: false, ast: true });
+const charts = new Map();
+
+async function draw(place, make, mode = "vega-lite") {
+  charts.set(place, () => embed(place, make(Math.max(200, at(place).clientWidth - 8)), { mode, actions: false, ast: true }));
+  await charts.get(place)();
 }
 
-const fitted = (place) => Math.max(200, at(place).clientWidth - 8);
+const redraw = () => Promise.all([...charts.values()].map((again) => again()));
 
-function bars(place, title, values, x, rows) {
-  const width = fitted(place);
-  return draw(place, {
+function bars(place, title, values, x, rows, labels = {}) {
+  return draw(place, (width) => ({
     title: lines(title, width), width, height: 22 * values.length, autosize: { type: "fit-x", contains: "padding" },
     data: { values }, mark: { type: "bar", tooltip: true },
     encoding: {
-      y: { field: rows, type: "nominal", sort: null, title: null, axis: { labelLimit: Math.min(220, width * 0.4) } },
+      y: { field: rows, type: "nominal", sort: null, title: null, axis: { labelLimit: Math.min(220, width * 0.4), ...labels } },
       x, color: { field: "colour", type: "nominal", scale: null },
       tooltip: [{ field: rows, type: "nominal" }, { field: x.field, type: "quantitative", title: x.title, format: x.axis.format }],
     },
-  });
+  }));
 }
 
 function drawShares(node) {
@@ -84,13 +87,13 @@ function drawShares(node) {
 
 function drawEffects(answer) {
   const values = answer.picks.slice(0, EFFECTS).map((one) =>
-    ({ pick: short(one.id), change: one.change * 100, colour: one.label === null ? "#999999" : about.classes[one.label].colour }));
+    ({ pick: one.id, change: one.change * 100, colour: one.label === null ? "#999999" : about.classes[one.label].colour }));
   return bars("effects", `What each pick adds to the probability of ${className(answer.predicted)}`, values,
-    { field: "change", type: "quantitative", title: "change, percentage points", axis: { format: "+.1~f" } }, "pick");
+    { field: "change", type: "quantitative", title: "change, percentage points", axis: { format: "+.1~f" } }, "pick", { labelExpr: SHORT_LABEL });
 }
 
-function graphOf(answer) {
-  const width = fitted("graph"), room = Math.min(1, width / 650);
+function graphOf(answer, width) {
+  const room = Math.min(1, width / 650);
   const nodes = answer.nodes.map((node, place) => ({
     id: node.id, name: place === 0 || node.share >= NAMED_FROM ? short(node.id) : "", isTarget: place === 0,
     colour: node.label === null ? "#ffffff" : about.classes[node.label].colour,
@@ -124,17 +127,21 @@ function graphOf(answer) {
           },
           update: { cursor: { value: "grab" } },
         },
-        transform: [{
-          type: "force", iterations: 300, static: still.matches, restart: { signal: "again" }, signal: "force",
-          forces: [
-            { force: "center", x: { signal: "width / 2" }, y: { signal: "height / 2" } },
-            { force: "collide", radius: { expr: "sqrt(datum.size) / 2 + 4" } },
-            { force: "nbody", strength: -160 * room },
-            { force: "x", x: { expr: String(width / 2) }, strength: Math.min(0.2, 0.08 * GRAPH_HEIGHT / width) },
-            { force: "y", y: { expr: String(GRAPH_HEIGHT / 2) }, strength: 0.1 },
-            { force: "link", links: "links", distance: 55 * room },
-          ],
-        }],
+        transform: [
+          {
+            type: "force", iterations: 300, static: still.matches, restart: { signal: "again" }, signal: "force",
+            forces: [
+              { force: "center", x: { signal: "width / 2" }, y: { signal: "height / 2" } },
+              { force: "collide", radius: { expr: "sqrt(datum.size) / 2 + 4" } },
+              { force: "nbody", strength: -160 * room },
+              { force: "x", x: { expr: String(width / 2) }, strength: Math.min(0.2, 0.08 * GRAPH_HEIGHT / width) },
+              { force: "y", y: { expr: String(GRAPH_HEIGHT / 2) }, strength: 0.1 },
+              { force: "link", links: "links", distance: 55 * room },
+            ],
+          },
+          { type: "formula", as: "x", expr: "clamp(datum.x, 16, width - 16)" },
+          { type: "formula", as: "y", expr: "clamp(datum.y, 32, height - 16)" },
+        ],
       },
       {
         type: "path", from: { data: "links" }, interactive: false,
@@ -188,7 +195,7 @@ async function showPicks(answer) {
   at("legend").replaceChildren(...[...new Set(answer.nodes.map((node) => node.label))].sort((a, b) => a - b).map(swatch));
   table("picks", ["node", "class", "picked in, %", "least steps", "degree"], others.map((node) => [
     idCell(node.id), classCell(node.label), numberCell(node.share, (100 * node.share).toFixed(1)), numberCell(node.hops), numberCell(node.degree)]));
-  await draw("graph", graphOf(answer), "vega");
+  await draw("graph", (width) => graphOf(answer, width), "vega");
 }
 
 async function showInfluence(answer) {
@@ -250,7 +257,16 @@ async function show(id) {
   }
 }
 
-const fromAddress = () => show(decodeURIComponent(location.hash.slice(1)) || about.examples[0]);
+function addressed() {
+  const text = location.hash.slice(1);
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+const fromAddress = () => show(addressed() || about.examples[0]);
 
 at("search").addEventListener("submit", (event) => {
   event.preventDefault();
@@ -265,7 +281,8 @@ at("id").addEventListener("input", async () => {
 });
 at("draws").addEventListener("change", () => askInfluence(shown));
 addEventListener("hashchange", fromAddress);
-dark.addEventListener("change", () => show(shown));
+dark.addEventListener("change", redraw);
+whenWidthChanges(redraw);
 
 about = await get("about");
 at("title").textContent = `${about.dataset}, ${about.method}`;

@@ -96,7 +96,7 @@ class Explorer:
             total=self.dataset.num_features,
             features=[
                 answers.Feature(
-                    name=names[place] if names else f"feature {place}",
+                    name=(names[place] if names else "") or f"feature {place}",
                     value=float(row[place]),
                     median=float(medians[predicted, place]),
                     median_of_label=None if label is None else float(medians[label, place]),

@@ -44,6 +44,8 @@ class _Numbers:
     def search(self, text: str, most: int) -> list[int]:
         if not (text.isascii() and text.isdigit()) or (text.startswith("0") and text != "0"):
             return []
+        if len(text) > len(str(self.count)):  # int() refuses thousands of digits
+            return []
         first, width = int(text), 1
         found: list[int] = []
         while first * width < self.count and len(found) < most:

@@ -158,7 +158,8 @@ class _Guarded:
 
 
 def _draws(text: str) -> int:
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= MOST_DRAWS:
+    is_short = len(text) <= len(str(MOST_DRAWS))  # int() refuses thousands of digits
+    if not (is_short and text.isascii() and text.isdigit()) or not 1 <= int(text) <= MOST_DRAWS:
         raise InputError(f"draws: {text!r} is not a number from 1 to {MOST_DRAWS:,}")
     return int(text)
 

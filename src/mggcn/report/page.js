@@ -3,14 +3,14 @@ const page = JSON.parse(document.getElementById("data").textContent);
 function draw() {
   for (const [name, chart] of Object.entries(page.charts)) {
     const title = lines(chart.spec.title, document.getElementById(name).clientWidth - 40);
-    const spec = { ...chart.spec, title, datasets: { [chart.data]: page.data[chart.data] }, config: theme() };
-    const options = { mode: "vega-lite", renderer: "svg",
-      actions: { export: true, source: false, compiled: false, editor: false } };
-    vegaEmbed(document.getElementById(name), spec, options).catch((error) => {
+    const spec = { ...chart.spec, title, datasets: { [chart.data]: page.data[chart.data] } };
+    const actions = { export: true, source: false, compiled: false, editor: false };
+    embed(name, spec, { mode: "vega-lite", actions }).catch((error) => {
       document.getElementById(name).textContent = "This chart could not be drawn: " + error;
     });
   }
 }
 
 dark.addEventListener("change", draw);
+whenWidthChanges(draw);
 draw();

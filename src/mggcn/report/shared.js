@@ -20,6 +20,29 @@ function lines(title, width) {
   return found;
 }
 
+/* A chart takes the place of the one before it, which no longer listens to the window. */
+const drawn = new Map();
+
+function embed(place, spec, options) {
+  drawn.get(place)?.then((before) => before.finalize(), () => {});
+  const made = vegaEmbed(document.getElementById(place), { ...spec, config: theme() }, { renderer: "svg", ...options });
+  drawn.set(place, made);
+  return made;
+}
+
+/* A phone that is turned has another width; its address bar, which comes and goes, changes the height alone. */
+function whenWidthChanges(redraw) {
+  let width = innerWidth, waiting;
+  addEventListener("resize", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      if (innerWidth === width) return;
+      width = innerWidth;
+      redraw();
+    }, 150);
+  });
+}
+
 function compare(one, other) {
   if (one === "" || other === "") return (one === "") - (other === "");
   const difference = Number(one) - Number(other);

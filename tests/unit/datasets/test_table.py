@@ -31,6 +31,7 @@ def test_the_tables_become_a_data_set(tmp_path: Path):
     assert data.name == "nodes"
     assert data.node_ids.tolist() == ["a7", "b2", "c9", "d1", "e5", "f0"]
     assert data.x.tolist() == [[1, 0.5], [2, -1000], [3, 0], [4, 7], [5, 1], [6, 2]]
+    assert data.feature_names == ("age", "score")
     assert data.classes == ("cat", "dog")
     assert data.y.tolist() == [0, 1, 0, -1, 1, 0]
     assert [part.tolist() for part in (data.split.train, data.split.val, data.split.test)] == [[0, 1], [2], [4, 5]]
@@ -199,6 +200,7 @@ def test_parquet_tables(tmp_path: Path):
     data = read_tables(edges, nodes)
     assert data.node_ids.dtype == np.int64
     assert data.x.tolist() == [[1, 1], [2, 0], [3, 1]]
+    assert data.feature_names == ("f", "g")
     assert data.graph.row(0).tolist() == [1, 2]
     (tmp_path / "edges.csv").write_text("source,target\n30,20\n")
     assert read_tables(tmp_path / "edges.csv", nodes).graph.row(2).tolist() == [1]
