@@ -39,8 +39,7 @@ def save(
 ) -> Dataset:
     """Write ``dataset`` as ``folder`` and return it as stored there; ``tables`` are files to keep beside the arrays."""
     target = Path(folder)
-    if target.exists() and not overwrite:
-        raise InputError(f"{target}: already exists")
+    check_free(target, overwrite=overwrite)
     with replacing(target) as draft:
         files = {name: _write_array(draft / name, array) for name, array in _arrays(dataset).items()}
         for name, path in (tables or {}).items():
@@ -63,6 +62,16 @@ def save(
         }
         write_durably(draft / META, json.dumps(meta, indent=2).encode() + b"\n")
     return replace(dataset, path=target.resolve(), digest=_digest(files), checked=True)
+
+
+def check_free(target: Path, *, overwrite: bool) -> None:
+    """Raise InputError where no dataset folder may be written: only another one is ever replaced, and if asked for."""
+    if not target.exists():
+        return
+    if not overwrite:
+        raise InputError(f"{target}: already exists")
+    if not is_dataset(target):
+        raise InputError(f"{target}: not a dataset folder, so it is not replaced")
 
 
 def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
@@ -132,9 +141,9 @@ def write_durably(path: Path, content: bytes) -> None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that is the old one or the new one, whenever the process is killed."""
+    """Write a file that is the old one or the new one, whenever the process is killed; others may write it too."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.draft")
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
         write_durably(draft, content)
         draft.replace(path)

@@ -125,6 +125,16 @@ def test_an_existing_folder_is_only_replaced_on_request(small: Dataset, tmp_path
     assert sorted(p.name for p in tmp_path.iterdir()) == ["d"]
 
 
+def test_only_a_dataset_folder_is_ever_replaced(small: Dataset, tmp_path: Path) -> None:
+    (tmp_path / "papers").mkdir()
+    for path in (tmp_path / "papers" / "thesis.txt", tmp_path / "file.csv"):
+        path.write_text("mine")
+    for target in (tmp_path / "papers", tmp_path / "file.csv"):
+        with pytest.raises(InputError, match=f"{target.name}: not a dataset folder, so it is not replaced"):
+            storage.save(small, target, overwrite=True)
+    assert (tmp_path / "papers" / "thesis.txt").read_text() == (tmp_path / "file.csv").read_text() == "mine"
+
+
 def test_a_failed_write_leaves_nothing(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -133,6 +143,23 @@ def test_a_failed_write_leaves_nothing(small: Dataset, tmp_path: Path, monkeypat
     with pytest.raises(OSError, match="No space"):
         storage.save(small, tmp_path / "d")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_processes_may_write_the_same_file_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, write = tmp_path / "file", storage.write_durably
+    other = (
+        f"from pathlib import Path; from mggcn import storage; storage.write_atomically(Path({str(path)!r}), b'other')"
+    )
+
+    def overtaken(draft: Path, content: bytes) -> None:
+        write(draft, content)
+        subprocess.run([sys.executable, "-c", other], check=True)
+        assert path.read_bytes() == b"other"
+
+    monkeypatch.setattr(storage, "write_durably", overtaken)
+    storage.write_atomically(path, b"own")
+    assert path.read_bytes() == b"own"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_killed_write_leaves_nothing_that_loads(tmp_path: Path) -> None:

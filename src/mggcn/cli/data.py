@@ -68,14 +68,12 @@ def import_file(
         name: What runs call it; the file's name when left out.
         seed: Of the stratified 60/20/20 split that is drawn where the file gives none.
         direction: both makes edges symmetric; in and out keep one direction.
-        overwrite: Replace an existing folder.
+        overwrite: Replace an existing dataset folder.
     """
     from mggcn import storage
     from mggcn.datasets import npz, table
-    from mggcn.errors import InputError
 
-    if out.exists() and not overwrite:
-        raise InputError(f"{out}: already exists")
+    storage.check_free(out, overwrite=overwrite)
     if nodes is None:
         data = npz.read_npz(file, name=name, seed=seed, direction=direction)
     else:
