@@ -48,7 +48,10 @@ class Ledger:
     def _parse(self, number: int, line: bytes) -> tuple[str, RunRecord]:
         try:
             fields = json.loads(line)
-            return fields.pop("spec"), RunRecord.of(fields)
+            spec = fields.pop("spec")
+            if not isinstance(spec, str):
+                raise TypeError(f"field spec is {spec!r}")
+            return spec, RunRecord.of(fields)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise InputError(f"{self.path}: line {number}: not the record of a run ({error})") from None
 

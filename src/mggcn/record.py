@@ -1,9 +1,25 @@
 """RunRecord: what a run leaves behind, as JSON. Reports read records and nothing else; torch is not needed here."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from types import UnionType
+from typing import Any, get_args, get_origin
+
+MAY_DIVERGE = ("val_loss", "train_loss")
+"""The figures that may be no finite number."""
+_MOST = 1e300  # sums of such numbers are finite
+_OF_DATASET = {
+    "name": str,
+    "path": str | None,
+    "digest": str | None,
+    "source": str | None,
+    "num_nodes": int | None,
+    "num_edges": int | None,
+    "num_features": int | None,
+    "classes": list[str] | None,
+    "split": list[int] | None,
+}
 
 
 @dataclass(frozen=True)
@@ -93,10 +109,65 @@ class RunRecord:
 
     @classmethod
     def from_json(cls, text: str) -> "RunRecord":
-        """Read what :meth:`to_json` wrote; raises ValueError, TypeError or KeyError where it is something else."""
+        """Read what :meth:`to_json` wrote; raises as :meth:`of` where it is something else."""
         return cls.of(json.loads(text))
 
     @classmethod
-    def of(cls, fields: dict[str, Any]) -> "RunRecord":
-        """A record of fields as JSON has them; raises TypeError or KeyError where they are something else."""
-        return cls(**{**fields, "curve": [Epoch(**epoch) for epoch in fields["curve"]]})
+    def of(cls, values: dict[str, Any]) -> "RunRecord":
+        """A record of values as JSON has them; raises ValueError, TypeError or KeyError where no run records such."""
+        made = cls(**{**values, "curve": [Epoch(**epoch) for epoch in values["curve"]]})
+        _check(made)
+        for epoch in made.curve:
+            _check(epoch)
+        if "name" not in made.dataset:
+            raise ValueError("field dataset has no name")
+        for name, value in made.dataset.items():
+            if not suits(_OF_DATASET.get(name, Any), value):
+                raise ValueError(f"field dataset.{name} is {value!r}")
+        if any(len(row) != len(made.test_confusion) for row in made.test_confusion):
+            raise ValueError("field test_confusion is not a square")
+        for name in ("dataset", "settings", "environment"):
+            try:
+                json.dumps(getattr(made, name), allow_nan=False)
+            except ValueError:
+                raise ValueError(f"field {name} holds a number that is not finite") from None
+        return made
+
+    def check_complete(self) -> None:
+        """Raise ValueError where something is missing that it takes to score nodes and that reports do without."""
+        for name in ("path", "digest", "num_features", "classes"):
+            if name not in self.dataset:
+                raise ValueError(f"field dataset has no {name}")
+        if not (self.dataset["num_features"] or 0) > 0 or not self.dataset["classes"]:
+            raise ValueError("field dataset has no features or no classes")
+        if "scaling" not in self.settings:
+            raise ValueError("field settings has no scaling")
+        if not self.temperature > 0:
+            raise ValueError(f"field temperature is {self.temperature!r}")
+
+
+_FIELDS = {kind: fields(kind) for kind in (RunRecord, Epoch)}
+
+
+def suits(kind: Any, value: object) -> bool:
+    """Whether a value read from JSON is of a type, with all that it holds; numbers are finite and sums of them are."""
+    if kind is float or kind is int:
+        return isinstance(value, int | kind) and not isinstance(value, bool) and abs(value) < _MOST
+    if isinstance(kind, UnionType):
+        return any(suits(each, value) for each in get_args(kind))
+    held, origin = get_args(kind), get_origin(kind)
+    if origin in (list, tuple):
+        return isinstance(value, origin) and all(suits(held[0], each) for each in value)
+    if origin in (dict, Mapping):
+        return isinstance(value, origin) and all(suits(held[1], each) for each in value.values())
+    return kind is Any or isinstance(value, kind)
+
+
+def _check(part: RunRecord | Epoch) -> None:
+    """Refuse values of other types than the fields have."""
+    for field in _FIELDS[type(part)]:
+        value = getattr(part, field.name)
+        diverged = field.name in MAY_DIVERGE and isinstance(value, float)
+        if not (diverged or suits(field.type, value)):
+            where = f"epoch {part.number}: " if isinstance(part, Epoch) else ""
+            raise ValueError(f"{where}field {field.name} is {value!r}")

@@ -128,7 +128,8 @@ class Run:
         data = datasets.load(described["path"] or described["name"], root=root)
         if described["digest"] and data.digest != described["digest"]:
             raise InputError(
-                f"{described['path']}: the data set changed since {self.path or 'the run'} was trained on it"
+                f"{described['path'] or described['name']}: the data set changed since {self.path or 'the run'} was "
+                "trained on it"
             )
         return data
 
@@ -209,17 +210,18 @@ def load_run(folder: str | Path) -> Run:
         raise InputError(f"{root}: not a run folder ({RECORD} is missing)")
     try:
         record = RunRecord.from_json((root / RECORD).read_text())
+        record.check_complete()
+        plan = methods.plan(record.method, record.dataset["name"], record.settings)
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{root / RECORD}: not a run record ({error})") from None
-    plan = methods.plan(record.method, record.dataset["name"], record.settings)
     try:
         tensors = load_tensors((root / WEIGHTS).read_bytes())
     except FileNotFoundError:
         raise InputError(f"{root}: not a run folder ({WEIGHTS} is missing)") from None
     except SafetensorError as error:
         raise InputError(f"{root / WEIGHTS}: cannot be read ({error})") from None
-    model = plan.recipe.model(plan.config, record.dataset["num_features"], len(record.dataset["classes"]), None)
     try:
+        model = plan.recipe.model(plan.config, record.dataset["num_features"], len(record.dataset["classes"]), None)
         model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
     except RuntimeError:
         raise InputError(f"{root / WEIGHTS}: does not fit the model that {RECORD} describes") from None

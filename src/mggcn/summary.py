@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from mggcn.record import RunRecord
 
 _NONE = "–"
+_MARKDOWN = str.maketrans({"\\": "\\\\", "|": "\\|", "<": "&lt;", "&": "&amp;"})
 NOTES = """\
 Accuracy and macro-F1 are of the test nodes, mean ± standard deviation over seeds, with the weights of the epoch that
 was best on the validation nodes. *Epoch* is the median time of a training epoch, sampling included, evaluation not. *To
@@ -187,10 +188,15 @@ def markdown(summaries: Sequence[Summary]) -> str:
     """The table, and under it why some seeds are missing."""
     names = headings(summaries)
     table = [names, ["---", *["---:"] * (len(names) - 1)], *rows(summaries)]
-    lines = ["| " + " | ".join(_escaped(cell) for cell in row) + " |" for row in table]
+    lines = ["| " + " | ".join(escaped(cell) for cell in row) + " |" for row in table]
     if told := remarks(summaries):
-        lines += ["", *(f"- {_escaped(note)}" for note in told)]
+        lines += ["", *(f"- {escaped(note)}" for note in told)]
     return "\n".join(lines) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text as Markdown shows it, in a cell or elsewhere, in one line."""
+    return " ".join(text.splitlines()).translate(_MARKDOWN)
 
 
 def duration(seconds: float) -> str:
@@ -251,10 +257,6 @@ def _percent(mean: float, deviation: float | None) -> str:
 
 def _deviation(values: Sequence[float]) -> float | None:
     return statistics.stdev(values) if len(values) > 1 else None
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
 
 
 _PAPER = _column("paper, %", lambda summary: summary.published, lambda share: f"{share * 100:.1f}")

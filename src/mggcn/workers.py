@@ -1,11 +1,13 @@
 """Runs side by side: processes that each load the data set and carry out one job after the other.
 
 All write to one ledger, whose lock keeps their lines whole. A process that dies, for want of memory say, costs only the
-run that it was at.
+run that it was at; one whose parent dies ends at once.
 """
 
 import multiprocessing
+import os
 import signal
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection, wait
@@ -77,9 +79,9 @@ def _start(load: Load, path: Path, cores: list[int]) -> tuple[Connection, BasePr
     return pipe, process
 
 
-def _hand(pipe: Connection, job: Job | None) -> None:
+def _hand(pipe: Connection, message: Job | Outcome | None) -> None:
     try:
-        pipe.send(job)
+        pipe.send(message)
     except OSError:
         return  # it died; whoever reads from the pipe next finds out
 
@@ -96,11 +98,12 @@ def _result(pipe: Connection, process: BaseProcess, job: Job) -> Outcome:
 
 def _serve(pipe: Connection, load: Load, path: Path, cores: list[int]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its processes when it is interrupted
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     threads.confine(cores)
     torch.set_num_threads(len(cores))
     dataset: Dataset | None = None
     warm: set[str] = set()
-    while (job := pipe.recv()) is not None:
+    while (job := _next(pipe)) is not None:
         try:
             if dataset is None:
                 dataset = load()
@@ -109,6 +112,24 @@ def _serve(pipe: Connection, load: Load, path: Path, cores: list[int]) -> None:
                 *compare.recall([job], ledger),
                 *compare.execute(dataset, [job], ledger, lambda _: Silent(), warm),
             ]
-            pipe.send(done[0])
+            _hand(pipe, done[0])
         except InputError as error:
-            pipe.send(Outcome(job, None, str(error)))
+            _hand(pipe, Outcome(job, None, str(error)))
+
+
+def _next(pipe: Connection) -> Job | None:
+    """The next job; None where there is no more or the parent is gone."""
+    try:
+        job = pipe.recv()
+    except (EOFError, OSError):
+        return None
+    assert job is None or isinstance(job, Job)  # noqa: S101  (the only things that are sent)
+    return job
+
+
+def _end_with_parent() -> None:
+    """Wait until the parent is gone, however it ended, and end this process in the midst of its run."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

@@ -9,6 +9,7 @@ import pytest
 
 from mggcn import compare, storage, workers
 from mggcn.cli import main
+from mggcn.cli.tabulate import folder_name
 from mggcn.compare import Job, Outcome
 from mggcn.dataset import Dataset
 from mggcn.ledger import Ledger
@@ -154,6 +155,30 @@ def test_runs_of_a_data_set_that_is_gone_stay_in_its_table(folder: Path, capsys:
     assert "- plain, one: " in out
 
 
+def test_the_results_of_a_data_set_lie_in_the_folder_of_results(folder: Path) -> None:
+    assert folder_name("two/..") == folder_name(".") == folder.name
+    assert folder_name("one/") == "one"
+
+
+def test_a_bad_record_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--quiet", "--only", "one", "--seeds", "1"]) == 0
+    path = folder / "experiments-runs" / "tiny" / "records.jsonl"
+    path.write_text(path.read_text().replace('"seed": 0', '"seed": "0"', 1))
+    capsys.readouterr()
+    assert main([*RUN, "--quiet", "--only", "one"]) == 2
+    told = "experiments-runs/tiny/records.jsonl: line 1: not the record of a run (field seed is '0')"
+    assert capsys.readouterr().err == f"mggcn: error: {told}\n"
+
+
+def test_a_record_of_a_far_seed_is_no_burden(folder: Path) -> None:
+    arguments = [*RUN, "--quiet", "--only", "one", "--seeds", "1"]
+    assert main(arguments) == 0
+    ledger = Ledger(folder / "experiments-runs" / "tiny" / "records.jsonl")
+    ledger.add("far", replace(next(iter(ledger.records.values())), seed=10**15))
+    assert main(arguments) == 0
+    assert [len(entry.specs) for entry in sheet(folder).tables[0].entries] == [2, 2]
+
+
 def test_only_and_status(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert counts(capsys)[-1] == ["0", "of", "8", "runs", "on", "cpu", "are", "done"]
     assert sorted(path.name for path in folder.iterdir()) == ["one", "tiny.toml", "two"], "status writes nothing"
@@ -236,11 +261,14 @@ def test_the_list(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ([*RUN, "--jobs", "0"], "--jobs: 0 is less than 1"),
         (["experiment", "run", "timed.toml", "--jobs", "2"], "--jobs: the runs of timed.toml are timed"),
         ([*RUN, "--out", "tiny.toml/x"], "tiny.toml is not a folder"),
+        (["experiment", "run", "twice.toml"], "twice.toml: datasets: 'one' and 'two/../one' would leave their results"),
+        (["experiment", "status", "twice.toml"], "twice.toml: datasets: 'one' and 'two/../one' would leave"),
     ],
 )
 def test_bad_calls(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
     (folder / "bad.toml").write_text(TOML.replace("hidden = 4", 'hidden = "x"'))
     (folder / "timed.toml").write_text(TOML.replace("seeds = 2", "seeds = 2\nalone = true"))
+    (folder / "twice.toml").write_text(TOML.replace('"two"', '"two/../one"'))
     before = sorted(folder.rglob("*"))
     assert main(arguments) == 2
     out, err = capsys.readouterr()

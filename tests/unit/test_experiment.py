@@ -1,19 +1,15 @@
-"""Experiments read from TOML, and runs side by side."""
+"""Experiments read from TOML."""
 
-from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from mggcn import ablation, compare, experiment, spec, storage, workers
+from mggcn import ablation, compare, experiment, spec, storage
 from mggcn.compare import Variant
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.ledger import Ledger
 from mggcn.methods import paper
-from mggcn.progress import Silent
 
 PAPER = Path(__file__).parents[2] / "experiments" / "paper"
 GOOD = """
@@ -65,6 +61,14 @@ def test_what_a_file_says(file: Path) -> None:
         ('title = "A title"', "", "field title is missing"),
         ('title = "A title"', 'titel = "A title"', "unknown field 'titel'; did you mean title"),
         ('name = "tiny"', 'name = "a/b"', "name: 'a/b' cannot be the name of a folder"),
+        ('name = "tiny"', 'name = ".."', "name: '..' cannot be the name of a folder"),
+        ('name = "tiny"', 'name = "."', "name: '.' cannot be the name of a folder"),
+        ('name = "tiny"', 'name = ""', "name: '' cannot be the name of a folder"),
+        ('name = "tiny"', r'name = "a\u0007"', r"name: 'a\x07' is not one line of letters that can be printed"),
+        ('"A title"', r'"A\ntitle"', r"title: 'A\ntitle' is not one line of letters that can be printed"),
+        ('label = "plain"', r'label = "a\u001b"', r"variant 1: label: 'a\x1b' is not one line of letters"),
+        ('["digits", "cora"]', '["", "cora"]', "datasets: '' is not a name"),
+        ('["digits", "cora"]', '[7, "cora"]', "datasets: 7 is not a name"),
         ("seeds = 2", 'seeds = "2"', "seeds: '2' is not a whole number"),
         ("seeds = 2", "seeds = true", "seeds: True is not a whole number"),
         ("seeds = 2", "seeds = 0", "seeds: 0 is less than 1"),
@@ -195,32 +199,3 @@ def test_data_sets_of_accounts_have_the_papers_settings(small: Dataset, tmp_path
         assert (own.get("hidden", 16), own["batch_size"], own["scaling"]) == (16, 128, "standard")
     assert settings["mg-gcn 5"]["weight_decay"] == 0.0005
     assert settings["mg-gcn 5"] == compare.resolve(found.variants("ethereum"), "ethereum", {})[-1].settings
-
-
-def _dies() -> Dataset:
-    raise SystemExit(3)
-
-
-def test_runs_side_by_side_are_those_of_one_process(small: Dataset, tmp_path: Path) -> None:
-    storage.save(small, tmp_path / "data")
-    load = partial(storage.load, tmp_path / "data")
-    variants = [Variant("a", "mlp"), Variant("as a", "mlp")]
-    jobs = compare.plan(load(), variants, range(2), device="cpu", common={"epochs": 2, "hidden": 4})
-    ledger = Ledger(tmp_path / "records.jsonl")
-
-    def found(outcomes: Iterator[compare.Outcome]) -> dict[str, float]:
-        return {one.job.title: one.record.test_accuracy for one in outcomes if one.record}
-
-    together = found(workers.execute(load, jobs, ledger, 2))
-    assert len(together) == 4
-    assert len(ledger.path.read_bytes().splitlines()) == 2, "two variants of the same settings share their runs"
-    assert Ledger(ledger.path).records.keys() == ledger.records.keys()
-    alone = Ledger(tmp_path / "alone.jsonl")
-    assert together == found(compare.execute(load(), jobs, alone, lambda _: Silent()))
-    assert list(workers.execute(load, jobs, ledger, 2)) == []
-
-
-def test_a_process_that_dies_costs_its_run(small: Dataset, tmp_path: Path) -> None:
-    jobs = compare.plan(small, [Variant("a", "mlp")], range(1), device="cpu")
-    [outcome] = workers.execute(_dies, jobs, Ledger(tmp_path / "records.jsonl"), 2)
-    assert (outcome.record, outcome.reason) == (None, "its process ended with exit code 3")

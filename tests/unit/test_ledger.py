@@ -1,6 +1,7 @@
 import hashlib
 import json
 import multiprocessing
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -75,6 +76,46 @@ def test_another_bad_line_is_named(tmp_path: Path, bad: str) -> None:
     path.write_text(whole + bad + "\n" + whole)
     with pytest.raises(InputError, match=r"records\.jsonl: line 2: not the record of a run"):
         Ledger(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"spec": ["x"]}, "field spec is ['x']"),
+        ({"spec": 7}, "field spec is 7"),
+        ({"seed": "0"}, "field seed is '0'"),
+        ({"seed": 0.5}, "field seed is 0.5"),
+        ({"seed": True}, "field seed is True"),
+        ({"test_accuracy": "0.9"}, "field test_accuracy is '0.9'"),
+        ({"temperature": None}, "field temperature is None"),
+        ({"peak_memory_bytes": 10**400}, "field peak_memory_bytes is 1000"),
+        ({"val_loss": 10**400}, "field val_loss is 1000"),
+        ({"test_confusion": [[1]] * 2}, "field test_confusion is not a square"),
+        ({"test_confusion": [[0.5]]}, "field test_confusion is [[0.5]]"),
+        ({"dataset": {"name": 7}}, "field dataset.name is 7"),
+        ({"dataset": {"name": "x", "classes": "ab"}}, "field dataset.classes is 'ab'"),
+        ({"dataset": {"name": "x", "classes": ["a", 1]}}, "field dataset.classes is ['a', 1]"),
+        ({"dataset": {"name": "x", "split": ["1"]}}, "field dataset.split is ['1']"),
+        ({"dataset": {"name": "x", "path": 7}}, "field dataset.path is 7"),
+        ({"dataset": {"name": "x", "digest": ["d"]}}, "field dataset.digest is ['d']"),
+        ({"dataset": {"name": "x", "source": {}}}, "field dataset.source is {}"),
+        ({"dataset": {"name": "x", "num_nodes": 10**400}}, "field dataset.num_nodes is 1000"),
+        ({"dataset": {"name": "x", "other": float("nan")}}, "field dataset holds a number that is not finite"),
+        ({"settings": {"lr": float("inf")}}, "field settings holds a number that is not finite"),
+    ],
+)
+def test_a_bad_field_is_named(tmp_path: Path, changes: dict[str, object], told: str) -> None:
+    path = tmp_path / "records.jsonl"
+    Ledger(path).add("a", record())
+    line = json.dumps({"spec": "b", **asdict(record()), **changes})
+    path.write_text(path.read_text() + line + "\n")
+    with pytest.raises(InputError, match=re.escape(f"records.jsonl: line 2: not the record of a run ({told}")):
+        Ledger(path)
+
+
+def test_losses_may_diverge(tmp_path: Path) -> None:
+    Ledger(tmp_path / "records.jsonl").add("a", record(val_loss=float("inf")))
+    assert Ledger(tmp_path / "records.jsonl").records["a"].val_loss == float("inf")
 
 
 def _add(path: Path, start: int) -> None:

@@ -86,6 +86,15 @@ def test_a_page_of_one_run_and_of_several(monkeypatch: pytest.MonkeyPatch) -> No
     assert held["charts"]["confusion0"]["data"] in held["data"]
 
 
+def test_lines_of_other_classes_are_not_in_the_table_of_f1(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = np.eye(10, dtype=int).tolist()
+    runs = [record("gcn", test_confusion=wide, test_accuracy=0.9), record("mlp"), record("sgc", test_confusion=wide)]
+    table = classes.f1_table(lines(*runs))
+    assert [row[0] for row in table.rows] == ["gcn", "sgc"]
+    assert len(table.headings) == 11
+    assert "F1 of each class by method" in page(runs, monkeypatch)
+
+
 def test_very_many_classes_have_no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
     text = page([record(test_confusion=np.eye(61, dtype=int).tolist())], monkeypatch)
     assert "confusion0" not in text

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -129,6 +130,33 @@ def test_what_is_not_packed_is_refused_by_name(tmp_path: Path, spoil: Any, told:
     spoil(given)
     (tmp_path / "packed.json").write_text(json.dumps(given))
     with pytest.raises(InputError, match=f"packed.json: not a run record .*{told}"):
+        read([tmp_path / "packed.json"])
+
+
+def _line(**changes: Any) -> Any:
+    return lambda section: section["lines"][0].update(changes)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda section: section["experiment"].update(seeds="x"), "field seeds is 'x'"),
+        (lambda section: section.update(dataset=7), "field dataset is 7"),
+        (lambda section: section.update(experiment="x"), ""),
+        (_line(label=None), "field label is None"),
+        (_line(paper="x"), "field paper is 'x'"),
+        (_line(paper={"epoch_seconds": "x"}), "field paper is {'epoch_seconds': 'x'}"),
+        (_line(paper={"accuracy": 10**400}), "field paper is {'accuracy': 1000"),
+        (_line(reasons=[None]), "field reasons is (None,)"),
+        (_line(reasons="x"), "field reasons is 'x'"),
+        (lambda section: section["lines"][0]["runs"].update(seed=["x", "y"]), "field seed is 'x'"),
+    ],
+)
+def test_what_no_experiment_says_is_refused_by_name(tmp_path: Path, spoil: Any, told: str) -> None:
+    given = json.loads(render([Source(RUNS, SHEET)], "json"))
+    spoil(given["sections"][0])
+    (tmp_path / "packed.json").write_text(json.dumps(given))
+    with pytest.raises(InputError, match=re.escape(f"packed.json: not a run record ({told}")):
         read([tmp_path / "packed.json"])
 
 

@@ -104,6 +104,9 @@ def test_a_sheet_is_read_as_it_was_written() -> None:
         (SHEET.to_json().replace('"seeds": 2', '"seeds": "two"'), "field seeds is 'two'"),
         (SHEET.to_json().replace('"label": "better"', '"label": 7'), "field label is 7"),
         (SHEET.to_json().replace('"grows"', '"grow"'), "grow"),
+        (SHEET.to_json().replace('"dataset": "cora"', '"dataset": 7'), "field dataset is 7"),
+        (SHEET.to_json().replace('"accuracy": 0.8', '"accuracy": "x"'), "field paper is {'accuracy': 'x'}"),
+        (SHEET.to_json().replace('"seed 1: no room"', "null"), "field reasons is .None"),
     ],
 )
 def test_a_sheet_that_is_something_else_is_refused_by_name(tmp_path: Path, content: str, told: str) -> None:

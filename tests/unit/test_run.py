@@ -1,5 +1,7 @@
 import csv
 import json
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,8 +10,8 @@ import pytest
 import torch
 
 import mggcn
-from mggcn import storage
-from mggcn.dataset import Dataset
+from mggcn import datasets, storage
+from mggcn.dataset import Dataset, Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.run import choose_device, read_config
@@ -23,6 +25,22 @@ def stored(small: Dataset, tmp_path: Path) -> Dataset:
 @pytest.fixture
 def run(stored: Dataset, tmp_path: Path) -> mggcn.Run:
     return mggcn.fit(stored, seed=2, settings={"epochs": 20}).save(tmp_path / "run")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that tests copy and damage."""
+    source = Graph.from_edges([0, 1, 2], [1, 2, 3], 6)
+    split = Split.of([0, 1], [2, 3], [4, 5])
+    data = Dataset("tiny", source, np.eye(6, 3, dtype=np.float32), np.arange(6) % 2, ("red", "green"), split)
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    mggcn.fit(data, settings={"epochs": 1}).save(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(trained: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "run"))
 
 
 def test_the_folder_holds_record_weights_and_config(run: mggcn.Run) -> None:
@@ -114,6 +132,16 @@ def test_data_that_changed_since(run: mggcn.Run, stored: Dataset) -> None:
         mggcn.load_run(run.path).predict()
 
 
+def test_a_known_data_set_that_changed_is_named(
+    stored: Dataset, run: mggcn.Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datasets, "load", lambda *_, **__: replace(stored, digest="other"))
+    described = run.record.dataset | {"path": None, "name": "cora"}
+    known = replace(run, dataset=None, record=replace(run.record, dataset=described))
+    with pytest.raises(InputError, match=r"^cora: the data set changed since"):
+        known.predict()
+
+
 def test_bad_run_folders(run: mggcn.Run, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"record\.json is missing"):
         mggcn.load_run(tmp_path)
@@ -135,6 +163,44 @@ def test_a_record_that_does_not_fit_the_weights(run: mggcn.Run) -> None:
     (run.path / "record.json").write_text('{"a": 1}')
     with pytest.raises(InputError, match=r"record\.json: not a run record"):
         mggcn.load_run(run.path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"dataset": {}}, "field dataset has no name"),
+        ({"dataset": None}, "field dataset is None"),
+        ({"dataset.name": 3}, "field dataset.name is 3"),
+        ({"dataset.path": ...}, "field dataset has no path"),
+        ({"dataset.digest": ...}, "field dataset has no digest"),
+        ({"dataset.num_features": ...}, "field dataset has no num_features"),
+        ({"dataset.num_features": "3"}, "field dataset.num_features is '3'"),
+        ({"dataset.num_features": None}, "field dataset has no features or no classes"),
+        ({"dataset.classes": ...}, "field dataset has no classes"),
+        ({"dataset.classes": []}, "field dataset has no features or no classes"),
+        ({"dataset.classes": "abc"}, "field dataset.classes is 'abc'"),
+        ({"settings": []}, "field settings is []"),
+        ({"settings": {}}, "field settings has no scaling"),
+        ({"settings.hidden": []}, "hidden: [] is not a whole number"),
+        ({"method": 3}, "field method is 3"),
+        ({"method": "mg"}, "unknown method 'mg'"),
+        ({"seed": "x"}, "field seed is 'x'"),
+        ({"temperature": None}, "field temperature is None"),
+        ({"temperature": 0}, "field temperature is 0"),
+    ],
+)
+def test_a_damaged_record_is_named(folder: Path, changes: dict[str, object], told: str) -> None:
+    path = folder / "record.json"
+    record = json.loads(path.read_text())
+    for place, value in changes.items():
+        *outer, name = place.split(".")
+        part = record[outer[0]] if outer else record
+        part.pop(name)
+        if value is not ...:
+            part[name] = value
+    path.write_text(json.dumps(record))
+    with pytest.raises(InputError, match=re.escape(f"{path}: not a run record ({told}")):
+        mggcn.load_run(folder)
 
 
 def test_a_run_folder_is_never_overwritten(run: mggcn.Run) -> None:

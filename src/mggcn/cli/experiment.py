@@ -262,6 +262,11 @@ def _read(file: Path, seeds: int | None) -> "Experiment":
     if seeds is not None and seeds < 1:
         raise InputError(f"--seeds: {seeds} is less than 1")
     chosen = read(file)
+    owners: dict[str, str] = {}
+    for name in chosen.datasets:
+        owner = owners.setdefault(folder_name(name), name)
+        if owner != name:
+            raise InputError(f"{file}: datasets: {owner!r} and {name!r} would leave their results in the same folder")
     return chosen if seeds is None else replace(chosen, seeds=seeds)
 
 

@@ -25,10 +25,12 @@ def report(
     """
     from mggcn import storage
     from mggcn.errors import InputError
-    from mggcn.report import read, render
+    from mggcn.report import files, read, render
 
     if out.is_dir():
         raise InputError(f"--out: {out} is a folder, not a file")
+    if out.resolve() in files(runs):
+        raise InputError(f"--out: {out} is one of the files that the report is made of")
     sources = read(runs)
     content = render(sources, format, _published).encode()
     storage.write_atomically(out, content)

@@ -1,5 +1,6 @@
 """What the commands that fill a table of runs share: their options, and carrying out runs while the table grows."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -23,7 +24,7 @@ Device = Literal["auto", "cpu", "cuda"]
 
 def folder_name(dataset: str) -> str:
     """How the folder of a data set's results is called, be it a known name or a path."""
-    return Path(dataset).absolute().name.replace(":", "-")
+    return Path(os.path.normpath(Path(dataset).absolute())).name.replace(":", "-")
 
 
 def tabulate(

@@ -55,6 +55,10 @@ def tune(
 
     if trials < 1:
         raise InputError(f"--trials: {trials} is less than 1")
+    if seeds < 1:
+        raise InputError(f"--seeds: {seeds} is less than 1")
+    if timeout is not None and not timeout > 0:
+        raise InputError(f"--timeout: {timeout:g} is not more than 0")
     require_optuna()
     place, fixed = choose_device(device).type, pairs(settings or [])
     methods.plan(method, dataset, fixed)

@@ -100,16 +100,19 @@ class Experiment:
             raise InputError(f"{self.folders[dataset]}; there is no folder {tried}")
         return storage.load(folder)
 
-    def plan(self, dataset: str, identity: Mapping[str, Any], device: str) -> list[Job]:
+    def plan(
+        self, dataset: str, identity: Mapping[str, Any], device: str, seeds: Sequence[int] | None = None
+    ) -> list[Job]:
         """The runs on a data set, as :func:`mggcn.compare.plan` orders them.
 
         Args:
             dataset: its name in the file.
             identity: see :func:`mggcn.spec.identity`.
             device: ``cpu`` or ``cuda``.
+            seeds: others than those of the file.
         """
-        variants = self.variants(dataset)
-        return compare.plan_of(identity, variants, range(self.seeds), device=device, common=self.settings)
+        chosen = range(self.seeds) if seeds is None else seeds
+        return compare.plan_of(identity, self.variants(dataset), chosen, device=device, common=self.settings)
 
     def summarise(self, dataset: str, outcomes: Sequence[Outcome], device: str, lacking: str = "") -> list[Summary]:
         """The rows of a data set's table, the paper's numbers beside ours.

@@ -9,7 +9,6 @@ data sets that the user has to make, and how.
 """
 
 import math
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from mggcn import compare, datasets, methods
 from mggcn.compare import Variant
 from mggcn.errors import InputError, unknown
 from mggcn.experiment.definition import MEASURES, Experiment, Line
+from mggcn.report.tables import GROWTH
 from mggcn.settings import read_toml
 
 _FIELDS: dict[str, type] = {
@@ -35,7 +35,6 @@ _FIELDS: dict[str, type] = {
 }
 _REQUIRED = ("name", "title", "reproduces", "datasets", "seeds", "variant")
 _OF_VARIANT: dict[str, type] = {"label": str, "method": str, "settings": dict, "on": dict, "grows": str}
-_GROWTH = re.compile(r"O\([\w^ ]+\)")
 _TYPES = {str: "text", list: "a list", int: "a whole number", bool: "true or false", dict: "a table"}
 
 
@@ -61,7 +60,7 @@ def read_folder(folder: Path) -> list[Experiment]:
 def _experiment(path: Path, table: dict[str, Any]) -> Experiment:
     _check(table, _FIELDS, _REQUIRED, "")
     name, seeds, measure = table["name"], table["seeds"], table.get("measure", "accuracy")
-    if not name or Path(name).name != name:
+    if name in ("", "..") or Path(name).name != name:
         raise InputError(f"name: {name!r} cannot be the name of a folder")
     if seeds < 1:
         raise InputError(f"seeds: {seeds} is less than 1")
@@ -69,8 +68,8 @@ def _experiment(path: Path, table: dict[str, Any]) -> Experiment:
         raise InputError(f"measure: {measure!r} is not one of {', '.join(MEASURES)}")
     folders = table.get("folders", {})
     for dataset, how in folders.items():
-        if not isinstance(how, str):
-            raise InputError(f"folders.{dataset}: {how!r} is not text")
+        if not isinstance(how, str) or not how.isprintable():
+            raise InputError(f"folders.{dataset}: {how!r} is not a line of text")
     names = _datasets(table["datasets"], folders)
     lines = [_line(number, given, names) for number, given in enumerate(table["variant"], 1)]
     labels = [line.variant.label for line in lines]
@@ -99,8 +98,8 @@ def _datasets(given: list[Any], folders: Mapping[str, str]) -> tuple[str, ...]:
     known = datasets.names()
     kinds = {name.partition(":")[0] for name in known if name.partition(":")[2].isupper()}
     for name in given:
-        if not isinstance(name, str):
-            raise InputError(f"datasets: {name!r} is not text")
+        if not isinstance(name, str) or not name or not name.isprintable():
+            raise InputError(f"datasets: {name!r} is not a name")
         kind, _, argument = name.partition(":")
         if not (name in known or name in folders or (argument and kind in kinds) or Path(name).is_dir()):
             raise InputError(f"datasets: {unknown('data set', name, [*known, *folders])}")
@@ -124,7 +123,7 @@ def _line(number: int, given: object, names: tuple[str, ...]) -> Line:
         if not isinstance(changes, dict):
             raise InputError(f"variant {label!r}: on.{dataset}: {changes!r} is not a table")
     grows = given.get("grows", "")
-    if grows and not _GROWTH.fullmatch(grows):
+    if grows and not GROWTH.fullmatch(grows):
         raise InputError(f"variant {label!r}: grows: {grows!r} is not an order of growth such as 'O(b d^L)'")
     return Line(Variant(label, method, given.get("settings", {})), on, grows)
 
@@ -160,12 +159,14 @@ def _check_number(where: str, measure: str, number: object) -> None:
 
 
 def _check(table: Mapping[str, object], valid: Mapping[str, type], required: tuple[str, ...], where: str) -> None:
-    """Refuse fields that are unknown, missing or of another type."""
+    """Refuse fields that are unknown, missing, of another type, or text that no table has room for."""
     for name, value in table.items():
         if name not in valid:
             raise InputError(f"{where}{unknown('field', name, valid)}")
         if type(value) is not valid[name]:
             raise InputError(f"{where}{name}: {value!r} is not {_TYPES[valid[name]]}")
+        if isinstance(value, str) and not value.isprintable():
+            raise InputError(f"{where}{name}: {value!r} is not one line of letters that can be printed")
     for name in required:
         if name not in table:
             raise InputError(f"{where}field {name} is missing")

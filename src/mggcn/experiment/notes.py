@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +53,14 @@ def sheet(
     """
     done = ledger.records.values()
     devices = dict.fromkeys([device, *(record.device for record in done)])
-    wide = replace(chosen, seeds=max([chosen.seeds, *(record.seed + 1 for record in done)]))
+    seeds = sorted({*range(chosen.seeds), *(record.seed for record in done)})
     tables = []
     for name in chosen.datasets:
         earlier, identity = before.table(name) if before else None, identities[name]
         if identity is None and name not in reasons:
             tables += [earlier] if earlier else []
             continue
-        planned = [job for each in devices for job in wide.plan(name, identity, each)] if identity else []
+        planned = [job for each in devices for job in chosen.plan(name, identity, each, seeds)] if identity else []
         known = {entry.label: entry.reasons for entry in earlier.entries} if earlier else {}
         told = reasons.get(name, known)
         entries = [

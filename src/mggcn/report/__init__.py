@@ -7,9 +7,9 @@ from mggcn.report import page, tables
 from mggcn.report.lines import Published, Source, sections
 from mggcn.report.pack import packed
 from mggcn.report.page import Part
-from mggcn.report.read import read
+from mggcn.report.read import files, read
 
-__all__ = ["Format", "Part", "Published", "Source", "read", "render"]
+__all__ = ["Format", "Part", "Published", "Source", "files", "read", "render"]
 
 Format = Literal["html", "md", "latex", "json"]
 

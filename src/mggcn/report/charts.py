@@ -102,7 +102,7 @@ def charts(section: Section, lines: str, curves: str | None) -> dict[str, Chart]
     }
     if curves:
         by_time = alt.X("seconds:Q", title="time since the start, s", scale=_log(alt))
-        by_epoch = alt.X("epoch:Q", title="epoch")
+        by_epoch = alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1, format="d"))
         made["by_time"] = (_convergence(alt, section, curves, by_time, "time"), curves)
         made["by_epoch"] = (_convergence(alt, section, curves, by_epoch, "epochs"), curves)
     return {name: drawn(spec, source) for name, (spec, source) in made.items()}

@@ -88,8 +88,9 @@ def table(line: Line) -> Table:
 
 
 def f1_table(lines: Sequence[Line]) -> Table:
-    """F1 of each class, a row for each line that has a confusion matrix."""
-    scored = [(line, scores(confusion(line), names(line))) for line in lines if confusion(line)]
+    """F1 of each class, a row for each line with a confusion matrix of the same classes as the first one's."""
+    having = [line for line in lines if confusion(line)]
+    scored = [(line, scores(confusion(line), names(line))) for line in having if names(line) == names(having[0])]
     headings = ["method", *(one.name for one in scored[0][1])]
     rows = [[line.label, *(f"{one.f1 * 100:.1f}" for one in found)] for line, found in scored]
     return Table(headings, rows, [[line.label, *(one.f1 for one in found)] for line, found in scored])

@@ -14,14 +14,12 @@ from dataclasses import asdict, fields, replace
 from pathlib import PurePath
 from typing import Any
 
-from mggcn.record import Epoch, RunRecord
+from mggcn.record import MAY_DIVERGE, Epoch, RunRecord
 from mggcn.report.charts import spaced
 from mggcn.report.lines import Line, Section, Source
-from mggcn.report.sheet import DataTable, Entry, Sheet
+from mggcn.report.sheet import DataTable, Entry, Sheet, checked
 
 FORMAT, VERSION = "mggcn-records", 1
-MAY_DIVERGE = ("val_loss", "train_loss")
-"""The figures that may be no finite number."""
 _MOST_POINTS = 100
 _OF_SHEET = ("name", "title", "reproduces", "measure", "seeds")
 _SHARED = ("dataset", "method", "settings", "device", "curve", "environment")
@@ -63,8 +61,11 @@ def unpacked(given: dict[str, Any]) -> Iterator[Source]:
                 entry = _entry(line, tuple(records))
                 before = entries.get(entry.label)
                 entries[entry.label] = _joined(before, entry) if before else entry
-        tables = (DataTable(part["dataset"], tuple(entries.values())),)
-        yield Source(specs, Sheet(**part["experiment"], tables=tables) if part["experiment"] is not None else None)
+        if part["experiment"] is None:
+            yield Source(specs)
+        else:
+            table = checked(DataTable, {"dataset": part["dataset"], "entries": [*entries.values()]})
+            yield Source(specs, checked(Sheet, part["experiment"] | {"tables": [table]}))
 
 
 def _object(own: dict[str, Any], **lists: Iterable[str]) -> str:
@@ -96,17 +97,12 @@ def _line(line: Line, datasets: list[dict[str, Any]], environments: list[dict[st
 def _records(line: dict[str, Any], given: dict[str, Any]) -> Iterator[RunRecord]:
     if "runs" not in line:
         return
-    curve = [Epoch(**values) for values in _rows(line["curve"])]
+    curve = list(_rows(line["curve"]))
     for number, (environment, values) in enumerate(zip(line["environments"], _rows(line["runs"]), strict=True)):
-        yield RunRecord(
-            **values,
-            dataset=given["datasets"][line["dataset"]],
-            method=line["method"],
-            settings=line["settings"],
-            device=line["device"],
-            curve=[] if number else curve,
-            environment=given["environments"][environment],
-        )
+        shared = {name: line[name] for name in ("method", "settings", "device")}
+        of_data, of_machine = given["datasets"][line["dataset"]], given["environments"][environment]
+        own = {"dataset": of_data, "environment": of_machine, "curve": [] if number else curve}
+        yield RunRecord.of(values | shared | own)
 
 
 def _columns(rows: Sequence[dict[str, Any]], defaults: dict[str, Any]) -> dict[str, list[Any]]:
@@ -123,8 +119,8 @@ def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _entry(line: dict[str, Any], specs: tuple[str, ...]) -> Entry:
-    said = {name: line[name] for name in ("paper", "grows") if name in line}
-    return Entry(line["label"], line["method"], specs=specs, reasons=tuple(line.get("reasons", ())), **said)
+    said = {name: line[name] for name in ("label", "method", "paper", "grows", "reasons") if name in line}
+    return checked(Entry, said | {"specs": specs})
 
 
 def _joined(one: Entry, other: Entry) -> Entry:

@@ -1,15 +1,12 @@
 """Reading the records that a report is made of, from run folders, ledgers, experiments and packed files."""
 
 import json
-import math
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from pathlib import Path
-from typing import get_origin
 
 from mggcn.errors import InputError
 from mggcn.ledger import Ledger
-from mggcn.record import Epoch, RunRecord
+from mggcn.record import RunRecord
 from mggcn.report import pack
 from mggcn.report.lines import Source
 from mggcn.report.sheet import Sheet
@@ -20,21 +17,21 @@ RECORD, RECORDS, EXPERIMENT = "record.json", "records.jsonl", "experiment.json"
 def read(paths: Iterable[Path]) -> list[Source]:
     """All records of run folders, ledgers, experiments, packed files, and folders that hold such at any depth."""
     sources: list[Source] = []
-    files: dict[Path, Path] = {}
-    for path in paths:
-        for file in _files(path):
-            files.setdefault(file.resolve(), file)
-    for file in files.values():
+    for file in {file.resolve(): file for path in paths for file in _files(path)}.values():
         found = list(_read(file))
-        for source in found:
-            for record in source.records.values():
-                _check(file, record)
         if not any(source.records or source.sheet for source in found):
             raise InputError(f"{file}: holds no records")
         sources += found
     if not sources:
         raise InputError("report: name a run folder or a records.jsonl")
     return sources
+
+
+def files(paths: Iterable[Path]) -> set[Path]:
+    """Where the files are that :func:`read` reads, what experiments say of their ledgers among them."""
+    found = [file for path in paths for file in _files(path)]
+    sheets = [file.with_name(EXPERIMENT) for file in found if file.name == RECORDS]
+    return {file.resolve() for file in found + sheets}
 
 
 def read_sheet(path: Path) -> Sheet | None:
@@ -76,26 +73,3 @@ def _read(path: Path) -> Iterator[Source]:
             raise InputError(f"{path}: not a run record ({error})") from None
     else:
         raise InputError(f"{path}: neither a run folder nor a {RECORD} nor a {RECORDS}")
-
-
-def _check(path: Path, record: RunRecord) -> None:
-    """Refuse values that cannot be reported; a record may have been written by anything."""
-    parts: list[RunRecord | Epoch] = [record, *record.curve]
-    for part in parts:
-        for one in fields(part):
-            value = getattr(part, one.name)
-            if value is None and one.default is None:
-                continue
-            if one.type in (int, float, float | None):
-                good = isinstance(value, int | float) and (one.name in pack.MAY_DIVERGE or math.isfinite(value))
-            else:
-                kind = get_origin(one.type) or one.type
-                good = isinstance(kind, type) and isinstance(value, kind)
-            if not good:
-                where = f"epoch {part.number}: " if isinstance(part, Epoch) else ""
-                raise InputError(f"{path}: {where}field {one.name} is {value!r}, not what a run records")
-    if not isinstance(record.dataset.get("name"), str):
-        raise InputError(f"{path}: field dataset has no name")
-    rows = record.test_confusion
-    if not all(isinstance(row, list) and len(row) == len(rows) and all(type(n) is int for n in row) for row in rows):
-        raise InputError(f"{path}: field test_confusion is not a square of whole numbers")

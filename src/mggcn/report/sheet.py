@@ -7,7 +7,9 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, TypeVar, get_origin
+from typing import Any, TypeVar
+
+from mggcn.record import suits
 
 _FOLDERS = re.compile(r"(?<![\w.:/])/(?:[^\s/:;,()]+/)+")
 
@@ -74,13 +76,13 @@ class Sheet:
         """Read what :meth:`to_json` wrote; raises ValueError, TypeError or KeyError where it is something else."""
         given = json.loads(text)
         tables = [
-            DataTable(one["dataset"], tuple(_checked(Entry, entry) for entry in one["entries"]))
+            checked(DataTable, one | {"entries": [checked(Entry, entry) for entry in one["entries"]]})
             for one in given["tables"]
         ]
-        return _checked(cls, given | {"tables": tables})
+        return checked(cls, given | {"tables": tables})
 
 
-Kind = TypeVar("Kind", Entry, Sheet)
+Kind = TypeVar("Kind", Entry, DataTable, Sheet)
 
 
 def without_folders(text: str) -> str:
@@ -88,12 +90,12 @@ def without_folders(text: str) -> str:
     return _FOLDERS.sub("…/", text)
 
 
-def _checked(kind: type[Kind], given: Mapping[str, Any]) -> Kind:
-    """An entry or a sheet of fields as JSON has them."""
+def checked(kind: type[Kind], given: Mapping[str, Any]) -> Kind:
+    """An entry, a table or a sheet of fields as JSON has them; raises TypeError where they are something else."""
     values: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     made = kind(**values)
     for one in fields(made):
-        wanted, value = get_origin(one.type) or one.type, getattr(made, one.name)
-        if not isinstance(value, wanted if isinstance(wanted, type) else object):
+        value = getattr(made, one.name)
+        if not suits(one.type, value):
             raise TypeError(f"field {one.name} is {value!r}")
     return made

@@ -8,8 +8,9 @@ from typing import Any
 
 from mggcn import summary
 from mggcn.report.lines import Line, Section, environments
+from mggcn.summary import escaped
 
-GROWTH = re.compile(r"O\(.+\)")
+GROWTH = re.compile(r"O\([\w^ ]+\)")
 """An order of growth, which documents set as mathematics."""
 NOTE_ON_COMMANDS = (
     "Each command trains again the runs behind one line, with every setting written out; the name of a data set that "
@@ -19,7 +20,8 @@ _LOOSE = "; it stands beside methods with their default settings"
 _NOTE_ON_DIFFERENCE = "*Difference* is the accuracy less the paper's, in percentage points."
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--", "<": r"\textless{}",
+    ">": r"\textgreater{}", "|": r"\textbar{}",
 }  # fmt: skip
 
 
@@ -88,11 +90,12 @@ def markdown(found: Sequence[Section]) -> str:
     """The tables in Markdown."""
     parts = ["# Results"]
     for section in found:
-        parts += [f"## {section.title}", section.about, _pipes(table(section), text_columns=1)]
-        parts.append("\n".join(f"- {remark}" for remark in summary.remarks(section.summaries)))
+        parts += [f"## {escaped(section.title)}", escaped(section.about), _pipes(table(section), text_columns=1)]
+        parts.append("\n".join(f"- {escaped(remark)}" for remark in summary.remarks(section.summaries)))
     parts += [notes(found), "## Commands", NOTE_ON_COMMANDS, _pipes(provenance(found), text_columns=4)]
     parts.append("## Environments")
-    parts.append("\n".join(f"{number}. {environment(one)}" for number, one in enumerate(environments(found), 1)))
+    known = [escaped(environment(one)) for one in environments(found)]
+    parts.append("\n".join(f"{number}. {one}" for number, one in enumerate(known, 1)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -109,17 +112,17 @@ def _numbers(known: list[dict[str, Any]], line: Line) -> str:
 def _pipes(content: Table, text_columns: int) -> str:
     rules = ["---" if number < text_columns else "---:" for number in range(len(content.headings))]
     rows = [content.headings, rules, *content.rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+    return "\n".join("| " + " | ".join(map(escaped, row)) + " |" for row in rows)
 
 
 def _tabular(section: Section) -> str:
     content = table(section)
-    rows = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in (content.headings, *content.rows)]
+    rows = [" & ".join(_in_latex(cell) for cell in row) + r" \\" for row in (content.headings, *content.rows)]
     return "\n".join(
         [
             r"\begin{table}",
             r"\centering",
-            rf"\caption{{{_escaped(': '.join(part for part in (section.title, section.about) if part))}}}",
+            rf"\caption{{{_in_latex(': '.join(part for part in (section.title, section.about) if part))}}}",
             rf"\begin{{tabular}}{{l{'r' * (len(content.headings) - 1)}}}",
             r"\toprule",
             rows[0],
@@ -133,7 +136,7 @@ def _tabular(section: Section) -> str:
     )
 
 
-def _escaped(text: str) -> str:
+def _in_latex(text: str) -> str:
     if GROWTH.fullmatch(text):
         return f"${text}$"
-    return "".join(_LATEX.get(letter, letter) for letter in text)
+    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.splitlines()))
