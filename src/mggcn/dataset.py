@@ -186,9 +186,10 @@ def as_features(x: ArrayLike | csr_array) -> Features:
 
 
 def _node_number(text: str, num_nodes: int) -> int:
-    if not text.isascii() or not text.isdigit() or int(text) >= num_nodes:
-        raise InputError(f"node {text!r} is not a number from 0 to {num_nodes - 1}")
-    return int(text)
+    digits = text.lstrip("0") or text[-1:]
+    if not text.isascii() or not text.isdigit() or len(digits) > len(str(num_nodes)) or int(digits) >= num_nodes:
+        raise InputError(f"node {text[:40]!r} is not a number from 0 to {num_nodes - 1}")
+    return int(digits)
 
 
 def _check_shape(what: str, shape: tuple[int, ...], num_nodes: int, ndim: int) -> None:

@@ -91,7 +91,7 @@ def svg(picks: Picks, *, title: str = "", classes: Sequence[str] = (), legend: b
         title,
         width,
         height + _LINE * (len(lines) + 1.5),
-        f'<text x="4" y="13" font-size="12" font-weight="600">{escape(_shortened(title, int(width / 6.5)))}</text>',
+        f'<text x="4" y="13" font-size="12" font-weight="600">{escape(_shortened(title, int(width / 7.5)))}</text>',
         f'<svg y="{_LINE}" width="{_n(width)}" height="{_n(height)}" '
         f'viewBox="{_n(left)} {_n(top)} {_n(width)} {_n(height)}">',
         *picture,
