@@ -270,8 +270,11 @@ def test_whatever_a_kill_leaves_is_cut_off(tmp_path: Path) -> None:
     starts = [0, *(place + 1 for place, byte in enumerate(journal) if byte == ord("\n"))]
     for length in {*range(0, len(journal), 7), *starts, *(start - 1 for start in starts[1:])}:
         (tmp_path / "journal.log").write_bytes(journal[:length])
-        (tmp_path / "transactions.jsonl").write_bytes(kept + b'{"torn')
         whole = sum(start <= length for start in starts) - 1
+        if whole:
+            (tmp_path / "transactions.jsonl").write_bytes(kept + b'{"torn')
+        else:
+            (tmp_path / "transactions.jsonl").unlink(missing_ok=True)
         with Store(tmp_path, terms) as store:
             assert store.count == [0, 0, 2, 3, 5][whole]
             assert store.begun("0xa") == ((Cursor(0, 2, ("0x2",)), 2) if whole == 2 else (Cursor(), 0))

@@ -8,6 +8,7 @@ import pytest
 from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.ethereum.labels import CLASSES, merge, parse_list, write
+from mggcn.ethereum.labels_read import addresses
 
 A, B, C, D, E = (f"0x{digit * 40}" for digit in "abcde")
 
@@ -51,7 +52,10 @@ def test_a_list_without_labels_has_that_of_its_file_or_folder(tmp_path: Path) ->
 
 def test_other_chains_are_left_out(tmp_path: Path) -> None:
     rows = f"address,chainId,label,nameTag\n{A},1,gambling,Dice\n{B},10,gambling,Dice\n"
-    assert merged(put(tmp_path / "accounts.csv", rows)) == {A: "Gambling"}
+    accounts = put(tmp_path / "accounts.csv", rows)
+    found = merge([(accounts, None)])
+    assert found.classes == {A: "Gambling"}
+    assert found.foreign == [f"{accounts}: line 3"]
     plain = put(tmp_path / "plain.txt", f"{A}\nbnb10whzywcrge79\n")
     found = merge([parse_list(f"Phish={plain}")])
     assert found.classes == {A: "Phish"}
@@ -78,7 +82,8 @@ def test_an_address_of_two_classes_is_left_out_and_told(tmp_path: Path) -> None:
         ("mining.csv", f"address\n{A}\n", "a list without labels; give its class as in Phish=FILE"),
         ("mining.csv", f"address,label\n{A},mining\n{A[:-1]},mining\n", f"line 3: '{A[:-1]}' is not an address"),
         ("mining.csv", f"address,label\n{A},mining,\n", "line 2: 3 values for 2 columns"),
-        ("mining.csv", f'address,label\n{A},"mining\n', "not a readable CSV file"),
+        ("mining.csv", f'address,label\n{A},"mining\n{B},mining\n', "line 2: not readable as CSV"),
+        ("mining.csv", f"address,label\n{A},{'x' * 200_000}\n", "line 2: not readable as CSV (field larger"),
         ("mining.csv", f"who,label\n{A},mining\n", "line 1: no column 'address' among 'who', 'label'"),
         ("all.json", "{", "not valid JSON"),
         ("all.json", "[]", "not a JSON object of addresses"),
@@ -95,10 +100,13 @@ def test_errors_name_the_file_and_the_place(tmp_path: Path, name: str, text: str
 
 
 def test_the_command_tells_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = put(tmp_path / "cloud.csv", f"address;label\n{A};mining\n{A};exchange\n{B};gambling\n{C};donate\n")
+    file = put(
+        tmp_path / "cloud.csv", f"address;label\n{A};mining\n{A};exchange\n{B};gambling\n{C};donate\nbnb1;mining\n"
+    )
     assert main(["ethereum", "labels", str(file), "--out", str(tmp_path / "labels.csv")]) == 0
     told = capsys.readouterr().out
     assert "1 addresses of two classes" in told
+    assert f"1 entries of other chains, left out; the first in {file}: line 6" in told
     assert f"{A} Mining and Exchange" in told
     assert "donate 1" in told
     assert main(["ethereum", "labels", f"Fish={file}", "--out", str(tmp_path / "other.csv")]) == 2
@@ -106,6 +114,49 @@ def test_the_command_tells_what_it_left_out(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "none.csv").write_text(f"address,label\n{A},donate\n")
     assert main(["ethereum", "labels", str(tmp_path / "none.csv"), "--out", str(tmp_path / "other.csv")]) == 2
     assert not (tmp_path / "other.csv").exists()
+
+
+def test_a_class_that_is_given_is_that_of_every_address(tmp_path: Path) -> None:
+    table = {A: {"name": "x", "labels": []}, B: {"name": "Bar", "labels": ["exchange", "defi"]}}
+    file = put(tmp_path / "all.json", json.dumps(table))
+    assert merged(f"Phish={file}") == {A: "Phish", B: "Phish"}
+    assert addresses(file) == [A, B]
+
+
+def test_conflicts_alone_are_written_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = put(tmp_path / "cloud.csv", f"address;label\n{A};exchange\n{A};mining\n")
+    out = tmp_path / "labels.csv"
+    assert main(["ethereum", "labels", str(file), "--out", str(out)]) == 2
+    conflicts = tmp_path / "labels.conflicts.csv"
+    assert f"every address with a label of the classes has several, see {conflicts}" in capsys.readouterr().err
+    assert conflicts.read_text().splitlines()[1:] == [f"{A},Exchange,{file}: line 2", f"{A},Mining,{file}: line 3"]
+    assert not out.exists()
+
+
+def test_files_are_replaced_only_when_asked_and_lists_never(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lists = {name: f"address,label\n{A},{name}\n" for name in ("mining.csv", "x.conflicts.csv")}
+    texts = lists | {"notes.csv": "mine\n", "y.conflicts.csv": "mine\n"}
+    for name, text in texts.items():
+        put(tmp_path / name, text)
+    (tmp_path / "folder.csv").mkdir()
+
+    def run(out: str, *options: str) -> tuple[int, str]:
+        code = main(["ethereum", "labels", "mining.csv", "Mining=x.conflicts.csv", "--out", out, *options])
+        return code, capsys.readouterr().err
+
+    for options in ([], ["--overwrite"]):
+        for out, told in (("./mining.csv", "mining.csv"), ("x.csv", "x.conflicts.csv")):
+            assert run(out, *options) == (2, f"mggcn: error: {told}: one of the lists to merge, it would be replaced\n")
+        for out in (".", "folder.csv"):
+            assert run(out, *options) == (2, f"mggcn: error: {out}: a folder, not a file to write\n")
+    assert run("notes.csv") == (2, "mggcn: error: notes.csv: already exists\n")
+    assert run("y.csv") == (2, "mggcn: error: y.conflicts.csv: already exists\n")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir() if path.is_file()} == texts
+    assert run("notes.csv", "--overwrite")[0] == run("y.csv", "--overwrite")[0] == 0
+    assert (tmp_path / "notes.csv").read_text() == f"address,label\n{A},Mining\n"
 
 
 def test_the_published_lists_merge(data_root: Path) -> None:

@@ -133,6 +133,26 @@ def test_a_scale_out_of_range_is_refused(tmp_path: Path, scale: float) -> None:
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--out", "."], ".: transactions are written as Parquet, to a file named .parquet or .pq"),
+        (["--out", "c.csv"], "c.csv: transactions are written as Parquet, to a file named .parquet or .pq"),
+        (["--out", "c.parquet", "--labels", "./c.parquet"], "c.parquet: transactions and labels cannot be one file"),
+        (["--out", "d.parquet", "--overwrite"], "d.parquet: a folder, not a file to write"),
+        (["--out", "c.parquet", "--labels", ".", "--overwrite"], ".: a folder, not a file to write"),
+    ],
+)
+def test_files_that_cannot_be_written_are_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d.parquet").mkdir()
+    assert main(["ethereum", "simulate", "--scale", "0.001", *options]) == 2
+    assert capsys.readouterr().err == f"mggcn: error: {told}\n"
+    assert [path.name for path in tmp_path.rglob("*")] == ["d.parquet"]
+
+
 def test_the_command_says_simulated(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["ethereum", "simulate", "--scale", "0.001", "--out", str(tmp_path / "a.parquet")]
     assert main(command) == 0

@@ -2,7 +2,8 @@
 
 A folder holds ``transactions.jsonl``, one record of the API a line, and ``journal.log``, a line for every page: the
 account, where its next page starts, and how long the first file then was. A page counts once its line in the journal
-is whole; what a killed process left beyond the last such line is cut off when the folder is opened again.
+is whole; what a killed process left beyond the last such line is cut off when the folder is opened again. The journal's
+first line comes before any transaction, so a file of transactions without it is not a crawl's and is left alone.
 """
 
 import fcntl
@@ -50,6 +51,7 @@ class Store:
         self._begun: dict[str, tuple[Cursor, int]] = {}
         self._length = 0
         self._open = ExitStack()
+        self._check_own()
         folder.mkdir(parents=True, exist_ok=True)
         try:
             self._journal: BinaryIO = self._open.enter_context((folder / JOURNAL).open("ab+"))
@@ -109,6 +111,11 @@ class Store:
         self._journal.write(json.dumps(fields).encode() + b"\n")
         _flush(self._journal)
 
+    def _check_own(self) -> None:
+        journal = self.folder / JOURNAL
+        if self.file.exists() and not (journal.exists() and b"\n" in journal.read_bytes()):
+            raise InputError(f"{self.file}: not of a crawl, {JOURNAL} does not know it; give another folder")
+
     def _lock(self) -> None:
         try:
             fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -117,10 +124,13 @@ class Store:
 
     def _read_journal(self, terms: Terms) -> None:
         self._journal.seek(0)
-        whole, end, _ = self._journal.read().rpartition(b"\n")
-        self._journal.truncate(len(whole) + len(end))
+        whole, end, torn = self._journal.read().rpartition(b"\n")
         if not end:
-            self._enter({"crawl": asdict(terms)})
+            opening = {"crawl": asdict(terms)}
+            if not json.dumps(opening).encode().startswith(torn):
+                raise self._foreign(1)
+            self._journal.truncate(0)
+            self._enter(opening)
             return
         for number, line in enumerate(whole.split(b"\n"), 1):
             try:
@@ -134,7 +144,11 @@ class Store:
             except (ValueError, TypeError, KeyError) as error:
                 if isinstance(error, InputError):
                     raise
-                raise InputError(f"{self.folder / JOURNAL}: line {number}: not a line of a crawl's journal") from None
+                raise self._foreign(number) from None
+        self._journal.truncate(len(whole) + len(end))
+
+    def _foreign(self, line: int) -> InputError:
+        return InputError(f"{self.folder / JOURNAL}: line {line}: not a line of a crawl's journal")
 
     def _check(self, begun: Terms, now: Terms) -> None:
         if begun.seed != now.seed:

@@ -1,6 +1,5 @@
 """Labels of accounts: a file of two columns, and the numbers of classes that go with the accounts of a graph."""
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import UNLABELLED
+from mggcn.datasets.blame import blaming
 from mggcn.errors import InputError
+from mggcn.ethereum.labels_read import csv_rows, is_address
 
 _ACCOUNT = ("address", "account", "id")
 _LABEL = ("label", "class")
@@ -37,7 +38,8 @@ class Labels:
 def read_labels(path: Path, *, any_ids: bool = False) -> Labels:
     """Read ``address,label``; also with semicolons or spaces, and without a header.
 
-    An account that stands twice with one label is fine, with two it is refused. Addresses are read in lower case.
+    An account that stands twice with one label is fine, with two it is refused. Addresses are read in lower case, and
+    anything else in their place is refused.
 
     Args:
         path: the file.
@@ -46,10 +48,12 @@ def read_labels(path: Path, *, any_ids: bool = False) -> Labels:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = file.readlines()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not text ({error.reason})") from None
-    rows = list(enumerate(csv.reader(lines, delimiter=_delimiter(lines[0] if lines else "")), 1))
+    with blaming(path):
+        rows = list(csv_rows(lines, _delimiter(lines[0] if lines else "")))
     account, label, start = _columns(path, rows[0][1] if rows else [])
     names: dict[str, str] = {}
     for line, row in rows[start:]:
@@ -58,9 +62,11 @@ def read_labels(path: Path, *, any_ids: bool = False) -> Labels:
         if len(row) <= max(account, label):
             raise InputError(f"{path}: line {line}: {len(row)} values, an account and a label are needed")
         name, one = row[account].strip(), row[label].strip()
-        name = name if any_ids else name.lower()
         if not name or not one:
             raise InputError(f"{path}: line {line}: {'the account' if not name else 'the label'} is empty")
+        if not any_ids and not is_address(name.lower()):
+            raise InputError(f"{path}: line {line}: {name!r} is not an address (0x and 40 hexadecimal digits)")
+        name = name if any_ids else name.lower()
         if names.setdefault(name, one) != one:
             raise InputError(f"{path}: line {line}: {name} has the label {one!r}, before it had {names[name]!r}")
     if not names:

@@ -41,7 +41,7 @@ class Merged:
         by_file: for each list, how many of its addresses it puts into each class.
         dropped: how many entries each label had that makes no class.
         unnamed: how many entries had a label that counts but not the name that it needs.
-        foreign: the places of addresses of other chains.
+        foreign: the places of entries of other chains.
     """
 
     classes: dict[str, str] = field(default_factory=dict)
@@ -99,16 +99,35 @@ def merge(lists: Iterable[tuple[Path, str | None]]) -> Merged:
     return merged
 
 
-def write(merged: Merged, out: Path) -> Path:
-    """Write labels as ``address,label`` and the conflicts beside them; return the conflicts' file."""
-    if not merged.classes:
-        files = ", ".join(map(str, merged.by_file))
+def write(merged: Merged, out: Path, *, overwrite: bool = False) -> Path:
+    """Write labels as ``address,label`` and the conflicts beside them; return the conflicts' file.
+
+    Args:
+        merged: what to write; where it has conflicts alone, they are written before it is refused.
+        out: the CSV file; neither it nor the conflicts' file is ever one of the lists that were merged.
+        overwrite: replace existing files.
+    """
+    files = ", ".join(map(str, merged.by_file))
+    if not merged.classes and not merged.conflicts:
         raise InputError(f"{files}: no address has a label of the classes {', '.join(CLASSES)}")
-    conflicts = out.with_suffix(".conflicts.csv")
+    conflicts = out.parent / f"{out.stem}.conflicts.csv"
+    for path in (out, conflicts):
+        _check_writable(path, merged.by_file, overwrite)
     rows = [(address, name, place) for address, classes in merged.conflicts.items() for name, place in classes.items()]
     write_atomically(conflicts, _csv(("address", "label", "place"), rows))
+    if not merged.classes:
+        raise InputError(f"{files}: every address with a label of the classes has several, see {conflicts}")
     write_atomically(out, _csv(("address", "label"), list(merged.classes.items())))
     return conflicts
+
+
+def _check_writable(path: Path, lists: Iterable[Path], overwrite: bool) -> None:
+    if path.is_dir():
+        raise InputError(f"{path}: a folder, not a file to write")
+    if path.exists() and any(path.samefile(file) for file in lists):
+        raise InputError(f"{path}: one of the lists to merge, it would be replaced")
+    if path.exists() and not overwrite:
+        raise InputError(f"{path}: already exists")
 
 
 def _named(entry: Entry) -> bool:

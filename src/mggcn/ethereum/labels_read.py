@@ -10,8 +10,8 @@
 import csv
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mggcn.datasets.blame import blaming, reason
@@ -30,12 +30,14 @@ class Entry:
         label: as the list gives it.
         name: the address's name tag, or None where the list has no names.
         place: the file and where in it.
+        mainnet: False where the list says that it is of another chain.
     """
 
     address: str | None
     label: str
     name: str | None
     place: str
+    mainnet: bool = True
 
 
 def entries(path: Path, label: str | None = None) -> Iterator[Entry]:
@@ -43,15 +45,17 @@ def entries(path: Path, label: str | None = None) -> Iterator[Entry]:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     with blaming(path):
-        found = _from_json(path) if path.suffix.lower() == ".json" else _from_csv(path, label)
+        found = _from_json(path, label) if path.suffix.lower() == ".json" else _from_csv(path, label)
         for entry in found:
-            yield Entry(entry.address, label or entry.label, entry.name, f"{path}: {entry.place}")
+            yield replace(entry, place=f"{path}: {entry.place}")
 
 
 def addresses(path: Path) -> list[str]:
-    """The addresses of a list, whatever their labels, each once."""
+    """The addresses of a list on the main chain, whatever their labels, each once."""
     found: dict[str, None] = {}
     for entry in entries(path, label="any"):
+        if not entry.mainnet:
+            continue
         if entry.address is None:
             raise InputError(f"{entry.place}: not an Ethereum address")
         found[entry.address] = None
@@ -75,7 +79,18 @@ def parse_address(text: str, place: str) -> str | None:
     raise InputError(f"{place}: {text.strip()!r} is not an address (0x and 40 hexadecimal digits)")
 
 
-def _from_json(path: Path) -> Iterator[Entry]:
+def csv_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a CSV file, each with the line that it starts on; one that cannot be read is an error."""
+    line, reader = 1, csv.reader(lines, delimiter=delimiter, strict=True)
+    try:
+        for row in reader:
+            yield line, row
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(f"line {line}: not readable as CSV ({reason(error)})") from None
+
+
+def _from_json(path: Path, given: str | None) -> Iterator[Entry]:
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -88,7 +103,7 @@ def _from_json(path: Path) -> Iterator[Entry]:
         if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
             raise InputError(f"{place}: field 'labels' is not a list of names")
         address = parse_address(text, place)
-        for label in labels:
+        for label in labels if given is None else [given]:
             yield Entry(address, label, str(fields.get("name", "")), place)
 
 
@@ -97,30 +112,31 @@ def _from_csv(path: Path, given: str | None) -> Iterator[Entry]:
         try:
             start = file.readline()
             file.seek(0)
-            reader = csv.reader(file, delimiter=";" if ";" in start else ",", strict=True)
-            header = _header(start, reader)
+            rows = csv_rows(file, ";" if ";" in start else ",")
+            header = _header(start, rows)
             if "address" not in header:
                 raise InputError(f"line 1: no column 'address' among {', '.join(map(repr, header))}")
             default = path.parent.name if path.stem == "all" else path.stem
             if given is None and "label" not in header and header == ["address"]:
                 raise InputError("a list without labels; give its class as in Phish=FILE")
-            for row in reader:
-                place = f"line {reader.line_num}"
+            for line, row in rows:
+                place = f"line {line}"
                 if not row:
                     continue
                 if len(row) != len(header):
                     raise InputError(f"{place}: {len(row)} values for {len(header)} columns")
                 fields = dict(zip(header, map(str.strip, row), strict=True))
-                if fields.get("chainid", _MAINNET) == _MAINNET:
-                    address = parse_address(fields["address"], place)
-                    yield Entry(address, fields.get("label", default), fields.get("nametag"), place)
-        except (csv.Error, UnicodeDecodeError) as error:
+                mainnet = fields.get("chainid", _MAINNET) == _MAINNET
+                address = parse_address(fields["address"], place) if mainnet else None
+                yield Entry(address, given or fields.get("label", default), fields.get("nametag"), place, mainnet)
+        except UnicodeDecodeError as error:
             raise InputError(f"not a readable CSV file ({reason(error)})") from None
 
 
-def _header(start: str, reader: Iterator[list[str]]) -> list[str]:
+def _header(start: str, rows: Iterator[tuple[int, list[str]]]) -> list[str]:
     """The columns' names, in small letters only; a file that starts with an address has address and label."""
     names = re.split("[;,]", start.strip())
     if is_address(names[0].strip().lower()):
         return ["address", "label"][: len(names)]
-    return [re.sub("[^a-z]", "", name.lower()) for name in next(reader, [])]
+    _, header = next(rows, (1, []))
+    return [re.sub("[^a-z]", "", name.lower()) for name in header]

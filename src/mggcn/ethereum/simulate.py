@@ -26,6 +26,7 @@ from mggcn.storage import write_atomically
 
 SLICE = 200_000
 _LEAST, _MOST = 0.001, 100.0
+_SUFFIXES = (".parquet", ".pq")
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def simulate(
     """Write simulated transactions and labels.
 
     Args:
-        out: the Parquet file, with the columns of ethereum-etl's transactions and ``receipt_gas_used`` and
+        out: the Parquet file, named so, with the columns of ethereum-etl's transactions and ``receipt_gas_used`` and
             ``receipt_status`` of its receipts.
         labels: the CSV file of labelled accounts, columns ``address`` and ``label``.
         scale: 1 has the size of the paper's data: 1.4 million accounts, 2.8 million edges, 816 labels.
@@ -70,7 +71,13 @@ def simulate(
     require("pyarrow", "ethereum")
     import pyarrow.parquet as pq
 
+    if out.suffix.lower() not in _SUFFIXES:
+        raise InputError(f"{out}: transactions are written as Parquet, to a file named {' or '.join(_SUFFIXES)}")
+    if labels.resolve() == out.resolve():
+        raise InputError(f"{labels}: transactions and labels cannot be one file")
     for path in (out, labels):
+        if path.is_dir():
+            raise InputError(f"{path}: a folder, not a file to write")
         if path.exists() and not overwrite:
             raise InputError(f"{path}: already exists")
     if not _LEAST <= scale <= _MOST:

@@ -1,7 +1,9 @@
 """``mggcn ethereum labels``: merge published lists of labelled addresses into the paper's six classes."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 _MOST = 12
 
 
-def labels(lists: list[str], /, *, out: Path) -> None:
+def labels(lists: list[str], /, *, out: Path, overwrite: Annotated[bool, Parameter(negative=())] = False) -> None:
     """Merge lists of labelled addresses into ICO, Converter, Exchange, Mining, Gambling and Phish.
 
     ICO are ico-wallets; Converter are bancor's with Converter in their name; Exchange, Mining and Gambling are the
@@ -22,11 +24,12 @@ def labels(lists: list[str], /, *, out: Path) -> None:
         lists: Files: JSON of {address: {name, labels}}, CSV with a column address, or, as in Phish=FILE, one address a
             line. A CSV without a column label has the label of its file name, or of its folder for an all.csv.
         out: The CSV file to write, with the columns address and label.
+        overwrite: Replace existing files; never one of the lists.
     """
     from mggcn.ethereum import labels as merging
 
     merged = merging.merge(merging.parse_list(text) for text in lists)
-    conflicts = merging.write(merged, out)
+    conflicts = merging.write(merged, out, overwrite=overwrite)
     print("\n".join(_lines(merged, out, conflicts)))  # noqa: T201
 
 
@@ -47,7 +50,7 @@ def _lines(merged: "Merged", out: Path, conflicts: Path) -> list[str]:
     if merged.dropped:
         lines.append(f"labels of no class, left out: {_told(merged.dropped)}")
     if merged.foreign:
-        lines.append(f"{len(merged.foreign):,} addresses of other chains, left out; the first in {merged.foreign[0]}")
+        lines.append(f"{len(merged.foreign):,} entries of other chains, left out; the first in {merged.foreign[0]}")
     return lines
 
 

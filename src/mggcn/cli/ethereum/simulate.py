@@ -19,7 +19,7 @@ def simulate(
     The file has the columns of ethereum-etl's transactions and says in its metadata that it is simulated.
 
     Args:
-        out: The Parquet file to write.
+        out: The Parquet file to write, named .parquet or .pq.
         scale: 1 has the size of the paper's data: 1.4 million accounts, 2.8 million edges, 816 labels.
         seed: The same seed and scale give the same rows.
         labels: The CSV file of labels to write; beside the Parquet file when left out.
@@ -30,7 +30,7 @@ def simulate(
 
     from mggcn.ethereum.simulate import simulate
 
-    labels = labels or out.with_suffix(".labels.csv")
+    labels = labels or out.parent / f"{out.stem}.labels.csv"
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("simulating", total=None)

@@ -1,0 +1,68 @@
+"""What a crawl finds when it starts: files that no crawl wrote, another crawl's journal, accounts of other chains."""
+
+from pathlib import Path
+
+import pytest
+
+from mggcn.cli import main
+from mggcn.errors import InputError
+from mggcn.ethereum.crawl_store import Store, Terms
+from mggcn.ethereum.labels_read import addresses
+from tests.ethereum.transactions import A, B
+
+TERMS = Terms(0, "x")
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("journal", [None, b"", b'{"crawl": {"seed"', b"my notes"])
+@pytest.mark.parametrize("transactions", [b'{"hash": "0x1"}\n', b""])
+def test_transactions_that_no_crawl_wrote_are_left_alone(
+    tmp_path: Path, journal: bytes | None, transactions: bytes
+) -> None:
+    files = {"transactions.jsonl": transactions} | ({} if journal is None else {"journal.log": journal})
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=r"transactions\.jsonl: not of a crawl"):
+        Store(tmp_path, TERMS)
+    assert contents(tmp_path) == files
+
+
+@pytest.mark.parametrize(
+    ("journal", "told"),
+    [
+        (b"my notes", "line 1: not a line of a crawl's journal"),
+        (b"my\nnotes", "line 1: not a line of a crawl's journal"),
+        (b'{"crawl": {"seed": 1, "accounts": "x"}}\n{"acc', "begun with seed 1, not 0"),
+    ],
+)
+def test_a_journal_that_is_refused_is_left_alone(tmp_path: Path, journal: bytes, told: str) -> None:
+    (tmp_path / "journal.log").write_bytes(journal)
+    with pytest.raises(InputError, match=told):
+        Store(tmp_path, TERMS)
+    assert contents(tmp_path) == {"journal.log": journal}
+
+
+def test_the_command_refuses_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ETHERSCAN_API_KEY", "none")
+    labels, out = tmp_path / "labels.csv", tmp_path / "out"
+    labels.write_text(f"address,label\n{A},ICO\n")
+    out.mkdir()
+    (out / "transactions.jsonl").write_bytes(b"mine\n")
+    assert main(["ethereum", "crawl", "--labels", str(labels), "--out", str(out)]) == 2
+    told = "not of a crawl, journal.log does not know it; give another folder"
+    assert capsys.readouterr().err == f"mggcn: error: {out / 'transactions.jsonl'}: {told}\n"
+    assert contents(out) == {"transactions.jsonl": b"mine\n"}
+
+
+def test_accounts_of_other_chains_are_not_fetched(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text(f"address,chainId,label\n{A},1,ICO\n{B},10,ICO\n")
+    assert addresses(labels) == [A]
+    labels.write_text("address,label\nbnb10whzywcrge79,ICO\n")
+    with pytest.raises(InputError, match="line 2: not an Ethereum address"):
+        addresses(labels)
