@@ -8,7 +8,7 @@ from mggcn import report
 from mggcn.report.lines import Section
 from mggcn.report.lines import sections as sorted_into_sections
 
-_ORDER = ("accuracy", "depth", "picks", "ablations", "speed", "memory")
+_ORDER = ("accuracy", "depth", "picks", "ablations", "speed", "speed-cpu", "memory", "memory-cpu")
 
 
 def packed() -> list[Path]:

@@ -20,13 +20,13 @@ def place(one: Experiment) -> str:
 
 def table() -> str:
     """File, what of the paper it reproduces, data sets, number of runs, and whether its records are committed."""
-    done = {about(path): path.stem for path in packed()}
+    done: dict[str, list[str]] = {}
+    for path in packed():
+        done.setdefault(about(path), []).append(f"[{path.stem}](results/index.md#{path.stem})")
     lines = ["| file | what it is | of the paper | data sets | runs | records |", "|---|---|---|---|---:|---|"]
     for one in files():
-        if one.name in done:
-            where = f"[committed](results/index.md#{done[one.name]})"
-        else:
-            where = "[its data are made first](#what-is-not-here)" if one.folders else "not committed yet"
+        missing = "[its data are made first](#what-is-not-here)" if one.folders else "not committed yet"
+        where = ", ".join(done.get(one.name, [missing]))
         file = one.path.relative_to(EXPERIMENTS).as_posix()
         cells = (f"`{file}`", one.title, one.reproduces, ", ".join(one.datasets), str(one.num_runs), where)
         lines.append(f"| {' | '.join(cells)} |")

@@ -18,6 +18,7 @@ else. [Experiments](../experiments.md) says how the records are made, and what c
 
 """
 _NOTHING = "No records are committed yet.\n"
+_PLACES = {"cpu": "on a CPU", "cuda": "on a GPU"}
 
 
 def pages() -> dict[str, str]:
@@ -67,6 +68,10 @@ def _title(path: Path) -> tuple[str, str]:
     found = next((one for one in experiments.files() if one.name == about(path)), None)
     if found is None:
         return path.stem.capitalize(), ""
+    title = found.title
     seeds = next((one.sheet.seeds for one in sections(path) if one.sheet), found.seeds)
     asked = "" if seeds == found.seeds else f" --seeds {seeds}"
-    return found.title, f"The records are made by `mggcn experiment run {experiments.place(found)}{asked}`.\n"
+    if [about(other) for other in packed()].count(found.name) > 1:
+        device = next(line.summary.device for one in sections(path) for line in one.run)
+        title, asked = f"{title}, {_PLACES[device]}", f"{asked} --device {device}"
+    return title, f"The records are made by `mggcn experiment run {experiments.place(found)}{asked}`.\n"

@@ -124,6 +124,20 @@ def test_results_with_records(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "| triangles |" in methods.pages()["methods/mg-gcn.md"]
 
 
+def test_records_of_two_devices_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    both = [path for path in committed.packed() if committed.about(path) == "speed"]
+    monkeypatch.setattr(results, "report", lambda *_: "# Results")
+    monkeypatch.setattr(results, "packed", lambda: both)
+    page = results.pages()["results/index.md"]
+    assert "## Training and convergence speed, on a GPU { #speed }" in page
+    assert "## Training and convergence speed, on a CPU { #speed-cpu }" in page
+    assert "`mggcn experiment run experiments/paper/speed.toml --device cpu`" in page
+    monkeypatch.setattr(experiments, "packed", lambda: both)
+    assert "[speed](results/index.md#speed), [speed-cpu](results/index.md#speed-cpu)" in experiments.table()
+    monkeypatch.setattr(results, "packed", lambda: both[:1])
+    assert "## Training and convergence speed { #speed }" in results.pages()["results/index.md"]
+
+
 def test_results_without_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "packed", list)
     assert list(results.pages()) == ["results/index.md"]
