@@ -1,8 +1,10 @@
 """The command line. Commands import what they need when they run, so that help answers at once."""
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 
 from cyclopts import App, CycloptsError
 
@@ -31,6 +33,8 @@ app.command(bench.bench)
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; bad input is one line on standard error and exit code 2."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        signal.signal(signal.SIGTERM, _ended)
     try:
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except (InputError, CycloptsError) as error:
@@ -44,6 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("mggcn: interrupted\n")
         return 130
     return 0
+
+
+def _ended(number: int, _: FrameType | None) -> None:
+    """Leave as after an interrupt, so that drafts and working folders are removed."""
+    sys.stderr.write("mggcn: ended\n")
+    sys.exit(128 + number)
 
 
 def _fail(message: str) -> int:
