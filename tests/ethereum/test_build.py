@@ -120,6 +120,8 @@ def test_as_of_is_the_same_as_a_file_that_ends_there(tmp_path: Path) -> None:
     ("text", "second"),
     [
         ("2017-07-14", 1_500_076_799),
+        ("20170714", 1_500_076_799),
+        ("9999-12-31", 253_402_300_799),
         ("2017-07-14T02:40:00", 1_500_000_000),
         ("2017-07-14T04:40:00+02:00", 1_500_000_000),
         ("2017-07-14T02:40:00Z", 1_500_000_000),
@@ -129,10 +131,25 @@ def test_a_date_counts_to_its_end_and_a_time_to_its_second(text: str, second: in
     assert parse_as_of(text) == second
 
 
-@pytest.mark.parametrize("text", ["tomorrow", "2017-13-01", "1500000000"])
+@pytest.mark.parametrize("text", ["tomorrow", "2017-13-01", "1500000000", "9999-12-31T23:59:59-05:00"])
 def test_other_dates_are_refused(text: str) -> None:
     with pytest.raises(InputError, match=f"--as-of: '{text}' is neither a date"):
         parse_as_of(text)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        (None, "ethereum:simulated-out"),
+        ("mine", "simulated-mine"),
+        ("ethereum:mine", "ethereum:simulated-mine"),
+        ("simulated chain", "simulated chain"),
+    ],
+)
+def test_simulated_rows_are_called_so_whatever_the_name(tmp_path: Path, given: str | None, name: str) -> None:
+    path = write(tmp_path / "t.parquet", ledger())
+    parquet.write_table(parquet.read_table(path).replace_schema_metadata({"simulation": "{}"}), path)
+    assert build(Inputs((path,)), tmp_path / "out", name=given).dataset.name == name
 
 
 def test_quotients_are_rounded_once() -> None:
@@ -202,7 +219,15 @@ def test_the_commands_build_train_predict(tmp_path: Path, capsys: pytest.Capture
         (["none.parquet", "--out", "o"], "none.parquet: no such file"),
         (["t.parquet", "--out", "o", "--labels", "no.csv"], "no.csv: no such file"),
         (["t.parquet", "--out", "o", "--memory", "lots"], "--memory: 'lots' is not an amount of memory such as 4GB"),
+        (["t.parquet", "--out", "o", "--memory=-1GB"], "--memory: '-1GB' is not an amount of memory such as 4GB"),
+        (
+            ["t.parquet", "--out", "o", "--memory", "0GB"],
+            "--memory: '0GB' is too little; an engine needs at least 500MB",
+        ),
+        (["t.parquet", "--out", "o", "--memory", "1KB", "--engine", "spark"], "--memory: '1KB' is too little"),
         (["t.parquet", "--out", "here"], "here: already exists"),
+        (["t.parquet", "--out", "here", "--overwrite"], "here: not a dataset folder, so it is not replaced"),
+        (["t.parquet", "--out", "t.parquet", "--overwrite"], "t.parquet: not a dataset folder, so it is not replaced"),
         (["a.b.c.d", "--engine", "sql"], "'a.b.c.d' is not the name of a table"),
         (["t", "--engine", "sql", "--dialect", "bigqueri"], "unknown dialect 'bigqueri'; did you mean bigquery?"),
     ],
@@ -216,6 +241,17 @@ def test_bad_arguments_are_one_line_and_leave_nothing(
     assert main(["ethereum", "build", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "t.parquet"]
+
+
+def test_a_folder_that_is_read_is_not_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = write(tmp_path / "t.parquet", ledger())
+    assert main(["ethereum", "build", "t.parquet", "--out", "d"]) == 0
+    assert main(["ethereum", "build", str(file.rename(tmp_path / "d" / "t.parquet")), "--out", "d", "--overwrite"]) == 2
+    assert "d: holds t.parquet, which is to be read, so it is not replaced" in capsys.readouterr().err
+    assert (tmp_path / "d" / "t.parquet").is_file()
 
 
 @pytest.mark.parametrize("dialect", ["bigquery", "snowflake", "trino", "databricks"])

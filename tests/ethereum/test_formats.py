@@ -214,8 +214,6 @@ def test_columns_are_checked(text: str, message: str) -> None:
         ("t.csv", "", "no transactions: every file given is empty"),
         ("t.json", "[1", "not valid JSON"),
         ("t.parquet", "PAR1", "not a readable Parquet file"),
-        ("t.csv", "From,To,Value,TimeStamp\na,b\n", "^rows: .*CSV Error on Line: 2"),
-        ("t.json", '{"from":"a","to":"b","value":"1","timeStamp":"1"}\n{', "^rows: .*t.json"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path: Path, name: str, content: str, message: str) -> None:
@@ -244,7 +242,7 @@ def test_labels_in_their_spellings(tmp_path: Path, text: str) -> None:
     [
         ("address,name\n0x1,a\n", "column 'label' is missing"),
         ("address,label\n0x1,\n", "line 2: the label is empty"),
-        ("address,label\n0x1,a\n0X1,b\n", "line 3: 0x1 has the label 'b', before it had 'a'"),
+        (f"address,label\n{A},a\n0X{A[2:]},b\n", f"line 3: {A} has the label 'b', before it had 'a'"),
         ("address,label\n", "no labels"),
     ],
 )

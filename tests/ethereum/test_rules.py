@@ -53,7 +53,7 @@ def test_a_transfer_moves_its_value_and_costs_its_fee(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("status", [0, "0", False])
+@pytest.mark.parametrize("status", [0, "0", False, "False", 0.0, "0.0", "0x0"])
 def test_a_failed_transaction_only_costs_its_fee(tmp_path: Path, status: object) -> None:
     told, accounts, pairs = run(tmp_path, [transaction(1, A, B, receipt_status=status)])
     assert told == {"failed": 1}
@@ -65,6 +65,19 @@ def test_before_byzantium_there_is_no_status_and_it_succeeded(tmp_path: Path) ->
     told, _, pairs = run(tmp_path, [transaction(1, A, B, receipt_status=None)])
     assert told == {}
     assert len(pairs) == 2
+
+
+@pytest.mark.parametrize("status", [1, "1", True, "TRUE", 1.0, "0x1", "", float("nan")])
+def test_a_status_of_success_in_its_spellings(tmp_path: Path, status: object) -> None:
+    told, _, pairs = run(tmp_path, [transaction(1, A, B, receipt_status=status)])
+    assert (told, pairs) == ({}, {(A, B), (B, A)})
+
+
+def test_any_other_status_drops_the_row(tmp_path: Path) -> None:
+    rows = [transaction(number, A, B, receipt_status=status) for number, status in enumerate(["2", "reverted", "1"])]
+    told, accounts, _ = run(tmp_path, rows)
+    assert told == {"unknown_status": 2}
+    assert accounts[A]["out_tx"] == 1
 
 
 def test_the_receiver_of_a_creation_is_the_contract(tmp_path: Path) -> None:
@@ -92,6 +105,13 @@ def test_ether_of_genesis_is_a_balance_without_a_transaction(tmp_path: Path) -> 
     assert told == {"genesis": 1}
     assert pairs == {(A, B), (B, A)}
     assert (accounts[A]["balance_wei"], accounts[A]["in_tx"], accounts[A]["max_wei"]) == (5 * ETH - FEE, 0, 4 * ETH)
+
+
+def test_genesis_needs_a_receiver(tmp_path: Path) -> None:
+    rows = [transaction(1, "GENESIS", None, receipt_contract_address=C), transaction(2, A, B)]
+    told, accounts, _ = run(tmp_path, rows)
+    assert told == {"malformed_receiver": 1}
+    assert set(accounts) == {A, B}
 
 
 def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
@@ -138,6 +158,24 @@ def test_without_hashes_equal_rows_of_two_files_are_copies_and_of_one_are_not(tm
         assert any("no hashes" in note for note in tally.notes)
 
 
+def test_without_hashes_rows_that_differ_in_anything_are_no_copies(tmp_path: Path) -> None:
+    names = ("from_address", "to_address", "value", "block_timestamp", "receipt_status", "receipt_gas_used")
+    row = {name: transaction(1, A, B)[name] for name in (*names, "gas_price", "block_number")}
+    others = [
+        row | {"receipt_gas_used": 30_000},
+        row | {"block_number": 2},
+        row | {"receipt_status": 0},
+        row | {"receipt_status": 0, "to_address": C},
+        row | {"receipt_status": 0, "value": "7"},
+    ]
+    files = [write(tmp_path / f"{place}.parquet", [one]) for place, one in enumerate([row, *others])]
+    tally, accounts, _ = stages(tmp_path / "apart", *files)
+    assert (tally.kept, accounts[0]["out_tx"], accounts[0]["fee_wei"]) == (6, 3, 5 * FEE + 300_000)
+    for place, mixed in enumerate([[row, *others], [*reversed(others), row]]):
+        again = write(tmp_path / f"again{place}.parquet", mixed)
+        assert stages(tmp_path / str(place), *files, again)[1] == accounts
+
+
 def test_nothing_left_is_an_error_that_says_why(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"t\.parquet: no row is left of 1; most were dropped as 'malformed sender'"):
         run(tmp_path, [transaction(1, "me", B)])
@@ -182,6 +220,14 @@ def test_wei_are_exact_from_any_type(duckdb: Any, column: pa.Array, wei: list[in
     found = duckdb.to_pyarrow(table.select(wei=values.integer(table.value)))
     assert found.schema.field("wei").type == pa.decimal128(38, 0)
     assert found["wei"].to_pylist() == wei
+
+
+def test_bytes_may_be_hexadecimal_text(duckdb: Any) -> None:
+    spelled = [f"0x{10**27 + 7:064x}", "0x0A", "0x", "0xg", "10", "0x" + "f" * 64, None]
+    table = ibis.memtable(pa.table({"value_binary": pa.array(spelled), "value": pa.array(spelled)}))
+    found = duckdb.to_pyarrow(table.select(bytes=values.wei(table.value_binary), text=values.wei(table.value)))
+    assert found["bytes"].to_pylist() == [10**27 + 7, 10, *[None] * 5]
+    assert found["text"].to_pylist() == [*[None] * 4, 10, None, None]
 
 
 def test_floats_are_refused_as_inexact(tmp_path: Path) -> None:

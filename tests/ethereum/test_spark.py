@@ -58,6 +58,9 @@ def odd_rows(folder: Path) -> list[Path]:
         transaction(10**6 + 7, A, B, 123_456_789_012_345_678_901_234_567, receipt_status=0),
         transaction(10**6 + 8, C, A, 123_456_789_012_345_678_901_234_567, block_timestamp="2017-07-14 02:40:00 UTC"),
         transaction(10**6 + 9, C, A, 1, block_timestamp="2017-02-31 00:00:00"),
+        transaction(10**6 + 10, "GENESIS", None),
+        transaction(10**6 + 11, A, B, receipt_status="0.0"),
+        transaction(10**6 + 12, A, B, receipt_status="reverted"),
     ]
     xblock = {"": 0, "TxHash": "0x1", "BlockHeight": 4, "TimeStamp": 1_500_000_000, "From": A, "To": B}
     xblock |= {
@@ -76,11 +79,15 @@ def odd_rows(folder: Path) -> list[Path]:
         "to": address(77),
         "value": str(7 * ETH),
     }
+    coded = {name: f"0x{one.hex()}" if isinstance(one, bytes) else one for name, one in cryo.items()}
+    bare = {"from_address": A, "to_address": B, "value": 5, "block_timestamp": 1_500_000_000, "receipt_status": 0.0}
     answer, lines = folder / "answer.json", folder / "lines.json"
     answer.write_text(
         json.dumps({"status": "1", "result": [etherscan | {"isError": "0", "gasUsed": "21000", "gasPrice": "5"}]})
     )
-    lines.write_text(json.dumps(transaction(3 * 10**6, B, C) | {"value": 12_345_678_901_234_567_890_123_457}) + "\n")
+    large = {"value": 12_345_678_901_234_567_890_123_457}
+    short = {name: one for name, one in transaction(3 * 10**6 + 1, A, None, 5).items() if one not in (None, 1)}
+    lines.write_text("".join(json.dumps(row) + "\n" for row in (short, transaction(3 * 10**6, B, C) | large)))
     return [
         write_csv(
             folder / "spelled.csv", [{name: "" if one is None else one for name, one in row.items()} for row in spelled]
@@ -89,9 +96,23 @@ def odd_rows(folder: Path) -> list[Path]:
             folder / "xblock.csv", [xblock, xblock, xblock | {"To": "NULL", "Value": "0E-18", "ContractAddress": C}]
         ),
         write(folder / "cryo.parquet", [cryo, cryo | {"to_address": b"\xbb" * 20, "transaction_hash": b"\x02" * 32}]),
+        write(folder / "coded.parquet", [coded | {"transaction_hash": "0x03"}]),
+        write(folder / "bare.parquet", [bare, bare, bare | {"to_address": C}]),
+        write(
+            folder / "again.parquet", [bare | {"to_address": C.upper().replace("0X", "0x")}, bare, bare | {"value": 6}]
+        ),
         answer,
         lines,
     ]
+
+
+def receipts_of_few(folder: Path) -> Path:
+    """Receipts with gaps, which the columns of the transactions fill."""
+    rows = [
+        {"transaction_hash": f"0x{number:064x}", "status": status, "gas_used": gas, "effective_gas_price": ""}
+        for number, status, gas in ((10**6 + 1, "1", "30000"), (10**6 + 4, "0", ""), (3 * 10**6, "", "1"))
+    ]
+    return write_csv(folder / "receipts.csv", rows)
 
 
 def everything(folder: Path, data_root: Path | None) -> list[Path]:
@@ -106,13 +127,21 @@ def test_spark_gives_the_rows_and_types_of_duckdb(tmp_path: Path, session: Any, 
     except pytest.skip.Exception:
         root = None
     files = tuple(expand(everything(tmp_path, root)))
+    receipts = receipts_of_few(tmp_path)
     built = [
-        build(Inputs(files), tmp_path / engine, labels=tmp_path / "labels.csv", engine=engine, name="one")
+        build(
+            Inputs(files, receipts=receipts),
+            tmp_path / engine,
+            labels=tmp_path / "labels.csv",
+            engine=engine,
+            name="one",
+        )
         for engine in ("duckdb", "spark")
     ]
     assert built[0].tally == built[1].tally
     assert built[0].tally.rows > 1_000_000
-    for rule in ("duplicate", "reorganised", "malformed_sender", "no_value", "no_time"):
+    dropping = ("duplicate", "reorganised", "malformed_sender", "malformed_receiver", "no_value", "no_time")
+    for rule in (*dropping, "unknown_status"):
         assert built[0].tally.dropped[rule] > 0, rule
     assert all(count > 0 for count in built[0].tally.changed.values()), built[0].tally.changed
     for name in ("accounts.parquet", "edges.parquet"):

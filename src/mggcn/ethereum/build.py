@@ -4,9 +4,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
+from datetime import time as clock
 from pathlib import Path
 from typing import Literal
 
@@ -62,13 +63,15 @@ def build(
         engine: what carries out the tables.
         memory: how much of it the engine may use.
         name: what runs call the data set; ``ethereum:`` and the folder's name when left out, which makes the paper's
-            settings the defaults.
+            settings the defaults. That of simulated rows always has ``simulated`` in it.
         seed: of the split.
-        overwrite: replace an existing folder.
+        overwrite: replace an existing dataset folder.
         quiet: do not tell the stages on standard error.
     """
-    if out.exists() and not overwrite:
-        raise InputError(f"{out}: already exists")
+    storage.check_free(out, overwrite=overwrite)
+    for file in inputs.files():
+        if file.resolve().is_relative_to(out.resolve()):
+            raise InputError(f"{out}: holds {file.name}, which is to be read, so it is not replaced")
     known = None if labels is None else read_labels(labels, any_ids=inputs.any_ids)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.work.", dir=out.parent) as folder, _telling(quiet) as say:
@@ -87,7 +90,7 @@ def build(
                 graph,
                 attributes,
                 known,
-                name=name or f"ethereum:{'simulated-' * simulated}{out.name}",
+                name=_name(name or f"ethereum:{out.name}", simulated),
                 source="SIMULATED: " * simulated + _source(tally, inputs, labels, seed),
                 seed=seed,
             )
@@ -99,15 +102,14 @@ def build(
 def parse_as_of(text: str) -> int:
     """The last second that counts: the end of a date, or a time, both in UTC unless the time says otherwise."""
     try:
-        if len(text) == len("2020-01-31"):
-            end = datetime.combine(date.fromisoformat(text), datetime.min.time(), UTC) + timedelta(days=1)
-            return int(end.timestamp()) - 1
+        with suppress(ValueError):
+            return int(datetime.combine(date.fromisoformat(text), clock(23, 59, 59), UTC).timestamp())
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp())
+    except (ValueError, OverflowError):
         raise InputError(
             f"--as-of: {text!r} is neither a date such as 2020-01-31 nor a time such as 2020-01-31T12:00:00"
         ) from None
-    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
 
 
 def split_lines(dataset: Dataset) -> list[str]:
@@ -123,6 +125,13 @@ def split_lines(dataset: Dataset) -> list[str]:
         *zip(dataset.classes, *(map(str, part.tolist()) for part in parts), strict=True),
     ]
     return [f"{one:<28} {train:>7} {val:>7} {test:>7}" for one, train, val, test in rows]
+
+
+def _name(name: str, simulated: bool) -> str:
+    if not simulated or "simulated" in name:
+        return name
+    kind, colon, last = name.rpartition(":")
+    return f"{kind}{colon}simulated-{last}"
 
 
 def _known(labels: Labels | None, accounts: assemble.Accounts) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 Text formats are read with every column as text, so that both engines see the same characters. Both keep time in UTC.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,6 +17,8 @@ from mggcn.ethereum.checks import Types, check_types
 from mggcn.ethereum.sources import Source
 from mggcn.ethereum.spark import Spark
 from mggcn.ethereum.values import Table
+
+_LEAST = 500  # megabytes; with less Spark does not start
 
 
 class Engine(Protocol):
@@ -42,19 +45,16 @@ class DuckDB:
 
     Args:
         work: a folder for stages and what does not fit into memory.
-        memory: the limit, as in ``4GB``.
+        memory: the limit in megabytes.
     """
 
-    def __init__(self, work: Path, memory: str) -> None:
+    def __init__(self, work: Path, memory: int) -> None:
         import duckdb
 
         self._work = work
-        try:
-            self._connection = ibis.duckdb.connect(
-                memory_limit=memory, temp_directory=str(work / "spill"), preserve_insertion_order=False
-            )
-        except duckdb.Error as error:
-            raise InputError(f"--memory: {memory!r} is not an amount of memory such as 4GB ({reason(error)})") from None
+        self._connection = ibis.duckdb.connect(
+            memory_limit=f"{memory}MB", temp_directory=str(work / "spill"), preserve_insertion_order=False
+        )
         with suppress(duckdb.Error):  # without the extension that knows time zones there is only UTC
             self._connection.raw_sql("SET TimeZone = 'UTC'")
 
@@ -101,13 +101,26 @@ def _explained(what: str) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise InputError(f"{what}: {reason(error)}") from None
+        raise InputError(_csv_error(str(error)) or f"{what}: {reason(error)}") from None
+
+
+def _csv_error(message: str) -> str | None:
+    """File, line and cause in what DuckDB says of a CSV file: the cause stands last before what it advises."""
+    line = re.search(r"CSV Error on Line: ([0-9]+)", message)
+    file = re.search(r"^ *file = (.+)$", message, re.MULTILINE)
+    if file is None:
+        return None
+    if line is None:
+        return f"{file[1]}: {message.splitlines()[0]}"
+    cause = re.split(r"^(?:Possible | *file = )", message, maxsplit=1, flags=re.MULTILINE)[0]
+    return f"{file[1]}: line {line[1]}: {cause.strip().splitlines()[-1]}"
 
 
 @contextmanager
 def opened(name: str, work: Path, memory: str) -> Iterator[Engine]:
     """An engine by its name, closed at the end."""
-    engine: Engine = Spark(work, memory) if name == "spark" else DuckDB(work, memory)
+    amount = _megabytes(memory)
+    engine: Engine = Spark(work, amount) if name == "spark" else DuckDB(work, amount)
     try:
         with unmerged():
             yield engine
@@ -124,3 +137,14 @@ def unmerged() -> Iterator[None]:
         yield
     finally:
         ibis.options.sql.fuse_selects = before
+
+
+def _megabytes(memory: str) -> int:
+    amount = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?([KMGT])(i?)B?", memory.strip(), re.IGNORECASE)
+    if amount is None:
+        raise InputError(f"--memory: {memory!r} is not an amount of memory such as 4GB")
+    unit = (1024 if amount[3] else 1000) ** (1 + "KMGT".index(amount[2].upper()))
+    found = int(float(amount[1]) * unit) // 10**6
+    if found < _LEAST:
+        raise InputError(f"--memory: {memory!r} is too little; an engine needs at least {_LEAST}MB")
+    return found

@@ -1,15 +1,17 @@
 """The stages of a build, one after the other, on an engine; what each rule did is counted on the way."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
+
+import ibis
 
 from mggcn.datasets.blame import blaming
 from mggcn.errors import InputError
 from mggcn.ethereum import formats, rules, sources, tables, values
 from mggcn.ethereum.engines import Engine
 from mggcn.ethereum.sources import Source
-from mggcn.ethereum.values import Table
+from mggcn.ethereum.values import Column, Table
 
 Say = Callable[[str], None]
 
@@ -78,11 +80,12 @@ def run(engine: Engine, inputs: Inputs, work: Path, say: Say) -> Tally:
     late = inputs.balances is not None and inputs.as_of is not None
     notes: dict[str, None] = {"balances are taken as they are given, be they later than --as-of": None} if late else {}
     say("rows")
-    judged = [_judged(engine, source, inputs, rewritten, notes) for source in _told_apart(found)]
-    rows = engine.stage("rows", _united(judged), rules.ROWS)
+    rows = engine.stage("rows", _united(_judged(engine, found, inputs, rewritten, notes)), rules.ROWS)
     say("transactions")
     transactions = engine.stage("transactions", tables.transactions(rows), tables.TRANSACTIONS)
     tally = _count(engine, rows, transactions, tuple(dict.fromkeys(one.format for one in found)), tuple(notes))
+    if tally.rows == 0:
+        raise InputError(f"{sources.listed([file for one in found for file in one.given])}: no rows")
     if tally.kept == 0:
         why = max(tally.dropped, key=lambda rule: tally.dropped[rule])
         raise InputError(f"{found[0].label}: no row is left of {tally.rows:,}; most were dropped as {_words(why)!r}")
@@ -98,44 +101,71 @@ def run(engine: Engine, inputs: Inputs, work: Path, say: Say) -> Tally:
     return tally
 
 
-def _told_apart(found: list[Source]) -> list[Source]:
-    """The sources, those without hashes a file at a time, as copies are then told by the file they are in."""
-    return [
-        part
-        for source in found
-        for part in ([source] if "hash" in source.roles else [replace(source, files=(file,)) for file in source.files])
-    ]
+def _judged(engine: Engine, found: list[Source], inputs: Inputs, work: Path, notes: dict[str, None]) -> list[Table]:
+    """The judged rows of each source, those without hashes a file at a time, as copies are then told by their file.
+
+    ``notes`` gets what a source does not say.
+    """
+    hashed = [source for source in found if "hash" in source.roles]
+    parts = [part for source in found for part in ([source] if "hash" in source.roles else source.apart())]
+    if inputs.receipts is not None and not hashed:
+        raise InputError(f"--receipts: {found[0].label} has no hashes by which a receipt is found")
+    receipts = None if inputs.receipts is None else _receipts(engine, inputs.receipts, work)
+    blocks = None if inputs.blocks is None else _blocks(engine, inputs.blocks, work)
+    internal = any(source.format in formats.INTERNAL for source in hashed)
+    alone = sum(len(source.files) for source in found) == 1
+    judged = []
+    for source in parts:
+        with blaming(source.label):
+            table, roles = engine.read(source), dict(source.roles)
+            if receipts is not None:
+                table, roles = _with_receipts(table, roles, receipts)
+            if blocks is not None and "time" not in roles and "block" in roles:
+                table, roles = _with_times(table, roles, blocks)
+            rules.check_roles(roles, source.format)
+            notes |= dict.fromkeys(rules.notes(roles, source.format))
+            rows = rules.judged(
+                table, roles, as_of=inputs.as_of, any_ids=inputs.any_ids, internal=internal, alone=alone
+            )
+        judged.append(rows)
+    return judged
 
 
-def _judged(engine: Engine, source: Source, inputs: Inputs, work: Path, notes: dict[str, None]) -> Table:
-    """The judged rows of a source; ``notes`` gets what it does not say."""
-    with blaming(source.label):
-        table, roles = _completed(engine, source, inputs, work)
-        rules.check_roles(roles, source.format)
-        notes |= dict.fromkeys(rules.notes(roles, source.format))
-        internal = source.format in formats.INTERNAL
-        rows = rules.judged(table, roles, as_of=inputs.as_of, any_ids=inputs.any_ids, internal=internal)
-    alone = "hash" in roles or len(inputs.files()) == 1
-    return rows if alone else tables.unhashed(rows)
+def _receipts(engine: Engine, path: Path, work: Path) -> Table:
+    extra = sources.beside(path, formats.RECEIPTS, ("hash",), work)
+    table = engine.read(extra)
+    return tables.latest(table, extra.roles, values.text(table[extra.roles["hash"]]).lower())
 
 
-def _completed(engine: Engine, source: Source, inputs: Inputs, work: Path) -> tuple[Table, dict[str, str]]:
-    """The table of a source with what receipts and blocks add to it."""
-    table, roles = engine.read(source), dict(source.roles)
-    if inputs.receipts is not None and "hash" in roles:
-        extra = sources.beside(inputs.receipts, formats.RECEIPTS, ("hash",), work)
-        receipts = engine.read(extra)
-        right = tables.latest(receipts, extra.roles, values.text(receipts[extra.roles["hash"]]).lower())
-        table = table.mutate(joined_key=values.text(table[roles["hash"]]).lower()).left_join(right, "joined_key")
-        roles |= {role: f"joined_{role}" for role in extra.roles if role not in ("hash", "block")}
-    if inputs.blocks is not None and "time" not in roles and "block" in roles:
-        extra = sources.beside(inputs.blocks, formats.BLOCKS, ("block", "time"), work)
-        blocks = engine.read(extra)
-        right = tables.latest(blocks, extra.roles, values.integer(blocks[extra.roles["block"]], 18))
-        table = table.drop("joined_key") if "joined_key" in table.columns else table
-        table = table.mutate(joined_key=values.integer(table[roles["block"]], 18)).left_join(right, "joined_key")
-        roles["time"] = "joined_time"
-    return table, roles
+def _blocks(engine: Engine, path: Path, work: Path) -> Table:
+    extra = sources.beside(path, formats.BLOCKS, ("block", "time"), work)
+    table = engine.read(extra)
+    return tables.latest(table, extra.roles, values.integer(table[extra.roles["block"]], 18))
+
+
+def _with_receipts(table: Table, roles: dict[str, str], receipts: Table) -> tuple[Table, dict[str, str]]:
+    """What receipts say, and what the table itself says where they are silent."""
+    receipt = {"receipt": "joined_hash"}
+    if "hash" not in roles:
+        return table.mutate(joined_hash=ibis.null("string")), roles | receipt
+    joined = table.mutate(joined_key=values.text(table[roles["hash"]]).lower()).left_join(receipts, "joined_key")
+    known = {role: f"joined_{role}" for role in formats.RECEIPTS if role not in ("hash", "block")}
+    added = {role: name for role, name in known.items() if name in receipts.columns}
+    both = {name: _first(role, joined[name], joined[roles[role]]) for role, name in added.items() if role in roles}
+    return joined.mutate(**both), roles | added | receipt
+
+
+def _with_times(table: Table, roles: dict[str, str], blocks: Table) -> tuple[Table, dict[str, str]]:
+    table = table.drop("joined_key") if "joined_key" in table.columns else table
+    table = table.mutate(joined_key=values.integer(table[roles["block"]], 18)).left_join(blocks, "joined_key")
+    return table, roles | {"time": "joined_time"}
+
+
+def _first(role: str, one: Column, other: Column) -> Column:
+    """What one column says, or the other where it says nothing."""
+    if role in ("gas", "price"):
+        return values.integer(one).fill_null(values.integer(other))
+    return values.text(one).nullif("").fill_null(values.text(other))
 
 
 def _balances(engine: Engine, inputs: Inputs, work: Path) -> Table | None:
@@ -147,7 +177,7 @@ def _balances(engine: Engine, inputs: Inputs, work: Path) -> Table | None:
         account = values.text(table[extra.roles["account"]])
         spelled = table.select(
             account=account if inputs.any_ids else account.lower(),
-            balance=values.integer(table[extra.roles["balance"]]),
+            balance=values.wei(table[extra.roles["balance"]]),
         )
     return spelled.group_by("account").agg(balance=spelled.balance.max())
 

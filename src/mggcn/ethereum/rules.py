@@ -4,7 +4,7 @@ Each is stated once, in :data:`DROPPED` or :data:`CHANGED`; the table at the end
 counted under the first rule that drops it; a changed row under every rule that changes it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import ibis
 
@@ -17,8 +17,9 @@ DROPPED = {
     "later": "it is later than --as-of",
     "no_sender": "the sender is missing",
     "malformed_sender": "the sender is not 0x and 40 hexadecimal digits",
-    "malformed_receiver": "the receiver is there, but not 0x and 40 hexadecimal digits",
+    "malformed_receiver": "the receiver is there, but not 0x and 40 hexadecimal digits; of genesis, it must be there",
     "no_value": "its value is missing, negative, not a number, or has more than 28 digits of wei",
+    "unknown_status": "its status or error is there, but none of 0, 1, true and false",
     "duplicate": "another row has the same hash; without hashes, an equal row stands in another file",
     "reorganised": "a row of a higher block has the same hash",
 }
@@ -30,11 +31,14 @@ CHANGED = {
     "to_itself": "nothing moves between accounts: only the fee counts, and there is no edge",
     "genesis": "ether that was there from the start: it adds to the balance, without a transaction or an edge",
     "below_one_wei": "digits below one wei are cut",
+    "no_receipt": "the receipts do not have it: what its own file says counts",
 }
 GENESIS = "genesis"
 ADDRESS = "^0x[0-9a-f]{40}$"
 
 _ENDS = {"sender": "from", "receiver": "to", "contract": "contract"}
+_NO, _YES = ("0", "0.0", "0x0", "false"), ("1", "1.0", "0x1", "true")
+_STATED = ("sender", "receiver", "contract", "part", "block", "time", "wei", "fee", "count", "failed", "below_one_wei")
 
 ROWS = {
     "src": "string",
@@ -52,7 +56,13 @@ ROWS = {
 
 
 def judged(
-    table: Table, roles: Mapping[str, str], *, as_of: int | None = None, any_ids: bool = False, internal: bool = False
+    table: Table,
+    roles: Mapping[str, str],
+    *,
+    as_of: int | None = None,
+    any_ids: bool = False,
+    internal: bool = False,
+    alone: bool = True,
 ) -> Table:
     """The canonical rows of a table, with what each rule says of them.
 
@@ -65,22 +75,21 @@ def judged(
         as_of: seconds since 1970; what is later is dropped.
         any_ids: accounts are any text; else they must be addresses.
         internal: rows may be transfers within a transaction and share its hash; those with other ends or another value
-            are then no duplicates.
+            are then no duplicates. It must be the same for all tables, as copies are found by equal keys.
+        alone: no other table is there; else rows without hashes get stand-ins that copies in other tables share.
     """
     read = _read(table, roles)
     cases = read if any_ids else read.mutate(**{end: read[f"spelled_{end}"].lower() for end in _ENDS})
-    known = cases.mutate(
-        genesis=cases.sender == GENESIS if not any_ids else ibis.literal(False),
-        creation=cases.receiver == "",
-        made=(cases.receiver == "") & _is_account(cases.contract, any_ids),
-    )
+    known = cases.mutate(genesis=cases.sender == GENESIS if not any_ids else ibis.literal(False))
+    known = known.mutate(creation=~known.genesis & (known.receiver == ""))
+    known = known.mutate(made=known.creation & _is_account(known.contract, any_ids))
     told = known.mutate(target=known.made.ifelse(known.contract, known.receiver))
     told = told.mutate(itself=~told.genesis & (told.sender == told.target))
     told = told.mutate(
         moves=~(told.failed | told.itself | told.genesis | (told.creation & ~told.made)),
-        hash=_joined([told.hash, told.sender, told.receiver, told.wei.cast("string")]) if internal else told.hash,
         dropped=_dropped(told, as_of, any_ids),
     )
+    told = _keyed(told, roles, internal) if "hash" in roles or alone else _numbered(told)
     changes = [told[end] != told[f"spelled_{end}"] for end in _ENDS]
     zero = ibis.literal(0, type=WEI)
     return told.select(
@@ -91,6 +100,7 @@ def judged(
         "moves",
         "dropped",
         "below_one_wei",
+        "no_receipt",
         "failed",
         "genesis",
         src=told.genesis.ifelse(told.receiver, told.sender),
@@ -110,19 +120,23 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
         table = values.with_wei_of_ether(table, roles["eth"])
         wei, cut = table["ether_wei"], table["ether_cut"]
     else:
-        wei, cut = values.integer(table[roles["value"]]), ibis.literal(False)
+        wei, cut = values.wei(table[roles["value"]]), ibis.literal(False)
     column = {role: table[name] for role, name in roles.items()}
     ends = {end: _text(column, role) for end, role in _ENDS.items()}
     spelled = {f"spelled_{end}": name for end, name in ends.items()}
-    name = _text(column, "hash").lower()
+    status, error = _text(column, "status").lower(), _text(column, "error").lower()
+    spellings = ("", *_NO, *_YES)
     return table.select(
-        hash=_joined([name, values.text(column["part"])]) if "part" in column else name,
+        hash=_text(column, "hash").lower(),
+        part=_text(column, "part"),
         block=_integer(column, "block", 18).cast("int64"),
         time=values.seconds(column["time"]),
         wei=wei,
         fee=_fee(column),
         count=_count(column),
-        failed=_failed(column),
+        failed=status.isin(_NO) | error.isin(_YES),  # before the Byzantium fork files do not say: it succeeded
+        unknown_status=~(status.isin(spellings) & error.isin(spellings)),
+        no_receipt=column["receipt"].isnull() if "receipt" in column else ibis.literal(False),
         **ends,
         **spelled,
         below_one_wei=cut,
@@ -138,6 +152,7 @@ def _dropped(told: Table, as_of: int | None, any_ids: bool) -> Column:
         ("malformed_sender", ~told.genesis & ~_is_account(told.sender, any_ids)),
         ("malformed_receiver", ~told.creation & ~_is_account(told.receiver, any_ids)),
         ("no_value", told.wei.isnull()),
+        ("unknown_status", told.unknown_status),
     ]
     return ibis.cases(*((test, reason) for reason, test in reasons), else_="")
 
@@ -150,15 +165,24 @@ def _is_account(name: Column, any_ids: bool) -> Column:
     return name != "" if any_ids else name.re_search(ADDRESS)
 
 
-def _joined(parts: list[Column]) -> Column:
-    """What two copies of one row share; empty where the first part is."""
-    return (parts[0] == "").ifelse("", ibis.literal("/").join([part.fill_null("") for part in parts]))
+def _keyed(told: Table, roles: Mapping[str, str], internal: bool) -> Table:
+    """The rows with a hash that the copies of one share; empty where there is none."""
+    names = ["part"] * ("part" in roles) + ["sender", "receiver", "wei"] * internal
+    if not names or "hash" not in roles:
+        return told
+    return told.mutate(hash=(told.hash == "").ifelse("", _joined(told, ["hash", *names])))
 
 
-def _failed(column: Mapping[str, Column]) -> Column:
-    """Whether it failed; before the Byzantium fork files do not say, and it counts as a success."""
-    status, error = _text(column, "status").lower(), _text(column, "error").lower()
-    return status.isin(["0", "false"]) | error.isin(["1", "true"])
+def _numbered(told: Table) -> Table:
+    """Rows without hashes with stand-ins that equal rows of two tables share, but not those of one table."""
+    told = told.mutate(hash=_joined(told, _STATED))
+    spelled = [told[f"spelled_{end}"] for end in _ENDS]
+    told = told.mutate(number=ibis.row_number().over(group_by=told.hash, order_by=spelled))
+    return told.mutate(hash=_joined(told, ["hash", "number"]))
+
+
+def _joined(told: Table, names: Sequence[str]) -> Column:
+    return ibis.literal("/").join([told[name].cast("string").fill_null("") for name in names])
 
 
 def _integer(column: Mapping[str, Column], role: str, digits: int) -> Column:

@@ -1,6 +1,5 @@
 """Spark as an engine: the session that is there, the one ``spark-submit`` describes, or one on this machine."""
 
-import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -28,10 +27,10 @@ class Spark:
 
     Args:
         work: a folder for stages, which all of Spark's workers can reach.
-        memory: of the driver, as in ``4GB``, where the session is not there yet.
+        memory: of the driver in megabytes, where the session is not there yet.
     """
 
-    def __init__(self, work: Path, memory: str) -> None:
+    def __init__(self, work: Path, memory: int) -> None:
         require("pyspark", "spark")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # pyspark warns of versions of pandas, which is not used here
@@ -90,16 +89,13 @@ class Spark:
         return self._connection.table(name)
 
 
-def _session(memory: str) -> Any:
+def _session(memory: int) -> Any:
     from pyspark import SparkConf
     from pyspark.sql import SparkSession
 
-    amount = re.fullmatch(r"([0-9]+) ?([KMGT])i?B", memory, re.IGNORECASE)
-    if amount is None:
-        raise InputError(f"--memory: {memory!r} is not an amount of memory such as 4GB")
     given = SparkConf()
     builder = SparkSession.builder.appName("mggcn")
-    for key, value in {**_DEFAULTS, "spark.driver.memory": f"{amount[1]}{amount[2].lower()}"}.items():
+    for key, value in {**_DEFAULTS, "spark.driver.memory": f"{memory}m"}.items():
         if not given.contains(key):
             builder = builder.config(key, value)
     return builder.getOrCreate()

@@ -75,18 +75,11 @@ def transactions(rows: Table) -> Table:
     columns = [name for name in TRANSACTIONS if name != "copy"]
     unnamed = kept.filter(kept.hash == "").select(*columns, copy=ibis.literal(""))
     named = kept.filter(kept.hash != "")
-    order = [named[name].desc() for name in ("block", "time", "moves", "fee", "wei", "src", "dst")]
+    order = [named[name].desc() for name in ("block", "time", "moves", "fee", "wei", "src", "dst", "count", *CHANGED)]
     place = ibis.row_number().over(group_by=named.hash, order_by=order)
     older = named.block < named.block.max().over(group_by=named.hash)
     copy = ibis.cases((place == 0, ""), (older, "reorganised"), else_="duplicate")
     return unnamed.union(named.select(*columns, copy=copy)).select(*TRANSACTIONS)
-
-
-def unhashed(rows: Table) -> Table:
-    """Rows of a file without hashes, with stand-ins that equal rows of two files share, but not those of one file."""
-    number = ibis.row_number().over(group_by=[rows.src, rows.dst, rows.wei, rows.time, rows.moves])
-    parts = [rows.src, rows.dst, rows.wei.cast("string"), rows.time.cast("string"), number.cast("string")]
-    return rows.mutate(hash=ibis.literal("/").join([part.fill_null("") for part in parts]))
 
 
 def accounts(transactions: Table) -> Table:

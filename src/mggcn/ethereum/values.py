@@ -20,6 +20,7 @@ EMPTY = ("", "null", "none", "nan", "<na>", "0x")
 _ETHER_PLACES = 18
 _MOST_DIGITS = 28  # eighty times all ether there is; ten billion such values still fit into 38 digits
 _HEX_DIGITS = 24
+_BYTES = "_binary"  # how cryo's columns of bytes end, which it writes as text when asked for hexadecimal
 _LATEST = 10**11  # seconds; what is larger is in milliseconds
 _DAY_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?( ?UTC|Z|[+]00(:?00)?)?$"
 
@@ -52,6 +53,16 @@ def integer(column: Column, digits: int = _MOST_DIGITS) -> Column:
         return _from_hexadecimal(_HEX(column).lower())
     number = column.cast(WEI)
     return ((number >= 0) & (number < ibis.literal(10**digits, type=WEI))).ifelse(number, ibis.null(WEI))
+
+
+def wei(column: Column) -> Column:
+    """A value in wei as :func:`integer` has it; text in a column of bytes is 0x and hexadecimal digits."""
+    if not (column.type().is_string() and column.get_name().endswith(_BYTES)):
+        return integer(column)
+    spelled = column.lower()
+    readable = spelled.re_search("^0x[0-9a-f]+$").fill_null(False)
+    digits = readable.ifelse(spelled.substr(len("0x")), "0")
+    return readable.ifelse(_from_hexadecimal(digits), ibis.null(WEI))
 
 
 def with_wei_of_ether(table: Table, name: str) -> Table:

@@ -41,16 +41,16 @@ def build(
         engine: duckdb works in this process, spark on a cluster or this machine; sql only prints the SQL.
         dialect: Of --engine sql: bigquery, snowflake, trino, databricks, clickhouse, duckdb and others.
         as_of: Ignore everything later: a date, which counts to its end, or a time such as 2020-01-31T12:00:00; in UTC.
-        memory: How much the engine may use, as in 4GB.
+        memory: How much the engine may use, as in 4GB; at least 500MB.
         columns: The columns of a table in no known format: from=…,to=…,value=…,time=…, with eth=… for a value in ether,
             and optional hash, block, status, error, contract, gas, price, fee, count.
         ids: address wants 0x and 40 digits; text takes any name of an account.
         receipts: ethereum-etl's receipts, for transactions without status and gas used.
         blocks: ethereum-etl's blocks, for transactions without time.
         balances: A table with address and eth_balance (wei), used instead of what the transactions add up to.
-        name: What runs call it; ethereum: and the folder's name when left out.
+        name: What runs call it; ethereum: and the folder's name when left out. Simulated rows put simulated- in it.
         seed: Of the split.
-        overwrite: Replace an existing folder.
+        overwrite: Replace an existing dataset folder.
         quiet: Do not tell the stages.
     """
     from mggcn.ethereum import require
