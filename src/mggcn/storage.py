@@ -74,6 +74,14 @@ def check_free(target: Path, *, overwrite: bool) -> None:
         raise InputError(f"{target}: not a dataset folder, so it is not replaced")
 
 
+def check_file_free(path: Path, *, overwrite: bool) -> None:
+    """Raise InputError where no file may be written: a folder is there, or a file that is not to be replaced."""
+    if path.is_dir():
+        raise InputError(f"{path}: a folder, not a file to write")
+    if path.exists() and not overwrite:
+        raise InputError(f"{path}: already exists")
+
+
 def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
     """Read a dataset folder; ``mmap`` maps graph, features and ids instead of reading and verifying them."""
     root = Path(folder)

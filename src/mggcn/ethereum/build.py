@@ -69,7 +69,8 @@ def build(
         quiet: do not tell the stages on standard error.
     """
     storage.check_free(out, overwrite=overwrite)
-    for file in inputs.files():
+    files = inputs.files()
+    for file in files:
         if file.resolve().is_relative_to(out.resolve()):
             raise InputError(f"{out}: holds {file.name}, which is to be read, so it is not replaced")
     known = None if labels is None else read_labels(labels, any_ids=inputs.any_ids)
@@ -83,7 +84,7 @@ def build(
         tables = {file: work / file for file in ("accounts.parquet", "edges.parquet")}
         accounts = assemble.read_accounts(stages["features"], known, tables["accounts.parquet"])
         graph, attributes = assemble.read_graph(stages["links"], accounts.y.size, work, tables["edges.parquet"])
-        simulated = any(is_simulated(file) for file in inputs.files())
+        simulated = any(is_simulated(file) for file in files)
         with blaming(labels or out):
             dataset = assemble.assemble(
                 accounts,

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mggcn.errors import InputError, unknown
 from mggcn.ethereum.labels_read import Entry, entries
-from mggcn.storage import write_atomically
+from mggcn.storage import check_file_free, write_atomically
 
 CLASSES = ("ICO", "Converter", "Exchange", "Mining", "Gambling", "Phish")
 _CLASS_OF = {
@@ -122,12 +122,9 @@ def write(merged: Merged, out: Path, *, overwrite: bool = False) -> Path:
 
 
 def _check_writable(path: Path, lists: Iterable[Path], overwrite: bool) -> None:
-    if path.is_dir():
-        raise InputError(f"{path}: a folder, not a file to write")
     if path.exists() and any(path.samefile(file) for file in lists):
         raise InputError(f"{path}: one of the lists to merge, it would be replaced")
-    if path.exists() and not overwrite:
-        raise InputError(f"{path}: already exists")
+    check_file_free(path, overwrite=overwrite)
 
 
 def _named(entry: Entry) -> bool:

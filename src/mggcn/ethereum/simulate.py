@@ -22,7 +22,7 @@ from mggcn.ethereum.simulate_agents import BEHAVIOURS
 from mggcn.ethereum.simulate_file import Rows, address_text, schema, table
 from mggcn.ethereum.simulate_scene import Scene, Transfers, lives
 from mggcn.keys import Key
-from mggcn.storage import write_atomically
+from mggcn.storage import check_file_free, write_atomically
 
 SLICE = 200_000
 _LEAST, _MOST = 0.001, 100.0
@@ -76,10 +76,7 @@ def simulate(
     if labels.resolve() == out.resolve():
         raise InputError(f"{labels}: transactions and labels cannot be one file")
     for path in (out, labels):
-        if path.is_dir():
-            raise InputError(f"{path}: a folder, not a file to write")
-        if path.exists() and not overwrite:
-            raise InputError(f"{path}: already exists")
+        check_file_free(path, overwrite=overwrite)
     if not _LEAST <= scale <= _MOST:
         raise InputError(f"scale: {scale} is not between {_LEAST} and {_MOST:g}")
     key = Key.of(seed).fold("ethereum")
