@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from mggcn.summary import NOTES, Figures, Summary, markdown
+from mggcn.records.summary import NOTES, Figures, Summary, markdown
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE.parent / "results"

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from mggcn.ledger import Ledger
-from mggcn.record import Epoch, RunRecord
+from mggcn.records.ledger import Ledger
+from mggcn.records.record import Epoch, RunRecord
 
 
 def record(method: str = "gcn", seed: int = 0, **changes: Any) -> RunRecord:

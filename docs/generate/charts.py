@@ -4,9 +4,9 @@ import textwrap
 
 import vl_convert
 
+from mggcn.records.lines import Section
 from mggcn.report import charts, varied
 from mggcn.report.charts import Chart
-from mggcn.report.lines import Section
 
 _WIDTH, _LETTERS = 520, 80
 _ROOM = {"left": 30, "top": 5, "right": 20, "bottom": 5}  # a reader's letters may be wider than those measured here

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from generate.repository import ROOT
 from mggcn import report
-from mggcn.report.lines import Section
-from mggcn.report.lines import sections as sorted_into_sections
+from mggcn.records.lines import Section
+from mggcn.records.lines import sections as sorted_into_sections
 
 _ORDER = ("accuracy", "depth", "picks", "ablations", "speed", "speed-cpu", "memory", "memory-cpu")
 

@@ -3,8 +3,9 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from mggcn import datasets, grains
+from mggcn import datasets
 from mggcn.graph import Graph
+from mggcn.sampling import grains
 
 _HOPS, _LAYERS, _PICKS = 3, 4, 5
 

@@ -3,7 +3,7 @@
 from generate import experiments
 from generate.committed import about, packed, sections
 from mggcn.ethereum import features, formats, rules
-from mggcn.report.lines import Section
+from mggcn.records.lines import Section
 
 _NONE = "–"
 

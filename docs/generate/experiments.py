@@ -3,7 +3,7 @@
 from generate.committed import about, packed
 from generate.repository import EXPERIMENTS
 from mggcn import experiment
-from mggcn.experiment import Experiment
+from mggcn.experiments import Experiment
 
 _FOLDERS = ("paper", "ethereum")
 

@@ -12,7 +12,7 @@ from generate.committed import packed, sections
 from generate.repository import script
 from generate.roles import plain
 from mggcn.methods import METHODS, paper, plan
-from mggcn.summary import Figures, duration
+from mggcn.records.summary import Figures, duration
 
 SOURCES = {
     "mg-gcn": "Huang, Zhang, Wu, Fang and Zheng: MG-GCN: Fast and Effective Learning with Mix-grained Aggregators for "

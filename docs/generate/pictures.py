@@ -6,10 +6,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from generate.example import SIX, TWELVE, Example, members
-from mggcn import grains
 from mggcn.block import Block
 from mggcn.report import drawing
 from mggcn.report.charts import OKABE_ITO
+from mggcn.sampling import grains
 
 BLUE, ORANGE, GREEN = OKABE_ITO[0], OKABE_ITO[1], OKABE_ITO[2]
 _RADIUS, _TIP = 4.2, 2.6

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from mggcn.datasets import load
     from mggcn.errors import InputError
     from mggcn.graph import Graph
-    from mggcn.pyg import MixGrainedLoader
     from mggcn.run import Run, fit, load_run
+    from mggcn.sampling.loader import MixGrainedLoader
 
 __all__ = ["Dataset", "Graph", "InputError", "MixGrainedLoader", "Run", "Split", "fit", "load", "load_run"]
 

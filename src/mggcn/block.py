@@ -45,7 +45,7 @@ class Block:
         return self.root.numel()
 
     @cached_property
-    def turned(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    def transposed(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """The edges by sender: [num_src + 1] where each one's start, then the place here and the receiver of each."""
         places = np.arange(self.indices.numel())
         rows = csr_array((places, self.indices.cpu().numpy(), self.indptr.cpu().numpy()), (self.num_dst, self.num_src))

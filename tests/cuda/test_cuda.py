@@ -12,9 +12,9 @@ from mggcn import methods, train
 from mggcn.dataset import Dataset
 from mggcn.keys import Key
 from mggcn.methods import mg_gcn
-from mggcn.place import Place
-from mggcn.samplers import DeviceMixGrainedSampler
+from mggcn.sampling import DeviceMixGrainedSampler
 from mggcn.train import step
+from mggcn.train.compute import Compute
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
@@ -54,7 +54,7 @@ def test_every_precision_learns(small: Dataset, precision: str) -> None:
 
 def test_data_that_does_not_fit_is_read_from_the_host(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     resident = fit(small, precision="fp32")
-    monkeypatch.setattr(Place, "holds", lambda *_: False)
+    monkeypatch.setattr(Compute, "holds", lambda *_: False)
     assert fit(small, epochs=40, precision="bf16").record.test_accuracy >= 0.7
     streamed = fit(small, precision="fp32")
     for one, two in zip(weights(resident), weights(streamed), strict=True):

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from mggcn.kernels.expand import expand, reference
-from mggcn.samplers.repeats import find_repeats
+from mggcn.sampling.repeats import find_repeats
 from tests.gpu import GPU
 
 

@@ -42,7 +42,7 @@ def test_a_receiver_without_senders_gets_zero() -> None:
 
 def test_edges_by_sender() -> None:
     block = random_block(3, weighted=False)
-    indptr, places, receivers = block.turned
+    indptr, places, receivers = block.transposed
     rows = np.repeat(np.arange(block.num_dst), block.indptr.diff().numpy())
     assert np.array_equal(rows[places], receivers)
     for sender in range(block.num_src):

@@ -12,7 +12,7 @@ from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.kernels.pick import PickTable, reference
 from mggcn.keys import Key
 from mggcn.nn import MGGCN
-from mggcn.samplers import MixGrainedSampler
+from mggcn.sampling import MixGrainedSampler
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 
 SLOPE = 0.01

@@ -10,14 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn import environment, methods
+from mggcn import methods
 from mggcn.bench import clock, floor, on_gpu, peers, profile
 from mggcn.bench.options import Options
 from mggcn.bench.sheet import Sheet
 from mggcn.bench.trained import Trained
 from mggcn.dataset import Dataset, Features
-from mggcn.inputs import SparseInputs
-from mggcn.place import Place
+from mggcn.records import environment
+from mggcn.train.compute import Compute
+from mggcn.train.inputs import SparseInputs
 
 _LABELS = {
     "epoch": "training epoch",
@@ -82,7 +83,7 @@ def _count_nodes(sheet: Sheet, batches: list[Tensor]) -> None:
     sheet.put("distinct", "distinct nodes touched a batch", distinct, unit="nodes")
 
 
-def _again(work: Callable[[], None], times: int, place: Place | None = None) -> Callable[[], None]:
+def _again(work: Callable[[], None], times: int, place: Compute | None = None) -> Callable[[], None]:
     def repeated() -> None:
         with place.arithmetic() if place else nullcontext():
             for _ in range(times):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mggcn.dataset import Dataset
 from mggcn.kernels.aggregate import neighbour_mean
-from mggcn.scaling import Scaler
+from mggcn.train.scaling import Scaler
 
 
 @dataclass(frozen=True)

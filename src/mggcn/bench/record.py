@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from mggcn import environment
 from mggcn.bench.options import Options
 from mggcn.bench.sheet import Sheet
 from mggcn.dataset import Dataset
 from mggcn.kernels import threads as threading
+from mggcn.records import environment
 
 FORMAT = 1
 

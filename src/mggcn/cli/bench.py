@@ -51,7 +51,7 @@ def bench(
     from mggcn.bench.options import interpreters
     from mggcn.bench.show import table
     from mggcn.cli.train import check_writable
-    from mggcn.settings import pairs
+    from mggcn.methods.settings import pairs
 
     named = tuple(name.strip() for name in peers.split(",") if name.strip())
     options = Options(

@@ -11,7 +11,7 @@ from mggcn.cli.tabulate import RECORDS, TABLE, AsJson, Device, Switch, folder_na
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mggcn.compare import Variant
+    from mggcn.experiments.schedule import Variant
 
 Settings = Annotated[list[str] | None, Parameter(name="--set", consume_multiple=True, negative=())]
 
@@ -42,8 +42,8 @@ def compare(
         quiet: Show only the table.
         as_json: End standard output with one line of JSON.
     """
-    from mggcn.compare import variants_of
     from mggcn.errors import InputError
+    from mggcn.experiments.schedule import variants_of
 
     variants = variants_of([name.strip() for name in methods.split(",") if name.strip()])
     if not variants:
@@ -76,7 +76,7 @@ def ablate(
         quiet: Show only the table.
         as_json: End standard output with one line of JSON.
     """
-    from mggcn.ablation import VARIANTS
+    from mggcn.experiments.ablation import VARIANTS
 
     folder = out or Path("ablate") / folder_name(dataset)
     _run(dataset, VARIANTS, seeds, settings or [], device, root, folder, quiet, as_json)
@@ -97,12 +97,12 @@ def _run(
 
     from mggcn import datasets
     from mggcn.cli.train import check_writable
-    from mggcn.compare import execute, plan, recall, resolve, summarise
     from mggcn.errors import InputError
-    from mggcn.ledger import Ledger
+    from mggcn.experiments.schedule import execute, plan, recall, resolve, summarise
+    from mggcn.methods.settings import pairs
+    from mggcn.records.ledger import Ledger
+    from mggcn.records.summary import Summary
     from mggcn.run import choose_device
-    from mggcn.settings import pairs
-    from mggcn.summary import Summary
 
     if seeds < 1:
         raise InputError(f"--seeds: {seeds} is less than 1")

@@ -13,11 +13,11 @@ from mggcn.cli.tabulate import RECORDS, TABLE, AsJson, Device, Switch, folder_na
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mggcn.compare import Job, Outcome
     from mggcn.dataset import Dataset
-    from mggcn.experiment import Experiment
-    from mggcn.ledger import Ledger
-    from mggcn.summary import Summary
+    from mggcn.experiments import Experiment
+    from mggcn.experiments.schedule import Job, Outcome
+    from mggcn.records.ledger import Ledger
+    from mggcn.records.summary import Summary
     from mggcn.train import Progress
 
 RUNS, PAPER, IDENTITY = Path("experiments-runs"), Path("experiments/paper"), "dataset.json"
@@ -58,7 +58,7 @@ def run(
 
     from mggcn.cli.train import check_writable
     from mggcn.errors import InputError
-    from mggcn.ledger import Ledger
+    from mggcn.records.ledger import Ledger
     from mggcn.run import choose_device
 
     chosen = _read(file, seeds)
@@ -101,7 +101,7 @@ def list_files(folder: Path = PAPER, /, *, root: Path | None = None) -> None:
         root: Where data sets are looked for; else $MGGCN_DATA, else a per-user cache.
     """
     from mggcn.errors import InputError
-    from mggcn.experiment import read_folder
+    from mggcn.experiments import read_folder
 
     found = read_folder(folder)
     if not found:
@@ -124,8 +124,8 @@ def status(file: Path, /, *, seeds: int | None = None, device: Device = "auto", 
         device: As for run; runs on a CPU and on a GPU are counted apart.
         out: As for run.
     """
-    from mggcn.experiment import noted_identity
-    from mggcn.ledger import Ledger
+    from mggcn.experiments import noted_identity
+    from mggcn.records.ledger import Ledger
     from mggcn.run import choose_device
 
     chosen = _read(file, seeds)
@@ -174,9 +174,9 @@ class _Work:
 
         A data set that cannot be had has a table all the same, with the paper's numbers and the reason.
         """
-        from mggcn.compare import recall
         from mggcn.errors import InputError
-        from mggcn.experiment import note_identity
+        from mggcn.experiments import note_identity
+        from mggcn.experiments.schedule import recall
 
         try:
             data = self.chosen.load(name, self.root)
@@ -198,13 +198,13 @@ class _Work:
     def _carry_out(self, name: str, data: "Dataset", outcomes: "list[Outcome]", waiting: "list[Job]") -> bool:
         from functools import partial
 
-        from mggcn import workers
-        from mggcn.compare import execute
+        from mggcn.experiments import parallel
+        from mggcn.experiments.schedule import execute
 
         def work(watch: "Callable[[Job], Progress]") -> "Iterator[Outcome]":
             if self.processes == 1:
                 return execute(data, waiting, self.ledger, watch)
-            return workers.execute(partial(self.chosen.load, name, self.root), waiting, self.ledger, self.processes)
+            return parallel.execute(partial(self.chosen.load, name, self.root), waiting, self.ledger, self.processes)
 
         return tabulate(
             data,
@@ -221,9 +221,9 @@ class _Work:
     def _without(self, name: str) -> "list[Summary]":
         """The table of a data set that cannot be had; runs that were done earlier are in it."""
         from mggcn import storage
-        from mggcn.compare import recall
-        from mggcn.experiment import noted_identity
-        from mggcn.summary import markdown, notes
+        from mggcn.experiments import noted_identity
+        from mggcn.experiments.schedule import recall
+        from mggcn.records.summary import markdown, notes
 
         identity = noted_identity(self._folder(name) / IDENTITY)
         outcomes = recall(self.chosen.plan(name, identity, self.place), self.ledger) if identity else []
@@ -240,8 +240,8 @@ class _Work:
     def _note(self, name: str, rows: "list[Summary]") -> None:
         """Write beside the ledger what a report is to know."""
         from mggcn import storage
-        from mggcn.experiment import noted_identity, sheet
-        from mggcn.report.read import EXPERIMENT, read_sheet
+        from mggcn.experiments import noted_identity, sheet
+        from mggcn.records.read import EXPERIMENT, read_sheet
 
         path = self.target / EXPERIMENT
         identities = {each: noted_identity(self._folder(each) / IDENTITY) for each in self.chosen.datasets}
@@ -257,7 +257,7 @@ def _read(file: Path, seeds: int | None) -> "Experiment":
     from dataclasses import replace
 
     from mggcn.errors import InputError
-    from mggcn.experiment import read
+    from mggcn.experiments import read
 
     if seeds is not None and seeds < 1:
         raise InputError(f"--seeds: {seeds} is less than 1")

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mggcn.dataset import Dataset
-    from mggcn.metrics import Top
-    from mggcn.predictions import Predictions
+    from mggcn.run.predictions import Predictions
+    from mggcn.train.metrics import Top
 
 
 def predict(
@@ -47,10 +47,11 @@ def predict(
     """
     import numpy as np
 
-    from mggcn import datasets, metrics
+    from mggcn import datasets
     from mggcn.errors import InputError
-    from mggcn.predictions import check_format
     from mggcn.run import load_run
+    from mggcn.run.predictions import check_format
+    from mggcn.train import metrics
 
     if out is None and top is None:
         raise InputError("predict: name a file to write (--out), or a class to rank by (--top CLASS:K)")
@@ -124,7 +125,7 @@ def _scores(p: "NDArray[np.float64]", y: "NDArray[np.int64]", which: str) -> str
     import numpy as np
     import torch
 
-    from mggcn import metrics
+    from mggcn.train import metrics
 
     found = metrics.score(torch.from_numpy(np.log(np.maximum(p, np.finfo(np.float64).tiny))), torch.from_numpy(y))
     return (
@@ -139,7 +140,7 @@ def _ranking(
     """The nodes that are most probably of a class, and how many of those with a known label are."""
     import numpy as np
 
-    from mggcn import metrics
+    from mggcn.train import metrics
 
     p, y, ids = predictions.probabilities[is_ranked, label], truth[is_ranked], predictions.ids[is_ranked].astype(str)
     found = metrics.precision_at(k, p, y, label)

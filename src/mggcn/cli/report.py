@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from mggcn.record import RunRecord
+    from mggcn.records.record import RunRecord
 
 
 def report(

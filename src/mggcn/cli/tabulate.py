@@ -10,9 +10,9 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from mggcn.compare import Job, Outcome
     from mggcn.dataset import Dataset
-    from mggcn.summary import Summary
+    from mggcn.experiments.schedule import Job, Outcome
+    from mggcn.records.summary import Summary
     from mggcn.train import Progress
 
 RECORDS, TABLE = "records.jsonl", "table.md"
@@ -52,9 +52,10 @@ def tabulate(
         about: lines over the table, under those on the data set.
         quiet: show only the table.
     """
-    from mggcn import board, storage
+    from mggcn import storage
     from mggcn.cli.train import headline
-    from mggcn.summary import markdown, notes
+    from mggcn.experiments import board
+    from mggcn.records.summary import markdown, notes
 
     def write() -> None:
         over = headline(data) + (f"\n{about}" if about else "")

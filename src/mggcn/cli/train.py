@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 if TYPE_CHECKING:
     from mggcn.dataset import Dataset
-    from mggcn.record import RunRecord
+    from mggcn.records.record import RunRecord
     from mggcn.report.classes import ClassScores
 
 PAGE = "report.html"
@@ -54,10 +54,11 @@ def train(
         quiet: Show only the result.
         as_json: End standard output with one line of JSON.
     """
-    from mggcn import datasets, methods, progress
+    from mggcn import datasets, methods
     from mggcn.errors import InputError
+    from mggcn.methods.settings import pairs
     from mggcn.run import choose_device, fit, read_config
-    from mggcn.settings import pairs
+    from mggcn.train import progress
 
     given = read_config(config) if config else {}
     name = dataset or given.get("dataset")
@@ -175,8 +176,8 @@ def _calibration(records: "list[RunRecord]") -> str:
 
 def _classes(records: "list[RunRecord]") -> "list[ClassScores]":
     """The scores of every class, the runs' test nodes taken together."""
+    from mggcn.records.lines import Source, sections
     from mggcn.report.classes import confusion, names, scores
-    from mggcn.report.lines import Source, sections
 
     line = sections([Source.of(records)], lambda _: None)[0].lines[0]
     return scores(confusion(line), names(line))

@@ -48,8 +48,8 @@ def tune(
     from mggcn import datasets, methods
     from mggcn.cli.train import check_writable, headline
     from mggcn.errors import InputError
+    from mggcn.methods.settings import pairs
     from mggcn.run import choose_device
-    from mggcn.settings import pairs
     from mggcn.tune import BEST, Search, Tuning, require_optuna
     from mggcn.tune.shown import choose, table
 

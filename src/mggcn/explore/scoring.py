@@ -9,15 +9,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn import grains, train
+from mggcn import train
 from mggcn.block import Batch
 from mggcn.dataset import Dataset
 from mggcn.explore.picks import distinct
 from mggcn.kernels.pick import Explore
 from mggcn.keys import Key
-from mggcn.place import Place
 from mggcn.run import Run
-from mggcn.samplers import MixGrainedSampler
+from mggcn.sampling import MixGrainedSampler, grains
+from mggcn.train.compute import Compute
 
 Probabilities = NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class Scorer:
     dataset: Dataset
     view: train.View
     key: Key
-    place: Place
+    place: Compute
 
     @classmethod
     def of(cls, run: Run, dataset: Dataset) -> "Scorer":

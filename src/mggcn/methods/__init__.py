@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import nn
 
-from mggcn import settings
 from mggcn.dataset import UNLABELLED, Dataset
 from mggcn.errors import InputError, unknown
 from mggcn.keys import Key
@@ -29,14 +28,15 @@ from mggcn.methods import (
     node2vec,
     paper,
     random_forest,
+    settings,
     sgc,
     sign,
     vr_gcn,
 )
-from mggcn.methods.recipe import Recipe, Scene
-from mggcn.place import Place
-from mggcn.scaling import Scaler
+from mggcn.methods.recipe import GraphView, Recipe
 from mggcn.train import Method, Training
+from mggcn.train.compute import Compute
+from mggcn.train.scaling import Scaler
 
 METHODS: dict[str, Recipe] = {
     "mg-gcn": mg_gcn.RECIPE,
@@ -81,9 +81,9 @@ class Plan:
         """All settings in one flat table."""
         return {**asdict(self.config), **asdict(self.training)}
 
-    def place(self, device: torch.device) -> Place:
+    def place(self, device: torch.device) -> Compute:
         """Where and how to compute on a device."""
-        return Place(device, self.training.precision, self.training.threads or None)
+        return Compute(device, self.training.precision, self.training.threads or None)
 
 
 def plan(method: str, dataset: str, overrides: Mapping[str, object]) -> Plan:
@@ -98,7 +98,7 @@ def plan(method: str, dataset: str, overrides: Mapping[str, object]) -> Plan:
     return Plan(method, settings.build(recipe.config, of_method), settings.build(Training, of_training))
 
 
-def build(chosen: Plan, dataset: Dataset, key: Key, place: Place) -> Method:
+def build(chosen: Plan, dataset: Dataset, key: Key, place: Compute) -> Method:
     """Prepare a method for training on a data set; weights are drawn from ``key``."""
     if dataset.split is None:
         raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
@@ -114,11 +114,11 @@ def build(chosen: Plan, dataset: Dataset, key: Key, place: Place) -> Method:
     return Method(module, whole.train, whole.eval, scaler)
 
 
-def see(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, place: Place) -> Scene:
+def see(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, place: Compute) -> GraphView:
     """A data set as recipes see it: of the labels only those of training nodes, or all where there is no split."""
     known = np.array(dataset.y)
     if dataset.split is not None:
         hidden = np.ones(dataset.num_nodes, bool)
         hidden[dataset.split.train] = False
         known[hidden] = UNLABELLED
-    return Scene(dataset.graph, scaler.apply(dataset.x), known, model, key, place)
+    return GraphView(dataset.graph, scaler.apply(dataset.x), known, model, key, place)

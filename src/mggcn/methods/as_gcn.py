@@ -19,14 +19,15 @@ from torch import Tensor, nn
 
 from mggcn.block import Block
 from mggcn.errors import InputError
-from mggcn.inputs import Rows, inputs_of
 from mggcn.methods.fastgcn import sampled_and_whole
 from mggcn.methods.network import Network, at_least_one
-from mggcn.methods.recipe import Recipe, Scene
+from mggcn.methods.recipe import GraphView, Recipe
 from mggcn.nn.adaptive import AdaptiveStack
-from mggcn.propagation import propagated, propagation
-from mggcn.samplers.adaptive import AdaptiveSampler
+from mggcn.nn.rows import Rows
+from mggcn.sampling.adaptive import AdaptiveSampler
+from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.train import Penalised, Views
+from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     return module
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph: its normalised adjacency, and the model's law over it."""
     adjacency = propagation(scene.graph)
     x = propagated(adjacency, scene.x, scene.place.threads) if config.precompute else scene.x

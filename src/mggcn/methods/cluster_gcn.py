@@ -18,14 +18,14 @@ from torch import nn
 
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.inputs import inputs_of
 from mggcn.methods.network import Network, at_least_one, stacked
-from mggcn.methods.recipe import Recipe, Scene
+from mggcn.methods.recipe import GraphView, Recipe
 from mggcn.nn import CONVS
-from mggcn.propagation import propagation
-from mggcn.samplers import WholeGraphSampler
-from mggcn.samplers.cluster import ClusterSampler
+from mggcn.sampling import WholeGraphSampler
+from mggcn.sampling.adjacency import propagation
+from mggcn.sampling.cluster import ClusterSampler
 from mggcn.train import View, Views
+from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     return stacked(config, CONVS[config.conv], in_channels, out_channels, generator)
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph; it is cut when training begins."""
     inputs = inputs_of([scene.x], scene.place)
     clusters = ClusterSampler(

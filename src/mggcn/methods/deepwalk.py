@@ -7,7 +7,7 @@ The embedding is of the whole graph, test nodes included, on inductive data sets
 compared. So a run scores the graph it was trained on and no other; it embeds it again from its seed.
 
 Differs from the paper: negative sampling as in node2vec instead of the hierarchical softmax, and 10 walks from each
-node by default instead of 80; see :mod:`mggcn.embedding`.
+node by default instead of 80; see :mod:`mggcn.methods._skip_gram`.
 """
 
 import zlib
@@ -16,14 +16,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from mggcn.embedding import SkipGram, embed
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.inputs import inputs_of
-from mggcn.methods.recipe import Recipe, Scene
+from mggcn.methods._skip_gram import SkipGram, embed
+from mggcn.methods.recipe import GraphView, Recipe
 from mggcn.nn import MLP
-from mggcn.samplers import RowSampler
+from mggcn.sampling import RowSampler
 from mggcn.train import View, Views
+from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     return Readout(config.dim, out_channels, bias=config.bias, generator=generator)
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph: its embedding."""
     return embedded(config, scene)
 
 
-def embedded(config: Config, scene: Scene, *, p: float = 1.0, q: float = 1.0) -> Views:
+def embedded(config: Config, scene: GraphView, *, p: float = 1.0, q: float = 1.0) -> Views:
     """The rows of an embedding by walks with node2vec's p and q."""
     if isinstance(scene.model, Readout):
         scene.model.bind(scene.graph)

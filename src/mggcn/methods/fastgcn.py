@@ -15,15 +15,15 @@ import torch
 from scipy.sparse import csr_array
 from torch import nn
 
-from mggcn.inputs import Inputs, inputs_of
 from mggcn.methods.network import Network, at_least_one
-from mggcn.methods.recipe import Recipe, Scene
-from mggcn.nn import GCNConv, Project, Stack
-from mggcn.propagation import propagated, propagation
-from mggcn.samplers import RowSampler, WholeGraphSampler
-from mggcn.samplers.adaptive import AdaptiveSampler
-from mggcn.samplers.layerwise import Candidates, FastGCNSampler
+from mggcn.methods.recipe import GraphView, Recipe
+from mggcn.nn import GCNConv, Linear, Stack
+from mggcn.sampling import RowSampler, WholeGraphSampler
+from mggcn.sampling.adaptive import AdaptiveSampler
+from mggcn.sampling.adjacency import propagated, propagation
+from mggcn.sampling.layerwise import Candidates, FastGCNSampler
 from mggcn.train import View, Views
+from mggcn.train.inputs import Inputs, inputs_of
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     if not config.precompute:
         convs = [GCNConv(a, b, bias=config.bias, generator=generator) for a, b in pairwise(widths)]
         return Stack(convs, dropout=config.dropout)
-    first = Project(*widths[:2], bias=config.bias, generator=generator)
+    first = Linear(*widths[:2], bias=config.bias, generator=generator)
     convs = [GCNConv(a, b, bias=config.bias, generator=generator) for a, b in pairwise(widths[1:])]
     return Stack(convs, first=first, dropout=config.dropout)
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph: its normalised adjacency, and the features' aggregate."""
     adjacency = propagation(scene.graph)
     x = propagated(adjacency, scene.x, scene.place.threads) if config.precompute else scene.x

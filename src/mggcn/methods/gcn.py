@@ -11,13 +11,13 @@ import torch
 from torch import nn
 
 from mggcn.errors import InputError
-from mggcn.inputs import inputs_of
 from mggcn.methods.network import Network, stacked
-from mggcn.methods.recipe import Recipe, Scene
+from mggcn.methods.recipe import GraphView, Recipe
 from mggcn.nn import GCNConv
-from mggcn.propagation import propagation
-from mggcn.samplers import FullSampler, WholeGraphSampler
+from mggcn.sampling import FullSampler, WholeGraphSampler
+from mggcn.sampling.adjacency import propagation
 from mggcn.train import View, Views
+from mggcn.train.inputs import inputs_of
 
 _BYTES_AN_EDGE = 40  # senders, factors, and both by sender for the backward pass
 _COPIES = 4  # of a hidden layer: before and after its sum, and their gradients
@@ -39,7 +39,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     return stacked(config, GCNConv, in_channels, out_channels, generator)
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph: its normalised adjacency."""
     adjacency = propagation(scene.graph)
     inputs = inputs_of([scene.x], scene.place)
@@ -50,7 +50,7 @@ def views(config: Config, scene: Scene) -> Views:
     return Views(View(inputs, FullSampler(adjacency, config.layers)), whole)
 
 
-def _check_memory(config: Config, scene: Scene) -> None:
+def _check_memory(config: Config, scene: GraphView) -> None:
     """Say beforehand what a step over the whole graph needs where that is more than there is."""
     edges = scene.graph.num_stored + scene.graph.num_nodes
     numbers = scene.graph.num_nodes * (scene.x.shape[1] + _COPIES * config.hidden * config.layers)

@@ -19,16 +19,16 @@ from torch import nn
 
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.inputs import inputs_of
 from mggcn.methods.network import Network, at_least_one, stacked
-from mggcn.methods.recipe import Recipe, Scene
+from mggcn.methods.recipe import GraphView, Recipe
 from mggcn.nn import GCNConv, MeanConv
 from mggcn.nn.lstm import LSTMConv
 from mggcn.nn.pool import PoolConv
-from mggcn.propagation import propagation
-from mggcn.samplers import WholeGraphSampler
-from mggcn.samplers.neighbor import NeighborSampler
+from mggcn.sampling import WholeGraphSampler
+from mggcn.sampling.adjacency import propagation
+from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.train import View, Views
+from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def lstm_model(config: LSTMConfig, in_channels: int, out_channels: int, generato
     return stacked(config, conv, in_channels, out_channels, generator, normalise=config.normalise)
 
 
-def views(config: Config, scene: Scene, *, include_self: bool = False) -> Views:
+def views(config: Config, scene: GraphView, *, include_self: bool = False) -> Views:
     """Prepare a graph; ``include_self`` puts a node among those it hears."""
     inputs, fanouts = inputs_of([scene.x], scene.place), per_layer(config.fanouts, config.layers)
     drawn = View(inputs, NeighborSampler(scene.graph, fanouts, include_self, scene.place.threads))

@@ -15,14 +15,14 @@ from typing import Literal
 import torch
 from torch import nn
 
-from mggcn.inputs import inputs_of
 from mggcn.methods.network import Network, at_least_one, stacked
-from mggcn.methods.recipe import Recipe, Scene
+from mggcn.methods.recipe import GraphView, Recipe
 from mggcn.nn import CONVS
-from mggcn.propagation import propagation
-from mggcn.samplers import WholeGraphSampler
-from mggcn.samplers.saint import SaintSampler
+from mggcn.sampling import WholeGraphSampler
+from mggcn.sampling.adjacency import propagation
+from mggcn.sampling.saint import SaintSampler
 from mggcn.train import View, Views
+from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     return stacked(config, CONVS[config.conv], in_channels, out_channels, generator)
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph; sub-graphs are counted when training begins."""
     inputs = inputs_of([scene.x], scene.place)
     key = scene.key.fold("presample")

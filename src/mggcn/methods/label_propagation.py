@@ -21,11 +21,12 @@ from mggcn.block import Block
 from mggcn.dataset import UNLABELLED
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.inputs import Rows, inputs_of, written_out
 from mggcn.methods.network import at_least_one
-from mggcn.methods.recipe import Recipe, Scene
-from mggcn.samplers import RowSampler
+from mggcn.methods.recipe import GraphView, Recipe
+from mggcn.nn.rows import Rows, to_dense
+from mggcn.sampling import RowSampler
 from mggcn.train import View, Views
+from mggcn.train.inputs import inputs_of
 
 _PRIOR = 1e-9
 
@@ -61,7 +62,7 @@ class Given(nn.Module):
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
         """[n, out_channels] as they are."""
-        return written_out(x)
+        return to_dense(x)
 
 
 def defaults(dataset: str) -> dict[str, object]:  # noqa: ARG001
@@ -74,7 +75,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     return Given(out_channels)
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph: the spread labels."""
     num_classes = scene.model.out_channels if isinstance(scene.model, Given) else int(scene.known.max()) + 1
     scores = spread(scene.graph, scene.known, num_classes, config.alpha, config.iterations)

@@ -16,14 +16,14 @@ from itertools import pairwise
 import torch
 from torch import nn
 
-from mggcn.inputs import inputs_of
 from mggcn.methods.network import Network, at_least_one
-from mggcn.methods.recipe import Recipe, Scene
+from mggcn.methods.recipe import GraphView, Recipe
 from mggcn.nn import GCNConv, Stack
-from mggcn.propagation import Normalisation, propagation
-from mggcn.samplers import WholeGraphSampler
-from mggcn.samplers.layerwise import LadiesSampler
+from mggcn.sampling import WholeGraphSampler
+from mggcn.sampling.adjacency import Normalisation, propagation
+from mggcn.sampling.layerwise import LadiesSampler
 from mggcn.train import View, Views
+from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     return Stack(convs, dropout=config.dropout)
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph: its normalised adjacency."""
     adjacency = propagation(scene.graph, config.propagation)
     inputs = inputs_of([scene.x], scene.place)

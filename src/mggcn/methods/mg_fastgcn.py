@@ -11,15 +11,15 @@ from itertools import pairwise
 import torch
 from torch import nn
 
-from mggcn.inputs import inputs_of
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.methods.fastgcn import sampled_and_whole
 from mggcn.methods.network import Network, at_least_one
-from mggcn.methods.recipe import Recipe, Scene
-from mggcn.nn import GCNConv, Project, Stack
-from mggcn.propagation import propagation
-from mggcn.samplers.layerwise import Candidates, FastGCNSampler
+from mggcn.methods.recipe import GraphView, Recipe
+from mggcn.nn import GCNConv, Linear, Stack
+from mggcn.sampling.adjacency import propagation
+from mggcn.sampling.layerwise import Candidates, FastGCNSampler
 from mggcn.train import Views
+from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Config(Network):
 def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
     """The module, its weights drawn from ``generator``."""
     widths = config.widths(2 * in_channels, out_channels)
-    first = Project(*widths[:2], bias=config.bias, generator=generator)
+    first = Linear(*widths[:2], bias=config.bias, generator=generator)
     convs = [GCNConv(a, b, bias=config.bias, generator=generator) for a, b in pairwise(widths[1:])]
     return Stack(convs, first=first, dropout=config.dropout)
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph: the fine layer's means and the normalised adjacency."""
     means = neighbour_mean(scene.graph, scene.x, include_self=True, threads=scene.place.threads)
     adjacency = propagation(scene.graph)

@@ -14,19 +14,18 @@ import numpy as np
 import torch
 from torch import nn
 
-from mggcn import grains
 from mggcn.dataset import Features
-from mggcn.inputs import DenseInputs, dense, inputs_of
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
 from mggcn.kernels.pick import DevicePickTable, Explore, PickTable
 from mggcn.methods import paper
 from mggcn.methods.network import Network, at_least_one
-from mggcn.methods.recipe import Recipe, Scene
+from mggcn.methods.recipe import GraphView, Recipe
 from mggcn.nn import MGGCN
 from mggcn.nn.mg_gcn import HEAR_SENDERS_ONLY
-from mggcn.place import Place
-from mggcn.samplers import DeviceMixGrainedSampler, MixGrainedSampler
+from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler, grains
 from mggcn.train import View, Views
+from mggcn.train.compute import Compute
+from mggcn.train.inputs import DenseInputs, dense, inputs_of
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     )
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph: the fine layer's means and the running sums for the picks."""
     graph, x, place = scene.graph, scene.x, scene.place
     weights = np.ones(graph.num_nodes, np.int64) if config.pick_by == "uniform" else None
@@ -113,7 +112,7 @@ def views(config: Config, scene: Scene) -> Views:
     return Views(view, view)
 
 
-def _inputs_on(table: DevicePickTable, x: Features, config: Config, place: Place) -> DenseInputs:
+def _inputs_on(table: DevicePickTable, x: Features, config: Config, place: Compute) -> DenseInputs:
     own = dense(x).to(place.device)
     means = neighbour_mean_on(table.indptr, table.indices, own, include_self=config.fine_self)
     return DenseInputs((torch.cat([own, means], dim=1).to(place.dtype),))

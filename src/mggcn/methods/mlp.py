@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from mggcn.inputs import inputs_of
 from mggcn.methods.network import Network
-from mggcn.methods.recipe import Recipe, Scene
+from mggcn.methods.recipe import GraphView, Recipe
 from mggcn.nn import MLP
-from mggcn.samplers import RowSampler
+from mggcn.sampling import RowSampler
 from mggcn.train import View, Views
+from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     return MLP(widths, dropout=config.dropout, bias=config.bias, generator=generator)
 
 
-def views(config: Config, scene: Scene) -> Views:  # noqa: ARG001
+def views(config: Config, scene: GraphView) -> Views:  # noqa: ARG001
     """Prepare the features alone."""
     view = View(inputs_of([scene.x], scene.place), RowSampler())
     return Views(view, view)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from mggcn.errors import InputError
 from mggcn.methods import deepwalk
 from mggcn.methods.deepwalk import defaults, model
-from mggcn.methods.recipe import Recipe, Scene
+from mggcn.methods.recipe import GraphView, Recipe
 from mggcn.train import Views
 
 
@@ -36,7 +36,7 @@ class Config(deepwalk.Config):
                 raise InputError(f"{name}: {getattr(self, name)} is not a positive number")
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph: its embedding."""
     return deepwalk.embedded(config, scene, p=config.p, q=config.q)
 

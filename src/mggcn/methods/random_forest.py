@@ -17,12 +17,12 @@ from torch import nn
 
 from mggcn.dataset import UNLABELLED, Features
 from mggcn.errors import InputError
-from mggcn.inputs import inputs_of
 from mggcn.methods.network import at_least_one
-from mggcn.methods.recipe import Recipe, Scene
+from mggcn.methods.recipe import GraphView, Recipe
 from mggcn.nn.forest import Forest
-from mggcn.samplers import RowSampler
+from mggcn.sampling import RowSampler
 from mggcn.train import View, Views
+from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     return Forest(out_channels)
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare the features, and grow the trees the first time."""
     if isinstance(scene.model, Forest) and not scene.model.is_planted:
         _grow(config, scene, scene.model)
@@ -66,7 +66,7 @@ def views(config: Config, scene: Scene) -> Views:
     return Views(view, view)
 
 
-def _grow(config: Config, scene: Scene, forest: Forest) -> None:
+def _grow(config: Config, scene: GraphView, forest: Forest) -> None:
     from sklearn.ensemble import RandomForestClassifier
 
     nodes = np.flatnonzero(scene.known != UNLABELLED)

@@ -1,4 +1,4 @@
-"""Recipe: how a method is made; Scene: what its views are made from."""
+"""Recipe: how a method is made; GraphView: what its views are made from."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from torch import nn
 from mggcn.dataset import Features
 from mggcn.graph import Graph
 from mggcn.keys import Key
-from mggcn.place import Place
 from mggcn.train import Views
+from mggcn.train.compute import Compute
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class GraphView:
     """A graph to train on or to score, and where to compute.
 
     Attributes:
@@ -34,7 +34,7 @@ class Scene:
     known: NDArray[np.int64]
     model: nn.Module
     key: Key
-    place: Place
+    place: Compute
 
 
 def _no_defaults(dataset: str) -> dict[str, object]:  # noqa: ARG001
@@ -54,5 +54,5 @@ class Recipe:
 
     config: type[Any]
     model: Callable[[Any, int, int, torch.Generator | None], nn.Module]
-    views: Callable[[Any, Scene], Views]
+    views: Callable[[Any, GraphView], Views]
     defaults: Callable[[str], dict[str, object]] = _no_defaults

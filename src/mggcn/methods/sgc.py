@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from mggcn.inputs import inputs_of
 from mggcn.methods import paper
 from mggcn.methods.network import at_least_one
-from mggcn.methods.recipe import Recipe, Scene
+from mggcn.methods.recipe import GraphView, Recipe
 from mggcn.nn import MLP
-from mggcn.propagation import propagated, propagation
-from mggcn.samplers import RowSampler
+from mggcn.sampling import RowSampler
+from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.train import View, Views
+from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     return MLP([in_channels, out_channels], bias=config.bias, generator=generator)
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph: the features k hops out."""
     adjacency, x = propagation(scene.graph), scene.x
     for _ in range(config.hops):

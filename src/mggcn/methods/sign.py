@@ -17,13 +17,14 @@ from torch.nn import functional
 
 from mggcn.block import Block
 from mggcn.errors import InputError
-from mggcn.inputs import RepeatedRows, Rows, SparseRows, inputs_of
 from mggcn.methods.network import at_least_one
-from mggcn.methods.recipe import Recipe, Scene
-from mggcn.nn import Project
-from mggcn.propagation import propagated, propagation
-from mggcn.samplers import RowSampler
+from mggcn.methods.recipe import GraphView, Recipe
+from mggcn.nn import Linear
+from mggcn.nn.rows import RepeatedRows, Rows, SparseRows
+from mggcn.sampling import RowSampler
+from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.train import View, Views
+from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
@@ -77,9 +78,9 @@ class SIGN(nn.Module):
         super().__init__()
         self.in_channels, self.dropout = in_channels, dropout
         self.hops = nn.ModuleList(
-            Project(in_channels, hidden_channels, bias=bias, generator=generator) for _ in range(hops + 1)
+            Linear(in_channels, hidden_channels, bias=bias, generator=generator) for _ in range(hops + 1)
         )
-        self.last = Project((hops + 1) * hidden_channels, out_channels, bias=bias, generator=generator)
+        self.last = Linear((hops + 1) * hidden_channels, out_channels, bias=bias, generator=generator)
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
         """[n, (hops + 1) · in_channels] to [n, out_channels]."""
@@ -121,7 +122,7 @@ def model(config: Config, in_channels: int, out_channels: int, generator: torch.
     )
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph: the features of every hop."""
     adjacency, parts = propagation(scene.graph), [scene.x]
     for _ in range(config.hops):

@@ -15,15 +15,15 @@ import torch
 from torch import nn
 
 from mggcn.errors import InputError
-from mggcn.inputs import inputs_of
 from mggcn.methods.network import Network, at_least_one
-from mggcn.methods.recipe import Recipe, Scene
-from mggcn.nn import Project, Stack
+from mggcn.methods.recipe import GraphView, Recipe
+from mggcn.nn import Linear, Stack
 from mggcn.nn.history import HistoryConv
-from mggcn.propagation import propagated, propagation
-from mggcn.samplers import WholeGraphSampler
-from mggcn.samplers.history import HistorySampler
+from mggcn.sampling import WholeGraphSampler
+from mggcn.sampling.adjacency import propagated, propagation
+from mggcn.sampling.history import HistorySampler
 from mggcn.train import View, Views
+from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,12 @@ def defaults(dataset: str) -> dict[str, object]:
 def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
     """The module, its weights drawn from ``generator``."""
     first, *others = pairwise(config.widths(in_channels, out_channels))
-    below = Project(*first, bias=config.bias, generator=generator)
+    below = Linear(*first, bias=config.bias, generator=generator)
     convs = [HistoryConv(a, b, dropout=config.dropout, bias=config.bias, generator=generator) for a, b in others]
     return Stack(convs, first=below)
 
 
-def views(config: Config, scene: Scene) -> Views:
+def views(config: Config, scene: GraphView) -> Views:
     """Prepare a graph: its normalised adjacency and the features one hop out."""
     adjacency = propagation(scene.graph)
     inputs = inputs_of([propagated(adjacency, scene.x, scene.place.threads)], scene.place)

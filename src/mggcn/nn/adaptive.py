@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block, DrawnBlock
-from mggcn.inputs import Rows
-from mggcn.nn.conv import Project, aggregate
+from mggcn.nn.conv import Linear, aggregate
+from mggcn.nn.rows import Rows
 
 
 class AdaptiveStack(nn.Module):
@@ -45,9 +45,9 @@ class AdaptiveStack(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Project(a, b, generator=generator) for a, b in pairwise(widths))
+        self.layers = nn.ModuleList(Linear(a, b, generator=generator) for a, b in pairwise(widths))
         self.bias = nn.ParameterList(torch.zeros(b) for b in widths[1:]) if bias else None
-        self.sampling = Project(widths[0], 2, generator=generator)
+        self.sampling = Linear(widths[0], 2, generator=generator)
         self.attend, self.skip, self.dropout, self.aggregated = attend, skip, dropout, aggregated
 
     def importance(self, x: Rows, block: Block) -> Tensor:

@@ -8,8 +8,8 @@ from torch.nn import functional
 
 from mggcn.block import Block
 from mggcn.errors import InputError
-from mggcn.inputs import Rows
-from mggcn.nn.conv import Project, activated, aggregate
+from mggcn.nn.conv import Linear, activated, aggregate
+from mggcn.nn.rows import Rows
 
 _SLOPE = 0.2
 
@@ -46,7 +46,7 @@ class GATConv(nn.Module):
             raise InputError(f"heads: {heads} do not divide {out_channels} channels")
         self.heads, self.concat, self.add_root = heads, concat, add_root
         self.width = out_channels // heads if concat else out_channels
-        self.project = Project(in_channels, heads * self.width, generator=generator)
+        self.project = Linear(in_channels, heads * self.width, generator=generator)
         self.own = nn.Parameter(torch.empty(heads, self.width))
         self.other = nn.Parameter(torch.empty(heads, self.width))
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None

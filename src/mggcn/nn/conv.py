@@ -5,9 +5,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.inputs import RepeatedRows, Rows, is_sparse, written_out
 from mggcn.kernels.combine import combine_project
 from mggcn.kernels.gather_sum import gather_sum
+from mggcn.nn.rows import RepeatedRows, Rows, is_sparse, to_dense
 
 
 def aggregate(x: Tensor, block: Block) -> Tensor:
@@ -34,7 +34,7 @@ def aggregate(x: Tensor, block: Block) -> Tensor:
     )
 
 
-class Project(nn.Module):
+class Linear(nn.Module):
     """A linear map of rows: a tensor, or input rows that know how to multiply themselves.
 
     Args:
@@ -78,17 +78,17 @@ class MeanConv(nn.Module):
         self, in_channels: int, out_channels: int, *, bias: bool = False, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
-        self.project = Project(2 * in_channels, out_channels, bias=bias, generator=generator)
+        self.project = Linear(2 * in_channels, out_channels, bias=bias, generator=generator)
 
     def forward(self, x: Rows, block: Block, slope: float = 1.0) -> Tensor:
         """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
         if is_sparse(x):
             return self._project_first(x, block)
         if block.group is not None and block.weight is None:
-            h, repeats = (x.rows, x.repeats) if isinstance(x, RepeatedRows) and x.repeats else (written_out(x), None)
-            out = combine_project(written_out(h), block.group, slope, self.project.weight, repeats)
+            h, repeats = (x.rows, x.repeats) if isinstance(x, RepeatedRows) and x.repeats else (to_dense(x), None)
+            out = combine_project(to_dense(h), block.group, slope, self.project.weight, repeats)
             return out if self.project.bias is None else out + self.project.bias
-        h = functional.leaky_relu(written_out(x), slope)
+        h = functional.leaky_relu(to_dense(x), slope)
         joined: Tensor = self.project(torch.cat([h.index_select(0, block.root), aggregate(h, block)], dim=1))
         return joined
 
@@ -113,7 +113,7 @@ class GCNConv(nn.Module):
         self, in_channels: int, out_channels: int, *, bias: bool = False, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
-        self.project = Project(in_channels, out_channels, generator=generator)
+        self.project = Linear(in_channels, out_channels, generator=generator)
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
 
     def forward(self, x: Rows, block: Block, slope: float = 1.0) -> Tensor:
@@ -124,4 +124,4 @@ class GCNConv(nn.Module):
 
 def activated(x: Rows, slope: float) -> Rows:
     """Rows of a hidden layer through a leaky ReLU; input rows come with slope 1 and stay as they are."""
-    return x if slope == 1.0 else functional.leaky_relu(written_out(x), slope)
+    return x if slope == 1.0 else functional.leaky_relu(to_dense(x), slope)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.inputs import Rows, written_out
+from mggcn.nn.rows import Rows, to_dense
 
 
 class Forest(nn.Module):
@@ -65,7 +65,7 @@ class Forest(nn.Module):
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
         """[n, out_channels] the logarithm of the mean share over the trees and one more that knows nothing."""
-        rows = written_out(x)
+        rows = to_dense(x)
         trees = self.roots.numel()
         place = self.roots.repeat(rows.shape[0])  # [n * trees]
         on_the_way = torch.arange(place.numel(), device=place.device)

@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from mggcn.block import Block, HistoryBlock
-from mggcn.inputs import Rows, written_out
 from mggcn.nn.conv import GCNConv, aggregate
+from mggcn.nn.rows import Rows, to_dense
 
 
 class HistoryConv(GCNConv):
@@ -43,7 +43,7 @@ class HistoryConv(GCNConv):
 
     def forward(self, x: Rows, block: Block, slope: float = 1.0) -> Tensor:
         """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
-        h = functional.leaky_relu(written_out(x), slope)
+        h = functional.leaky_relu(to_dense(x), slope)
         if self.training and isinstance(block, HistoryBlock):
             out: Tensor = self.project(self.estimate(h, block))
         else:

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from mggcn.block import Block
-from mggcn.inputs import Rows
-from mggcn.nn.conv import Project, activated
+from mggcn.nn.conv import Linear, activated
 from mggcn.nn.pool import projected_at
+from mggcn.nn.rows import Rows
 
 
 class LSTMConv(nn.Module):
@@ -37,10 +37,10 @@ class LSTMConv(nn.Module):
     ) -> None:
         super().__init__()
         self.width = state_channels or in_channels
-        self.gates = Project(in_channels, 4 * self.width, bias=True, generator=generator)
-        self.recur = Project(self.width, 4 * self.width, generator=generator)
-        self.own = Project(in_channels, out_channels, bias=bias, generator=generator)
-        self.heard = Project(self.width, out_channels, generator=generator)
+        self.gates = Linear(in_channels, 4 * self.width, bias=True, generator=generator)
+        self.recur = Linear(self.width, 4 * self.width, generator=generator)
+        self.own = Linear(in_channels, out_channels, bias=bias, generator=generator)
+        self.heard = Linear(self.width, out_channels, generator=generator)
         with torch.no_grad():
             self.gates.bias[self.width : 2 * self.width] = 1  # type: ignore[index]  # an LSTM begins by remembering
 
@@ -67,8 +67,8 @@ class LSTMConv(nn.Module):
                 cell, _ = torch.split(cell, [now.shape[0], ended])
                 done.append(last)
                 now = now + self.recur(state)
-            sluices, new = torch.split(now, [3 * self.width, self.width], dim=1)
-            take, keep, show = sluices.sigmoid().chunk(3, dim=1)
+            gated, new = torch.split(now, [3 * self.width, self.width], dim=1)
+            take, keep, show = gated.sigmoid().chunk(3, dim=1)
             cell = take * new.tanh() + keep * cell if step else take * new.tanh()
             state = show * cell.tanh()
         silent = gates.new_zeros(block.num_dst - (running[0] if running else 0), self.width)

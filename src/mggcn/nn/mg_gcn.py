@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from mggcn.nn.attention import GATConv
-from mggcn.nn.conv import GCNConv, MeanConv, Project
+from mggcn.nn.conv import GCNConv, Linear, MeanConv
 from mggcn.nn.lstm import LSTMConv
 from mggcn.nn.pool import PoolConv
 from mggcn.nn.stack import Stack
@@ -59,7 +59,7 @@ class MGGCN(Stack):
         generator: torch.Generator | None = None,
     ) -> None:
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
-        first = Project(2 * in_channels, widths[1], bias=bias, generator=generator) if has_fine else None
+        first = Linear(2 * in_channels, widths[1], bias=bias, generator=generator) if has_fine else None
         above = widths[1:] if has_fine else widths
         convs = [CONVS[conv](a, b, bias=bias, generator=generator) for a, b in pairwise(above)]
         super().__init__(convs, first=first, dropout=dropout, negative_slope=negative_slope)

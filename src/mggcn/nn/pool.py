@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from mggcn.block import Block
-from mggcn.inputs import Rows
-from mggcn.nn.conv import Project, activated
+from mggcn.nn.conv import Linear, activated
+from mggcn.nn.rows import Rows
 
 
 class PoolConv(nn.Module):
@@ -34,9 +34,9 @@ class PoolConv(nn.Module):
     ) -> None:
         super().__init__()
         width = pool_channels or in_channels
-        self.pool = Project(in_channels, width, bias=True, generator=generator)
-        self.own = Project(in_channels, out_channels, bias=bias, generator=generator)
-        self.pooled = Project(width, out_channels, generator=generator)
+        self.pool = Linear(in_channels, width, bias=True, generator=generator)
+        self.own = Linear(in_channels, out_channels, bias=bias, generator=generator)
+        self.pooled = Linear(width, out_channels, generator=generator)
 
     def forward(self, x: Rows, block: Block, slope: float = 1.0) -> Tensor:
         """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
@@ -45,7 +45,7 @@ class PoolConv(nn.Module):
         return pooled + projected_at(self.own, h, block.root)
 
 
-def projected_at(project: Project, x: Rows, places: Tensor) -> Tensor:
+def projected_at(project: Linear, x: Rows, places: Tensor) -> Tensor:
     """Some rows times a matrix: dense ones are chosen first, sparse ones multiplied first."""
     chosen: Tensor = project(x.index_select(0, places)) if isinstance(x, Tensor) else project(x).index_select(0, places)
     return chosen

@@ -8,8 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.inputs import RepeatedRows, Rows, written_out
-from mggcn.nn.conv import Project
+from mggcn.nn.conv import Linear
+from mggcn.nn.rows import RepeatedRows, Rows, to_dense
 
 
 class Stack(nn.Module):
@@ -53,11 +53,11 @@ class Stack(nn.Module):
         for conv, block in zip(self.convs, blocks, strict=True):
             slope = 1.0 if h is x else self.negative_slope
             if self.normalise and h is not x:
-                h, slope = functional.normalize(functional.leaky_relu(written_out(h), slope), dim=1), 1.0
+                h, slope = functional.normalize(functional.leaky_relu(to_dense(h), slope), dim=1), 1.0
             if isinstance(h, Tensor) and h is not x:
                 h = functional.dropout(h, self.dropout, self.training)
             h = conv(h, block, slope)
-        return written_out(h)
+        return to_dense(h)
 
     def _lowest(self, x: Rows) -> Rows:
         """The first layer; of rows that repeat only the distinct ones, where dropout does not tell them apart."""
@@ -85,7 +85,7 @@ class MLP(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Project(a, b, bias=bias, generator=generator) for a, b in pairwise(widths))
+        self.layers = nn.ModuleList(Linear(a, b, bias=bias, generator=generator) for a, b in pairwise(widths))
         self.dropout = dropout
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from mggcn.records.lines import Published, Source, sections
+from mggcn.records.pack import packed
+from mggcn.records.read import files, read
 from mggcn.report import page, tables
-from mggcn.report.lines import Published, Source, sections
-from mggcn.report.pack import packed
 from mggcn.report.page import Part
-from mggcn.report.read import files, read
 
 __all__ = ["Format", "Part", "Published", "Source", "files", "read", "render"]
 

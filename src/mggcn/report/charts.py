@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mggcn.errors import InputError
-from mggcn.record import RunRecord
-from mggcn.report.lines import Line, Section
+from mggcn.records.lines import Line, Section
+from mggcn.records.record import RunRecord, spaced
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#999999")
 """Colours that most people tell apart; yellow and black are left out, as one page or the other hides them."""
@@ -69,12 +69,6 @@ def curves_data(section: Section, points: int) -> Values:
         if has_curve(line)
         for point in _thinned(_curve(line.records[0]), points)
     ]
-
-
-def spaced(count: int, most: int) -> list[int]:
-    """At most ``most`` of the numbers below ``count``, evenly spaced, the first and the last among them."""
-    kept = min(count, most)
-    return [round(number * (count - 1) / max(kept - 1, 1)) for number in range(kept)]
 
 
 def pareto(lines: Sequence[Line]) -> list[Line]:

@@ -9,8 +9,8 @@ page shows beyond its sections is given to it as :class:`mggcn.report.page.Part`
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from mggcn.records.lines import Line
 from mggcn.report.charts import Chart, Values, drawn, require_altair
-from mggcn.report.lines import Line
 from mggcn.report.tables import Table
 
 Matrix = list[list[int]]

@@ -9,10 +9,11 @@ from html import escape
 from importlib import resources
 
 from mggcn.errors import InputError
+from mggcn.records.lines import Section, environments
+from mggcn.records.sheet import GROWTH
+from mggcn.records.summary import Key, duration, remarks
 from mggcn.report import charts, classes, tables, varied
-from mggcn.report.lines import Section, environments
 from mggcn.report.tables import Table
-from mggcn.summary import Key, duration, remarks
 
 MOST_BYTES = 2_000_000
 """The largest page there may be."""
@@ -249,7 +250,7 @@ def _kind(cell: str, key: Key) -> str:
 def _raised(cell: str) -> str:
     """A cell as HTML; an order of growth has its exponents raised."""
     text = escape(cell)
-    return re.sub(r"\^(\w+)", r"<sup>\1</sup>", text) if tables.GROWTH.fullmatch(cell) else text
+    return re.sub(r"\^(\w+)", r"<sup>\1</sup>", text) if GROWTH.fullmatch(cell) else text
 
 
 def _emphasised(text: str) -> str:

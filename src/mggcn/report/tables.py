@@ -1,17 +1,15 @@
 """Tables of a report: their columns, and the whole document in Markdown or LaTeX."""
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mggcn import summary
-from mggcn.report.lines import Line, Section, environments
-from mggcn.summary import escaped
+from mggcn.records import summary
+from mggcn.records.lines import Line, Section, environments
+from mggcn.records.sheet import GROWTH
+from mggcn.records.summary import escaped
 
-GROWTH = re.compile(r"O\([\w^ ]+\)")
-"""An order of growth, which documents set as mathematics."""
 NOTE_ON_COMMANDS = (
     "Each command trains again the runs behind one line, with every setting written out; the name of a data set that "
     "mggcn does not know stands for its folder."

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mggcn.records.lines import Line, Section
 from mggcn.report.charts import (
     ACCURACY,
     HEIGHT,
@@ -17,7 +18,6 @@ from mggcn.report.charts import (
     shapes,
     told,
 )
-from mggcn.report.lines import Line, Section
 
 _DEPTHS = ("layers", "hops")
 _MOST_MARKS = 12

@@ -15,7 +15,7 @@ from mggcn.block import Batch, Sampler
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.place import Place
+from mggcn.train.compute import Compute
 from mggcn.train.method import Method
 from mggcn.train.order import Targets, shuffled
 from mggcn.train.step import Step
@@ -25,7 +25,7 @@ from mggcn.train.training import Training
 class Epochs:
     """Runs epochs of a method one after the other."""
 
-    def __init__(self, method: Method, dataset: Dataset, training: Training, key: Key, place: Place) -> None:
+    def __init__(self, method: Method, dataset: Dataset, training: Training, key: Key, place: Compute) -> None:
         if dataset.split is None:
             raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
         self._training = training

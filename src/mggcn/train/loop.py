@@ -16,11 +16,11 @@ from mggcn.block import Batch
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.metrics import Scores, score
-from mggcn.place import Place
-from mggcn.record import Epoch
+from mggcn.records.record import Epoch
+from mggcn.train.compute import Compute
 from mggcn.train.epochs import Epochs
 from mggcn.train.method import Method, View
+from mggcn.train.metrics import Scores, score
 from mggcn.train.training import Training
 
 EVAL_BATCH = 4096
@@ -43,7 +43,7 @@ class Progress(Protocol):
         ...
 
 
-def fit(method: Method, dataset: Dataset, training: Training, key: Key, place: Place, progress: Progress) -> Fitted:
+def fit(method: Method, dataset: Dataset, training: Training, key: Key, place: Compute, progress: Progress) -> Fitted:
     """Train until the validation stops getting better and leave the best epoch's weights in the model.
 
     A model without parameters is only evaluated.
@@ -75,13 +75,13 @@ def fit(method: Method, dataset: Dataset, training: Training, key: Key, place: P
     return best
 
 
-def evaluate(method: Method, dataset: Dataset, nodes: NDArray[np.int64], key: Key, place: Place) -> Scores:
+def evaluate(method: Method, dataset: Dataset, nodes: NDArray[np.int64], key: Key, place: Compute) -> Scores:
     """Score some labelled nodes on the evaluation view, with picks that are the same at every call."""
     labels = torch.from_numpy(dataset.y[nodes]).to(place.device)
     return score(predict(method.model, method.eval, nodes, key, place), labels)
 
 
-def predict(model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, place: Place, draws: int = 1) -> Tensor:
+def predict(model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, place: Compute, draws: int = 1) -> Tensor:
     """[n, classes] log-probabilities of nodes; with several draws, of the mean probabilities over them."""
     if draws < 1:
         raise InputError(f"draws: {draws} is less than 1")
@@ -99,7 +99,7 @@ def predict(model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, pl
         return torch.logsumexp(torch.stack(scores), dim=0) - math.log(draws)
 
 
-def _scores(model: nn.Module, view: View, batch: Batch, place: Place) -> Tensor:
+def _scores(model: nn.Module, view: View, batch: Batch, place: Compute) -> Tensor:
     scores: Tensor = model(view.inputs.rows(batch.nodes, batch.repeats), batch.to(place.device).blocks)
     return scores
 

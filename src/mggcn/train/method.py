@@ -6,8 +6,8 @@ from typing import NamedTuple
 from torch import Tensor, nn
 
 from mggcn.block import Sampler
-from mggcn.inputs import Inputs
-from mggcn.scaling import Scaler
+from mggcn.train.inputs import Inputs
+from mggcn.train.scaling import Scaler
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Batch
-from mggcn.inputs import DenseInputs
 from mggcn.kernels.adam import Adam
 from mggcn.kernels.loss import cross_entropy
-from mggcn.place import Place
 from mggcn.train.capture import Captured
+from mggcn.train.compute import Compute
+from mggcn.train.inputs import DenseInputs
 from mggcn.train.method import Penalised, View
 from mggcn.train.training import Training
 
@@ -35,7 +35,7 @@ class Step:
         labels: Tensor,
         class_weight: Tensor | None,
         training: Training,
-        place: Place,
+        place: Compute,
     ) -> None:
         self._model, self._inputs, self._labels, self._class_weight = model, view.inputs, labels, class_weight
         self._place = place

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mggcn.errors import InputError
-from mggcn.place import Precision
-from mggcn.scaling import Scaling
+from mggcn.train.compute import Precision
+from mggcn.train.scaling import Scaling
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,14 @@ class Training:
         patience: stop after so many epochs without a better one (the paper's window).
         select: which epoch's weights are kept: the one with the lowest validation ``loss``, or with the best validation
             ``accuracy`` or ``macro_f1``.
-        scaling: of the features, see :class:`mggcn.scaling.Scaler`; ``auto`` is ``row`` for sparse features, else
+        scaling: of the features, see :class:`mggcn.train.scaling.Scaler`; ``auto`` is ``row`` for sparse features, else
             ``standard``. The authors' code uses ``row`` for citation graphs and ``standard`` for Reddit and Ethereum.
         training_graph: train on the ``whole`` graph or on the sub-graph of ``train`` nodes; ``auto`` does what the data
             set asks for (the authors' code: ``train`` for Reddit, ``whole`` for citation graphs).
         class_weights: ``balanced`` weighs each class by the inverse of its share of the training nodes.
         shuffle: visit the training nodes in a new order every epoch; the authors' code does not.
-        precision: of matrix products, see :class:`mggcn.place.Place`: ``tf32`` (what a GPU does fastest without loss
-            of accuracy; on a CPU the same as ``fp32``), ``fp32``, or ``bf16`` for mixed precision.
+        precision: of matrix products: ``tf32`` (the fastest on a GPU without loss of accuracy; on a CPU the same as
+            ``fp32``), ``fp32``, or ``bf16`` for mixed precision.
         threads: of the sampler, 0 for all cores; the result does not depend on it.
     """
 

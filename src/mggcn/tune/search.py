@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import torch
 
-from mggcn import methods, spec
+from mggcn import methods
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.record import RunRecord
+from mggcn.records import spec
+from mggcn.records.record import RunRecord
 from mggcn.train import Training
 
 Target = Literal["accuracy", "macro-f1"]

@@ -8,8 +8,8 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from mggcn import progress
-from mggcn.record import Epoch
+from mggcn.records.record import Epoch
+from mggcn.train import progress
 from mggcn.tune.tuning import Trial
 
 

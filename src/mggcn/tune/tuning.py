@@ -10,13 +10,13 @@ from typing import Any
 
 import tomli_w
 
-from mggcn import spec
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.ledger import Ledger, cut_torn_line
-from mggcn.record import Epoch, RunRecord
+from mggcn.records import spec
+from mggcn.records.ledger import Ledger, cut_torn_line
+from mggcn.records.record import Epoch, RunRecord
+from mggcn.records.spec import RunSpec
 from mggcn.run import config_of, fit
-from mggcn.spec import RunSpec
 from mggcn.storage import write_atomically
 from mggcn.train import Progress
 from mggcn.tune.search import SPACE, Choice, Range, Search

@@ -40,7 +40,7 @@ class _GatherSum(torch.autograd.Function):
         coming, block = gradients[0].contiguous(), ctx.block
         of_x = of_weight = None
         if ctx.needs_input_grad[0]:
-            indptr, edges, receivers = block.turned
+            indptr, edges, receivers = block.transposed
             of_x = _sums(indptr, receivers, _factors(block)[edges], coming)
         if weight is not None and ctx.needs_input_grad[1]:
             of_weight = _dots(block, x, coming)

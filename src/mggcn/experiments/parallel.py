@@ -1,0 +1,134 @@
+"""Runs side by side: processes that each load the data set and carry out one job after the other.
+
+All write to one ledger, whose lock keeps their lines whole. A process that dies, for want of memory say, costs only the
+run that it was at; one whose parent dies ends at once.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import torch
+
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.experiments import schedule
+from mggcn.experiments.schedule import Job, Outcome
+from mggcn.kernels import threads
+from mggcn.records.ledger import Ledger
+from mggcn.train.progress import Silent
+
+Load = Callable[[], Dataset]
+
+
+def execute(load: Load, jobs: Iterable[Job], ledger: Ledger, processes: int) -> Iterator[Outcome]:
+    """As :func:`mggcn.experiments.schedule.execute`, in several processes that share the cores.
+
+    Args:
+        load: gives the data set that the jobs were planned for; it is called in each process, so it must pickle.
+        jobs: in the order wanted.
+        ledger: of finished runs; each new one is on disk as soon as it is done.
+        processes: how many runs at a time.
+    """
+    sharing: dict[str, list[Job]] = {}
+    for job in jobs:
+        if job.spec.digest not in ledger.records:
+            sharing.setdefault(job.spec.digest, []).append(job)
+    waiting = deque(group[0] for group in sharing.values())
+    slots = deque(threads.shares(processes))
+    busy: dict[Connection, tuple[BaseProcess, Job]] = {}
+    try:
+        while waiting or busy:
+            while waiting and len(busy) < processes:
+                slots.rotate(-1)
+                pipe, process = _start(load, ledger.path, slots[0])
+                busy[pipe] = (process, waiting.popleft())
+                _hand(pipe, busy[pipe][1])
+            ready = wait(list(busy))
+            for pipe in [one for one in busy if one in ready]:
+                process, job = busy.pop(pipe)
+                outcome = _result(pipe, process, job)
+                if process.is_alive() and waiting:
+                    busy[pipe] = (process, waiting.popleft())
+                    _hand(pipe, busy[pipe][1])
+                else:
+                    _hand(pipe, None)
+                    pipe.close()
+                if outcome.record is not None:
+                    ledger.records[job.spec.digest] = outcome.record
+                for each in sharing[job.spec.digest]:
+                    yield Outcome(each, outcome.record, outcome.reason)
+    finally:
+        for process, _ in busy.values():
+            process.terminate()
+            process.join()
+
+
+def _start(load: Load, path: Path, cores: list[int]) -> tuple[Connection, BaseProcess]:
+    context = multiprocessing.get_context("spawn")
+    pipe, other = context.Pipe()
+    process = context.Process(target=_serve, args=(other, load, path, cores), daemon=True)
+    process.start()
+    other.close()
+    return pipe, process
+
+
+def _hand(pipe: Connection, message: Job | Outcome | None) -> None:
+    try:
+        pipe.send(message)
+    except OSError:
+        return  # it died; whoever reads from the pipe next finds out
+
+
+def _result(pipe: Connection, process: BaseProcess, job: Job) -> Outcome:
+    try:
+        outcome = pipe.recv()
+    except (EOFError, OSError):
+        process.join()
+        return Outcome(job, None, f"its process ended with exit code {process.exitcode}")
+    assert isinstance(outcome, Outcome)  # noqa: S101  (the only thing that is sent)
+    return outcome
+
+
+def _serve(pipe: Connection, load: Load, path: Path, cores: list[int]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its processes when it is interrupted
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threads.confine(cores)
+    torch.set_num_threads(len(cores))
+    dataset: Dataset | None = None
+    warm: set[str] = set()
+    while (job := _next(pipe)) is not None:
+        try:
+            if dataset is None:
+                dataset = load()
+            ledger = Ledger(path)
+            done = [
+                *schedule.recall([job], ledger),
+                *schedule.execute(dataset, [job], ledger, lambda _: Silent(), warm),
+            ]
+            _hand(pipe, done[0])
+        except InputError as error:
+            _hand(pipe, Outcome(job, None, str(error)))
+
+
+def _next(pipe: Connection) -> Job | None:
+    """The next job; None where there is no more or the parent is gone."""
+    try:
+        job: Job | None = pipe.recv()
+    except (EOFError, OSError):
+        return None
+    return job
+
+
+def _end_with_parent() -> None:
+    """Wait until the parent is gone, however it ended, and end this process in the midst of its run."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)

@@ -1,0 +1,78 @@
+"""The rows a model starts from: dense, sparse where most features are zero, or distinct rows that repeat."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+from torch.nn import functional
+
+from mggcn.block import Repeats
+from mggcn.kernels.expand import expand
+from mggcn.kernels.sparse_product import sparse_product
+
+
+@dataclass(frozen=True, eq=False)
+class SparseRows:
+    """Some rows of a sparse matrix on the CPU, not copied: they are read where they are multiplied."""
+
+    x: csr_array
+    nodes: Tensor
+
+    def dense(self) -> Tensor:
+        """The rows written out, on the CPU."""
+        return torch.from_numpy(np.asarray(self.x[self.nodes.numpy()].toarray()))
+
+    def matmul(self, weight: Tensor) -> Tensor:
+        """Multiply by a dense [width, channels] matrix; only the columns that occur are read."""
+        if weight.device.type == "cpu":
+            return sparse_product(self.x, self.nodes, weight)
+        part = self.x[self.nodes.numpy()]
+        indptr, columns, values = (
+            torch.from_numpy(a).to(weight.device) for a in (part.indptr, part.indices, part.data)
+        )
+        return functional.embedding_bag(
+            columns, weight, indptr, mode="sum", per_sample_weights=values, include_last_offset=True
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RepeatedRows:
+    """Rows of which some repeat: hubs are picked by many targets of a batch, so each is gathered and multiplied once.
+
+    Attributes:
+        rows: the distinct ones.
+        place: [n] where each row stands among them.
+        repeats: the same in the fixed shape of a GPU, where the sampler gave it.
+    """
+
+    rows: "Tensor | SparseRows"
+    place: Tensor
+    repeats: Repeats | None = None
+
+    def dense(self) -> Tensor:
+        """The rows written out."""
+        distinct = self.rows if isinstance(self.rows, Tensor) else self.rows.dense()
+        if self.repeats is not None:
+            return expand(distinct, self.repeats)
+        return distinct.index_select(0, self.place.to(distinct.device))
+
+    def matmul(self, weight: Tensor) -> Tensor:
+        """Multiply by a dense [width, channels] matrix."""
+        product = self.rows.matmul(weight)
+        return product.index_select(0, self.place) if self.repeats is None else expand(product, self.repeats)
+
+
+Rows: TypeAlias = Tensor | SparseRows | RepeatedRows
+
+
+def is_sparse(x: Rows) -> bool:
+    """Whether writing the rows out would cost more than multiplying them."""
+    return isinstance(x, SparseRows) or (isinstance(x, RepeatedRows) and is_sparse(x.rows))
+
+
+def to_dense(x: Rows) -> Tensor:
+    """The rows as a tensor."""
+    return x if isinstance(x, Tensor) else x.dense()

@@ -1,0 +1,1 @@
+"""What runs leave: records, ledgers, packed files and their summaries."""

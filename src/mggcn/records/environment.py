@@ -1,0 +1,90 @@
+"""Where a run happened: versions, machine, commit, and the memory it took."""
+
+import ctypes
+import gc
+import os
+import platform
+import resource
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+_PACKAGES = ("mggcn", "torch", "numpy", "numba", "scipy", "scikit-learn")
+
+
+def describe() -> dict[str, Any]:
+    """Versions, machine and commit, ready for JSON."""
+    return {
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "platform": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "commit": commit(),
+    }
+
+
+def commit() -> str | None:
+    """The commit of the source tree this package runs from, ``+`` marking local changes; None outside a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    try:
+        top = Path(_git(package, "rev-parse", "--show-toplevel"))
+        if package != top / "src" / "mggcn":
+            return None
+        changed = _git(package, "status", "--porcelain", "--untracked-files=no")
+        return _git(package, "rev-parse", "HEAD") + ("+" if changed else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def reset_peak_memory() -> None:
+    """Start measuring the peak resident size anew, where the system allows it.
+
+    What nobody uses any more is first given back to the system, so that a small run does not inherit the peak of a
+    large one before it.
+    """
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError:
+        return
+
+
+def peak_memory() -> int:
+    """The largest resident size of this process in bytes, since the last reset where the system has one."""
+    try:
+        status = Path("/proc/self/status").read_text()
+        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        scale = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * scale
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor()
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    done = subprocess.run(  # noqa: S603
+        ["git", "-C", str(folder), *arguments],  # noqa: S607
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()

@@ -1,0 +1,80 @@
+"""Ledger: the records of finished runs in a file of JSON lines, each under the digest of its spec.
+
+A line is written whole or not at all, as far as any reader can tell: a line without its end, which a killed process
+leaves, is passed over when the file is read and cut off by the next line that is written.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import BinaryIO
+
+from mggcn.errors import InputError
+from mggcn.records.record import RunRecord
+
+
+class Ledger:
+    """Records by the digest of their spec, read when it is opened and kept on disk as they are added.
+
+    Args:
+        path: the file; made with the first record.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.records: dict[str, RunRecord] = {}
+        if path.exists():
+            with path.open("rb") as file, _locked(file, fcntl.LOCK_SH):
+                whole, _, _ = file.read().rpartition(b"\n")
+            for number, line in enumerate(whole.splitlines(), 1):
+                spec, record = self._parse(number, line)
+                self.records[spec] = record
+
+    def add(self, spec: str, record: RunRecord) -> None:
+        """Append a record and flush it to the disk; other processes may do the same."""
+        line = json.dumps({"spec": spec, **asdict(record)}).encode() + b"\n"
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("ab+") as file, _locked(file, fcntl.LOCK_EX):
+            cut_torn_line(file)
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+        self.records[spec] = record
+
+    def _parse(self, number: int, line: bytes) -> tuple[str, RunRecord]:
+        try:
+            fields = json.loads(line)
+            spec = fields.pop("spec")
+            if not isinstance(spec, str):
+                raise TypeError(f"field spec is {spec!r}")
+            return spec, RunRecord.of(fields)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise InputError(f"{self.path}: line {number}: not the record of a run ({error})") from None
+
+
+def cut_torn_line(file: BinaryIO) -> None:
+    """Cut off what stands after the last end of a line."""
+    end = file.seek(0, os.SEEK_END)
+    start, tail = end, b""
+    while start > 0 and b"\n" not in tail:
+        step = min(start, 1 << 16)
+        start -= step
+        file.seek(start)
+        tail = file.read(step)
+    whole = start + tail.rfind(b"\n") + 1
+    if whole < end:
+        file.truncate(whole)
+    file.seek(0, os.SEEK_END)
+
+
+@contextmanager
+def _locked(file: BinaryIO, kind: int) -> Iterator[None]:
+    fcntl.flock(file, kind)
+    try:
+        yield
+    finally:
+        fcntl.flock(file, fcntl.LOCK_UN)

@@ -1,0 +1,112 @@
+"""The mix-grained sampler on a GPU: all picks of an epoch in one launch, batches of fixed shape, no host in between."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mggcn.block import Batch, Block, Repeats
+from mggcn.kernels.induce import induce_on
+from mggcn.kernels.pick import DevicePickTable
+from mggcn.keys import Key
+from mggcn.sampling import grains
+from mggcn.sampling.repeats import find_repeats
+
+_MERGE_FROM = 8192
+
+
+@dataclass(frozen=True, eq=False)
+class DeviceMixGrainedSampler:
+    """Draws what :class:`mggcn.sampling.MixGrainedSampler` draws, on the GPU that holds the table.
+
+    Batches of at least ``merge_from`` rows say which rows repeat; in smaller ones, and where each is only scored, that
+    saves less than it costs.
+    Its coarse blocks list all members of S(v) and give those outside N(u) the weight zero, so that shapes stay fixed.
+    """
+
+    table: DevicePickTable
+    picks: int
+    layers: int = 2
+    include_target: bool = True
+    padding: grains.Padding = "target"
+    fixed_key: Key | None = None
+    coarse_self: bool = False
+    merge_from: int | None = _MERGE_FROM
+    _fixed: dict[tuple[str, int], Block] = field(default_factory=dict, repr=False)
+    _capacities: dict[int, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def device(self) -> torch.device:
+        """The GPU that holds the table."""
+        return self.table.indices.device
+
+    def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
+        """One pass over ``targets``; all picks are drawn in the call."""
+        given = targets if isinstance(targets, Tensor) else torch.from_numpy(np.array(targets))
+        chosen = given.to(self.device, self.table.indices.dtype)
+        if self.layers == 1:
+            return self._slices(chosen, chosen.numel(), batch_size, 1)
+        rows = self.table.draw_rows(chosen, self.picks, self.fixed_key or key, batch_size)
+        repeats: list[Repeats] = []
+        num_rows = batch_size * (1 + self.picks)
+        if self.merge_from is not None and num_rows >= self.merge_from and chosen.numel():
+            least = self._capacities.get(batch_size, 0)
+            repeats = find_repeats(rows, num_rows, self.table.weights.numel(), least)
+            self._capacities[batch_size] = repeats[0].capacity
+        return self._slices(rows, chosen.numel(), batch_size, 1 + self.picks, repeats)
+
+    def _slices(
+        self, rows: Tensor, count: int, batch_size: int, size: int, repeats: Sequence[Repeats] = ()
+    ) -> Iterator[Batch]:
+        if rows.is_cuda:
+            rows.record_stream(torch.cuda.current_stream())
+            for found in repeats:
+                found.packed.record_stream(torch.cuda.current_stream())
+        for number, start in enumerate(range(0, count, batch_size)):
+            b = min(batch_size, count - start)
+            nodes = rows[start * size : (start + b) * size]
+            same = repeats[number] if repeats else None
+            yield Batch(nodes, self._blocks(nodes.view(size, b)), nodes[:b], repeats=same)
+
+    def _blocks(self, members: Tensor) -> tuple[Block, ...]:
+        blocks: list[Block] = []
+        schedule = grains.schedule(self.layers)
+        if "coarse" in schedule:
+            blocks = [self._coarse(members)] * schedule.count("coarse")
+        if "skip" in schedule:
+            blocks.append(self._skip(members))
+        return tuple(blocks)
+
+    def _skip(self, members: Tensor) -> Block:
+        s, b = members.shape
+        block = self._fixed.get(("skip", b))
+        if block is None:
+            block = grains.skip(np.zeros((b, s), np.int64)).to(members.device)
+            self._fixed["skip", b] = block
+        if self.include_target and self.padding == "target":
+            return block
+        counts = torch.ones(b, s, device=members.device)
+        counts[:, 0] = float(self.include_target)
+        if self.padding == "none":
+            counts[:, 1:] = (members[1:] != members[:1]).T.float()
+        weight = counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
+        return Block(block.num_src, block.indptr, block.indices, block.root, weight.view(-1), block.group)
+
+    def _coarse(self, members: Tensor) -> Block:
+        s, b = members.shape
+        block = self._fixed.get(("coarse", b))
+        if block is None:
+            row = torch.arange(s * b, device=members.device)
+            senders = (row[:, None] % b + b * torch.arange(s, device=members.device)).view(-1)
+            block = Block(s * b, torch.arange(0, s * b * s + 1, s, device=members.device), senders, row)
+            self._fixed["coarse", b] = block
+        table = self.table
+        reached = induce_on(table.indptr, table.indices, table.symmetric, members).float()  # [s · b, s]
+        if self.coarse_self:
+            own = torch.where(members == members[:1], 0, torch.arange(s, device=members.device)[:, None])
+            reached.scatter_(1, own.view(-1, 1), 1.0)
+        weight = reached / reached.sum(dim=1, keepdim=True).clamp(min=1)
+        return Block(block.num_src, block.indptr, block.indices, block.root, weight.view(-1))

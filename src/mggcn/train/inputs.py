@@ -1,0 +1,133 @@
+"""Input matrices with one row per node, on the device that can hold them."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array, hstack
+from torch import Tensor
+
+from mggcn.block import Repeats
+from mggcn.dataset import Features
+from mggcn.nn.rows import RepeatedRows, Rows, SparseRows
+from mggcn.train.compute import Compute
+
+DENSE_ABOVE = 0.15
+
+
+class Inputs(Protocol):
+    """A matrix with one row per node."""
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        ...
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Rows:
+        """The rows of ``nodes``, on the device the inputs live on; ``repeats``, if known, saves it some work."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class DenseInputs:
+    """Dense rows on one device: on a CPU matrices side by side, of which views of a graph share some; on a GPU one."""
+
+    parts: tuple[Tensor, ...]
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return sum(part.shape[1] for part in self.parts)
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Tensor | RepeatedRows:
+        """[n, width]; on a GPU all of them unless the repeats are known, since shapes must stay fixed there."""
+        if repeats is not None:
+            return RepeatedRows(self.parts[0].index_select(0, repeats.nodes), repeats.place, repeats)
+        if self.parts[0].device.type != "cpu":
+            return self.parts[0].index_select(0, nodes.to(self.parts[0].device))
+        if len(self.parts) == 1 and _is_all(nodes, self.parts[0].shape[0]):
+            return self.parts[0]
+        distinct, place = torch.unique(nodes, return_inverse=True)
+        if distinct.numel() == nodes.numel():
+            return self.gather(nodes, self.parts[0].new_empty(nodes.numel(), self.width))
+        return RepeatedRows(self.gather(distinct, self.parts[0].new_empty(distinct.numel(), self.width)), place)
+
+    def gather(self, nodes: Tensor, out: Tensor) -> Tensor:
+        """Fill ``out`` [n, width] with the rows of ``nodes``, all parts side by side, on the CPU."""
+        shares = torch.split(out, [part.shape[1] for part in self.parts], dim=1)
+        for part, share in zip(self.parts, shares, strict=True):
+            torch.index_select(part, 0, nodes, out=share)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class HostInputs:
+    """Dense rows too many for the GPU: gathered on the host, through pinned memory, and moved batch by batch."""
+
+    table: DenseInputs
+    device: torch.device
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return self.table.width
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> RepeatedRows:  # noqa: ARG002
+        """[n, width] on the GPU."""
+        distinct, place = torch.unique(nodes.cpu(), return_inverse=True)
+        pinned = torch.empty(distinct.numel(), self.width, dtype=self.table.parts[0].dtype, pin_memory=True)
+        moved = self.table.gather(distinct, pinned).to(self.device, non_blocking=True)
+        return RepeatedRows(moved, place.to(self.device))
+
+
+@dataclass(frozen=True, eq=False)
+class SparseInputs:
+    """Sparse rows, on the CPU."""
+
+    x: csr_array
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return int(self.x.shape[1])
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> SparseRows | RepeatedRows:  # noqa: ARG002
+        """The rows of ``nodes``."""
+        if _is_all(nodes, self.x.shape[0]):
+            return SparseRows(self.x, nodes.cpu())
+        distinct, place = torch.unique(nodes, return_inverse=True)
+        return RepeatedRows(SparseRows(self.x, distinct.cpu()), place)
+
+
+def inputs_of(parts: list[Features], place: Compute) -> Inputs:
+    """Matrices side by side: on the GPU where it holds them, else sparse where most entries are zero, else dense."""
+    if place.holds(4 * sum(part.shape[0] * part.shape[1] for part in parts)):
+        joined = torch.cat([dense(part).to(place.device) for part in parts], dim=1)
+        return DenseInputs((joined.to(place.dtype),))
+    sparse = sparse_inputs(parts)
+    if sparse is not None:
+        return sparse
+    table = DenseInputs(tuple(dense(part) for part in parts))
+    return table if place.device.type == "cpu" else HostInputs(table, place.device)
+
+
+def _is_all(nodes: Tensor, count: int) -> bool:
+    return nodes.numel() == count and torch.equal(nodes, torch.arange(count, dtype=nodes.dtype, device=nodes.device))
+
+
+def sparse_inputs(parts: list[Features]) -> SparseInputs | None:
+    """Sparse matrices side by side, or None where one is dense or too many of their entries are set."""
+    if any(isinstance(part, np.ndarray) for part in parts):
+        return None
+    joined = csr_array(hstack(parts, format="csr"))
+    if joined.nnz >= DENSE_ABOVE * joined.shape[0] * joined.shape[1]:
+        return None
+    joined.sort_indices()
+    return SparseInputs(joined)
+
+
+def dense(part: Features) -> Tensor:
+    """A feature matrix as a dense tensor in memory."""
+    array = part if isinstance(part, np.ndarray) else np.asarray(part.toarray(), np.float32)
+    return torch.from_numpy(array if array.flags.writeable else np.array(array))

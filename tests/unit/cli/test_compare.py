@@ -1,0 +1,176 @@
+"""``mggcn compare`` and ``mggcn ablate`` as a person or a script meets them."""
+
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mggcn import storage
+from mggcn.cli import main
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.experiments import schedule
+
+QUICK = ["--set", "epochs=2", "hidden=4"]
+
+
+@pytest.fixture
+def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    storage.save(small, tmp_path / "data")
+    return tmp_path
+
+
+def test_a_table_records_and_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "data", "--methods", "gcn, mlp", "--seeds", "2", *QUICK, "--json"]) == 0
+    out, err = capsys.readouterr()
+    *table, last = out.splitlines()
+    assert [line.split(" | ")[0] for line in table] == ["| method", "| ---", "| gcn", "| mlp"]
+    result = json.loads(last)
+    assert (result["dataset"], result["seeds"], result["device"], result["interrupted"]) == ("small", 2, "cpu", False)
+    assert [(one["label"], one["done"], one["reasons"]) for one in result["summaries"]] == [
+        ("gcn", 2, []),
+        ("mlp", 2, []),
+    ]
+    for name in ("accuracy", "macro_f1", "epoch_seconds", "seconds_to_best", "peak_memory_bytes", "nodes_per_batch"):
+        assert result["summaries"][0]["figures"][name] > 0
+    assert sorted(path.name for path in (folder / "compare" / "data").iterdir()) == ["records.jsonl", "table.md"]
+    assert "\n".join(table) in (folder / "compare" / "data" / "table.md").read_text()
+    assert "[1/4] gcn seed 0: test accuracy" in err
+
+
+def test_started_again_it_goes_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start = ["compare", "data", "--methods", "gcn,mlp", "--out", "here", *QUICK]
+    assert main([*start, "--seeds", "1"]) == 0
+    with (folder / "here" / "records.jsonl").open("a") as file:
+        file.write('{"spec": "ab')
+    capsys.readouterr()
+    assert main([*start, "--seeds", "2"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-3] == "2 of 4 runs are done already"
+    assert [line.partition(":")[0] for line in lines[-2:]] == ["[3/4] gcn seed 1", "[4/4] mlp seed 1"]
+    capsys.readouterr()
+    assert main([*start, "lr=0.5", "--seeds", "2", "--quiet"]) == 0
+    assert [line[-6:] for line in capsys.readouterr().out.splitlines()[2:]] == [" | 2 |"] * 2
+    assert len((folder / "here" / "records.jsonl").read_text().splitlines()) == 8
+
+
+def test_killed_it_goes_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["compare", "data", "--methods", "mlp", "--seeds", "60", "--set", "epochs=30", "patience=30"]
+    records = folder / "compare" / "data" / "records.jsonl"
+    process = subprocess.Popen([sys.executable, "-m", "mggcn", *call], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        if records.exists() and records.read_bytes().count(b"\n") >= 2:
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    done = records.read_bytes().count(b"\n")
+    assert 2 <= done < 60
+    assert main([*call[:4], "--seeds", str(done + 1), *call[6:]]) == 0
+    out, err = capsys.readouterr()
+    assert f"{done} of {done + 1} runs are done already" in err
+    assert out.splitlines()[-1].endswith(f"| {done + 1} |")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "data", "--methods", "gcn,mggcn"], "unknown method 'mggcn'; did you mean mg-gcn"),
+        (["compare", "data", "--methods", "gcn,mlp", "--set", "picks=3"], "unknown setting 'picks'"),
+        (["compare", "data", "--methods", ","], "--methods: ',' names none"),
+        (["compare", "coar"], "unknown data set 'coar'; did you mean cora"),
+        (["compare", "data", "--seeds", "0"], "--seeds: 0 is less than 1"),
+        (["compare", "data", "--set", "pick=3"], "unknown setting 'pick'; did you mean picks"),
+        (["compare", "data", "--methods", "mlp", "--set", "lr=-1"], "mlp: lr: -1.0 is not a positive number"),
+        (["compare", "data", "--out", "data/x.npy/c"], "x.npy is not a folder"),
+        (["compare", "data", "--methods", "mlp", "--out", "bad"], "bad/records.jsonl: line 1: not the record of a run"),
+        (["ablate", "data", "--seeds", "0"], "--seeds: 0 is less than 1"),
+        (["ablate"], "DATASET"),
+    ],
+)
+def test_bad_calls(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    (folder / "bad").mkdir()
+    (folder / "bad" / "records.jsonl").write_text("{}\n")
+    before = sorted(folder.rglob("*"))
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("mggcn: error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert sorted(folder.rglob("*")) == before
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, method: str, error: BaseException) -> None:
+    fit = schedule.fit
+
+    def fail(dataset: Dataset, name: str, **options: object) -> object:
+        if name == method:
+            raise error
+        return fit(dataset, name, **options)
+
+    monkeypatch.setattr(schedule, "fit", fail)
+
+
+def test_a_method_that_fails_is_shown(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, "gcn", InputError("gcn needs the package metis; pip install it"))
+    start = ["compare", "data", "--seeds", "1", *QUICK, "--json", "--methods"]
+    assert main([*start, "gcn,mlp"]) == 0
+    out, err = capsys.readouterr()
+    assert "| gcn | not run: gcn needs the package metis | – |" in out
+    assert "\n- not run: gcn needs the package metis; pip install it\n" in out
+    assert "[1/2] gcn seed 0: not run: gcn needs" in err
+    assert json.loads(out.splitlines()[-1])["summaries"][0]["figures"] is None
+    assert "not run: gcn needs" in (folder / "compare" / "data" / "table.md").read_text()
+    assert main([*start, "gcn"]) == 2
+    assert "none of the methods could be run; gcn, seed 0: gcn needs" in capsys.readouterr().err
+
+
+def test_an_interrupt_leaves_the_table_so_far(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failing(monkeypatch, "gcn", KeyboardInterrupt())
+    assert main(["compare", "data", "--methods", "mlp,gcn", "--seeds", "2", *QUICK, "--json"]) == 130
+    out, err = capsys.readouterr()
+    assert err.splitlines()[-1] == "mggcn: interrupted"
+    assert json.loads(out.splitlines()[-1])["interrupted"] is True
+    assert out.splitlines()[2].endswith("| 1 of 2 |")
+    assert out.splitlines()[2] in (folder / "compare" / "data" / "table.md").read_text()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_live_table_on_a_terminal(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "140")
+    assert main(["compare", "data", "--methods", "mlp", "--seeds", "2", *QUICK]) == 0
+    shown = terminal.getvalue()
+    assert "small on cpu" in shown
+    assert "of 2 runs" in shown
+    assert "mlp" in shown
+    assert capsys.readouterr().out.startswith("| method | ")
+
+
+def test_variants_of_mg_gcn(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    variants = [schedule.Variant("as in the paper", "mg-gcn"), schedule.Variant("once", "mg-gcn", {"redraw": "once"})]
+    monkeypatch.setattr("mggcn.experiments.ablation.VARIANTS", variants)
+    assert main(["ablate", "data", "--seeds", "1", *QUICK, "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    assert [line.split(" | ")[0] for line in out.splitlines()[2:]] == ["| as in the paper", "| once"]
+    assert err == ""
+    assert (folder / "ablate" / "data" / "table.md").is_file()

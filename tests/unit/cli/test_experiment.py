@@ -1,0 +1,280 @@
+"""``mggcn experiment`` as a person or a script meets it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mggcn import storage
+from mggcn.cli import main
+from mggcn.cli.tabulate import folder_name
+from mggcn.dataset import Dataset
+from mggcn.experiments import parallel, schedule
+from mggcn.experiments.schedule import Job, Outcome
+from mggcn.records.ledger import Ledger
+from mggcn.records.sheet import Sheet
+from mggcn.train.progress import Silent
+
+TOML = """
+name = "tiny"
+title = "A title"
+reproduces = "nothing"
+datasets = ["one", "two"]
+seeds = 2
+settings = { epochs = 2 }
+
+[[variant]]
+label = "plain"
+method = "mlp"
+
+[[variant]]
+label = "graph"
+method = "gcn"
+settings = { hidden = 4 }
+
+[paper.one]
+graph = 0.875
+"""
+RUN = ["experiment", "run", "tiny.toml", "--device", "cpu"]
+STATUS = ["experiment", "status", "tiny.toml", "--device", "cpu"]
+
+
+@pytest.fixture
+def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    storage.save(small, tmp_path / "one")
+    storage.save(replace(small, name="other"), tmp_path / "two")
+    (tmp_path / "tiny.toml").write_text(TOML)
+    return tmp_path
+
+
+def lines_of(folder: Path) -> int:
+    return len((folder / "experiments-runs" / "tiny" / "records.jsonl").read_bytes().splitlines())
+
+
+def counts(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
+    capsys.readouterr()
+    assert main(STATUS) == 0
+    return [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+
+
+def test_tables_records_and_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "tiny.toml").write_text(TOML.replace('["one", "two"]', '["one"]'))
+    assert main([*RUN, "--quiet", "--json"]) == 0
+    *table, last = capsys.readouterr().out.splitlines()
+    assert [line.split(" | ")[:2] for line in table[2:]] == [["| plain", "–"], ["| graph", "87.5"]]
+    result = json.loads(last)
+    assert (result["experiment"], result["seeds"], result["interrupted"]) == ("tiny", 2, False)
+    assert [(one["dataset"], [row["done"] for row in one["summaries"]]) for one in result["tables"]] == [
+        ("one", [2, 2])
+    ]
+    page = (folder / "experiments-runs" / "tiny" / "one" / "table.md").read_text()
+    assert "\n".join(table) in page
+    assert "A title. Of the paper: nothing." in page
+    assert "Settings changed: epochs=2" in page
+    assert lines_of(folder) == 4
+
+
+def test_the_papers_seconds_stand_beside_ours(folder: Path) -> None:
+    timed = TOML.replace("seeds = 2", 'seeds = 1\nmeasure = "epoch_seconds"').replace("0.875", "93.5")
+    (folder / "tiny.toml").write_text(timed)
+    assert main([*RUN, "--only", "one", "--out", "here", "--quiet"]) == 0
+    page = (folder / "here" / "one" / "table.md").read_text()
+    assert "| epoch (paper, s) | epoch |" in page
+    assert "| 93.5 |" in page
+    assert "on its own hardware" in page
+    assert "paper, %" not in page
+
+
+def sheet(folder: Path) -> Sheet:
+    return Sheet.from_json((folder / "experiments-runs" / "tiny" / "experiment.json").read_text())
+
+
+def test_what_a_report_is_to_know(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--only", "one", "--quiet"]) == 0
+    told = sheet(folder)
+    assert (told.name, told.title, told.reproduces, told.measure, told.seeds) == (
+        "tiny",
+        "A title",
+        "nothing",
+        "accuracy",
+        2,
+    )
+    assert [table.dataset for table in told.tables] == ["one"], "what was not tried is not there"
+    assert [(entry.label, entry.method, entry.paper) for entry in told.tables[0].entries] == [
+        ("plain", "mlp", {}),
+        ("graph", "gcn", {"accuracy": 0.875}),
+    ]
+    ledger = Ledger(folder / "experiments-runs" / "tiny" / "records.jsonl")
+    assert {spec for entry in told.tables[0].entries for spec in entry.specs} == set(ledger.records)
+    (folder / "experiments-runs" / "tiny" / "experiment.json").unlink()
+    assert main([*RUN, "--only", "one", "--quiet"]) == 0
+    assert sheet(folder) == told, "written also when everything was done"
+    assert main([*RUN, "--only", "two", "--seeds", "1", "--quiet"]) == 0
+    assert [table.dataset for table in sheet(folder).tables] == ["one", "two"]
+    assert sheet(folder).tables[0] == told.tables[0], "runs of more seeds than are asked for now stay named"
+    capsys.readouterr()
+    assert main(["report", "experiments-runs", "--out", "report.md", "--format", "md"]) == 0
+    text = (folder / "report.md").read_text()
+    assert [line for line in text.splitlines() if line.startswith("## A")] == ["## A title: one", "## A title: two"]
+    assert "| graph | 87.5 |" in text
+
+
+def test_a_data_set_that_cannot_be_had_does_not_stop_the_others(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lacking = TOML.replace('"one", "two"', '"mine", "one"').replace("paper.one", "paper.mine")
+    lacking = lacking.replace("[[var", '[folders]\nmine = "it is not public; ask for it"\n\n[[var', 1)
+    (folder / "tiny.toml").write_text(lacking)
+    assert main([*RUN, "--quiet", "--root", "."]) == 2
+    out, err = capsys.readouterr()
+    assert err == "mggcn: error: tiny.toml: data set mine: it is not public; ask for it; there is no folder mine\n"
+    assert "| graph | 87.5 | not run: it is not public |" in out
+    assert lines_of(folder) == 4
+    page = (folder / "experiments-runs" / "tiny" / "mine" / "table.md").read_text()
+    assert page.startswith("mine: not run: it is not public; ask for it")
+    assert [table.dataset for table in sheet(folder).tables] == ["mine", "one"]
+    assert main(["report", "experiments-runs", "--out", "report.md", "--format", "md"]) == 0
+    assert "| graph | 87.5 | not run: it is not public |" in (folder / "report.md").read_text()
+    assert main([*RUN, "--quiet", "--only", "one"]) == 0
+    assert sheet(folder).tables[0].entries[0].reasons == (
+        "mine: it is not public; ask for it; there is no folder mine",
+    )
+
+
+def test_runs_of_a_data_set_that_is_gone_stay_in_its_table(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--quiet", "--only", "one", "--seeds", "1"]) == 0
+    (folder / "one" / "y.npy").unlink()
+    capsys.readouterr()
+    assert main([*RUN, "--quiet", "--only", "one"]) == 2
+    out, err = capsys.readouterr()
+    assert err.startswith("mggcn: error: tiny.toml: data set one: ")
+    assert err.count("\n") == 1
+    assert out.count("| 1 of 2 |") == 2
+    assert "- plain, one: " in out
+
+
+def test_the_results_of_a_data_set_lie_in_the_folder_of_results(folder: Path) -> None:
+    assert folder_name("two/..") == folder_name(".") == folder.name
+    assert folder_name("one/") == "one"
+
+
+def test_a_bad_record_is_one_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--quiet", "--only", "one", "--seeds", "1"]) == 0
+    path = folder / "experiments-runs" / "tiny" / "records.jsonl"
+    path.write_text(path.read_text().replace('"seed": 0', '"seed": "0"', 1))
+    capsys.readouterr()
+    assert main([*RUN, "--quiet", "--only", "one"]) == 2
+    told = "experiments-runs/tiny/records.jsonl: line 1: not the record of a run (field seed is '0')"
+    assert capsys.readouterr().err == f"mggcn: error: {told}\n"
+
+
+def test_a_record_of_a_far_seed_is_no_burden(folder: Path) -> None:
+    arguments = [*RUN, "--quiet", "--only", "one", "--seeds", "1"]
+    assert main(arguments) == 0
+    ledger = Ledger(folder / "experiments-runs" / "tiny" / "records.jsonl")
+    ledger.add("far", replace(next(iter(ledger.records.values())), seed=10**15))
+    assert main(arguments) == 0
+    assert [len(entry.specs) for entry in sheet(folder).tables[0].entries] == [2, 2]
+
+
+def test_only_and_status(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert counts(capsys)[-1] == ["0", "of", "8", "runs", "on", "cpu", "are", "done"]
+    assert sorted(path.name for path in folder.iterdir()) == ["one", "tiny.toml", "two"], "status writes nothing"
+    (folder / "two" / "y.npy").rename(folder / "hidden")
+    assert main([*RUN, "--only", "one", "--seeds", "1"]) == 0
+    (folder / "hidden").rename(folder / "two" / "y.npy")
+    assert main([*RUN, "--only", "graph", "--quiet"]) == 0
+    assert counts(capsys) == [
+        ["one", "plain", "1", "1"],
+        ["one", "graph", "2", "0"],
+        ["two", "plain", "0", "2"],
+        ["two", "graph", "2", "0"],
+        ["5", "of", "8", "runs", "on", "cpu", "are", "done"],
+    ]
+    page = (folder / "experiments-runs" / "tiny" / "one" / "table.md").read_text()
+    assert "| 1 of 2 |" in page, "a table has all variants, also those that --only left out"
+
+
+def test_interrupted_it_goes_on(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit = schedule.fit
+    with monkeypatch.context() as patch:
+
+        def interrupt(dataset: Dataset, name: str, **options: object) -> object:
+            if options["seed"] == 1:
+                raise KeyboardInterrupt
+            return fit(dataset, name, **options)
+
+        patch.setattr(schedule, "fit", interrupt)
+        assert main([*RUN, "--json"]) == 130
+    out, err = capsys.readouterr()
+    assert json.loads(out.splitlines()[-1])["interrupted"] is True
+    assert err.splitlines()[-1] == "mggcn: interrupted"
+    assert lines_of(folder) == 2
+    assert main(RUN) == 0
+    err = capsys.readouterr().err
+    assert "2 of 4 runs are done already" in err
+    assert "[3/4] plain seed 1" in err
+    whole = lines_of(folder)
+    assert main(RUN) == 0
+    assert "seed" not in capsys.readouterr().err
+    assert lines_of(folder) == whole
+
+
+def test_side_by_side(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def execute(load: parallel.Load, jobs: list[Job], ledger: Ledger, processes: int) -> Iterator[Outcome]:
+        asked.append(processes)
+        return schedule.execute(load(), jobs, ledger, lambda _: Silent())
+
+    monkeypatch.setattr(parallel, "execute", execute)
+    assert main([*RUN, "--only", "one", "--jobs", "2"]) == 0
+    assert asked == [2]
+    assert "[4/4]" in capsys.readouterr().err
+    assert counts(capsys)[:2] == [["one", "plain", "2", "0"], ["one", "graph", "2", "0"]]
+
+
+def test_the_list(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["experiment", "list", "."]) == 0
+    assert capsys.readouterr().out.split() == ["tiny.toml", "8", "runs", "A", "title"]
+    lacking = TOML.replace('"one", "two"', '"one", "mine"').replace("[[var", '[folders]\nmine = "make it"\n\n[[var', 1)
+    (folder / "tiny.toml").write_text(lacking)
+    assert main(["experiment", "list", "."]) == 0
+    assert "A title (data yet to be made here: mine)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["experiment", "run", "none.toml"], "none.toml: cannot be read"),
+        (["experiment", "run", "bad.toml"], "bad.toml: graph: hidden: 'x' is not a whole number"),
+        (["experiment", "status", "bad.toml"], "bad.toml: graph: hidden: 'x' is not a whole number"),
+        (["experiment", "list", "."], "bad.toml: graph: hidden"),
+        (["experiment", "list", "nowhere"], "nowhere: no such folder"),
+        (["experiment", "list", "one"], "one: holds no .toml file"),
+        ([*RUN, "--only", "three"], "--only: 'three' is in no data set and no label of tiny.toml"),
+        ([*RUN, "--seeds", "0"], "--seeds: 0 is less than 1"),
+        ([*RUN, "--jobs", "0"], "--jobs: 0 is less than 1"),
+        (["experiment", "run", "timed.toml", "--jobs", "2"], "--jobs: the runs of timed.toml are timed"),
+        ([*RUN, "--out", "tiny.toml/x"], "tiny.toml is not a folder"),
+        (["experiment", "run", "twice.toml"], "twice.toml: datasets: 'one' and 'two/../one' would leave their results"),
+        (["experiment", "status", "twice.toml"], "twice.toml: datasets: 'one' and 'two/../one' would leave"),
+    ],
+)
+def test_bad_calls(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    (folder / "bad.toml").write_text(TOML.replace("hidden = 4", 'hidden = "x"'))
+    (folder / "timed.toml").write_text(TOML.replace("seeds = 2", "seeds = 2\nalone = true"))
+    (folder / "twice.toml").write_text(TOML.replace('"two"', '"two/../one"'))
+    before = sorted(folder.rglob("*"))
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("mggcn: error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert sorted(folder.rglob("*")) == before

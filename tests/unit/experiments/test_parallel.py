@@ -1,0 +1,91 @@
+"""Runs side by side."""
+
+import fcntl
+import multiprocessing
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from mggcn import storage
+from mggcn.dataset import Dataset
+from mggcn.experiments import parallel, schedule
+from mggcn.experiments.schedule import Job, Variant
+from mggcn.kernels import threads
+from mggcn.records.ledger import Ledger
+from mggcn.train.progress import Silent
+
+
+def _dies() -> Dataset:
+    raise SystemExit(3)
+
+
+def test_runs_side_by_side_are_those_of_one_process(small: Dataset, tmp_path: Path) -> None:
+    storage.save(small, tmp_path / "data")
+    load = partial(storage.load, tmp_path / "data")
+    variants = [Variant("a", "mlp"), Variant("as a", "mlp")]
+    jobs = schedule.plan(load(), variants, range(2), device="cpu", common={"epochs": 2, "hidden": 4})
+    ledger = Ledger(tmp_path / "records.jsonl")
+
+    def found(outcomes: Iterator[schedule.Outcome]) -> dict[str, float]:
+        return {one.job.title: one.record.test_accuracy for one in outcomes if one.record}
+
+    together = found(parallel.execute(load, jobs, ledger, 2))
+    assert len(together) == 4
+    assert len(ledger.path.read_bytes().splitlines()) == 2, "two variants of the same settings share their runs"
+    assert Ledger(ledger.path).records.keys() == ledger.records.keys()
+    alone = Ledger(tmp_path / "alone.jsonl")
+    assert together == found(schedule.execute(load(), jobs, alone, lambda _: Silent()))
+    assert list(parallel.execute(load, jobs, ledger, 2)) == []
+
+
+def test_a_process_that_dies_costs_its_run(small: Dataset, tmp_path: Path) -> None:
+    jobs = schedule.plan(small, [Variant("a", "mlp")], range(1), device="cpu")
+    [outcome] = parallel.execute(_dies, jobs, Ledger(tmp_path / "records.jsonl"), 2)
+    assert (outcome.record, outcome.reason) == (None, "its process ended with exit code 3")
+
+
+def _hangs(lock: Path) -> Dataset:
+    with lock.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        lock.with_suffix(".taken").touch()
+        time.sleep(600)
+    raise AssertionError
+
+
+def _execute(jobs: list[Job], folder: Path) -> None:
+    list(parallel.execute(partial(_hangs, folder / "lock"), jobs, Ledger(folder / "records.jsonl"), 1))
+
+
+def test_a_process_ends_with_its_parent(small: Dataset, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    jobs = schedule.plan(small, [Variant("a", "mlp")], range(1), device="cpu")
+    parent = multiprocessing.get_context("spawn").Process(target=_execute, args=(jobs, tmp_path))
+    parent.start()
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "lock.taken").exists():
+        assert parent.is_alive()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    parent.terminate()
+    parent.join()
+    with (tmp_path / "lock").open("rb") as file:
+        while True:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                assert time.monotonic() < deadline, "it goes on without its parent"
+                time.sleep(0.05)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_process_that_is_handed_nothing_more_ends_in_silence(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pipe, process = parallel._start(_dies, tmp_path / "records.jsonl", threads.shares(1)[0])
+    pipe.close()
+    process.join()
+    assert process.exitcode == 0
+    assert capfd.readouterr().err == ""

@@ -1,0 +1,76 @@
+import pytest
+
+from mggcn import methods
+from mggcn.errors import InputError
+from mggcn.methods import settings
+from mggcn.methods.mg_gcn import Config
+from mggcn.train import Training
+
+
+def test_text_becomes_typed() -> None:
+    config = settings.build(Config, {"picks": "7", "dropout": "0.5", "fine_self": "no", "redraw": "once", "layers": 3})
+    assert config == Config(picks=7, dropout=0.5, fine_self=False, redraw="once", layers=3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "message"),
+    [
+        (Config, {"picks": "many"}, "picks: 'many' is not a whole number"),
+        (Config, {"picks": 2.5}, "picks: 2.5 is not a whole number"),
+        (Config, {"picks": True}, "picks: True is not a whole number"),
+        (Config, {"picks": "0"}, "picks: 0 is less than 1"),
+        (Config, {"layers": -1}, "layers: -1 is less than 1"),
+        (Config, {"dropout": "1"}, "dropout: 1.0 is not in"),
+        (Config, {"dropout": []}, r"dropout: \[\] is not a number"),
+        (Config, {"fine_self": "perhaps"}, "fine_self: 'perhaps' is neither true nor false"),
+        (Config, {"redraw": "never"}, "redraw: 'never' is not one of epoch, once"),
+        (Training, {"lr": "0"}, "lr: 0.0 is not a positive number"),
+        (Training, {"lr": "nan"}, "lr: nan is not a positive number"),
+        (Training, {"weight_decay": -1}, "weight_decay: -1.0 is less than 0"),
+        (Training, {"batch_size": 0}, "batch_size: 0 is less than 1"),
+    ],
+)
+def test_bad_values(kind: type, values: dict, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        settings.build(kind, values)
+
+
+def test_unknown_keys_name_the_nearest() -> None:
+    with pytest.raises(InputError, match="unknown setting 'pics'; did you mean picks"):
+        methods.plan("mg-gcn", "cora", {"pics": 3})
+    with pytest.raises(InputError, match=r"unknown setting 'zzz'; valid: .*batch_size.*weight_decay"):
+        methods.plan("mg-gcn", "cora", {"zzz": 3})
+    with pytest.raises(InputError, match="unknown method 'mg-gnc'; did you mean mg-gcn"):
+        methods.plan("mg-gnc", "cora", {})
+
+
+def test_words_are_split_once() -> None:
+    assert settings.pairs(["a-b = c=d", "e="]) == {"a_b": "c=d", "e": ""}
+    for bad in ("word", "=3"):
+        with pytest.raises(InputError, match=f"--set {bad}: not of the form key=value"):
+            settings.pairs([bad])
+
+
+@pytest.mark.parametrize(
+    ("dataset", "expected"),
+    [
+        ("cora", {"picks": 6, "hidden": 16, "lr": 0.01, "batch_size": 256, "scaling": "row", "weight_decay": 0.0}),
+        ("citeseer:public", {"picks": 6, "hidden": 16}),
+        ("pubmed", {"picks": 4, "patience": 30}),
+        ("reddit", {"picks": 4, "hidden": 128, "lr": 0.0001, "scaling": "standard"}),
+        ("ethereum", {"picks": 5, "batch_size": 128, "weight_decay": 0.0005}),
+        ("my own", {"picks": 5, "scaling": "auto"}),
+    ],
+)
+def test_the_papers_settings_are_the_defaults(dataset: str, expected: dict) -> None:
+    resolved = methods.plan("mg-gcn", dataset, {}).settings
+    assert {key: resolved[key] for key in expected} == expected
+
+
+def test_overrides_win() -> None:
+    assert methods.plan("mg-gcn", "cora", {"picks": 2}).config.picks == 2
+
+
+@pytest.mark.parametrize("recipe", methods.METHODS.values(), ids=methods.METHODS)
+def test_no_setting_has_two_homes(recipe: methods.Recipe) -> None:
+    assert not set(recipe.config.__dataclass_fields__) & set(Training.__dataclass_fields__)

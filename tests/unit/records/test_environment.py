@@ -1,0 +1,34 @@
+import re
+import subprocess
+import sys
+
+import numpy as np
+
+from mggcn.records import environment
+
+SCRIPT = """
+import numpy as np
+from mggcn.records import environment
+first = np.ones(200 << 20, np.uint8)
+large = environment.peak_memory()
+del first
+environment.reset_peak_memory()
+small = environment.peak_memory()
+second = np.ones(100 << 20, np.uint8)
+print(large, small, environment.peak_memory())
+"""
+
+
+def test_peak_memory_sees_a_large_array_and_forgets_it_when_told() -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    large, small, grown = (int(number) for number in done.stdout.split())
+    assert large > 200 << 20
+    assert small < large - (150 << 20)
+    assert small + (90 << 20) < grown < large
+
+
+def test_the_description_names_versions_and_machine() -> None:
+    found = environment.describe()
+    assert found["packages"]["numpy"] == np.__version__
+    assert found["cores"] >= 1
+    assert found["commit"] is None or re.fullmatch(r"[0-9a-f]{40}\+?", found["commit"])

@@ -1,0 +1,159 @@
+import hashlib
+import json
+import multiprocessing
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from mggcn import storage
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.records.ledger import Ledger
+from mggcn.records.record import Epoch, RunRecord, near_best, seconds_until
+from mggcn.records.spec import RunSpec, identity
+from tests import records
+
+
+def record(seed: int = 0, method: str = "gcn", **changes: object) -> RunRecord:
+    curve = [Epoch(n, 1.0, 1.0, 0.5, 0.25, 0.5) for n in (1, 2, 3)]  # without NaN, so that records can be equal
+    return records.record(method, seed, **({"curve": curve} | changes))
+
+
+def test_times_end_with_the_epoch_that_is_meant() -> None:
+    curve = [Epoch(n, 1.0, 1.0, accuracy, 0.25, 0.5) for n, accuracy in enumerate((0.5, 0.793, 0.79, 0.8), 1)]
+    assert seconds_until(2, 1.0, curve) == 1.0 + 2 * 0.75
+    assert seconds_until(0, 1.0, []) == 1.0
+    assert near_best(curve) == 2, "0.793 is more than 99 % of 0.8"
+    assert near_best([]) == 0
+
+
+def test_records_from_before_calibration_are_read(tmp_path: Path) -> None:
+    fields = asdict(record())
+    for name in ("temperature", "test_ece", "test_ece_uncalibrated"):
+        del fields[name]
+    (tmp_path / "records.jsonl").write_text(json.dumps({"spec": "a", **fields}) + "\n")
+    old = Ledger(tmp_path / "records.jsonl").records["a"]
+    assert (old.temperature, old.test_ece, old.test_ece_uncalibrated) == (1.0, None, None)
+    assert old == RunRecord.from_json(record().to_json())
+
+
+def test_records_come_back(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "deep" / "records.jsonl")
+    assert ledger.records == {}
+    assert not ledger.path.parent.exists(), "made with the first record"
+    ledger.add("a", record(0))
+    ledger.add("b", record(1, "mlp"))
+    assert Ledger(ledger.path).records == ledger.records == {"a": record(0), "b": record(1, "mlp")}
+    lines = [json.loads(line) for line in ledger.path.read_text().splitlines()]
+    assert [(line["spec"], line["method"], line["seed"]) for line in lines] == [("a", "gcn", 0), ("b", "mlp", 1)]
+
+
+@pytest.mark.parametrize("size", [1, 100, 70_000])
+@pytest.mark.parametrize("whole", [0, 2])
+def test_a_torn_last_line_is_passed_over_and_cut_off(tmp_path: Path, size: int, whole: int) -> None:
+    path = tmp_path / "records.jsonl"
+    ledger = Ledger(path)
+    for seed in range(whole):
+        ledger.add(f"s{seed}", record(seed))
+    with path.open("ab") as file:
+        file.write(b'{"spec": "torn", ' + b" " * size)
+    again = Ledger(path)
+    assert list(again.records) == [f"s{seed}" for seed in range(whole)]
+    again.add("new", record(7))
+    assert list(Ledger(path).records) == [*again.records]
+    assert len(path.read_text().splitlines()) == whole + 1
+
+
+@pytest.mark.parametrize(
+    "bad", ["{", "[]", "1", '{"spec": "x"}', '{"spec": "x", "method": "gcn"}', "", '{"method": 1}']
+)
+def test_another_bad_line_is_named(tmp_path: Path, bad: str) -> None:
+    path = tmp_path / "records.jsonl"
+    Ledger(path).add("a", record())
+    whole = path.read_text()
+    path.write_text(whole + bad + "\n" + whole)
+    with pytest.raises(InputError, match=r"records\.jsonl: line 2: not the record of a run"):
+        Ledger(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"spec": ["x"]}, "field spec is ['x']"),
+        ({"spec": 7}, "field spec is 7"),
+        ({"seed": "0"}, "field seed is '0'"),
+        ({"seed": 0.5}, "field seed is 0.5"),
+        ({"seed": True}, "field seed is True"),
+        ({"test_accuracy": "0.9"}, "field test_accuracy is '0.9'"),
+        ({"temperature": None}, "field temperature is None"),
+        ({"peak_memory_bytes": 10**400}, "field peak_memory_bytes is 1000"),
+        ({"val_loss": 10**400}, "field val_loss is 1000"),
+        ({"test_confusion": [[1]] * 2}, "field test_confusion is not a square"),
+        ({"test_confusion": [[0.5]]}, "field test_confusion is [[0.5]]"),
+        ({"dataset": {"name": 7}}, "field dataset.name is 7"),
+        ({"dataset": {"name": "x", "classes": "ab"}}, "field dataset.classes is 'ab'"),
+        ({"dataset": {"name": "x", "classes": ["a", 1]}}, "field dataset.classes is ['a', 1]"),
+        ({"dataset": {"name": "x", "split": ["1"]}}, "field dataset.split is ['1']"),
+        ({"dataset": {"name": "x", "path": 7}}, "field dataset.path is 7"),
+        ({"dataset": {"name": "x", "digest": ["d"]}}, "field dataset.digest is ['d']"),
+        ({"dataset": {"name": "x", "source": {}}}, "field dataset.source is {}"),
+        ({"dataset": {"name": "x", "num_nodes": 10**400}}, "field dataset.num_nodes is 1000"),
+        ({"dataset": {"name": "x", "other": float("nan")}}, "field dataset holds a number that is not finite"),
+        ({"settings": {"lr": float("inf")}}, "field settings holds a number that is not finite"),
+    ],
+)
+def test_a_bad_field_is_named(tmp_path: Path, changes: dict[str, object], told: str) -> None:
+    path = tmp_path / "records.jsonl"
+    Ledger(path).add("a", record())
+    line = json.dumps({"spec": "b", **asdict(record()), **changes})
+    path.write_text(path.read_text() + line + "\n")
+    with pytest.raises(InputError, match=re.escape(f"records.jsonl: line 2: not the record of a run ({told}")):
+        Ledger(path)
+
+
+def test_losses_may_diverge(tmp_path: Path) -> None:
+    Ledger(tmp_path / "records.jsonl").add("a", record(val_loss=float("inf")))
+    assert Ledger(tmp_path / "records.jsonl").records["a"].val_loss == float("inf")
+
+
+def _add(path: Path, start: int) -> None:
+    ledger = Ledger(path)
+    for seed in range(start, start + 10):
+        ledger.add(f"s{seed}", record(seed))
+
+
+def test_processes_may_share_a_ledger(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=_add, args=(path, start)) for start in (0, 10)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert sorted(Ledger(path).records) == sorted(f"s{seed}" for seed in range(20))
+
+
+def test_a_digest_is_of_contents_whether_stored_or_not(small: Dataset, tmp_path: Path) -> None:
+    stored = storage.save(small, tmp_path / "data")
+    assert identity(small) == identity(stored) == identity(storage.load(stored.path))
+    assert len(stored.digest) == 64
+
+
+def test_a_spec_is_its_values_not_how_they_are_written() -> None:
+    spec = RunSpec({"name": "a", "digest": "d"}, "gcn", 0, "cpu", {"lr": 1.0, "hidden": 16, "bias": True})
+    same = RunSpec({"digest": "d", "name": "a"}, "gcn", 0, "cpu", {"bias": True, "hidden": 16, "lr": 1})
+    assert spec.digest == same.digest
+    settings = '{"bias":true,"hidden":16,"lr":1}'
+    text = f'{{"dataset":{{"digest":"d","name":"a"}},"device":"cpu","method":"gcn","seed":0,"settings":{settings}}}'
+    assert spec.digest == hashlib.sha256(text.encode()).hexdigest()
+    others = [
+        RunSpec({"name": "a", "digest": "e"}, "gcn", 0, "cpu", spec.settings),
+        RunSpec(spec.dataset, "mlp", 0, "cpu", spec.settings),
+        RunSpec(spec.dataset, "gcn", 1, "cpu", spec.settings),
+        RunSpec(spec.dataset, "gcn", 0, "cuda", spec.settings),
+        RunSpec(spec.dataset, "gcn", 0, "cpu", {**spec.settings, "lr": 0.5}),
+        RunSpec(spec.dataset, "gcn", 0, "cpu", {**spec.settings, "more": 0}),
+    ]
+    assert len({one.digest for one in [spec, *others]}) == 7

@@ -1,0 +1,89 @@
+"""What a report is read from, and what is refused."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mggcn.cli import main
+from mggcn.errors import InputError
+from mggcn.records.record import Epoch
+from mggcn.report import Source, read, render
+from tests.records import RECORDS, ledger, record
+
+
+def test_runs_ledgers_and_folders_of_them_are_read(tmp_path: Path) -> None:
+    path = ledger(tmp_path / "all" / "compare" / "records.jsonl", RECORDS[:2])
+    run = tmp_path / "all" / "run"
+    run.mkdir()
+    (run / "record.json").write_text(RECORDS[2].to_json())
+    methods = [
+        [one.method for one in read([each])[0].records.values()]
+        for each in (path, path.parent, run, run / "record.json")
+    ]
+    assert methods == [["gcn", "gcn"], ["gcn", "gcn"], ["mlp"], ["mlp"]]
+    assert sum(len(source.records) for source in read([tmp_path / "all", path])) == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"test_accuracy": "high"}, "field test_accuracy is 'high'"),
+        ({"test_accuracy": float("nan")}, "field test_accuracy is nan"),
+        ({"settings": []}, r"field settings is \[\]"),
+        ({"dataset": {}}, "field dataset has no name"),
+        ({"surprise": 1}, ".*surprise"),
+        ({"curve": 1}, ""),
+        ({"curve": [asdict(Epoch(7, 1.0, 1.0, float("inf"), 1.0, 1.0))]}, "epoch 7: field val_accuracy is inf"),
+    ],
+)
+def test_bad_records_are_named(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
+    path = tmp_path / "record.json"
+    path.write_text(json.dumps(asdict(record()) | changes))
+    with pytest.raises(InputError, match=rf"record.json: not a run record \({told}"):
+        read([path])
+
+
+@pytest.mark.parametrize("content", [None, "", "{\n", '{"spec": "x"}\n'])
+def test_bad_input_is_one_line_and_leaves_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None
+) -> None:
+    path, out = tmp_path / "records.jsonl", tmp_path / "out" / "report.html"
+    if content is not None:
+        path.write_text(content)
+    assert main(["report", str(path), "--out", str(out)]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"mggcn: error: {path}: ")
+    assert told.count("\n") == 1
+    assert not out.parent.exists()
+
+
+def test_folders_without_records_and_other_files_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"holds neither a record\.json nor a records\.jsonl"):
+        read([tmp_path])
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(InputError, match="neither a run folder nor"):
+        read([tmp_path / "notes.txt"])
+
+
+@pytest.mark.parametrize("named", ["records.jsonl", "experiment.json", "link"])
+def test_what_is_read_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str) -> None:
+    path = ledger(tmp_path / "records.jsonl")
+    (tmp_path / "link").symlink_to(path)
+    before = path.read_bytes()
+    out = tmp_path / named
+    assert main(["report", str(tmp_path), "--out", str(out), "--format", "md"]) == 2
+    told = f"mggcn: error: --out: {out} is one of the files that the report is made of\n"
+    assert capsys.readouterr().err == told
+    assert path.read_bytes() == before
+
+
+def test_packed_records_are_not_packed_onto_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "packed.json"
+    path.write_text(render([Source.of(RECORDS)], "json"))
+    before = path.read_bytes()
+    assert main(["report", str(path), "--out", str(path), "--format", "json"]) == 2
+    assert "is one of the files that the report is made of" in capsys.readouterr().err
+    assert path.read_bytes() == before

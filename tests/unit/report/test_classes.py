@@ -1,0 +1,107 @@
+"""The part of a report on single classes."""
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+from mggcn.records.lines import Line, sections
+from mggcn.report import Part, Source, classes, render
+from tests.records import record
+
+NAMES = ["good", "b<a>d", "ugly", "absent"]
+
+
+def lines(*runs: Any) -> tuple[Line, ...]:
+    (section,) = sections([Source.of(runs)], lambda _: None)
+    return section.lines
+
+
+def test_scores_are_scikit_learns() -> None:
+    drawn = np.random.default_rng(0)
+    true, given = drawn.integers(0, 3, 200), drawn.integers(0, 2, 200)
+    matrix = confusion_matrix(true, given, labels=range(4)).tolist()
+    wanted = precision_recall_fscore_support(true, given, labels=range(4), zero_division=0)
+    found = classes.scores(matrix, NAMES)
+    for name, values in zip(("precision", "recall", "f1", "support"), wanted, strict=True):
+        assert [getattr(one, name) for one in found] == pytest.approx(values.tolist())
+    assert [one.name for one in found] == NAMES
+
+
+def test_the_matrices_of_seeds_are_summed() -> None:
+    (line,) = lines(record(test_confusion=[[3, 1], [0, 4]]), record(seed=1, test_confusion=[[1, 3], [1, 3]]))
+    assert classes.confusion(line) == [[4, 4], [1, 7]]
+    assert classes.names(line) == ["class 0", "class 1"]
+    table = classes.table(line)
+    assert table.rows[0] == ["class 0", "80.0", "50.0", "61.5", "4"]
+    assert table.keys[1] == ["class 1", pytest.approx(7 / 11), 0.875, pytest.approx(14 / 19), 4]
+    assert [one["nodes"] for one in classes.data(line)] == [2, 2, 0.5, 3.5]
+    assert [one["share"] for one in classes.data(line)] == [0.5, 0.5, 0.125, 0.875]
+
+
+def test_the_best_line_with_a_matrix() -> None:
+    found = lines(record("mlp", test_accuracy=0.9, test_confusion=[]), record("gcn"), record("sgc", test_accuracy=0.2))
+    best = classes.best(found)
+    assert best is not None
+    assert best.label == "gcn"
+    assert classes.best(found[:1]) is None
+    assert [row[0] for row in classes.f1_table(found).rows] == ["gcn", "sgc"]
+
+
+@pytest.mark.parametrize(("size", "layers"), [(3, 2), (12, 2), (13, 1)])
+def test_the_heat_map_has_numbers_where_there_is_room(size: int, layers: int) -> None:
+    pytest.importorskip("altair")
+    vl_convert = pytest.importorskip("vl_convert")
+    matrix = (np.eye(size, dtype=int) * 5).tolist()
+    (line,) = lines(record(test_confusion=matrix, dataset={"name": "x", "classes": [f"c<{n}>" for n in range(size)]}))
+    chart = classes.chart("x", line, "cells")
+    assert len(chart.spec["layer"]) == layers
+    spec = chart.spec | {"width": 300, "datasets": {"cells": classes.data(line)}}
+    drawn = vl_convert.vegalite_to_svg(spec, vl_version=vl_convert.get_vegalite_versions()[-1])
+    assert "c&lt;0&gt;" in drawn
+    assert (">5<" in drawn) is (layers == 2)
+
+
+def page(runs: list[Any], monkeypatch: pytest.MonkeyPatch, parts: list[Part] | None = None) -> str:
+    pytest.importorskip("altair")
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    return render([Source.of(runs)], "html", parts=parts or [])
+
+
+def test_a_page_of_one_run_and_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = {"name": "x", "classes": ["good", "b<a>d"]}
+    alone = page([record(dataset=data)], monkeypatch)
+    assert "Test nodes of each class, told apart by gcn.<" in alone
+    assert "<details>" not in alone
+    assert re.findall("<h3>(.*?)</h3>", alone) == ["Convergence", "Classes", "Environments"]
+    assert "b&lt;a&gt;d" in alone
+    both = page([record(dataset=data), record("mlp", dataset=data, test_accuracy=0.1)], monkeypatch)
+    assert "told apart by gcn, the most accurate of 2 lines." in both
+    assert {"Accuracy", "Time and accuracy", "Memory"} < set(re.findall("<h3>(.*?)</h3>", both))
+    assert "<details><summary>F1 of each class by method, in %</summary>" in both
+    held = json.loads(re.search(r'id="data">(.*?)</script>', both, re.DOTALL)[1])
+    assert held["charts"]["confusion0"]["data"] in held["data"]
+
+
+def test_lines_of_other_classes_are_not_in_the_table_of_f1(monkeypatch: pytest.MonkeyPatch) -> None:
+    wide = np.eye(10, dtype=int).tolist()
+    runs = [record("gcn", test_confusion=wide, test_accuracy=0.9), record("mlp"), record("sgc", test_confusion=wide)]
+    table = classes.f1_table(lines(*runs))
+    assert [row[0] for row in table.rows] == ["gcn", "sgc"]
+    assert len(table.headings) == 11
+    assert "F1 of each class by method" in page(runs, monkeypatch)
+
+
+def test_very_many_classes_have_no_picture(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = page([record(test_confusion=np.eye(61, dtype=int).tolist())], monkeypatch)
+    assert "confusion0" not in text
+    assert "class 60" in text
+
+
+def test_a_page_takes_further_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = page([record()], monkeypatch, [Part("Picks & more", "<p>some <b>HTML</b></p>")])
+    assert '<a href="#p0">Picks &amp; more</a>' in text
+    assert '<section id="p0"><h2>Picks &amp; more</h2>\n<p>some <b>HTML</b></p></section>' in text

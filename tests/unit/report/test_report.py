@@ -1,0 +1,253 @@
+"""``mggcn report``: what the documents hold, and what is refused."""
+
+import json
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mggcn.cli import main
+from mggcn.errors import InputError
+from mggcn.records.lines import sections
+from mggcn.records.record import Epoch, RunRecord
+from mggcn.report import Format, Published, Source, render
+from tests.records import RECORDS, ledger, record
+
+FETCHED = re.compile(
+    r"""(?:src|href|action|data)\s*=\s*["'`]?\s*(?:https?:)?//|url\(\s*["']?\s*(?:https?:)?//|@import"""
+    r"""|\bimport\s*\(?\s*["'`]|\bfrom\s*["'`]https?:""",
+    re.IGNORECASE,
+)
+
+
+def rendered(records: list[RunRecord], form: Format, published: Published = lambda _: None) -> str:
+    return render([Source.of(records)], form, published)
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    return rendered(RECORDS, "html", lambda one: 0.868 if one.method == "gcn" else None)
+
+
+def embedded(page: str) -> dict[str, Any]:
+    found = re.search(r'id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+def test_the_page_is_small_and_fetches_nothing(page: str) -> None:
+    assert len(page.encode()) < 2_000_000
+    assert [page[hit.start() : hit.end() + 40] for hit in FETCHED.finditer(page)] == []
+    assert "default-src 'none'" in page
+    assert "$schema" not in json.dumps(embedded(page))
+
+
+def test_the_page_has_every_method_and_what_is_behind_it(page: str) -> None:
+    for method in ("gcn", "mlp", "label-propagation", "sgc"):
+        assert f'data-key="{method}">{method}</td>' in page
+        assert f"--method {method} --device cpu" in page
+    assert "86.50 ± 0.71" in page
+    assert ">-0.30</td>" in page
+    assert "commit abc&lt;d&gt;" in page
+    assert "<pubmed>" not in page.split("<script", 1)[0]
+    assert "viewport" in page
+    assert "prefers-color-scheme: dark" in page
+    assert "overflow-x" in page
+
+
+def test_the_charts_have_titles_units_and_data(page: str) -> None:
+    held = embedded(page)
+    of_one, of_several = ("by_time", "by_epoch", "confusion"), ("accuracy", "time", "memory")
+    assert set(held["charts"]) == {f"{kind}0" for kind in of_one + of_several} | {f"{kind}1" for kind in of_one}
+    assert set(held["data"]) == {"lines0", "curves0", "confusion0", "curves1", "confusion1"}
+    for name, chart in held["charts"].items():
+        assert f'id="{name}"' in page
+        assert chart["spec"]["title"].startswith(("cora: ", "<pubmed>: "))
+        assert re.search(r'"title": "[^"]*(, s|, %|, MiB|share of the true class)"', json.dumps(chart["spec"]))
+    axis = held["charts"]["by_epoch0"]["spec"]["encoding"]["x"]["axis"]
+    assert (axis["tickMinStep"], axis["format"]) == (1, "d"), "there are no half epochs"
+    lines = {one["method"]: one for one in held["data"]["lines0"]}
+    assert lines["gcn"]["accuracy"] == 86.5
+    assert {name for name, one in lines.items() if one["front"]} == {"label-propagation", "gcn"}
+    curve = [one for one in held["data"]["curves0"] if one["method"] == "gcn"]
+    assert [(one["epoch"], one["seconds"], one["accuracy"]) for one in curve] == [
+        (1, 1.75, 60.0),
+        (2, 2.5, 70.0),
+        (3, 3.25, 80.0),
+    ]
+
+
+def test_the_charts_can_be_drawn(page: str) -> None:
+    vl_convert = pytest.importorskip("vl_convert")
+    held = embedded(page)
+    for name in ("accuracy0", "time0", "by_time0"):
+        chart = held["charts"][name]
+        spec = chart["spec"] | {"width": 300, "datasets": {chart["data"]: held["data"][chart["data"]]}}
+        drawn = vl_convert.vegalite_to_svg(spec, vl_version=vl_convert.get_vegalite_versions()[-1])
+        assert ">gcn<" in drawn
+        assert "NaN" not in drawn
+
+
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_records_without_a_curve_say_so(monkeypatch: pytest.MonkeyPatch, epochs: int) -> None:
+    pytest.importorskip("altair")
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    text = rendered([replace(RECORDS[0], curve=RECORDS[0].curve[:epochs])], "html")
+    assert "The records hold no curve" in text
+    assert "by_time0" not in text
+
+
+def test_long_curves_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("altair")
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    long = [Epoch(n, 1.0, 1.0, 0.5, 0.25, 0.5) for n in range(1, 5001)]
+    numbers = [one["epoch"] for one in embedded(rendered([record(curve=long)], "html"))["data"]["curves0"]]
+    assert (len(numbers), numbers[0], numbers[-1]) == (150, 1, 5000)
+
+
+def test_two_thousand_runs_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("altair")
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: " " * 900_000)
+    long = [Epoch(n, 1.0, 1.0, 0.5 + n / 12345, 0.0123456, 0.05) for n in range(1, 301)]
+    settings = {f"setting{n}": 0.001 for n in range(18)}
+    records = [
+        record(f"method-{n}", seed, dataset={"name": f"data{place}"}, curve=long, settings=settings)
+        for place in range(8)
+        for n in range(25)
+        for seed in range(10)
+    ]
+    assert len(records) == 2_000
+    page = rendered(records, "html")
+    assert len(page.encode()) < 2_000_000
+    assert len(embedded(page)["data"]["curves0"]) >= 25 * 2
+
+
+def test_curves_are_thinned_until_the_page_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("altair")
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    long = [record(curve=[Epoch(n, 1.0, 1.0, 0.5, 0.25, 0.5) for n in range(1, 501)])]
+    whole = len(rendered(long, "html").encode())
+    monkeypatch.setattr("mggcn.report.page.MOST_BYTES", whole - 1_000)
+    page = rendered(long, "html")
+    numbers = [one["epoch"] for one in embedded(page)["data"]["curves0"]]
+    assert (len(numbers), numbers[0], numbers[-1]) == (75, 1, 500)
+    monkeypatch.setattr("mggcn.report.page.MOST_BYTES", whole - 10_000)
+    with pytest.raises(InputError, match=r"report: a page of 1 lines has 0\.0 MB, more than .*; name fewer runs"):
+        rendered(long, "html")
+
+
+def test_markdown() -> None:
+    text = rendered(RECORDS, "md", lambda one: 0.868 if one.method == "gcn" else None)
+    assert (
+        "## cora\n\n2,708 nodes, split 1,208/500/1,000\n\n| method | paper, % | difference, points | accuracy, % |"
+        in text
+    )
+    row = "| gcn | 86.8 | -0.30 | 86.50 ± 0.71 | 70.00 ± 0.00 | 250 ms | 1.75 s | 2.5 s | 3 | 100 MiB | 18 | 2 |"
+    assert row in text.splitlines()
+    command = "mggcn train cora --method gcn --device cpu --seed 0 --seeds 2 --set lr=0.01 bias=true"
+    assert f"| cora | gcn | 1 | {command} |" in text.splitlines()
+    assert text.endswith("1. python 3.11, torch 2.6, commit abc&lt;d>\n")
+
+
+def test_latex() -> None:
+    text = rendered([record(), record(seed=1), record("a_b", dataset={"name": "x&y"})], "latex")
+    assert r"gcn & 86.50 $\pm$ 0.71 & 70.00 $\pm$ 0.00 & 250 ms & 1.75 s & 2.5 s & 3 & 100 MiB & 18 & 2 \\" in text
+    assert r"\caption{x\&y: }" not in text
+    assert r"\caption{x\&y}" in text
+    assert r"a\_b & 86.00 &" in text
+    assert text.count(r"\begin{tabular}{lrrrrrrrrr}") == text.count(r"\bottomrule") == 2
+
+
+def test_signs_of_the_language_are_escaped() -> None:
+    odd = record("a|b\\c\nd", dataset={"name": "<x> & y", "source": "of <b>"}, environment={"cpu": "<i> & |"})
+    text = rendered([odd], "md")
+    assert "## &lt;x> &amp; y\n\nof &lt;b>\n" in text
+    assert "\n| a\\|b\\\\c d | 86.00 |" in text
+    assert text.endswith("1. cpu &lt;i> &amp; \\|\n")
+    text = rendered([odd], "latex")
+    assert r"a\textbar{}b\textbackslash{}c d & 86.00" in text
+    assert r"\caption{\textless{}x\textgreater{} \& y: of \textless{}b\textgreater{}}" in text
+
+
+def test_only_an_order_of_growth_is_set_as_mathematics() -> None:
+    assert r"O(a \& b) &" in rendered([record("O(a & b)")], "latex")
+
+
+def test_settings_and_devices_tell_lines_apart() -> None:
+    records = [record(), record(settings={"lr": 0.5, "bias": True}), record(device="cuda"), record("mlp")]
+    (section,) = sections([Source.of(records)], lambda _: None)
+    assert {line.label for line in section.lines} == {
+        "gcn (cpu, lr=0.01)",
+        "gcn (cpu, lr=0.5)",
+        "gcn (cuda)",
+        "mlp (cpu)",
+    }
+
+
+def test_what_most_lines_of_a_method_share_is_not_in_a_label() -> None:
+    usual = {"fine": True, "skip": True, "picks": 6}
+    changed = [usual, {**usual, "fine": False}, {**usual, "skip": False}, {**usual, "picks": 3}]
+    (section,) = sections([Source.of([record("mg-gcn", settings=one) for one in changed])], lambda _: None)
+    assert {line.label for line in section.lines} == {
+        "mg-gcn",
+        "mg-gcn (fine=false)",
+        "mg-gcn (skip=false)",
+        "mg-gcn (picks=3)",
+    }
+
+
+def test_a_label_is_never_there_twice() -> None:
+    changed = [{"a": 1, "b": 1}, {"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 1, "d": 1}]
+    (section,) = sections([Source.of([record(settings=one) for one in changed])], lambda _: None)
+    assert len({line.label for line in section.lines}) == 3
+
+
+def test_a_run_given_twice_counts_once_and_seeds_may_have_gaps() -> None:
+    ((line,),) = (
+        s.lines for s in sections([Source.of([record(), record(), record(seed=1), record(seed=5)])], lambda _: None)
+    )
+    assert line.summary.done == 3
+    assert [re.search(r"--seed .*? --set", one)[0] for one in line.commands] == [
+        "--seed 0 --seeds 2 --set",
+        "--seed 5 --seeds 1 --set",
+    ]
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = ledger(tmp_path / "records.jsonl"), tmp_path / "deep" / "report.md"
+    assert main(["report", str(path), "--out", str(out), "--format", "md"]) == 0
+    assert capsys.readouterr().out.startswith(f"5 runs in {out}, ")
+    assert "| mlp |" in out.read_text()
+
+
+def test_the_paper_stands_beside_default_settings_alone(tmp_path: Path) -> None:
+    from mggcn.methods import plan
+
+    defaults = plan("gcn", "cora", {}).settings
+    records = [record(settings=defaults), record(settings={**defaults, "lr": 0.5}), record("mlp")]
+    out = tmp_path / "report.md"
+    assert main(["report", str(ledger(tmp_path / "records.jsonl", records)), "--out", str(out), "--format", "md"]) == 0
+    paper = {row.split(" | ")[0]: row.split(" | ")[1] for row in out.read_text().splitlines() if "100 MiB" in row}
+    assert paper == {f"| gcn (lr={defaults['lr']})": "86.8", "| gcn (lr=0.5)": "–", "| mlp": "–"}
+
+
+def test_without_altair_it_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    out = tmp_path / "report.html"
+    assert main(["report", str(ledger(tmp_path / "records.jsonl")), "--out", str(out)]) == 2
+    assert capsys.readouterr().err == "mggcn: error: report needs altair: pip install 'mggcn[report]'\n"
+    assert not out.exists()
+    assert main(["report", str(tmp_path / "records.jsonl"), "--out", str(out), "--format", "latex"]) == 0
+
+
+def test_importing_it_does_not_load_torch() -> None:
+    code = "import sys, mggcn.report; sys.exit(any(name in sys.modules for name in ('torch', 'altair')))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+import torch
+
+from mggcn import methods, train
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+from mggcn.keys import Key
+from mggcn.sampling import FullSampler, RowSampler, WholeGraphSampler
+from mggcn.sampling.adjacency import propagation
+from mggcn.train.compute import Compute
+from tests.properties import assert_batch_is_valid, assert_targets_covered_once
+
+CPU = Compute(torch.device("cpu"))
+PATH = Graph.from_edges([0, 1, 2], [1, 2, 3], 5)
+
+
+def test_symmetric_normalisation_is_kipf_and_wellings() -> None:
+    loops = np.eye(5) + np.array([[v in PATH.row(u) for v in range(5)] for u in range(5)])
+    scale = np.diag(loops.sum(1) ** -0.5)
+    np.testing.assert_allclose(propagation(PATH).toarray(), scale @ loops @ scale, rtol=1e-6)
+    assert propagation(PATH).dtype == np.float32
+
+
+def test_row_normalisation_is_a_mean() -> None:
+    found = propagation(PATH, "row").toarray()
+    np.testing.assert_allclose(found.sum(1), 1, rtol=1e-6)
+    np.testing.assert_allclose(found[1], [1 / 3, 1 / 3, 1 / 3, 0, 0], rtol=1e-6)
+    assert found[4].tolist() == [0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_batches_hold_the_whole_receptive_field(layers: int) -> None:
+    sampler = FullSampler(propagation(PATH), layers)
+    targets = np.array([4, 0, 3])
+    batches = list(sampler.batches(targets, Key.of(0), 2))
+    assert_targets_covered_once(batches, targets, 2)
+    for batch in batches:
+        assert_batch_is_valid(batch)
+    reached = {0: {0, 4}, 1: {0, 1, 4}, 2: {0, 1, 2, 4}, 3: {0, 1, 2, 3, 4}}
+    assert set(batches[0].nodes.tolist()) == reached[layers]
+
+
+def test_the_whole_graph_is_one_batch() -> None:
+    (batch,) = WholeGraphSampler(propagation(PATH), 3).batches(np.array([4, 0, 3]), Key.of(0), 2)
+    assert_batch_is_valid(batch)
+    assert batch.targets.tolist() == [4, 0, 3]
+    assert batch.nodes.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_rows_alone() -> None:
+    targets = np.array([4, 0, 3])
+    batches = list(RowSampler().batches(torch.from_numpy(targets), Key.of(0), 2))
+    assert_targets_covered_once(batches, targets, 2)
+    assert all(batch.blocks == () for batch in batches)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_full_and_mini_batches_score_alike(small: Dataset, layers: int) -> None:
+    plan = methods.plan("gcn", small.name, {"layers": layers, "hidden": 8})
+    method = methods.build(plan, small, Key.of(0), CPU)
+    nodes = np.random.default_rng(0).permutation(small.num_nodes)
+    mini = train.predict(method.model, method.train, nodes, Key.of(0), CPU)
+    whole = train.predict(method.model, method.eval, nodes, Key.of(0), CPU)
+    torch.testing.assert_close(mini, whole, rtol=1e-5, atol=1e-5)
+
+
+def test_a_graph_that_does_not_fit_is_refused_beforehand(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Compute(torch.device("cpu")).free_bytes() is None or Compute(torch.device("cpu")).free_bytes() > 0
+    monkeypatch.setattr(Compute, "free_bytes", lambda _: 100)
+    plan = methods.plan("gcn", small.name, {"batches": "full"})
+    with pytest.raises(InputError, match=r"gcn: a step over the whole graph needs about .* GiB, 0\.0 GiB are free"):
+        methods.build(plan, small, Key.of(0), CPU)
+    methods.build(methods.plan("gcn", small.name, {"batches": "mini"}), small, Key.of(0), CPU)

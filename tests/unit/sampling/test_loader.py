@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+import torch
+from torch_geometric.data import Data
+from torch_geometric.nn import SAGEConv
+
+from mggcn.dataset import Dataset
+from mggcn.datasets.pyg import to_pyg
+from mggcn.errors import InputError
+from mggcn.kernels.aggregate import neighbour_mean
+from mggcn.nn import MGGCN
+from mggcn.sampling.loader import MixGrainedLoader
+from tests.properties import assert_block_is_valid, assert_picks_are_valid
+
+
+@pytest.fixture
+def data(small: Dataset) -> Data:
+    return to_pyg(small)
+
+
+def loader(data: Data, **options: object) -> MixGrainedLoader:
+    return MixGrainedLoader(data, picks=3, num_layers=3, input_nodes=data.train_mask, batch_size=8, **options)
+
+
+def test_a_batch_is_what_it_says(data: Data, small: Dataset) -> None:
+    batches = list(loader(data))
+    assert torch.cat([b.n_id[: b.batch_size] for b in batches]).tolist() == small.split.train.tolist()
+    means = neighbour_mean(small.graph, small.x, include_self=True)
+    for batch in batches:
+        picks = batch.n_id.view(4, batch.batch_size).T.numpy()
+        assert_picks_are_valid(small.graph, picks, 3)
+        assert torch.equal(batch.x, data.x[batch.n_id])
+        assert torch.equal(batch.y, data.y[batch.n_id])
+        np.testing.assert_array_equal(batch.fine.numpy(), np.concatenate([small.x, means], 1)[batch.n_id.numpy()])
+        for block in batch.blocks:
+            assert_block_is_valid(block)
+        source, target = batch.n_id[batch.edge_index]
+        assert all(int(u) in small.graph.row(int(v)) for u, v in zip(source, target, strict=True))
+        assert torch.equal(batch.edge_index[0] % batch.batch_size, batch.edge_index[1] % batch.batch_size)
+
+
+def test_workers_change_nothing(data: Data) -> None:
+    epochs = []
+    for options in ({}, {"num_workers": 2}, {"num_workers": 1, "persistent_workers": True}):
+        given = loader(data, seed=4, **options)
+        epochs.append([[batch.n_id.tolist() for batch in given] for _ in range(2)])
+    assert epochs[0] == epochs[1] == epochs[2]
+    assert epochs[0][0] != epochs[0][1], "each epoch draws anew"
+
+
+def test_picks_can_stay(data: Data) -> None:
+    given = loader(data, redraw=False)
+    assert [b.n_id.tolist() for b in given] == [b.n_id.tolist() for b in given]
+
+
+def test_our_model_trains_on_it(data: Data) -> None:
+    torch.manual_seed(0)
+    model = MGGCN(3, 16, 3, num_layers=3)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for _ in range(25):
+        for batch in loader(data, shuffle=True):
+            batch = batch.to("cpu")
+            loss = torch.nn.functional.cross_entropy(model(batch.fine, batch.blocks), batch.y[: batch.batch_size])
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+    tested = MixGrainedLoader(data, 3, 3, input_nodes=data.test_mask, batch_size=60)
+    (batch,) = list(tested)
+    assert (model(batch.fine, batch.blocks).argmax(1) == batch.y[: batch.batch_size]).float().mean() >= 0.7
+
+
+def test_pygs_own_convolutions_take_its_edges(data: Data) -> None:
+    """SAGEConv over the skip edges is the skip mean."""
+    batch = next(iter(loader(data)))
+    conv = SAGEConv(3, 2)
+    found = conv(batch.x, batch.skip_edge_index)[: batch.batch_size]
+    mean = batch.x.view(4, batch.batch_size, 3).mean(0)
+    expected = conv.lin_l(mean) + conv.lin_r(batch.x[: batch.batch_size])
+    torch.testing.assert_close(found, expected)
+
+
+def test_a_transform_sees_the_whole_batch(data: Data) -> None:
+    seen = next(iter(loader(data, transform=lambda batch: (batch, "blocks" in batch))))
+    assert seen[1] is True
+
+
+def test_bad_arguments(data: Data) -> None:
+    with pytest.raises(InputError, match="picks: 0 is less than 1"):
+        MixGrainedLoader(data, picks=0)
+    with pytest.raises(InputError, match="needs x and edge_index"):
+        MixGrainedLoader(Data(edge_index=data.edge_index, num_nodes=60), picks=2)

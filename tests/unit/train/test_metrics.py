@@ -1,0 +1,48 @@
+import numpy as np
+import torch
+from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
+
+from mggcn.train.metrics import calibration_error, confusion, precision_at, score
+
+
+def test_scores_agree_with_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(200, 5))
+    log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    y = rng.integers(0, 4, 200)
+    found = score(torch.from_numpy(log_p), torch.from_numpy(y))
+    predicted = log_p.argmax(axis=1)
+    assert np.isclose(found.accuracy, accuracy_score(y, predicted))
+    assert np.isclose(found.macro_f1, f1_score(y, predicted, average="macro"))
+    cells = confusion(torch.from_numpy(log_p), torch.from_numpy(y))
+    assert cells == confusion_matrix(y, predicted, labels=range(5)).tolist()
+    assert np.isclose(found.loss, log_loss(y, np.exp(log_p), labels=range(5)))
+
+
+def test_a_class_that_never_occurs_does_not_count() -> None:
+    log_p = np.log(np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]))
+    assert score(torch.from_numpy(log_p), torch.tensor([0, 1])).macro_f1 == 1.0
+
+
+def test_the_calibration_error_by_hand() -> None:
+    """Two bins: at 0.9 one of two is right, which is 0.4 off; at 0.55 both are, which is 0.45 off."""
+    p = np.array([[0.9, 0.1], [0.9, 0.1], [0.55, 0.45], [0.55, 0.45]])
+    assert np.isclose(calibration_error(p, np.array([0, 1, 0, 0])), (2 * 0.4 + 2 * 0.45) / 4)
+    assert calibration_error(np.eye(3), np.arange(3)) == 0.0
+
+
+def test_probabilities_that_are_drawn_from_are_calibrated() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(4), 20_000)
+    y = (rng.random((20_000, 1)) < p.cumsum(axis=1)).argmax(axis=1)
+    assert calibration_error(p, y) < 0.02
+    assert calibration_error(p**3 / (p**3).sum(axis=1, keepdims=True), y) > 0.1
+
+
+def test_the_top_of_a_ranking() -> None:
+    p, y = np.array([0.1, 0.9, 0.8, 0.9, 0.7]), np.array([1, 1, -1, 0, 1])
+    top = precision_at(4, p, y, 1)
+    assert top.places.tolist() == [1, 3, 2, 4]
+    assert (top.known, top.right, top.precision) == (3, 2, 2 / 3)
+    assert precision_at(99, p, y, 1).places.size == 5
+    assert precision_at(1, p, np.full(5, -1), 1).precision is None

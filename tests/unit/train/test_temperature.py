@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+import mggcn
+from mggcn.dataset import Dataset
+from mggcn.train import calibrated, fit_temperature
+from mggcn.train.metrics import calibration_error
+
+
+def drawn(factor: float, n: int = 4_000, classes: int = 3) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Log-probabilities that are too sure by a factor, and classes drawn from the true ones."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 2, (n, classes))
+    p = np.exp(log_softmax(logits))
+    y = (rng.random((n, 1)) < p.cumsum(axis=1)).argmax(axis=1)
+    return log_softmax(factor * logits), y
+
+
+def log_softmax(z: NDArray[np.float64]) -> NDArray[np.float64]:
+    return z - np.log(np.exp(z).sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("factor", [0.2, 1.0, 3.0, 25.0])
+def test_it_undoes_scores_that_are_too_sure_or_not_sure_enough(factor: float) -> None:
+    z, y = drawn(factor)
+    temperature = fit_temperature(z, y)
+    assert temperature == pytest.approx(factor, rel=0.05)
+    after = np.exp(calibrated(torch.from_numpy(z), temperature).numpy())
+    assert calibration_error(after, y) < 0.02
+    assert np.array_equal(after.argmax(axis=1), z.argmax(axis=1)), "the class stays as it was"
+
+
+def test_it_is_where_the_likelihood_is_highest() -> None:
+    z, y = drawn(2.0, n=50)
+
+    def loss(beta: float) -> float:
+        scaled = log_softmax(beta * z)
+        weights = (50 * np.eye(3)[y] + 1 / 3) / 51
+        return -(weights * scaled).sum()
+
+    best = minimize_scalar(loss, bounds=(1e-3, 10), method="bounded", options={"xatol": 1e-10}).x
+    assert fit_temperature(z, y) == pytest.approx(1 / best, rel=1e-5)
+
+
+def test_scores_that_are_always_right_do_not_become_certain() -> None:
+    z = log_softmax(np.eye(4)[np.arange(20) % 4])
+    temperature = fit_temperature(z, np.arange(20) % 4)
+    surest = np.exp(calibrated(torch.from_numpy(z), temperature).numpy()).max()
+    assert 0.9 < surest < 0.99
+
+
+@pytest.mark.parametrize(
+    "z", [np.log(np.full((3, 2), 0.5)), np.log(np.array([[1.0, 1e-300], [1e-300, 1.0], [1.0, 1e-300]]))]
+)
+def test_extreme_scores_give_a_finite_temperature(z: NDArray[np.float64]) -> None:
+    temperature = fit_temperature(z, np.array([0, 1, 1]))
+    assert 1e-3 <= temperature <= 1e3
+    assert torch.isfinite(calibrated(torch.from_numpy(z), temperature)).all()
+    with np.errstate(divide="ignore"):
+        assert 1e-3 <= fit_temperature(np.log(np.array([[1.0, 0.0], [0.0, 1.0]])), np.array([1, 1])) <= 1e3
+
+
+def test_flat_scores_stay_as_they_are() -> None:
+    assert fit_temperature(np.log(np.full((3, 2), 0.5)), np.array([0, 1, 1])) == 1.0
+
+
+def test_a_run_predicts_calibrated_probabilities_of_the_same_classes(small: Dataset) -> None:
+    run = mggcn.fit(small, settings={"epochs": 40, "lr": 0.1})
+    plain, scaled = run.predict(calibrated=False), run.predict()
+    assert run.record.temperature != 1
+    expected = plain.probabilities ** (1 / run.record.temperature)
+    np.testing.assert_allclose(scaled.probabilities, expected / expected.sum(axis=1, keepdims=True), rtol=1e-9)
+    assert np.array_equal(scaled.labels, plain.labels)
+    test = small.split.test
+    assert run.record.test_ece == calibration_error(scaled.probabilities[test], small.y[test])
+    assert run.record.test_ece_uncalibrated == calibration_error(plain.probabilities[test], small.y[test])

@@ -1,0 +1,296 @@
+"""``mggcn tune``: what is searched, what is kept, and that a killed search goes on as if it had not been."""
+
+import fcntl
+import io
+import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mggcn import methods, storage
+from mggcn.cli import main
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.records import environment
+from mggcn.records.ledger import Ledger
+from mggcn.records.record import Epoch
+from mggcn.run import load_run
+from mggcn.train import Training
+from mggcn.train.progress import Silent
+from mggcn.tune import SPACE, Choice, Range, Search, Trial, Tuning, tuning
+
+pytest.importorskip("optuna", reason="needs the extra tune")
+QUICK = {"epochs": 5, "patience": 3}
+COMMAND = ["tune", "data", "--method", "mlp", "--set", "epochs=5", "patience=3", "--out", "out"]
+
+
+@pytest.fixture(autouse=True)
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Memory is not measured nor the machine described, which takes longer than so short a training."""
+    monkeypatch.setattr(environment, "reset_peak_memory", lambda: None)
+    monkeypatch.setattr(environment, "describe", dict)
+
+
+@pytest.fixture
+def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    storage.save(small, tmp_path / "data")
+    return tmp_path
+
+
+def unseen(trial: Trial) -> Silent:
+    return Silent()
+
+
+def search(data: Dataset, folder: Path, trials: int, **changes: Any) -> list[Trial]:
+    found = Tuning(Search(data, "mlp", **({"fixed": QUICK} | changes)), folder)
+    with found.opened():
+        list(found.run(trials, unseen))
+        return found.trials
+
+
+def test_the_best_trial_is_trained_again_bit_for_bit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*COMMAND, "--trials", "3", "--seeds", "2", "--json"]) == 0
+    out, err = capsys.readouterr()
+    result = json.loads(out.splitlines()[-1])
+    best = result["best"]
+    assert [trial["number"] for trial in result["trials"]] == [1, 2, 3]
+    assert best["value"] == max(trial["value"] for trial in result["trials"] if trial["value"] is not None)
+    assert best["value"] >= result["trials"][0]["value"], "it never ends below where it began"
+    assert "| 1 (as it was) |" in out
+    assert "best settings in out/best.toml" in out
+    assert "[1/3]" in err
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["best.toml", "records.jsonl", "trials.journal"]
+    assert main(["train", "--config", "out/best.toml", "--quiet", "--no-report"]) == 0
+    (trained,) = (folder / "runs").iterdir()
+    again = load_run(trained).record
+    kept = [one for one in Ledger(folder / "out" / "records.jsonl").records.values() if one.seed == 0]
+    (same,) = [one for one in kept if one.settings == again.settings]
+    assert [replace(epoch, train_seconds=0, eval_seconds=0) for epoch in again.curve] == [
+        replace(epoch, train_seconds=0, eval_seconds=0) for epoch in same.curve
+    ]
+    assert all(again.settings[name] == value for name, value in best["settings"].items())
+
+
+def test_the_first_trial_is_the_method_as_it_is(small: Dataset, tmp_path: Path) -> None:
+    first = search(small, tmp_path, 1)[0]
+    plain = methods.plan("mlp", "small", {}).settings
+    assert first.settings == {name: plain[name] for name in first.settings}
+    assert set(first.settings) == {"lr", "weight_decay", "batch_size", "layers", "hidden", "dropout"}
+
+
+def test_what_is_fixed_is_not_searched_and_what_is_not_trained_has_no_learning_rate(small: Dataset) -> None:
+    assert "lr" not in Search(small, "mlp", fixed={"lr": 0.2}).start
+    assert set(Search(small, "label-propagation").start) == {"alpha", "iterations"}
+    assert set(Search(small, "sgc").start) == {"lr", "weight_decay", "batch_size", "hops"}
+    assert {"fanouts", "hidden"} < set(Search(small, "graphsage-mean").start)
+    assert set(Search(small, "random-forest").start) == {"trees", "max_depth", "min_leaf"}
+    assert all(Search(small, method).start for method in methods.METHODS)
+    assert "class_weights" in Search(small, "mlp", target="macro-f1").start, "which accuracy has no use for"
+    with pytest.raises(InputError, match="no setting is left to be searched"):
+        _ = Search(small, "label-propagation", fixed={"alpha": 0.5, "iterations": 3}).start
+
+
+def test_every_place_that_is_searched_belongs_to_a_setting_and_is_valid(small: Dataset) -> None:
+    for name, where in SPACE.items():
+        owners = [
+            method
+            for method, recipe in methods.METHODS.items()
+            if name in {one.name for kind in (recipe.config, Training) for one in fields(kind)}
+        ]
+        assert owners, f"{name} is a setting of no method"
+        values = where.values if isinstance(where, Choice) else (where.low, where.high)
+        for value in values:
+            methods.plan(owners[0], "small", {name: value})
+
+
+def test_a_start_outside_the_space_widens_it(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuning, "SPACE", {**SPACE, "hidden": Choice((3, 5)), "lr": Range(0.02, 0.1, log=True)})
+    found = search(small, tmp_path, 3)
+    assert (found[0].settings["hidden"], found[0].settings["lr"]) == (16, 0.01)
+    assert {one.settings["hidden"] for one in found} <= {16, 3, 5}
+
+
+def test_the_mean_over_seeds_of_a_validation_figure_decides(small: Dataset, tmp_path: Path) -> None:
+    by_f1 = search(small, tmp_path, 2, seeds=2, target="macro-f1")
+    records = list(Ledger(tmp_path / "records.jsonl").records.values())
+    assert [record.seed for record in records] == [0, 1, 0, 1]
+    assert by_f1[0].value == pytest.approx((records[0].val_macro_f1 + records[1].val_macro_f1) / 2)
+
+
+def test_a_killed_search_goes_on_as_if_it_had_not_been(folder: Path, small: Dataset) -> None:
+    journal = folder / "out" / "trials.journal"
+    command = [sys.executable, "-m", "mggcn", *COMMAND, "--trials", "500", "--quiet"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while process.poll() is None and time.monotonic() < deadline:
+            if journal.exists() and journal.read_bytes().count(b"\n") >= 4:
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL, "it was still at work"
+    with journal.open("ab") as file:
+        file.write(b'{"op_code": 4, "wor')
+    data = storage.load(folder / "data")
+    done = search(data, folder / "out", 0, fixed=strings(QUICK))
+    assert len(done) >= 2
+    continued = search(data, folder / "out", len(done) + 2, fixed=strings(QUICK))
+    assert continued[: len(done)] == done
+    assert continued == search(data, folder / "other", len(done) + 2)
+
+
+def strings(values: dict[str, int]) -> dict[str, object]:
+    """Settings as the command line gives them."""
+    return {name: str(value) for name, value in values.items()}
+
+
+def test_trials_are_not_repeated_and_best_is_mended(small: Dataset, tmp_path: Path) -> None:
+    search(small, tmp_path, 3)
+    (tmp_path / "best.toml").write_text("stale")
+    lines = (tmp_path / "records.jsonl").read_text()
+    assert len(search(small, tmp_path, 3)) == 3
+    assert (tmp_path / "records.jsonl").read_text() == lines
+    assert 'method = "mlp"' in (tmp_path / "best.toml").read_text()
+
+
+def test_runs_of_an_unfinished_trial_are_not_repeated(small: Dataset, tmp_path: Path) -> None:
+    search(small, tmp_path, 2, seeds=2)
+    lines = (tmp_path / "records.jsonl").read_text().splitlines()
+    (tmp_path / "trials.journal").unlink()
+    (tmp_path / "records.jsonl").write_text("\n".join(lines[:3]) + "\n")
+    again = search(small, tmp_path, 2, seeds=2)
+    after = (tmp_path / "records.jsonl").read_text().splitlines()
+    assert after[:3] == lines[:3]
+    assert [json.loads(line)["spec"] for line in after] == [json.loads(line)["spec"] for line in lines]
+    assert len(again) == 2
+
+
+def test_another_search_in_the_same_folder_is_refused(small: Dataset, tmp_path: Path) -> None:
+    search(small, tmp_path, 1)
+    with pytest.raises(InputError, match=r"another search was begun here \(seeds 1, now 2\)"):
+        search(small, tmp_path, 1, seeds=2)
+    with pytest.raises(InputError, match=r"\(settings: hidden 16, now 8\)"):
+        search(small, tmp_path, 1, fixed={**QUICK, "hidden": 8})
+    with (tmp_path / "trials.journal").open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(InputError, match="another search is going on there"):
+            search(small, tmp_path, 1)
+    (tmp_path / "trials.journal").write_text("[]\n{}\n")
+    with pytest.raises(InputError, match=r"trials\.journal: not a journal of trials"):
+        search(small, tmp_path, 1)
+
+
+def test_a_trial_that_cannot_be_trained_is_given_up_but_not_the_first(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit, calls = tuning.fit, []
+
+    def failing(*args: Any, **options: Any) -> Any:
+        calls.append(options)
+        if len(calls) == 2:
+            raise InputError("lr: training diverged")
+        return fit(*args, **options)
+
+    monkeypatch.setattr(tuning, "fit", failing)
+    found = search(small, tmp_path, 3)
+    assert [(one.value is None, one.reason) for one in found] == [
+        (False, ""),
+        (True, "lr: training diverged"),
+        (False, ""),
+    ]
+    calls[:] = [{}]
+    with pytest.raises(InputError, match="training diverged"):
+        search(small, tmp_path / "new", 1)
+
+
+def test_a_hopeless_trial_is_given_up_early(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trials hear made-up epochs: five good ones, then one that is behind at epoch 20."""
+    heard: list[int] = []
+
+    def fit(*args: Any, progress: Any, **options: Any) -> Any:
+        for number in range(1, 31):
+            progress.epoch(Epoch(number, 1.0, 1.0, 0.9 if len(heard) < 5 else 0.2, 0.0, 0.0))
+        heard.append(1)
+        return kept
+
+    found = Tuning(Search(small, "mlp", fixed=QUICK), tmp_path)
+    kept = tuning.fit(small, "mlp", settings=QUICK)
+    monkeypatch.setattr(tuning, "fit", fit)
+    with found.opened():
+        trials = list(found.run(6, unseen))
+    assert [one.value is None for one in trials] == [False] * 5 + [True]
+    assert trials[-1].reason == "given up at epoch 20 with validation accuracy 20.00%"
+
+
+def test_an_interrupt_leaves_a_search_that_goes_on(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit, calls = tuning.fit, []
+
+    def interrupted(*args: Any, **options: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return fit(*args, **options)
+
+    monkeypatch.setattr(tuning, "fit", interrupted)
+    assert main([*COMMAND, "--trials", "4"]) == 130
+    assert "best settings in" in capsys.readouterr().out
+    assert main([*COMMAND, "--trials", "4"]) == 0
+    assert "2 of 4 trials are done already" in capsys.readouterr().err
+
+
+def test_time_runs_out(small: Dataset, tmp_path: Path) -> None:
+    found = Tuning(Search(small, "mlp", fixed=QUICK), tmp_path)
+    with found.opened():
+        assert list(found.run(5, unseen, timeout=0)) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--trials", "0"], "--trials: 0 is less than 1"),
+        (["--trials", "2", "--seeds", "0"], "--seeds: 0 is less than 1"),
+        (["--timeout", "0"], "--timeout: 0 is not more than 0"),
+        (["--timeout", "-0.5"], "--timeout: -0.5 is not more than 0"),
+        (["--timeout", "nan"], "--timeout: nan is not more than 0"),
+        (["--trials", "2", "--set", "lrr=1"], "unknown setting 'lrr'"),
+        (["--trials", "2", "--method", "mlpp"], "unknown method 'mlpp'"),
+    ],
+)
+def test_bad_calls(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    assert main(["tune", "data", "--out", "out", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert not (folder / "out").exists()
+
+
+def test_seeds_are_checked_before_data_are_loaded(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", "nowhere", "--seeds", "0"]) == 2
+    assert capsys.readouterr().err == "mggcn: error: --seeds: 0 is less than 1\n"
+
+
+def test_without_optuna(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    assert main([*COMMAND, "--trials", "1"]) == 2
+    assert "pip install 'mggcn[tune]'" in capsys.readouterr().err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_one_live_line_on_a_terminal(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", "140")
+    assert main([*COMMAND, "--trials", "2"]) == 0
+    assert "small mlp" in terminal.getvalue()
+    assert "best" in terminal.getvalue()
+    assert "2/2" in terminal.getvalue()
