@@ -2,7 +2,7 @@
 
 from generate.committed import about, packed
 from generate.repository import EXPERIMENTS
-from mggcn import experiment
+from mggcn import experiments as experiment
 from mggcn.experiments import Experiment
 
 _FOLDERS = ("paper", "ethereum")

@@ -25,7 +25,7 @@ _HOMES = {
     "load": "datasets",
     "InputError": "errors",
     "Graph": "graph",
-    "MixGrainedLoader": "pyg",
+    "MixGrainedLoader": "sampling.loader",
     "Run": "run",
     "fit": "run",
     "load_run": "run",

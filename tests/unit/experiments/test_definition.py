@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import experiment, storage
+from mggcn import experiments as experiment, storage
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.experiments import ablation, schedule
