@@ -45,6 +45,13 @@ class Block:
         return self.root.numel()
 
     @cached_property
+    def edge_index(self) -> Tensor:
+        """[2, num_edges] senders and receivers, as PyTorch Geometric's bipartite convolutions take them."""
+        rows = torch.arange(self.num_dst, device=self.indices.device)
+        receivers = torch.repeat_interleave(rows, self.indptr.diff(), output_size=self.indices.numel())
+        return torch.stack([self.indices.long(), receivers])
+
+    @cached_property
     def transposed(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
         """The edges by sender: [num_src + 1] where each one's start, then the place here and the receiver of each."""
         places = np.arange(self.indices.numel())

@@ -147,6 +147,12 @@ class Dataset:
         """Whether the features are stored as CSR."""
         return not isinstance(self.x, np.ndarray)
 
+    def require_split(self) -> Split:
+        """The split; InputError where the data set has none."""
+        if self.split is None:
+            raise InputError(f"{self.name}: no training labels (the data set has no split)")
+        return self.split
+
     def with_split(self, split: Split) -> "Dataset":
         """The same data under another split."""
         return replace(self, split=split)

@@ -14,8 +14,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -157,6 +158,19 @@ def write_atomically(path: Path, content: bytes) -> None:
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)
+
+
+T = TypeVar("T")
+
+
+def read_toml(path: Path, kind: type[T]) -> T:
+    """Read a TOML file into a type; InputError names the file and the field."""
+    try:
+        return msgspec.toml.decode(path.read_bytes(), type=kind)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except msgspec.MsgspecError as error:
+        raise InputError(f"{path}: {error}") from None
 
 
 def digest(dataset: Dataset) -> str:

@@ -30,7 +30,7 @@ _SHORT = 0.2  # seconds; shorter epochs are timed several at a time
 
 def measure(options: Options, dataset: Dataset, device: torch.device) -> Sheet:
     """Time training epochs and what they are compared with."""
-    plan = methods.plan("mg-gcn", dataset.name, {**options.settings, "batch_size": options.batch_size})
+    plan = methods.resolve("mg-gcn", dataset.name, {**options.settings, "batch_size": options.batch_size})
     sheet = Sheet(facts={"settings": plan.settings, "torch_threads": torch.get_num_threads()})
     _reset_peak(device)
     with Trained(plan, dataset, device, options.steps) as trained:
@@ -42,7 +42,7 @@ def measure(options: Options, dataset: Dataset, device: torch.device) -> Sheet:
     if device.type == "cuda":
         on_gpu.measure(sheet, options, dataset, device)
     if options.peers:
-        peers.measure(sheet, options, graph, hidden=plan.config.hidden)
+        peers.measure(sheet, options, graph, hidden=plan.settings["hidden"])
     return sheet
 
 
@@ -51,21 +51,23 @@ def _against_floor(
 ) -> None:
     batches = trained.batches()
     _count_nodes(sheet, batches)
-    width = trained.method.train.inputs.width
-    is_sparse = isinstance(trained.method.train.inputs, SparseInputs)
+    width = trained.prepared.train.inputs.width
+    is_sparse = isinstance(trained.prepared.train.inputs, SparseInputs)
     if is_sparse:
-        bare = floor.sparse(batches, dataset, trained.method.scaler, plan.config.fine_self, plan.config.hidden)
+        bare = floor.sparse(
+            batches, dataset, trained.prepared.scaler, plan.settings["fine_self"], plan.settings["hidden"]
+        )
     else:
-        bare = floor.dense(batches, dataset.num_nodes, width, plan.config.hidden, device)
-    counted = floor.Work.of(batches, width, plan.config.hidden)
+        bare = floor.dense(batches, dataset.num_nodes, width, plan.settings["hidden"], device)
+    counted = floor.Work.of(batches, width, plan.settings["hidden"])
     sheet.facts |= {"inputs": "sparse" if is_sparse else "dense", "input_width": width, **vars(counted)}
     if dataset.is_sparse and not is_sparse:
         sheet.notes.append("dense form: the same, the prepared inputs have too many entries to stay sparse")
     times = max(1, math.ceil(_SHORT / clock.once(trained, device)))
     with ExitStack() as stack:
-        works = {"epoch": _again(trained, times), "floor": _again(bare, times, trained.place)}
+        works = {"epoch": _again(trained, times), "floor": _again(bare, times, trained.compute)}
         if is_sparse:
-            scaled = methods.plan("mg-gcn", dataset.name, {**plan.settings, "scaling": trained.method.scaler.kind})
+            scaled = methods.resolve("mg-gcn", dataset.name, {**plan.settings, "scaling": trained.prepared.scaler.kind})
             form = dataclasses.replace(dataset, x=_dense(dataset.x), path=None)
             works["dense"] = _again(stack.enter_context(Trained(scaled, form, device, options.steps)), times)
         seconds = clock.rounds(works, options.repeats, device)

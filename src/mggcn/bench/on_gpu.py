@@ -29,7 +29,7 @@ def measure(sheet: Sheet, options: Options, dataset: Dataset, device: torch.devi
 
 
 def _large_batches(sheet: Sheet, options: Options, dataset: Dataset, device: torch.device) -> None:
-    plan = methods.plan("mg-gcn", dataset.name, {**options.settings, "batch_size": _LARGE})
+    plan = methods.resolve("mg-gcn", dataset.name, {**options.settings, "batch_size": _LARGE})
     with Trained(plan, dataset, device, None) as trained:
         for _ in range(_WARM_UP):
             trained()

@@ -19,7 +19,7 @@ _CPU = torch.device("cpu")
 
 def measure(options: Options, dataset: Dataset, device: torch.device) -> Sheet:
     """Time what happens once before training."""
-    include_self = methods.plan("mg-gcn", dataset.name, options.settings).config.fine_self
+    include_self = methods.resolve("mg-gcn", dataset.name, options.settings).settings["fine_self"]
     threads = threading.available()
     gathered = _gathered_bytes(dataset)
     sheet = Sheet(facts={"threads": threads, "gathered_bytes": gathered, "num_features": dataset.num_features})

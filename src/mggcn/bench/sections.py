@@ -10,7 +10,7 @@ from mggcn.bench import epoch, pick, prepare, record
 from mggcn.bench.options import Options
 from mggcn.bench.sheet import Sheet
 from mggcn.dataset import Dataset
-from mggcn.run import choose_device
+from mggcn.train import choose_device
 
 _MEASURES: dict[str, Callable[[Options, Dataset, torch.device], Sheet]] = {
     "pick": pick.measure,

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from mggcn import methods, train
 from mggcn.dataset import Dataset, Split
-from mggcn.errors import InputError
 from mggcn.keys import Key
 
 _KEY = Key.of(0)
@@ -20,17 +19,16 @@ class Trained:
     """A method under training, of which every call runs the next epoch."""
 
     def __init__(self, plan: methods.Plan, dataset: Dataset, device: torch.device, steps: int | None) -> None:
-        if dataset.split is None:
-            raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
-        self.place = plan.place(device)
-        self.method = methods.build(plan, dataset, _KEY, self.place)
+        split = dataset.require_split()
+        self.compute = plan.compute(device)
+        self.prepared = plan.prepare(dataset, _KEY, self.compute)
         self.training = dataclasses.replace(plan.training, epochs=_FAR)
-        targets = dataset.split.train
+        targets = split.train
         size = targets.size if steps is None else min(targets.size, steps * plan.training.batch_size)
         some = np.sort(_KEY.fold("bench").generator().permutation(targets)[:size])
         self.factor = targets.size / size
-        self.part = dataset.with_split(Split(some, dataset.split.val, dataset.split.test))
-        self._epochs = train.Epochs(self.method, self.part, self.training, _KEY, self.place)
+        self.part = dataset.with_split(Split(some, split.val, split.test))
+        self._epochs = train.Epochs(self.prepared, self.part, self.training, _KEY, self.compute)
         self._number = 0
 
     def __enter__(self) -> "Trained":
@@ -49,7 +47,6 @@ class Trained:
 
     def batches(self) -> list[Tensor]:
         """The nodes behind each batch's input rows, for an epoch of its own."""
-        split = self.part.split
-        order = _KEY.fold("order", _FAR).generator().permutation(split.train if split else 0)
-        drawn = self.method.train.sampler.batches(order, _KEY.fold("picks", _FAR), self.training.batch_size)
+        order = _KEY.fold("order", _FAR).generator().permutation(self.part.require_split().train)
+        drawn = self.prepared.train.sampler.batches(order, _KEY.fold("picks", _FAR), self.training.batch_size)
         return [batch.nodes for batch in drawn]

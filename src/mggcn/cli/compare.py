@@ -102,7 +102,7 @@ def _run(
     from mggcn.methods.settings import pairs
     from mggcn.records.ledger import Ledger
     from mggcn.records.summary import Summary
-    from mggcn.run import choose_device
+    from mggcn.train import choose_device
 
     if seeds < 1:
         raise InputError(f"--seeds: {seeds} is less than 1")
@@ -116,7 +116,7 @@ def _run(
     outcomes = recall(jobs, ledger)
 
     def summaries() -> list[Summary]:
-        return summarise(data, variants, outcomes, seeds, place)
+        return summarise(data, variants, outcomes, seeds, place, common)
 
     changed = "".join(f" {name}={value}" for name, value in common.items())
     about = f"Settings changed:{changed}" if changed else ""

@@ -59,7 +59,7 @@ def run(
     from mggcn.cli.train import check_writable
     from mggcn.errors import InputError
     from mggcn.records.ledger import Ledger
-    from mggcn.run import choose_device
+    from mggcn.train import choose_device
 
     chosen = _read(file, seeds)
     if jobs < 1:
@@ -126,7 +126,7 @@ def status(file: Path, /, *, seeds: int | None = None, device: Device = "auto", 
     """
     from mggcn.experiments import noted_identity
     from mggcn.records.ledger import Ledger
-    from mggcn.run import choose_device
+    from mggcn.train import choose_device
 
     chosen = _read(file, seeds)
     place = choose_device(device).type

@@ -39,18 +39,6 @@ def report(
 
 
 def _published(record: "RunRecord") -> float | None:
-    """The paper's accuracy, where the run's settings are the defaults of its method for its data set."""
-    from mggcn.errors import InputError
-    from mggcn.methods import paper, plan
+    from mggcn.methods import published_results
 
-    name = record.dataset["name"]
-    figure = paper.ACCURACY.get(record.method, {}).get(name)
-    if figure is None:
-        return None
-    try:
-        defaults = plan(record.method, name, {}).settings
-    except InputError:
-        return None
-    resolved_later = ("scaling", "threads", "precision")
-    changed = [key for key, value in defaults.items() if record.settings.get(key, value) != value]
-    return None if set(changed) - set(resolved_later) else figure
+    return published_results(record.dataset, record.method, record.settings).get("accuracy")

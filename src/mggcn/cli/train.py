@@ -13,6 +13,7 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from mggcn.dataset import Dataset
     from mggcn.records.record import RunRecord
+    from mggcn.report import Part
     from mggcn.report.classes import ClassScores
 
 PAGE = "report.html"
@@ -31,6 +32,7 @@ def train(
     config: Path | None = None,
     root: Path | None = None,
     out: Path = Path("runs"),
+    allow_import: Annotated[bool, Parameter(negative=())] = False,
     report: bool = True,
     per_class: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(negative=())] = False,
@@ -40,15 +42,16 @@ def train(
 
     Args:
         dataset: A known name (see `mggcn data list`) or a dataset folder.
-        method: How to train; mg-gcn unless a config says otherwise.
+        method: A name (see `mggcn methods`) or package.module:Class of your own method; mg-gcn by default.
         seed: Of weights, order and picks; 0 unless a config says otherwise.
         seeds: Train so many times, with consecutive seeds.
         epochs: At most so many; short for --set epochs=N.
         device: auto takes the GPU where there is one.
-        settings: Change settings, as key=value.
+        settings: Change settings, as key=value; `mggcn methods NAME` lists them.
         config: A config.toml, as a run folder holds one; the other options override it.
         root: Where data sets are looked for; else $MGGCN_DATA, else a per-user cache.
         out: Where run folders are made.
+        allow_import: Allow a --config to name Python code of your own method, which is imported.
         report: Leave a page of charts in each run folder; needs `pip install 'mggcn[report]'`.
         per_class: Show precision, recall and F1 of every class too.
         quiet: Show only the result.
@@ -56,42 +59,53 @@ def train(
     """
     from mggcn import datasets, methods
     from mggcn.errors import InputError
-    from mggcn.methods.settings import pairs
-    from mggcn.run import choose_device, fit, read_config
-    from mggcn.train import progress
+    from mggcn.explore.run_page import picks_part
+    from mggcn.methods.settings import is_import_path, pairs
+    from mggcn.run import Config, fit_plan, read_config
+    from mggcn.train import choose_device, progress
 
-    given = read_config(config) if config else {}
-    name = dataset or given.get("dataset")
+    given = read_config(config) if config else Config()
+    name = dataset or given.dataset
     if name is None:
         raise InputError("train: name a data set, or a --config that names one")
     if seeds < 1:
         raise InputError(f"--seeds: {seeds} is less than 1")
-    chosen = method or given.get("method", "mg-gcn")
-    first = given.get("seed", 0) if seed is None else seed
+    if (
+        method is None
+        and config
+        and not allow_import
+        and any(map(is_import_path, (given.method, *given.settings.values())))
+    ):
+        raise InputError(f"{config}: names code to import ({given.method}); if you trust it, add --allow-import")
+    first = given.seed if seed is None else seed
     if first < 0:
         raise InputError(f"--seed: {first} is less than 0")
-    changes = {**given.get("settings", {}), **pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
-    place = choose_device(device or given.get("device", "auto")).type
-    methods.plan(chosen, name, changes)
+    changes = {**given.settings, **pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
+    on = choose_device(device or given.device)
+    wanted = method or given.method or "mg-gcn"
+    methods.resolve(wanted, name, changes)
     check_writable(out)
     data = datasets.load(name, root=root)
-    limit = methods.plan(chosen, data.name, changes).training.epochs
+    plan = methods.resolve(wanted, data.name, changes)
     if not quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
 
     results: list[tuple[RunRecord, Path]] = []
+    pages: list[Part | None] = []
+    label = plan.name.rpartition(":")[2]
     for number in range(first, first + seeds):
-        with progress.choose(f"{data.name} {chosen} seed {number}", limit, quiet=quiet) as shown:
-            run = fit(data, chosen, seed=number, device=place, settings=changes, progress=shown)
-        folder = _free(out, f"{data.name.replace(':', '-')}-{chosen}-seed{number}")
+        with progress.choose(f"{data.name} {label} seed {number}", plan.training.epochs, quiet=quiet) as shown:
+            run = fit_plan(data, plan, number, on, shown)
+        folder = _free(out, f"{data.name.replace(':', '-')}-{label}-seed{number}")
         run.save(folder)
         results.append((run.record, folder))
+        pages.append(picks_part(run, data) if report else None)
         if seeds > 1 and not quiet:
             print(_line(run.record), file=sys.stderr)  # noqa: T201
-    missing = _write_pages([folder for _, folder in results], data) if report else ""
+    missing = _write_pages(results, pages) if report else ""
     if missing and not quiet:
         print(f"no {PAGE}: {missing}", file=sys.stderr)  # noqa: T201
-    _print_result(results, data, has_page=report and not missing)
+    _print_result(results, has_page=report and not missing)
     classes = _classes([record for record, _ in results]) if per_class else []
     if classes:
         print(f"\n{_table(classes)}")  # noqa: T201
@@ -110,10 +124,10 @@ def headline(data: "Dataset") -> str:
     )
 
 
-def _write_pages(folders: list[Path], data: "Dataset") -> str:
-    """Leave a page in every run folder; say why where that cannot be done.
+def _write_pages(results: "list[tuple[RunRecord, Path]]", pages: "list[Part | None]") -> str:
+    """Write a page into every run folder; return the reason if that is not possible.
 
-    Pages are made of what is on disk when all runs are over, so that nothing kept for them weighs on a record.
+    Charts are drawn when all runs are over, so that the libraries they need do not count in a run's peak memory.
     """
     from mggcn.errors import InputError
     from mggcn.report.charts import require_altair
@@ -121,10 +135,9 @@ def _write_pages(folders: list[Path], data: "Dataset") -> str:
     try:
         require_altair()
         from mggcn.explore.run_page import write_page
-        from mggcn.run import load_run
 
-        for folder in folders:
-            write_page(load_run(folder), data, folder / PAGE)
+        for (record, folder), picks in zip(results, pages, strict=True):
+            write_page(record, picks, folder / PAGE)
     except InputError as error:
         return str(error)
     return ""
@@ -141,15 +154,15 @@ def _kept(record: "RunRecord") -> str:
     return f"best epoch {record.best_epoch} of {record.epochs}" if record.epochs else "no epochs (nothing to train)"
 
 
-def _print_result(results: "list[tuple[RunRecord, Path]]", data: "Dataset", *, has_page: bool) -> None:
-    from mggcn.methods.paper import accuracy
+def _print_result(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> None:
+    from mggcn.methods import published_results
 
     records = [record for record, _ in results]
     last = records[-1]
     reached = f"{statistics.fmean(r.test_accuracy for r in records):.2%}"
     if len(records) > 1:
         reached += f" ± {statistics.stdev(r.test_accuracy for r in records):.2%} over {len(records)} seeds"
-    published = accuracy(last.method, data)
+    published = published_results(last.dataset, last.method, last.settings).get("accuracy")
     lines = [
         f"test accuracy   {reached}" + (f"   (paper: {published:.1%})" if published else ""),
         f"test macro-F1   {statistics.fmean(r.test_macro_f1 for r in records):.2%}",

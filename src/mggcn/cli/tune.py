@@ -49,7 +49,7 @@ def tune(
     from mggcn.cli.train import check_writable, headline
     from mggcn.errors import InputError
     from mggcn.methods.settings import pairs
-    from mggcn.run import choose_device
+    from mggcn.train import choose_device
     from mggcn.tune import BEST, Search, Tuning, require_optuna
     from mggcn.tune.shown import choose, table
 
@@ -61,7 +61,7 @@ def tune(
         raise InputError(f"--timeout: {timeout:g} is not more than 0")
     require_optuna()
     place, fixed = choose_device(device).type, pairs(settings or [])
-    methods.plan(method, dataset, fixed)
+    methods.resolve(method, dataset, fixed)
     folder = out or Path("tune") / f"{folder_name(dataset)}-{method}"
     check_writable(folder)
     data = datasets.load(dataset, root=root)

@@ -18,8 +18,8 @@ from mggcn.errors import InputError, unknown
 from mggcn.experiments import schedule
 from mggcn.experiments.definition import MEASURES, Experiment, Line
 from mggcn.experiments.schedule import Variant
-from mggcn.methods.settings import read_toml
 from mggcn.records.sheet import GROWTH
+from mggcn.storage import read_toml
 
 _FIELDS: dict[str, type] = {
     "name": str,
@@ -41,7 +41,7 @@ _TYPES = {str: "text", list: "a list", int: "a whole number", bool: "true or fal
 
 def read(path: Path) -> Experiment:
     """Read and check an experiment; every variant must resolve on every data set."""
-    table = read_toml(path)
+    table = read_toml(path, dict[str, Any])
     try:
         found = _experiment(path, table)
         for dataset in found.datasets:

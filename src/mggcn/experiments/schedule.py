@@ -11,7 +11,6 @@ from typing import Any
 from mggcn import methods
 from mggcn.dataset import Dataset, Split
 from mggcn.errors import InputError, unknown
-from mggcn.methods import paper
 from mggcn.records import spec
 from mggcn.records.ledger import Ledger
 from mggcn.records.record import RunRecord
@@ -92,7 +91,7 @@ def resolve(variants: Sequence[Variant], dataset: str, common: Mapping[str, obje
     for variant in variants:
         shared = {name: value for name, value in common.items() if name in known[variant.method]}
         try:
-            plans.append(methods.plan(variant.method, dataset, {**shared, **variant.settings}))
+            plans.append(methods.resolve(variant.method, dataset, {**shared, **variant.settings}))
         except InputError as error:
             raise InputError(f"{variant.label}: {error}") from None
     return plans
@@ -115,8 +114,7 @@ def plan(
         device: ``cpu`` or ``cuda``.
         common: see :func:`resolve`.
     """
-    if dataset.split is None:
-        raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
+    dataset.require_split()
     return plan_of(spec.identity(dataset), variants, seeds, device=device, common=common)
 
 
@@ -180,9 +178,15 @@ def execute(
 
 
 def summarise(
-    dataset: Dataset, variants: Sequence[Variant], outcomes: Sequence[Outcome], seeds: int, device: str
+    dataset: Dataset,
+    variants: Sequence[Variant],
+    outcomes: Sequence[Outcome],
+    seeds: int,
+    device: str,
+    common: Mapping[str, object] | None = None,
 ) -> list[Summary]:
-    """A summary of each variant from the outcomes so far; the paper's figure stands beside unchanged methods."""
+    """A summary of each variant from the outcomes so far, beside the published accuracy where it is comparable."""
+    identity, plans = spec.identity(dataset), resolve(variants, dataset.name, common or {})
     return [
         Summary.of(
             variant.label,
@@ -191,9 +195,9 @@ def summarise(
             reasons=[f"seed {outcome.job.spec.seed}: {outcome.reason}" for outcome in own if outcome.record is None],
             seeds=seeds,
             device=device,
-            published=None if variant.settings else paper.accuracy(variant.method, dataset),
+            published=methods.published_results(dict(identity), variant.method, resolved.settings).get("accuracy"),
         )
-        for variant in variants
+        for variant, resolved in zip(variants, plans, strict=True)
         for own in [[outcome for outcome in outcomes if outcome.job.variant == variant]]
     ]
 
@@ -218,4 +222,4 @@ def _train(dataset: Dataset, wanted: RunSpec, progress: Progress) -> RunRecord:
 
 
 def _settings_of(method: str) -> set[str]:
-    return {one.name for kind in (methods.METHODS[method].config, Training) for one in fields(kind)}
+    return {one.name for kind in (methods.method_class(method), Training) for one in fields(kind)}

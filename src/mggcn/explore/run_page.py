@@ -10,26 +10,25 @@ from mggcn import methods, storage
 from mggcn.dataset import Dataset
 from mggcn.explore.picks import describe
 from mggcn.explore.scoring import Scorer
-from mggcn.methods import paper
+from mggcn.records.record import RunRecord
 from mggcn.report import Part, Source, drawing, render
 from mggcn.run import Run
+from mggcn.train import choose_device
 
 _MOST_SCORED, _WRONG, _RIGHT = 4096, 3, 2
 _ROW = "display:flex;flex-wrap:wrap;gap:1.5rem;align-items:flex-end"
 
 
-def write_page(run: Run, dataset: Dataset, path: Path) -> None:
+def write_page(record: RunRecord, picks: Part | None, path: Path) -> None:
     """Write the page of a run.
 
     Args:
-        run: as trained.
-        dataset: what it was trained on.
+        record: of the run.
+        picks: what :func:`picks_part` returned for it.
         path: the file.
     """
-    as_published = run.plan == methods.plan(run.plan.method, dataset.name, {})
-    figure = paper.accuracy(run.plan.method, dataset) if as_published else None
-    picks = picks_part(run, dataset)
-    page = render([Source.of([run.record])], "html", lambda _: figure, [picks] if picks else [])
+    published = methods.published_results(record.dataset, record.method, record.settings).get("accuracy")
+    page = render([Source.of([record])], "html", lambda _: published, [picks] if picks else [])
     storage.write_atomically(path, page.encode())
 
 
@@ -40,7 +39,7 @@ def picks_part(run: Run, dataset: Dataset) -> Part | None:
     """
     if "picks" not in run.record.settings or dataset.split is None:
         return None
-    scorer = Scorer.of(run, dataset)
+    scorer = Scorer.of(run, dataset, choose_device(run.record.device))
     if scorer.picker is None:
         return None
     test = dataset.split.test[:_MOST_SCORED]

@@ -16,10 +16,12 @@ from mggcn.explore.picks import distinct
 from mggcn.kernels.pick import Explore
 from mggcn.keys import Key
 from mggcn.run import Run
-from mggcn.sampling import MixGrainedSampler, grains
+from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler, grains
 from mggcn.train.compute import Compute
 
 Probabilities = NDArray[np.float64]
+
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,18 +50,20 @@ class Scorer:
     dataset: Dataset
     view: train.View
     key: Key
-    place: Compute
+    compute: Compute
 
     @classmethod
-    def of(cls, run: Run, dataset: Dataset) -> "Scorer":
-        """Prepare a graph once: its inputs and the running sums for the picks."""
-        place = run.plan.place(torch.device("cpu"))
-        return cls(run, dataset, run.view(dataset, place), Key.of(run.record.seed), place)
+    def of(cls, run: Run, dataset: Dataset, device: torch.device = _CPU) -> "Scorer":
+        """Prepare a graph once: its inputs and the running sums for the picks; not again where the run has done so."""
+        view, compute = run.view(dataset, device)
+        return cls(run, dataset, view, run.key, compute)
 
     @cached_property
-    def picker(self) -> MixGrainedSampler | None:
+    def picker(self) -> MixGrainedSampler | DeviceMixGrainedSampler | None:
         """What draws the picks; None for a method that has none."""
         sampler = self.view.sampler
+        if isinstance(sampler, DeviceMixGrainedSampler):
+            return sampler if sampler.layers > 1 else None
         if not isinstance(sampler, MixGrainedSampler) or (sampler.layers == 1 and sampler.has_fine):
             return None
         return sampler
@@ -67,7 +71,7 @@ class Scorer:
     @property
     def explore(self) -> Explore:
         """Whose neighbours are picked."""
-        return self.picker.explore if self.picker else "both"
+        return self.picker.explore if isinstance(self.picker, MixGrainedSampler) else "both"
 
     @property
     def redraws(self) -> bool:
@@ -98,13 +102,13 @@ class Scorer:
         return self._scored(self.view, np.arange(self.dataset.num_nodes), 1)
 
     def _scored(self, view: train.View, nodes: NDArray[np.int64], draws: int) -> Probabilities:
-        scores = train.predict(self.run.model, view, nodes, self.key, self.place, draws)
-        return np.asarray(train.calibrated(scores, self.run.record.temperature).exp().numpy(), np.float64)
+        scores = train.predict(self.run.model, view, nodes, self.key, self.compute, draws)
+        return np.asarray(train.calibrated(scores, self.run.record.temperature).exp().cpu().numpy(), np.float64)
 
     def _given(self, node: int, rows: list[list[int]]) -> Probabilities:
         """[n, classes] of one target with each of n sets S(v) of the same size."""
         targets = np.full(len(rows), node)
-        if self.picker is None:
+        if not isinstance(self.picker, MixGrainedSampler):
             return self.probabilities(targets)
         members = np.array(rows)
         batch = Batch(grains.rows(members), self.picker.blocks(members), torch.from_numpy(targets))

@@ -18,21 +18,19 @@ import torch
 from torch import Tensor, nn
 
 from mggcn.block import Block
-from mggcn.errors import InputError
+from mggcn.methods._network import Network
 from mggcn.methods.fastgcn import sampled_and_whole
-from mggcn.methods.network import Network, at_least_one
-from mggcn.methods.recipe import GraphView, Recipe
+from mggcn.methods.method import GraphView
 from mggcn.nn.adaptive import AdaptiveStack
 from mggcn.nn.rows import Rows
 from mggcn.sampling.adaptive import AdaptiveSampler
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.train import Penalised, Views
-from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
-class Config(Network):
-    """AS-GCN's settings.
+class ASGCN(Network):
+    """AS-GCN.
 
     Attributes:
         bias: add a bias to each layer; the authors' layers have none.
@@ -53,13 +51,38 @@ class Config(Network):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least_one(self, "samples")
-        if not self.variance >= 0:
-            raise InputError(f"variance: {self.variance} is less than 0")
+        self._require_at_least(1, "samples")
+        self._require_at_least(0, "variance")
+
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
+        """Convolutions whose factors are learned together with the sampler's probabilities."""
+        module = PenalisedStack(
+            self.widths(in_channels, out_channels),
+            attend=self.attention,
+            skip=self.skip,
+            dropout=self.dropout,
+            bias=self.bias,
+            aggregated=self.precompute,
+            generator=generator,
+        )
+        module.factor = self.variance
+        return module
+
+    def prepare(self, view: GraphView) -> Views:
+        """The normalised adjacency, and a sampler that asks the model for its probabilities."""
+        adjacency = propagation(view.graph)
+        inputs = view.inputs(propagated(adjacency, view.x, view.threads) if self.precompute else view.x)
+        blocks = self.layers - int(self.precompute)
+
+        def importance(nodes: Tensor, block: Block) -> Tensor:
+            values: Tensor = view.model.importance(inputs.rows(nodes), block.to(view.compute.device))  # type: ignore[operator]
+            return values
+
+        return sampled_and_whole(inputs, AdaptiveSampler(adjacency, blocks, self.samples, importance), adjacency)
 
 
-class ASGCN(AdaptiveStack):
-    """The model of AS-GCN; takes the same arguments as its base and the variance's factor in the loss."""
+class PenalisedStack(AdaptiveStack):
+    """The model of AS-GCN; in training it adds the variance of the top layer's sums, times ``factor``, to the loss."""
 
     factor: float = 0.0
 
@@ -67,53 +90,3 @@ class ASGCN(AdaptiveStack):
         """[b, out_channels] class scores, before softmax; in training with the penalty."""
         scores, variance = self.scored(x, blocks)
         return Penalised(scores, self.factor * variance) if self.training else scores
-
-
-def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
-    """The module, its weights drawn from ``generator``."""
-    module = ASGCN(
-        config.widths(in_channels, out_channels),
-        attend=config.attention,
-        skip=config.skip,
-        dropout=config.dropout,
-        bias=config.bias,
-        aggregated=config.precompute,
-        generator=generator,
-    )
-    module.factor = config.variance
-    return module
-
-
-def views(config: Config, scene: GraphView) -> Views:
-    """Prepare a graph: its normalised adjacency, and the model's law over it."""
-    adjacency = propagation(scene.graph)
-    x = propagated(adjacency, scene.x, scene.place.threads) if config.precompute else scene.x
-    inputs = inputs_of([x], scene.place)
-    blocks = config.layers - int(config.precompute)
-
-    def importance(nodes: Tensor, block: Block) -> Tensor:
-        found: Tensor = scene.model.importance(inputs.rows(nodes), block.to(scene.place.device))  # type: ignore[operator]
-        return found
-
-    sampler = AdaptiveSampler(adjacency, blocks, config.samples, importance)
-    return sampled_and_whole(inputs, sampler, adjacency)
-
-
-def defaults(dataset: str) -> dict[str, object]:
-    """The weight decay of the authors' code, their settings for Reddit; for Citeseer and Pubmed the best of a few.
-
-    Their learning rate on citation graphs is 0.001, ten times smaller than the one all methods share here.
-    """
-    return _SETTINGS.get(dataset.partition(":")[0], {"weight_decay": 0.0005})
-
-
-_REDDIT: dict[str, object] = {"samples": 512, "precompute": True, "lr": 0.01, "weight_decay": 0.0001}
-_SETTINGS: dict[str, dict[str, object]] = {
-    "citeseer": {"precompute": True, "weight_decay": 0.0005},
-    "pubmed": {"samples": 512, "precompute": True, "variance": 0.001, "lr": 0.02, "patience": 15},
-    "reddit": _REDDIT,
-    "reddit-like": _REDDIT,
-}
-
-
-RECIPE = Recipe(Config, model, views, defaults)

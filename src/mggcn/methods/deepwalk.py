@@ -7,7 +7,7 @@ The embedding is of the whole graph, test nodes included, on inductive data sets
 compared. So a run scores the graph it was trained on and no other; it embeds it again from its seed.
 
 Differs from the paper: negative sampling as in node2vec instead of the hierarchical softmax, and 10 walks from each
-node by default instead of 80; see :mod:`mggcn.methods._skip_gram`.
+node by default instead of 80; see ``mggcn.methods._skip_gram``.
 """
 
 import zlib
@@ -19,31 +19,45 @@ from torch import Tensor, nn
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.methods._skip_gram import SkipGram, embed
-from mggcn.methods.recipe import GraphView, Recipe
+from mggcn.methods.method import GraphView, Method
 from mggcn.nn import MLP
 from mggcn.sampling import RowSampler
 from mggcn.train import View, Views
-from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
-class Config(SkipGram):
-    """DeepWalk's settings.
+class DeepWalk(SkipGram, Method):
+    """DeepWalk.
 
     Attributes:
-        bias: of the regression.
+        bias: add a bias to the regression.
     """
 
     bias: bool = True
 
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:  # noqa: ARG002
+        """A logistic regression on the embedding."""
+        return Readout(self.dim, out_channels, bias=self.bias, generator=generator)
+
+    def prepare(self, view: GraphView) -> Views:
+        """The embedding of the graph."""
+        return self._embedded(view)
+
+    def _embedded(self, view: GraphView, *, p: float = 1.0, q: float = 1.0) -> Views:
+        """The rows of an embedding by walks with node2vec's p and q."""
+        if isinstance(view.model, Readout):
+            view.model.bind(view.graph)
+        rows = embed(view.graph, self, view.key.fold("embedding"), view.compute, p=p, q=q)
+        return Views.same(View(view.inputs(rows), RowSampler()))
+
 
 class Readout(MLP):
-    """A logistic regression on an embedding, which knows the graph that was embedded.
+    """A logistic regression on an embedding, bound to the graph that was embedded.
 
     Args:
         dim: width of the embedding.
         out_channels: number of classes.
-        bias: whether it has one.
+        bias: add a bias.
         generator: of the initial weights; torch's global one when None.
     """
 
@@ -57,34 +71,7 @@ class Readout(MLP):
 
     def bind(self, graph: Graph) -> None:
         """Remember a graph; refuse another one later."""
-        found = zlib.crc32(graph.indices.data, zlib.crc32(graph.indptr.data))
-        if int(self.checksum) not in (-1, found):
+        checksum = zlib.crc32(graph.indices.data, zlib.crc32(graph.indptr.data))
+        if int(self.checksum) not in (-1, checksum):
             raise InputError("graph: an embedding fits only the whole graph it was trained on, and this is another one")
-        self.checksum.fill_(found)
-
-
-def defaults(dataset: str) -> dict[str, object]:  # noqa: ARG001
-    """Settings that suit an embedding on any data set."""
-    return {"training_graph": "whole", "scaling": "none", "lr": 0.03, "weight_decay": 0.001}
-
-
-def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:  # noqa: ARG001
-    """The module, its weights drawn from ``generator``."""
-    return Readout(config.dim, out_channels, bias=config.bias, generator=generator)
-
-
-def views(config: Config, scene: GraphView) -> Views:
-    """Prepare a graph: its embedding."""
-    return embedded(config, scene)
-
-
-def embedded(config: Config, scene: GraphView, *, p: float = 1.0, q: float = 1.0) -> Views:
-    """The rows of an embedding by walks with node2vec's p and q."""
-    if isinstance(scene.model, Readout):
-        scene.model.bind(scene.graph)
-    found = embed(scene.graph, config, scene.key.fold("embedding"), scene.place, p=p, q=q)
-    view = View(inputs_of([found], scene.place), RowSampler())
-    return Views(view, view)
-
-
-RECIPE = Recipe(Config, model, views, defaults)
+        self.checksum.fill_(checksum)

@@ -9,26 +9,24 @@ without replacement).
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
 from scipy.sparse import csr_array
 from torch import nn
 
-from mggcn.methods.network import Network, at_least_one
-from mggcn.methods.recipe import GraphView, Recipe
-from mggcn.nn import GCNConv, Linear, Stack
+from mggcn.methods._network import Network
+from mggcn.methods.method import GraphView
+from mggcn.nn import GCNConv
 from mggcn.sampling import RowSampler, WholeGraphSampler
 from mggcn.sampling.adaptive import AdaptiveSampler
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.layerwise import Candidates, FastGCNSampler
-from mggcn.train import View, Views
-from mggcn.train.inputs import Inputs, inputs_of
+from mggcn.train import Inputs, View, Views
 
 
 @dataclass(frozen=True)
-class Config(Network):
-    """FastGCN's settings.
+class FastGCN(Network):
+    """FastGCN.
 
     Attributes:
         samples: nodes drawn per layer.
@@ -43,33 +41,22 @@ class Config(Network):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least_one(self, "samples")
+        self._require_at_least(1, "samples")
 
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
+        """One graph convolution per layer; a linear first layer where the inputs are aggregated already."""
+        return self._stack(GCNConv, in_channels, out_channels, generator, linear_first=self.precompute)
 
-def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
-    """The module, its weights drawn from ``generator``."""
-    widths = config.widths(in_channels, out_channels)
-    if not config.precompute:
-        convs = [GCNConv(a, b, bias=config.bias, generator=generator) for a, b in pairwise(widths)]
-        return Stack(convs, dropout=config.dropout)
-    first = Linear(*widths[:2], bias=config.bias, generator=generator)
-    convs = [GCNConv(a, b, bias=config.bias, generator=generator) for a, b in pairwise(widths[1:])]
-    return Stack(convs, first=first, dropout=config.dropout)
-
-
-def views(config: Config, scene: GraphView) -> Views:
-    """Prepare a graph: its normalised adjacency, and the features' aggregate."""
-    adjacency = propagation(scene.graph)
-    x = propagated(adjacency, scene.x, scene.place.threads) if config.precompute else scene.x
-    blocks = config.layers - int(config.precompute)
-    sampler = FastGCNSampler(adjacency, blocks, config.samples, config.candidates)
-    return sampled_and_whole(inputs_of([x], scene.place), sampler, adjacency)
+    def prepare(self, view: GraphView) -> Views:
+        """The normalised adjacency and the aggregated features."""
+        adjacency = propagation(view.graph)
+        x = propagated(adjacency, view.x, view.threads) if self.precompute else view.x
+        blocks = self.layers - int(self.precompute)
+        sampler = FastGCNSampler(adjacency, blocks, self.samples, self.candidates)
+        return sampled_and_whole(view.inputs(x), sampler, adjacency)
 
 
 def sampled_and_whole(inputs: Inputs, sampler: FastGCNSampler | AdaptiveSampler, adjacency: csr_array) -> Views:
-    """Views of the same inputs: sampled in training, and the whole graph when scored."""
+    """Views of the same inputs: sampled layers for training, the whole graph for scoring."""
     exact = WholeGraphSampler(adjacency, sampler.layers) if sampler.layers else RowSampler()
     return Views(View(inputs, sampler), View(inputs, exact))
-
-
-RECIPE = Recipe(Config, model, views)

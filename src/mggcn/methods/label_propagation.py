@@ -10,6 +10,7 @@ share of each class among the training nodes, which elsewhere counts for next to
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -21,19 +22,17 @@ from mggcn.block import Block
 from mggcn.dataset import UNLABELLED
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.methods.network import at_least_one
-from mggcn.methods.recipe import GraphView, Recipe
+from mggcn.methods.method import GraphView, Method
 from mggcn.nn.rows import Rows, to_dense
 from mggcn.sampling import RowSampler
 from mggcn.train import View, Views
-from mggcn.train.inputs import inputs_of
 
 _PRIOR = 1e-9
 
 
 @dataclass(frozen=True)
-class Config:
-    """Label propagation's settings.
+class LabelPropagation(Method):
+    """Label propagation.
 
     Attributes:
         alpha: the share of a node's scores that comes from its neighbours, in (0, 1).
@@ -44,17 +43,30 @@ class Config:
     iterations: int = 50
 
     def __post_init__(self) -> None:
-        at_least_one(self, "iterations")
+        self._require_at_least(1, "iterations")
         if not 0 < self.alpha < 1:
             raise InputError(f"alpha: {self.alpha} is not between 0 and 1")
 
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:  # noqa: ARG002
+        """A module without parameters."""
+        return Identity(out_channels)
 
-class Given(nn.Module):
-    """Rows that are scores already.
+    def prepare(self, view: GraphView) -> Views:
+        """The spread labels."""
+        labels = view.known_labels
+        num_classes = view.model.out_channels if isinstance(view.model, Identity) else int(labels.max()) + 1
+        scores = spread(view.graph, labels, num_classes, self.alpha, self.iterations)
+        return Views.same(View(view.inputs(np.log(scores)), RowSampler()))
+
+
+class Identity(nn.Module):
+    """Returns its input rows, which are scores already.
 
     Args:
         out_channels: number of classes.
     """
+
+    accepts_rows: ClassVar[bool] = True
 
     def __init__(self, out_channels: int) -> None:
         super().__init__()
@@ -65,31 +77,13 @@ class Given(nn.Module):
         return to_dense(x)
 
 
-def defaults(dataset: str) -> dict[str, object]:  # noqa: ARG001
-    """Labels spread over the whole graph, and no feature is read."""
-    return {"training_graph": "whole", "scaling": "none"}
-
-
-def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:  # noqa: ARG001
-    """A module without parameters."""
-    return Given(out_channels)
-
-
-def views(config: Config, scene: GraphView) -> Views:
-    """Prepare a graph: the spread labels."""
-    num_classes = scene.model.out_channels if isinstance(scene.model, Given) else int(scene.known.max()) + 1
-    scores = spread(scene.graph, scene.known, num_classes, config.alpha, config.iterations)
-    view = View(inputs_of([np.log(scores)], scene.place), RowSampler())
-    return Views(view, view)
-
-
 def spread(
     graph: Graph, known: NDArray[np.int64], num_classes: int, alpha: float, iterations: int
 ) -> NDArray[np.float32]:
     """Spread labels over a graph.
 
     Args:
-        graph: whose rows say which neighbours a node hears.
+        graph: whose row v lists the neighbours that send to v.
         known: [num_nodes] labels, -1 where there is none.
         num_classes: how many.
         alpha: the share that comes from neighbours.
@@ -101,15 +95,15 @@ def spread(
     n, labelled = graph.num_nodes, np.flatnonzero(known != UNLABELLED)
     if labelled.size == 0:
         raise InputError("label propagation: the graph has no labels to spread")
-    own = np.zeros((n, num_classes), np.float32)
-    own[labelled, known[labelled]] = 1
-    adjacency, scores = _normalised(graph), own
+    labels = np.zeros((n, num_classes), np.float32)
+    labels[labelled, known[labelled]] = 1
+    adjacency, scores = _normalised(graph), labels
     for _ in range(iterations):
-        scores = alpha * (adjacency @ scores) + (1 - alpha) * own
-    prior = (own.sum(axis=0, dtype=np.float64) + 1) / (labelled.size + num_classes)
+        scores = alpha * (adjacency @ scores) + (1 - alpha) * labels
+    prior = (labels.sum(axis=0, dtype=np.float64) + 1) / (labelled.size + num_classes)
     shares = scores + _PRIOR * prior
-    found: NDArray[np.float32] = (shares / shares.sum(axis=1, keepdims=True)).astype(np.float32)
-    return found
+    probabilities: NDArray[np.float32] = (shares / shares.sum(axis=1, keepdims=True)).astype(np.float32)
+    return probabilities
 
 
 def _normalised(graph: Graph) -> csr_array:
@@ -118,6 +112,3 @@ def _normalised(graph: Graph) -> csr_array:
     scale = np.maximum(graph.degrees, 1) ** -0.5
     data = (scale[rows] * scale[columns]).astype(np.float32)
     return csr_array((data, graph.indices, graph.indptr), shape=(graph.num_nodes, graph.num_nodes))
-
-
-RECIPE = Recipe(Config, model, views, defaults)

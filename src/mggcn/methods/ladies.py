@@ -11,28 +11,26 @@ and the last layer is a graph convolution (the authors' code puts a linear layer
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import torch
 from torch import nn
 
-from mggcn.methods.network import Network, at_least_one
-from mggcn.methods.recipe import GraphView, Recipe
-from mggcn.nn import GCNConv, Stack
+from mggcn.methods._network import Network
+from mggcn.methods.method import GraphView
+from mggcn.nn import GCNConv
 from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adjacency import Normalisation, propagation
 from mggcn.sampling.layerwise import LadiesSampler
 from mggcn.train import View, Views
-from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
-class Config(Network):
-    """LADIES's settings.
+class LADIES(Network):
+    """LADIES.
 
     Attributes:
         samples: nodes drawn per layer; the paper tries 64 and 512.
-        normalise: scale the factors that reach a receiver to sum to 1, as the authors do.
+        normalise: scale the factors of a receiver's senders to sum to 1, as the authors do.
         propagation: the matrix P: ``row`` for D^-1 (A + I), which the scaled factors estimate, or ``symmetric``.
     """
 
@@ -42,22 +40,14 @@ class Config(Network):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least_one(self, "samples")
+        self._require_at_least(1, "samples")
 
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
+        """One graph convolution per layer."""
+        return self._stack(GCNConv, in_channels, out_channels, generator)
 
-def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
-    """The module, its weights drawn from ``generator``."""
-    widths = config.widths(in_channels, out_channels)
-    convs = [GCNConv(a, b, bias=config.bias, generator=generator) for a, b in pairwise(widths)]
-    return Stack(convs, dropout=config.dropout)
-
-
-def views(config: Config, scene: GraphView) -> Views:
-    """Prepare a graph: its normalised adjacency."""
-    adjacency = propagation(scene.graph, config.propagation)
-    inputs = inputs_of([scene.x], scene.place)
-    sampler = LadiesSampler(adjacency, config.layers, config.samples, config.normalise)
-    return Views(View(inputs, sampler), View(inputs, WholeGraphSampler(adjacency, config.layers)))
-
-
-RECIPE = Recipe(Config, model, views)
+    def prepare(self, view: GraphView) -> Views:
+        """The normalised adjacency."""
+        adjacency, inputs = propagation(view.graph, self.propagation), view.inputs(view.x)
+        sampler = LadiesSampler(adjacency, self.layers, self.samples, self.normalise)
+        return Views(View(inputs, sampler), View(inputs, WholeGraphSampler(adjacency, self.layers)))

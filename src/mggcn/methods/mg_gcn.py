@@ -7,6 +7,7 @@ Differs from the paper: picks are drawn afresh every epoch by default, which cos
 counts the node itself, as the authors' code does.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -14,30 +15,27 @@ import numpy as np
 import torch
 from torch import nn
 
-from mggcn.dataset import Features
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
-from mggcn.kernels.pick import DevicePickTable, Explore, PickTable
-from mggcn.methods import paper
-from mggcn.methods.network import Network, at_least_one
-from mggcn.methods.recipe import GraphView, Recipe
+from mggcn.kernels.pick import Explore, PickTable
+from mggcn.methods._network import Network
+from mggcn.methods.method import GraphView
 from mggcn.nn import MGGCN
-from mggcn.nn.mg_gcn import HEAR_SENDERS_ONLY
+from mggcn.nn.mg_gcn import WITHOUT_ROOT
 from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler, grains
-from mggcn.train import View, Views
-from mggcn.train.compute import Compute
-from mggcn.train.inputs import DenseInputs, dense, inputs_of
+from mggcn.train import DenseInputs, View, Views, dense
 
 
 @dataclass(frozen=True)
-class Config(Network):
-    """MG-GCN's settings; each default is the paper's choice or the authors' code's.
+class MixGrained(Network):
+    """MG-GCN; each default is the paper's choice or that of the authors' code.
 
     Attributes:
         layers: 1 is fine alone, 2 fine and skip, more put coarse layers between.
         bias: add a bias to each layer; the paper's layers have none.
-        conv: what stands above the fine layer: the paper's ``mean``, or another model's convolution: Kipf and Welling's
-            ``gcn``, GraphSAGE's ``pool`` and ``lstm``, or graph attention (``gat``). In coarse layers of ``gcn`` and
-            ``gat``, which do not look at a node's own row, a node is among those it hears.
+        conv: the convolution above the fine layer: the paper's ``mean``; Kipf and Welling's ``gcn``, GraphSAGE's
+            ``pool`` and ``lstm``, graph attention (``gat``); or a function of (in_channels, out_channels) that returns
+            a module called as ``conv(x, block)``, such as :class:`mggcn.nn.PyGConv`. In coarse layers of ``gcn`` and
+            ``gat``, which do not use a node's own row, a node is among its own senders.
         picks: the paper's M, nodes picked per target.
         redraw: draw picks afresh every ``epoch``, or ``once`` before training (the authors' code).
         fine_self: whether the fine mean counts the node itself (the authors' code) or only N(v) (the paper's equation);
@@ -53,7 +51,7 @@ class Config(Network):
     """
 
     bias: bool = False
-    conv: Literal["mean", "gcn", "pool", "lstm", "gat"] = "mean"
+    conv: Literal["mean", "gcn", "pool", "lstm", "gat"] | Callable[[int, int], nn.Module] = "mean"
     picks: int = 5
     redraw: Literal["epoch", "once"] = "epoch"
     fine_self: bool = True
@@ -66,56 +64,44 @@ class Config(Network):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least_one(self, "picks")
+        self._require_at_least(1, "picks")
 
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
+        """The mix-grained network."""
+        return MGGCN(
+            in_channels,
+            self.hidden,
+            out_channels,
+            self.layers,
+            has_fine=self.fine,
+            conv=self.conv,
+            dropout=self.dropout,
+            bias=self.bias,
+            generator=generator,
+        )
 
-def defaults(dataset: str) -> dict[str, object]:
-    """The paper's own settings for a data set, where it names it."""
-    found = paper.picks(dataset)
-    return {} if found is None else {"picks": found}
+    def prepare(self, view: GraphView) -> Views:
+        """The fine layer's means, and the running sums of degrees from which picks are drawn."""
+        graph, x, threads = view.graph, view.x, view.threads
+        weights = np.ones(graph.num_nodes, np.int64) if self.pick_by == "uniform" else None
+        table = PickTable.of(graph, weights=weights, threads=threads)
+        fixed_key = view.key.fold("once") if self.redraw == "once" else None
+        options = (self.picks, self.layers, self.skip_self, self.padding, fixed_key)
+        coarse_self = self.conv in WITHOUT_ROOT
+        if self._has_fixed_shapes and view.compute.holds(4 * (3 * x.shape[0] * x.shape[1] + 4 * graph.num_stored)):
+            on_device = table.on(view.compute.device)
+            sampler = DeviceMixGrainedSampler(on_device, *options, coarse_self=coarse_self)
+            rows = dense(x).to(view.compute.device)
+            mean = neighbour_mean_on(on_device.indptr, on_device.indices, rows, include_self=self.fine_self)
+            inputs = DenseInputs((torch.cat([rows, mean], dim=1).to(view.compute.dtype),))
+            return Views(View(inputs, sampler), View(inputs, replace(sampler, merge_from=None)))
+        means = [neighbour_mean(graph, x, include_self=self.fine_self, threads=threads)] if self.fine else []
+        ablated = (self.fine, self.skip, self.explore)
+        return Views.same(
+            View(view.inputs(x, *means), MixGrainedSampler(table, *options, threads, coarse_self, *ablated))
+        )
 
-
-def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
-    """The module, its weights drawn from ``generator``."""
-    return MGGCN(
-        in_channels,
-        config.hidden,
-        out_channels,
-        config.layers,
-        has_fine=config.fine,
-        conv=config.conv,
-        dropout=config.dropout,
-        bias=config.bias,
-        generator=generator,
-    )
-
-
-def views(config: Config, scene: GraphView) -> Views:
-    """Prepare a graph: the fine layer's means and the running sums for the picks."""
-    graph, x, place = scene.graph, scene.x, scene.place
-    weights = np.ones(graph.num_nodes, np.int64) if config.pick_by == "uniform" else None
-    table = PickTable.of(graph, weights=weights, threads=place.threads)
-    fixed_key = scene.key.fold("once") if config.redraw == "once" else None
-    options = (config.picks, config.layers, config.skip_self, config.padding, fixed_key)
-    num_bytes = 4 * (3 * x.shape[0] * x.shape[1] + 4 * graph.num_stored)
-    coarse_self = config.conv in HEAR_SENDERS_ONLY
-    as_in_paper = config.fine and config.skip and config.explore == "both"
-    if as_in_paper and config.conv != "lstm" and place.holds(num_bytes):  # an LSTM's steps have no fixed shape
-        on_device = table.on(place.device)
-        on_gpu = DeviceMixGrainedSampler(on_device, *options, coarse_self=coarse_self)
-        inputs = _inputs_on(on_device, x, config, place)
-        return Views(View(inputs, on_gpu), View(inputs, replace(on_gpu, merge_from=None)))
-    ablated = (config.fine, config.skip, config.explore)
-    means = [neighbour_mean(graph, x, include_self=config.fine_self, threads=place.threads)] if config.fine else []
-    sampler = MixGrainedSampler(table, *options, place.threads, coarse_self, *ablated)
-    view = View(inputs_of([x, *means], place), sampler)
-    return Views(view, view)
-
-
-def _inputs_on(table: DevicePickTable, x: Features, config: Config, place: Compute) -> DenseInputs:
-    own = dense(x).to(place.device)
-    means = neighbour_mean_on(table.indptr, table.indices, own, include_self=config.fine_self)
-    return DenseInputs((torch.cat([own, means], dim=1).to(place.dtype),))
-
-
-RECIPE = Recipe(Config, model, views, defaults)
+    @property
+    def _has_fixed_shapes(self) -> bool:
+        """Whether the GPU sampler supports the blocks and the convolution: only then do shapes stay the same."""
+        return self.fine and self.skip and self.explore == "both" and self.conv in ("mean", "gcn", "pool", "gat")

@@ -4,37 +4,36 @@ Inputs are ``[x | mean of x over N(v) and v]``, the first layer's aggregate over
 blocks are GraphSAGE's own, neighbours drawn uniformly with a fixed fan-out for each layer above: one block fewer.
 """
 
-from itertools import pairwise
+from dataclasses import dataclass
 
 import torch
 from torch import nn
 
 from mggcn.kernels.aggregate import neighbour_mean
-from mggcn.methods.graphsage import Config, defaults, mean_operator, per_layer
-from mggcn.methods.recipe import GraphView, Recipe
-from mggcn.nn import Linear, MeanConv, Stack
+from mggcn.methods.graphsage import GraphSAGE, fanout_per_layer, mean_operator
+from mggcn.methods.method import GraphView
+from mggcn.nn import MeanConv
 from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.train import View, Views
-from mggcn.train.inputs import inputs_of
 
 
-def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
-    """The module, its weights drawn from ``generator``."""
-    widths = config.widths(2 * in_channels, out_channels)
-    first = Linear(widths[0], widths[1], bias=config.bias, generator=generator)
-    convs = [MeanConv(a, b, bias=config.bias, generator=generator) for a, b in pairwise(widths[1:])]
-    return Stack(convs, first=first, dropout=config.dropout, normalise=config.normalise)
+@dataclass(frozen=True)
+class MixGrainedGraphSAGE(GraphSAGE):
+    """MG-GraphSAGE."""
 
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
+        """A linear layer on the fine inputs, then GraphSAGE's mean aggregators."""
+        return self._stack(
+            MeanConv, 2 * in_channels, out_channels, generator, linear_first=True, normalise=self.normalise
+        )
 
-def views(config: Config, scene: GraphView) -> Views:
-    """Prepare a graph: the first layer's means."""
-    graph, place, layers = scene.graph, scene.place, config.layers - 1
-    inputs = inputs_of([scene.x, neighbour_mean(graph, scene.x, include_self=True, threads=place.threads)], place)
-    drawn = View(inputs, NeighborSampler(graph, per_layer(config.fanouts, layers), threads=place.threads))
-    if not config.full_eval:
-        return Views(drawn, drawn)
-    return Views(drawn, View(inputs, WholeGraphSampler(mean_operator(graph, include_self=False), layers)))
-
-
-RECIPE = Recipe(Config, model, views, defaults)
+    def prepare(self, view: GraphView) -> Views:
+        """The first layer's means, and drawn neighbours for the layers above."""
+        graph, layers = view.graph, self.layers - 1
+        inputs = view.inputs(view.x, neighbour_mean(graph, view.x, include_self=True, threads=view.threads))
+        fanouts = fanout_per_layer(self.fanouts, layers)
+        drawn = View(inputs, NeighborSampler(graph, fanouts, threads=view.threads))
+        if not self.full_eval:
+            return Views.same(drawn)
+        return Views(drawn, View(inputs, WholeGraphSampler(mean_operator(graph, include_self=False), layers)))

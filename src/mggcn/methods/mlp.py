@@ -1,33 +1,26 @@
-"""MLP: a network that sees each node's own features and nothing of the graph; every graph method must beat it."""
+"""MLP: a network on each node's own features that ignores the graph; every graph method should beat it."""
 
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 
-from mggcn.methods.network import Network
-from mggcn.methods.recipe import GraphView, Recipe
+from mggcn.methods._network import Network
+from mggcn.methods.method import GraphView
 from mggcn.nn import MLP
 from mggcn.sampling import RowSampler
 from mggcn.train import View, Views
-from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
-class Config(Network):
-    """The MLP's settings."""
+class FeatureMLP(Network):
+    """An MLP on the features of each node."""
 
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
+        """Linear layers with a ReLU between them."""
+        widths = self.widths(in_channels, out_channels)
+        return MLP(widths, dropout=self.dropout, bias=self.bias, generator=generator)
 
-def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
-    """The module, its weights drawn from ``generator``."""
-    widths = config.widths(in_channels, out_channels)
-    return MLP(widths, dropout=config.dropout, bias=config.bias, generator=generator)
-
-
-def views(config: Config, scene: GraphView) -> Views:  # noqa: ARG001
-    """Prepare the features alone."""
-    view = View(inputs_of([scene.x], scene.place), RowSampler())
-    return Views(view, view)
-
-
-RECIPE = Recipe(Config, model, views)
+    def prepare(self, view: GraphView) -> Views:
+        """The features alone."""
+        return Views.same(View(view.inputs(view.x), RowSampler()))

@@ -11,15 +11,14 @@ import math
 from dataclasses import dataclass
 
 from mggcn.errors import InputError
-from mggcn.methods import deepwalk
-from mggcn.methods.deepwalk import defaults, model
-from mggcn.methods.recipe import GraphView, Recipe
+from mggcn.methods.deepwalk import DeepWalk
+from mggcn.methods.method import GraphView
 from mggcn.train import Views
 
 
 @dataclass(frozen=True)
-class Config(deepwalk.Config):
-    """node2vec's settings.
+class Node2Vec(DeepWalk):
+    """node2vec.
 
     Attributes:
         p: the return parameter: the smaller, the more often a walk goes back to where it came from.
@@ -35,10 +34,6 @@ class Config(deepwalk.Config):
             if not 0 < getattr(self, name) < math.inf:
                 raise InputError(f"{name}: {getattr(self, name)} is not a positive number")
 
-
-def views(config: Config, scene: GraphView) -> Views:
-    """Prepare a graph: its embedding."""
-    return deepwalk.embedded(config, scene, p=config.p, q=config.q)
-
-
-RECIPE = Recipe(Config, model, views, defaults)
+    def prepare(self, view: GraphView) -> Views:
+        """The embedding of the graph."""
+        return self._embedded(view, p=self.p, q=self.q)

@@ -17,20 +17,18 @@ from torch import nn
 
 from mggcn.dataset import UNLABELLED, Features
 from mggcn.errors import InputError
-from mggcn.methods.network import at_least_one
-from mggcn.methods.recipe import GraphView, Recipe
+from mggcn.methods.method import GraphView, Method
 from mggcn.nn.forest import Forest
 from mggcn.sampling import RowSampler
-from mggcn.train import View, Views
-from mggcn.train.inputs import inputs_of
+from mggcn.train import View, Views, inputs_of
 
 
 @dataclass(frozen=True)
-class Config:
-    """The random forest's settings; of those of training only ``scaling`` and ``threads`` have an effect.
+class RandomForest(Method):
+    """A random forest; of the settings of training only ``scaling`` and ``threads`` have an effect.
 
     Attributes:
-        trees: how many.
+        trees: the number of trees.
         max_depth: of a tree, in questions; 0 for no limit.
         min_leaf: training nodes in a leaf, at least.
         balanced: weigh each class by the inverse of its share of a tree's training nodes.
@@ -42,49 +40,39 @@ class Config:
     balanced: bool = False
 
     def __post_init__(self) -> None:
-        at_least_one(self, "trees", "min_leaf")
-        if self.max_depth < 0:
-            raise InputError(f"max_depth: {self.max_depth} is less than 0")
+        self._require_at_least(1, "trees", "min_leaf")
+        self._require_at_least(0, "max_depth")
 
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:  # noqa: ARG002
+        """A forest without trees yet."""
+        return Forest(out_channels)
 
-def defaults(dataset: str) -> dict[str, object]:  # noqa: ARG001
-    """Features as they are, since a tree asks no more of a feature than its order."""
-    return {"scaling": "none"}
+    def prepare(self, view: GraphView) -> Views:
+        """The features; the first time the trees are grown."""
+        if isinstance(view.model, Forest) and not view.model.is_planted:
+            self._grow(view, view.model)
+        inputs = inputs_of([view.x], replace(view.compute, precision="fp32"))  # rounding may cross a threshold
+        return Views.same(View(inputs, RowSampler()))
 
+    def _grow(self, view: GraphView, forest: Forest) -> None:
+        from sklearn.ensemble import RandomForestClassifier
 
-def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:  # noqa: ARG001
-    """A forest without trees yet."""
-    return Forest(out_channels)
-
-
-def views(config: Config, scene: GraphView) -> Views:
-    """Prepare the features, and grow the trees the first time."""
-    if isinstance(scene.model, Forest) and not scene.model.is_planted:
-        _grow(config, scene, scene.model)
-    inputs = inputs_of([scene.x], replace(scene.place, precision="fp32"))  # a rounded value may change sides
-    view = View(inputs, RowSampler())
-    return Views(view, view)
-
-
-def _grow(config: Config, scene: GraphView, forest: Forest) -> None:
-    from sklearn.ensemble import RandomForestClassifier
-
-    nodes = np.flatnonzero(scene.known != UNLABELLED)
-    if nodes.size == 0:
-        raise InputError("random forest: no training labels")
-    grown = RandomForestClassifier(
-        config.trees,
-        max_depth=config.max_depth or None,
-        min_samples_leaf=config.min_leaf,
-        class_weight="balanced_subsample" if config.balanced else None,
-        random_state=scene.key.fold("forest").value >> 32,
-        n_jobs=scene.place.threads or -1,
-    ).fit(_short_indices(scene.x[nodes]), scene.known[nodes])
-    forest.plant([_arrays(one.tree_, grown.classes_, forest.out_channels) for one in grown.estimators_])
+        nodes = np.flatnonzero(view.known_labels != UNLABELLED)
+        if nodes.size == 0:
+            raise InputError("random forest: no training labels")
+        grown = RandomForestClassifier(
+            self.trees,
+            max_depth=self.max_depth or None,
+            min_samples_leaf=self.min_leaf,
+            class_weight="balanced_subsample" if self.balanced else None,
+            random_state=view.key.fold("forest").value >> 32,
+            n_jobs=view.threads or -1,
+        ).fit(_short_indices(view.x[nodes]), view.known_labels[nodes])
+        forest.plant([_arrays(tree.tree_, grown.classes_, forest.out_channels) for tree in grown.estimators_])
 
 
 def _short_indices(x: Features) -> Features:
-    """Features as scikit-learn's trees take them: places of sparse ones in 32 bits."""
+    """Features as scikit-learn's trees take them: sparse ones with indices of 32 bits."""
     if isinstance(x, np.ndarray):
         return x
     if x.nnz > np.iinfo(np.int32).max:
@@ -104,6 +92,3 @@ def _arrays(tree: Any, present: NDArray[np.int64], num_classes: int) -> dict[str
         "above": tree.children_right,
         "share": share,
     }
-
-
-RECIPE = Recipe(Config, model, views, defaults)

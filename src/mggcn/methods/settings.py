@@ -1,72 +1,107 @@
-"""Settings from text or TOML to frozen dataclasses, with errors that name the key and the valid choices."""
+"""Settings from text, TOML or JSON to the fields of frozen dataclasses, with errors that name the setting."""
 
 import dataclasses
-import tomllib
-from collections.abc import Mapping
+import importlib
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
 
 from mggcn.errors import InputError, unknown
 
 T = TypeVar("T")
 
+_SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
+
 
 def divide(values: Mapping[str, object], *kinds: type) -> list[dict[str, object]]:
-    """Give each dataclass the values whose keys are its fields; a key that none has is an error."""
-    known = [{field.name for field in dataclasses.fields(kind)} for kind in kinds]
+    """Give each dataclass the values whose keys are its fields; a key that none of them has is an error."""
+    names = [{field.name for field in dataclasses.fields(kind)} for kind in kinds]
     for key in values:
-        if not any(key in names for names in known):
-            raise unknown("setting", key, set().union(*known))
-    return [{key: value for key, value in values.items() if key in names} for names in known]
+        if not any(key in fields for fields in names):
+            raise unknown("setting", key, set().union(*names))
+    return [{key: value for key, value in values.items() if key in fields} for fields in names]
+
+
+def convert(kind: type, values: Mapping[str, object]) -> dict[str, Any]:
+    """Convert values that may still be text to the types of a dataclass's fields."""
+    hints = get_type_hints(kind)
+    return {key: _convert(key, value, hints[key]) for key, value in values.items()}
 
 
 def build(kind: type[T], values: Mapping[str, object]) -> T:
-    """Build a dataclass of numbers, words and switches from values that may still be text."""
-    hints = get_type_hints(kind)
-    return kind(**{key: _convert(key, value, hints[key]) for key, value in values.items()})
+    """Build a dataclass from values that may still be text."""
+    return kind(**convert(kind, values))
 
 
-def pairs(assignments: list[str]) -> dict[str, object]:
+def plain(value: object) -> object:
+    """A setting as JSON holds it: functions and classes by their import path."""
+    return import_path(value) if callable(value) else value
+
+
+def pairs(assignments: Sequence[str]) -> dict[str, object]:
     """Split ``key=value`` words."""
-    found: dict[str, object] = {}
+    values: dict[str, object] = {}
     for word in assignments:
         key, equals, value = word.partition("=")
         if not equals or not key.strip():
             raise InputError(f"--set {word}: not of the form key=value")
-        found[key.strip().replace("-", "_")] = value.strip()
-    return found
+        values[key.strip().replace("-", "_")] = value.strip()
+    return values
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file."""
+def import_path(value: Any) -> str:
+    """``package.module:Name`` of a class or function."""
+    name = getattr(value, "__qualname__", type(value).__qualname__)
+    return f"{value.__module__}:{name}"
+
+
+def is_import_path(text: object) -> bool:
+    """Whether text has the form ``package.module:Name``."""
+    return isinstance(text, str) and ":" in text and not any(letter.isspace() for letter in text)
+
+
+def import_object(path: str) -> Any:
+    """Import the object that ``package.module:Name`` names; modules in the working folder are found, too."""
+    module, _, name = path.partition(":")
+    folder = str(Path.cwd())
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     try:
-        return tomllib.loads(path.read_text())
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not valid TOML ({error})") from None
+        value = importlib.import_module(module)
+        for part in name.split("."):
+            value = getattr(value, part)
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        raise InputError(f"{path}: cannot be imported ({error})") from None
+    return value
 
 
 def _convert(key: str, value: object, kind: Any) -> object:
-    if get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            raise InputError(f"{key}: {value!r} is not one of {', '.join(get_args(kind))}")
-        return value
-    if kind is bool:
-        return _switch(key, value)
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise InputError(f"{key}: {value!r} is not a {'whole number' if kind is int else 'number'}")
+    if get_origin(kind) in (Union, UnionType):
+        return _word_or_callable(key, value, get_args(kind)[0])
+    if kind is bool and isinstance(value, str):
+        value = _SWITCHES.get(value.lower(), value.lower())
     try:
-        if kind is int and isinstance(value, float) and not value.is_integer():
-            raise ValueError
-        return kind(value)
-    except (ValueError, OverflowError):
-        raise InputError(f"{key}: {value!r} is not a {'whole number' if kind is int else 'number'}") from None
+        if isinstance(value, bool) and kind is not bool:
+            raise msgspec.ValidationError
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError:
+        raise InputError(f"{key}: {value!r} {_expectation(kind)}") from None
 
 
-def _switch(key: str, value: object) -> bool:
-    words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
-    found = words.get(str(value).lower())
-    if found is None:
-        raise InputError(f"{key}: {value!r} is neither true nor false")
-    return found
+def _word_or_callable(key: str, value: object, words: Any) -> object:
+    """A setting that is one of some words, or a user's own function or class: itself or its import path."""
+    if callable(value) or value in get_args(words):
+        return value
+    if isinstance(value, str) and is_import_path(value):
+        return import_object(value)
+    raise InputError(f"{key}: {value!r} {_expectation(words)}, nor a callable or its import path")
+
+
+def _expectation(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return f"is not one of {', '.join(get_args(kind))}"
+    return {bool: "is neither true nor false", int: "is not a whole number"}.get(kind, "is not a number")

@@ -9,6 +9,7 @@ ReLU where the authors' code has a learnt slope, and no batch normalisation.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from scipy.sparse import csr_array
@@ -17,22 +18,20 @@ from torch.nn import functional
 
 from mggcn.block import Block
 from mggcn.errors import InputError
-from mggcn.methods.network import at_least_one
-from mggcn.methods.recipe import GraphView, Recipe
+from mggcn.methods.method import GraphView, Method
 from mggcn.nn import Linear
 from mggcn.nn.rows import RepeatedRows, Rows, SparseRows
 from mggcn.sampling import RowSampler
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.train import View, Views
-from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
-class Config:
-    """SIGN's settings.
+class SIGN(Method):
+    """SIGN.
 
     Attributes:
-        hops: the highest power r; 0 sees the node alone.
+        hops: the highest power r; 0 uses the node alone.
         hidden: width of each hop's map.
         dropout: share of hidden units dropped in training.
         bias: add a bias to each map.
@@ -44,14 +43,32 @@ class Config:
     bias: bool = True
 
     def __post_init__(self) -> None:
-        at_least_one(self, "hidden")
-        if self.hops < 0:
-            raise InputError(f"hops: {self.hops} is less than 0")
+        self._require_at_least(1, "hidden")
+        self._require_at_least(0, "hops")
         if not 0 <= self.dropout < 1:
             raise InputError(f"dropout: {self.dropout} is not in [0, 1)")
 
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
+        """One linear map for each hop, and one over all of them."""
+        return HopNetwork(
+            in_channels,
+            self.hidden,
+            out_channels,
+            self.hops,
+            dropout=self.dropout,
+            bias=self.bias,
+            generator=generator,
+        )
 
-class SIGN(nn.Module):
+    def prepare(self, view: GraphView) -> Views:
+        """The features of every hop."""
+        adjacency, parts = propagation(view.graph), [view.x]
+        for _ in range(self.hops):
+            parts.append(propagated(adjacency, parts[-1], view.threads))
+        return Views.same(View(view.inputs(*parts), RowSampler()))
+
+
+class HopNetwork(nn.Module):
     """One linear map for each hop, and one over all of them.
 
     Args:
@@ -63,6 +80,8 @@ class SIGN(nn.Module):
         bias: add a bias to each map.
         generator: of the initial weights; torch's global one when None.
     """
+
+    accepts_rows: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -93,42 +112,12 @@ class SIGN(nn.Module):
 def columns(x: Rows, width: int, count: int) -> list[Rows]:
     """Divide rows into ``count`` parts side by side, ``width`` columns each."""
     if isinstance(x, RepeatedRows):
-        return [RepeatedRows(part, x.place) for part in _cut(x.rows, width, count)]
+        return [RepeatedRows(part, x.index) for part in _cut(x.rows, width, count)]
     return [*_cut(x, width, count)]
 
 
 def _cut(x: Tensor | SparseRows, width: int, count: int) -> list[Tensor | SparseRows]:
     if isinstance(x, Tensor):
         return [*torch.split(x, width, dim=1)]
-    chosen, rows = x.x[x.nodes.numpy()], torch.arange(x.nodes.numel())
-    return [SparseRows(csr_array(chosen[:, i * width : (i + 1) * width]), rows) for i in range(count)]
-
-
-def defaults(dataset: str) -> dict[str, object]:  # noqa: ARG001
-    """Wider than the shared settings, for the hops divide the units among them; and Reddit's rate is too low for it."""
-    return {"hidden": 64, "lr": 0.01}
-
-
-def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
-    """The module, its weights drawn from ``generator``."""
-    return SIGN(
-        in_channels,
-        config.hidden,
-        out_channels,
-        config.hops,
-        dropout=config.dropout,
-        bias=config.bias,
-        generator=generator,
-    )
-
-
-def views(config: Config, scene: GraphView) -> Views:
-    """Prepare a graph: the features of every hop."""
-    adjacency, parts = propagation(scene.graph), [scene.x]
-    for _ in range(config.hops):
-        parts.append(propagated(adjacency, parts[-1], scene.place.threads))
-    view = View(inputs_of(parts, scene.place), RowSampler())
-    return Views(view, view)
-
-
-RECIPE = Recipe(Config, model, views, defaults)
+    selected, rows = x.x[x.nodes.numpy()], torch.arange(x.nodes.numel())
+    return [SparseRows(csr_array(selected[:, i * width : (i + 1) * width]), rows) for i in range(count)]

@@ -9,26 +9,23 @@ takes is that of the layer at hand, which is the paper's where there are two lay
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import partial
 
 import torch
 from torch import nn
 
-from mggcn.errors import InputError
-from mggcn.methods.network import Network, at_least_one
-from mggcn.methods.recipe import GraphView, Recipe
-from mggcn.nn import Linear, Stack
+from mggcn.methods._network import Network
+from mggcn.methods.method import GraphView
 from mggcn.nn.history import HistoryConv
 from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.history import HistorySampler
 from mggcn.train import View, Views
-from mggcn.train.inputs import inputs_of
 
 
 @dataclass(frozen=True)
-class Config(Network):
-    """VR-GCN's settings.
+class VRGCN(Network):
+    """VR-GCN.
 
     Attributes:
         layers: at least 2; the first needs no neighbours.
@@ -39,32 +36,17 @@ class Config(Network):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        at_least_one(self, "fanout")
-        if self.layers < 2:
-            raise InputError(f"layers: {self.layers} is less than 2")
+        self._require_at_least(1, "fanout")
+        self._require_at_least(2, "layers")
 
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
+        """A linear layer on aggregated inputs, then convolutions with a history, which apply the dropout themselves."""
+        conv = partial(HistoryConv, dropout=self.dropout)
+        return self._stack(conv, in_channels, out_channels, generator, linear_first=True, dropout=0.0)
 
-def defaults(dataset: str) -> dict[str, object]:
-    """The authors' settings where they name the data set."""
-    if dataset.partition(":")[0] in ("reddit", "reddit-like"):
-        return {"batch_size": 512, "dropout": 0.2, "lr": 0.01}
-    return {}
-
-
-def model(config: Config, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
-    """The module, its weights drawn from ``generator``."""
-    first, *others = pairwise(config.widths(in_channels, out_channels))
-    below = Linear(*first, bias=config.bias, generator=generator)
-    convs = [HistoryConv(a, b, dropout=config.dropout, bias=config.bias, generator=generator) for a, b in others]
-    return Stack(convs, first=below)
-
-
-def views(config: Config, scene: GraphView) -> Views:
-    """Prepare a graph: its normalised adjacency and the features one hop out."""
-    adjacency = propagation(scene.graph)
-    inputs = inputs_of([propagated(adjacency, scene.x, scene.place.threads)], scene.place)
-    sampled = HistorySampler(adjacency, config.layers - 1, config.fanout)
-    return Views(View(inputs, sampled), View(inputs, WholeGraphSampler(adjacency, config.layers - 1)))
-
-
-RECIPE = Recipe(Config, model, views, defaults)
+    def prepare(self, view: GraphView) -> Views:
+        """The normalised adjacency and the aggregated features."""
+        adjacency = propagation(view.graph)
+        inputs = view.inputs(propagated(adjacency, view.x, view.threads))
+        sampler = HistorySampler(adjacency, self.layers - 1, self.fanout)
+        return Views(View(inputs, sampler), View(inputs, WholeGraphSampler(adjacency, self.layers - 1)))

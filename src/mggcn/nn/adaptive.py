@@ -9,6 +9,7 @@ sampler's guess at the size of a sender's hidden row.
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -28,10 +29,12 @@ class AdaptiveStack(nn.Module):
         skip: add to every layer above the first what comes from two layers below it without the activation between,
             through the product of both layers' weights.
         dropout: share of hidden units dropped in training.
-        bias: whether the layers have one.
+        bias: add a bias to each layer.
         aggregated: whether input rows already hold the first layer's aggregate, so that it has no block.
         generator: of the initial weights; torch's global one when None.
     """
+
+    accepts_rows: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -78,26 +81,26 @@ class AdaptiveStack(nn.Module):
         if self.aggregated:
             out = self._with_bias(rows, 0)
             rows, skipped = self._above(0, out, rows)
-        for place, block in enumerate(blocks, start=int(self.aggregated)):
+        for layer, block in enumerate(blocks, start=int(self.aggregated)):
             weighed = self._weighed(block, numbers)
             direct = aggregate(rows, weighed)
-            out = self._with_bias(direct if skipped is None else direct + aggregate(skipped, weighed), place)
-            if place + 1 == len(self.layers):
+            out = self._with_bias(direct if skipped is None else direct + aggregate(skipped, weighed), layer)
+            if layer + 1 == len(self.layers):
                 return out, _variance(rows, numbers, weighed, direct)
-            rows, skipped = self._above(place, out, direct)
+            rows, skipped = self._above(layer, out, direct)
             numbers = numbers.index_select(0, block.root)
         return out, variance
 
-    def _with_bias(self, out: Tensor, place: int) -> Tensor:
-        return out if self.bias is None else out + self.bias[place]
+    def _with_bias(self, out: Tensor, layer: int) -> Tensor:
+        return out if self.bias is None else out + self.bias[layer]
 
-    def _above(self, place: int, out: Tensor, direct: Tensor) -> tuple[Tensor, Tensor | None]:
+    def _above(self, layer: int, out: Tensor, direct: Tensor) -> tuple[Tensor, Tensor | None]:
         """What the layer above this one sums: its products with the activated rows, and with those that skip it."""
-        if place + 1 == len(self.layers):
+        if layer + 1 == len(self.layers):
             return out, None
-        project = self.layers[place + 1]
+        linear = self.layers[layer + 1]
         hidden = functional.dropout(out.relu(), self.dropout, self.training)
-        return project(hidden), project(direct) if self.skip else None
+        return linear(hidden), linear(direct) if self.skip else None
 
     def _weighed(self, block: Block, numbers: Tensor) -> Block:
         """The block with the attention on its weights, of [num_src, 2] numbers."""

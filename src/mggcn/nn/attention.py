@@ -1,6 +1,7 @@
 """Graph attention over blocks."""
 
 from dataclasses import replace
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +9,7 @@ from torch.nn import functional
 
 from mggcn.block import Block
 from mggcn.errors import InputError
-from mggcn.nn.conv import Linear, activated, aggregate
+from mggcn.nn.conv import Linear, aggregate
 from mggcn.nn.rows import Rows
 
 _SLOPE = 0.2
@@ -17,18 +18,21 @@ _SLOPE = 0.2
 class GATConv(nn.Module):
     """Graph attention (Veličković and others): the sum of W h over the senders, each times a softmax of its score.
 
-    The score of sender j for receiver i is LeakyReLU(a_own · W h_i + a_other · W h_j), of slope 0.2. A receiver without
-    senders has the sum zero. Of a block's weights only zeros are read: such a sender is not heard.
+    The score of sender j for receiver i is LeakyReLU(a_root · W h_i + a_sender · W h_j), of slope 0.2. A receiver
+    without senders has the sum zero. Of a block's weights only zeros are read: such a sender is left out.
 
     Args:
         in_channels: width of the layer below.
         out_channels: width of the result.
         heads: attentions side by side.
         concat: join the heads, each ``out_channels / heads`` wide, or take their mean, each ``out_channels`` wide.
-        add_root: let each receiver hear itself too, for blocks whose senders do not list it.
+        add_root: add each receiver to its own senders, for blocks that do not list it.
         bias: added to the result.
         generator: of the initial weights; torch's global one when None.
     """
+
+    accepts_rows: ClassVar[bool] = True
+    capturable: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -46,24 +50,24 @@ class GATConv(nn.Module):
             raise InputError(f"heads: {heads} do not divide {out_channels} channels")
         self.heads, self.concat, self.add_root = heads, concat, add_root
         self.width = out_channels // heads if concat else out_channels
-        self.project = Linear(in_channels, heads * self.width, generator=generator)
-        self.own = nn.Parameter(torch.empty(heads, self.width))
-        self.other = nn.Parameter(torch.empty(heads, self.width))
+        self.linear = Linear(in_channels, heads * self.width, generator=generator)
+        self.root = nn.Parameter(torch.empty(heads, self.width))
+        self.sender = nn.Parameter(torch.empty(heads, self.width))
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
-        for vector in (self.own, self.other):
+        for vector in (self.root, self.sender):
             nn.init.xavier_uniform_(vector, generator=generator)
 
-    def forward(self, x: Rows, block: Block, slope: float = 1.0) -> Tensor:
-        """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
-        h: Tensor = self.project(activated(x, slope)).view(-1, self.heads, self.width)
-        own, other = (h * self.own).sum(dim=2), (h * self.other).sum(dim=2)  # [num_src, heads]
-        own, itself = own.index_select(0, block.root), other.index_select(0, block.root)
+    def forward(self, x: Rows, block: Block) -> Tensor:
+        """[num_src, in_channels] to [num_dst, out_channels]."""
+        h: Tensor = self.linear(x).view(-1, self.heads, self.width)
+        root, sender = (h * self.root).sum(dim=2), (h * self.sender).sum(dim=2)  # [num_src, heads]
+        root, itself = root.index_select(0, block.root), sender.index_select(0, block.root)
         receivers = _receivers(block)
         scores = functional.leaky_relu(
-            own.index_select(0, receivers) + other.index_select(0, block.indices), _SLOPE
+            root.index_select(0, receivers) + sender.index_select(0, block.indices), _SLOPE
         )  # [num_edges, heads]
-        root = functional.leaky_relu(own + itself, _SLOPE) if self.add_root else None
-        share, root_share = _softmax(scores, receivers, block, root)
+        root_score = functional.leaky_relu(root + itself, _SLOPE) if self.add_root else None
+        share, root_share = _softmax(scores, receivers, block, root_score)
         heads = [
             aggregate(part.contiguous(), replace(block, weight=factor.contiguous()))
             for part, factor in zip(h.unbind(dim=1), share.to(h.dtype).unbind(dim=1), strict=True)
@@ -82,15 +86,15 @@ def _receivers(block: Block) -> Tensor:
 
 
 def _softmax(scores: Tensor, receivers: Tensor, block: Block, root: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Over every receiver's senders, and its own score where given."""
-    scores, places = scores.float(), receivers.unsqueeze(1).expand_as(scores)
+    """The softmax over every receiver's senders, and its own score where given."""
+    scores, index = scores.float(), receivers.unsqueeze(1).expand_as(scores)
     if block.weight is not None:
         scores = scores.masked_fill((block.weight.detach() == 0).unsqueeze(1), -torch.inf)
     lowest = torch.finfo(scores.dtype).min
     start = scores.new_full((block.num_dst, scores.shape[1]), lowest) if root is None else root.float()
-    most = start.detach().scatter_reduce(0, places, scores.detach(), "amax")
+    most = start.detach().scatter_reduce(0, index, scores.detach(), "amax")
     factors = (scores - most.index_select(0, receivers)).exp()
-    total = torch.zeros_like(most).scatter_add(0, places, factors)
+    total = torch.zeros_like(most).scatter_add(0, index, factors)
     if root is None:
         return factors / total.clamp(min=torch.finfo(total.dtype).tiny).index_select(0, receivers), None
     of_root = (root.float() - most).exp()

@@ -1,4 +1,12 @@
-"""Convolutions over blocks; they know nothing of grains or samplers."""
+"""Convolutions over blocks, whatever the grain or the sampler.
+
+A convolution is a module called as ``conv(x, block)``. It may declare ``accepts_rows`` where ``x`` may also be sparse
+or repeated :data:`mggcn.nn.rows.Rows`, ``capturable`` where its shapes depend on the block's shapes alone, so that a
+GPU can record and replay it, and ``fuses_activation`` where it applies the leaky ReLU of the layer below itself and
+takes its ``negative_slope``.
+"""
+
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -35,7 +43,7 @@ def aggregate(x: Tensor, block: Block) -> Tensor:
 
 
 class Linear(nn.Module):
-    """A linear map of rows: a tensor, or input rows that know how to multiply themselves.
+    """A linear map of rows: of a tensor, or of sparse or repeated input rows.
 
     Args:
         in_channels: width of the rows.
@@ -74,29 +82,33 @@ class MeanConv(nn.Module):
         generator: of the initial weights; torch's global one when None.
     """
 
+    accepts_rows: ClassVar[bool] = True
+    capturable: ClassVar[bool] = True
+    fuses_activation: ClassVar[bool] = True
+
     def __init__(
         self, in_channels: int, out_channels: int, *, bias: bool = False, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
-        self.project = Linear(2 * in_channels, out_channels, bias=bias, generator=generator)
+        self.linear = Linear(2 * in_channels, out_channels, bias=bias, generator=generator)
 
-    def forward(self, x: Rows, block: Block, slope: float = 1.0) -> Tensor:
+    def forward(self, x: Rows, block: Block, negative_slope: float = 1.0) -> Tensor:
         """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
         if is_sparse(x):
             return self._project_first(x, block)
         if block.group is not None and block.weight is None:
             h, repeats = (x.rows, x.repeats) if isinstance(x, RepeatedRows) and x.repeats else (to_dense(x), None)
-            out = combine_project(to_dense(h), block.group, slope, self.project.weight, repeats)
-            return out if self.project.bias is None else out + self.project.bias
-        h = functional.leaky_relu(to_dense(x), slope)
-        joined: Tensor = self.project(torch.cat([h.index_select(0, block.root), aggregate(h, block)], dim=1))
+            out = combine_project(to_dense(h), block.group, negative_slope, self.linear.weight, repeats)
+            return out if self.linear.bias is None else out + self.linear.bias
+        h = functional.leaky_relu(to_dense(x), negative_slope)
+        joined: Tensor = self.linear(torch.cat([h.index_select(0, block.root), aggregate(h, block)], dim=1))
         return joined
 
     def _project_first(self, x: Rows, block: Block) -> Tensor:
         """The same for sparse rows, which are only ever multiplied: the mean of products is the product of the mean."""
-        own, mean = x.matmul(torch.cat(self.project.weight.chunk(2), dim=1)).chunk(2, dim=1)
-        out = own.index_select(0, block.root) + aggregate(mean.contiguous(), block)
-        return out if self.project.bias is None else out + self.project.bias
+        root, mean = x.matmul(torch.cat(self.linear.weight.chunk(2), dim=1)).chunk(2, dim=1)
+        out = root.index_select(0, block.root) + aggregate(mean.contiguous(), block)
+        return out if self.linear.bias is None else out + self.linear.bias
 
 
 class GCNConv(nn.Module):
@@ -109,19 +121,17 @@ class GCNConv(nn.Module):
         generator: of the initial weights; torch's global one when None.
     """
 
+    accepts_rows: ClassVar[bool] = True
+    capturable: ClassVar[bool] = True
+
     def __init__(
         self, in_channels: int, out_channels: int, *, bias: bool = False, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
-        self.project = Linear(in_channels, out_channels, generator=generator)
+        self.linear = Linear(in_channels, out_channels, generator=generator)
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
 
-    def forward(self, x: Rows, block: Block, slope: float = 1.0) -> Tensor:
-        """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
-        out = aggregate(self.project(activated(x, slope)), block)
+    def forward(self, x: Rows, block: Block) -> Tensor:
+        """[num_src, in_channels] to [num_dst, out_channels]."""
+        out = aggregate(self.linear(x), block)
         return out if self.bias is None else out + self.bias
-
-
-def activated(x: Rows, slope: float) -> Rows:
-    """Rows of a hidden layer through a leaky ReLU; input rows come with slope 1 and stay as they are."""
-    return x if slope == 1.0 else functional.leaky_relu(to_dense(x), slope)

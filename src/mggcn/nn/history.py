@@ -41,21 +41,21 @@ class HistoryConv(GCNConv):
         self.dropout = dropout
         self.register_buffer("history", torch.zeros(0, in_channels), persistent=False)
 
-    def forward(self, x: Rows, block: Block, slope: float = 1.0) -> Tensor:
-        """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
-        h = functional.leaky_relu(to_dense(x), slope)
+    def forward(self, x: Rows, block: Block) -> Tensor:
+        """[num_src, in_channels] to [num_dst, out_channels]."""
+        h = to_dense(x)
         if self.training and isinstance(block, HistoryBlock):
-            out: Tensor = self.project(self.estimate(h, block))
+            out: Tensor = self.linear(self.estimate(h, block))
         else:
-            out = aggregate(self.project(functional.dropout(h, self.dropout, self.training)), block)
+            out = aggregate(self.linear(functional.dropout(h, self.dropout, self.training)), block)
         return out if self.bias is None else out + self.bias
 
     def estimate(self, h: Tensor, block: HistoryBlock) -> Tensor:
         """[num_dst, in_channels] the sum over all senders, estimated; the history then holds ``h``."""
         if self.history.shape[0] != block.num_nodes:
             self.history = torch.zeros(block.num_nodes, h.shape[1], device=h.device)
-        everyone = Block(block.num_nodes, block.all_indptr, block.all_nodes, block.nodes[block.root], block.all_weight)
-        old = aggregate(self.history, everyone)
+        all_edges = Block(block.num_nodes, block.all_indptr, block.all_nodes, block.nodes[block.root], block.all_weight)
+        old = aggregate(self.history, all_edges)
         out = old + aggregate(h - self.history.index_select(0, block.nodes), block)
         if self.dropout > 0:
             noise = functional.dropout(h, self.dropout, self.training) - h

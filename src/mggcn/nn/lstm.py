@@ -1,11 +1,13 @@
 """GraphSAGE's LSTM aggregator over blocks."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
 from mggcn.block import Block
-from mggcn.nn.conv import Linear, activated
-from mggcn.nn.pool import projected_at
+from mggcn.nn.conv import Linear
+from mggcn.nn.pool import linear_at
 from mggcn.nn.rows import Rows
 
 
@@ -13,9 +15,9 @@ class LSTMConv(nn.Module):
     """GraphSAGE's LSTM aggregator: concat(h, last state of an LSTM over the senders), times W.
 
     The LSTM reads a receiver's senders in the block's order, which the sampler has shuffled. The state of no senders is
-    zero. Of a block's weights only zeros are read: such a sender is not heard.
+    zero. Of a block's weights only zeros are read: such a sender is left out.
 
-    Rows are multiplied by the input weights once each, however many receivers hear them; the recurrence then runs over
+    Rows are multiplied by the input weights once each, however many receivers they have; the recurrence then runs over
     all receivers side by side, the longest first, and never over padding.
 
     Args:
@@ -25,6 +27,8 @@ class LSTMConv(nn.Module):
         state_channels: width of the LSTM's state; ``in_channels`` when None.
         generator: of the initial weights; torch's global one when None.
     """
+
+    accepts_rows: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -39,20 +43,19 @@ class LSTMConv(nn.Module):
         self.width = state_channels or in_channels
         self.gates = Linear(in_channels, 4 * self.width, bias=True, generator=generator)
         self.recur = Linear(self.width, 4 * self.width, generator=generator)
-        self.own = Linear(in_channels, out_channels, bias=bias, generator=generator)
-        self.heard = Linear(self.width, out_channels, generator=generator)
+        self.root = Linear(in_channels, out_channels, bias=bias, generator=generator)
+        self.states = Linear(self.width, out_channels, generator=generator)
         with torch.no_grad():
             self.gates.bias[self.width : 2 * self.width] = 1  # type: ignore[index]  # an LSTM begins by remembering
 
-    def forward(self, x: Rows, block: Block, slope: float = 1.0) -> Tensor:
-        """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
-        h = activated(x, slope)
-        heard: Tensor = self.heard(self._states(self.gates(h), block))
-        return heard + projected_at(self.own, h, block.root)
+    def forward(self, x: Rows, block: Block) -> Tensor:
+        """[num_src, in_channels] to [num_dst, out_channels]."""
+        aggregated: Tensor = self.states(self._states(self.gates(x), block))
+        return aggregated + linear_at(self.root, x, block.root)
 
     def _states(self, gates: Tensor, block: Block) -> Tensor:
         """From [num_src, 4 · width] to the last states [num_dst, width]; gates are input, forget, output and cell."""
-        starts, senders = _heard(block)
+        starts, senders = _senders(block)
         lengths = starts.diff()
         order = torch.argsort(lengths, descending=True, stable=True)
         first = starts[:-1][order]
@@ -67,8 +70,8 @@ class LSTMConv(nn.Module):
                 cell, _ = torch.split(cell, [now.shape[0], ended])
                 done.append(last)
                 now = now + self.recur(state)
-            gated, new = torch.split(now, [3 * self.width, self.width], dim=1)
-            take, keep, show = gated.sigmoid().chunk(3, dim=1)
+            gate_values, new = torch.split(now, [3 * self.width, self.width], dim=1)
+            take, keep, show = gate_values.sigmoid().chunk(3, dim=1)
             cell = take * new.tanh() + keep * cell if step else take * new.tanh()
             state = show * cell.tanh()
         silent = gates.new_zeros(block.num_dst - (running[0] if running else 0), self.width)
@@ -76,13 +79,13 @@ class LSTMConv(nn.Module):
         return torch.empty_like(ordered).index_copy(0, order, ordered)
 
 
-def _heard(block: Block) -> tuple[Tensor, Tensor]:
+def _senders(block: Block) -> tuple[Tensor, Tensor]:
     """Where each receiver's senders start and the senders, without those of weight zero."""
     if block.weight is None:
         return block.indptr, block.indices
-    heard = block.weight.detach() != 0
-    before = torch.cat([block.indptr.new_zeros(1), heard.cumsum(0).to(block.indptr.dtype)])
-    return before[block.indptr], block.indices[heard]
+    keep = block.weight.detach() != 0
+    before = torch.cat([block.indptr.new_zeros(1), keep.cumsum(0).to(block.indptr.dtype)])
+    return before[block.indptr], block.indices[keep]
 
 
 def _running(lengths: Tensor) -> list[int]:

@@ -1,6 +1,7 @@
 """MG-GCN as an ordinary module: a fine first layer on prepared inputs, then one convolution per block."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import torch
@@ -21,8 +22,8 @@ CONVS: dict[str, Callable[..., nn.Module]] = {
 }
 """The convolutions that can stand above the fine layer, by name."""
 
-HEAR_SENDERS_ONLY = frozenset({"gcn", "gat"})
-"""Those that do not look at a receiver's own row, so that its block must list it among the senders."""
+WITHOUT_ROOT = frozenset({"gcn", "gat"})
+"""Those that do not use a receiver's own row, so that its block must list it among the senders."""
 
 
 class MGGCN(Stack):
@@ -37,7 +38,8 @@ class MGGCN(Stack):
         out_channels: number of classes.
         num_layers: 1 is fine alone, 2 fine and skip, more put coarse layers between.
         has_fine: without it, as an ablation, input rows are x alone and the first layer is a convolution too.
-        conv: what stands above the fine layer, a name of :data:`CONVS`; the paper's is ``mean``.
+        conv: the convolution above the fine layer: a name of :data:`CONVS`, the paper's is ``mean``; or a function of
+            (in_channels, out_channels), which takes neither ``bias`` nor ``generator``.
         dropout: share of hidden units dropped in training; the paper drops none.
         negative_slope: of LeakyReLU.
         bias: the paper's layers have none.
@@ -52,7 +54,7 @@ class MGGCN(Stack):
         num_layers: int = 2,
         *,
         has_fine: bool = True,
-        conv: str = "mean",
+        conv: str | Callable[[int, int], nn.Module] = "mean",
         dropout: float = 0.0,
         negative_slope: float = 0.01,
         bias: bool = False,
@@ -61,5 +63,6 @@ class MGGCN(Stack):
         widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
         first = Linear(2 * in_channels, widths[1], bias=bias, generator=generator) if has_fine else None
         above = widths[1:] if has_fine else widths
-        convs = [CONVS[conv](a, b, bias=bias, generator=generator) for a, b in pairwise(above)]
+        create = conv if callable(conv) else partial(CONVS[conv], bias=bias, generator=generator)
+        convs = [create(a, b) for a, b in pairwise(above)]
         super().__init__(convs, first=first, dropout=dropout, negative_slope=negative_slope)

@@ -1,19 +1,19 @@
 """GraphSAGE's pooling aggregator over blocks."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from mggcn.block import Block
-from mggcn.nn.conv import Linear, activated
+from mggcn.nn.conv import Linear
 from mggcn.nn.rows import Rows
 
 
 class PoolConv(nn.Module):
     """GraphSAGE's pooling aggregator: concat(h, max over the senders of ReLU(h W_pool + b)), times W.
 
-    The maximum over no senders is zero. Of a block's weights only zeros are read: such a sender is not heard.
+    The maximum over no senders is zero. Of a block's weights only zeros are read: such a sender is left out.
 
     Args:
         in_channels: width of the layer below.
@@ -22,6 +22,9 @@ class PoolConv(nn.Module):
         pool_channels: width of what is pooled; ``in_channels`` when None.
         generator: of the initial weights; torch's global one when None.
     """
+
+    accepts_rows: ClassVar[bool] = True
+    capturable: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -35,20 +38,19 @@ class PoolConv(nn.Module):
         super().__init__()
         width = pool_channels or in_channels
         self.pool = Linear(in_channels, width, bias=True, generator=generator)
-        self.own = Linear(in_channels, out_channels, bias=bias, generator=generator)
+        self.root = Linear(in_channels, out_channels, bias=bias, generator=generator)
         self.pooled = Linear(width, out_channels, generator=generator)
 
-    def forward(self, x: Rows, block: Block, slope: float = 1.0) -> Tensor:
-        """[num_src, in_channels] to [num_dst, out_channels]; x first passes a leaky ReLU of this slope."""
-        h = activated(x, slope)
-        pooled: Tensor = self.pooled(maximum(self.pool(h).relu(), block))
-        return pooled + projected_at(self.own, h, block.root)
+    def forward(self, x: Rows, block: Block) -> Tensor:
+        """[num_src, in_channels] to [num_dst, out_channels]."""
+        pooled: Tensor = self.pooled(maximum(self.pool(x).relu(), block))
+        return pooled + linear_at(self.root, x, block.root)
 
 
-def projected_at(project: Linear, x: Rows, places: Tensor) -> Tensor:
-    """Some rows times a matrix: dense ones are chosen first, sparse ones multiplied first."""
-    chosen: Tensor = project(x.index_select(0, places)) if isinstance(x, Tensor) else project(x).index_select(0, places)
-    return chosen
+def linear_at(linear: Linear, x: Rows, index: Tensor) -> Tensor:
+    """A linear map of some rows: dense ones are selected first, sparse ones multiplied first."""
+    rows: Tensor = linear(x.index_select(0, index)) if isinstance(x, Tensor) else linear(x).index_select(0, index)
+    return rows
 
 
 def maximum(x: Tensor, block: Block) -> Tensor:
@@ -61,18 +63,18 @@ def maximum(x: Tensor, block: Block) -> Tensor:
     Returns:
         [num_dst, channels].
     """
-    heard = None if block.weight is None else (block.weight.detach() != 0).to(x.dtype)
+    keep = None if block.weight is None else (block.weight.detach() != 0).to(x.dtype)
     if block.group is not None:
         grouped = x.view(block.group, block.num_dst, -1)
-        if heard is not None:
-            grouped = grouped * heard.view(block.num_dst, block.group).T.unsqueeze(-1)
+        if keep is not None:
+            grouped = grouped * keep.view(block.num_dst, block.group).T.unsqueeze(-1)
         return grouped.amax(dim=0)
     edges = block.indices
-    if heard is not None:
-        x = x.index_select(0, edges) * heard.unsqueeze(-1)
+    if keep is not None:
+        x = x.index_select(0, edges) * keep.unsqueeze(-1)
         edges = torch.arange(edges.numel(), device=edges.device)
-    found: Tensor = _Maximum.apply(x, edges, block.indptr)  # type: ignore[no-untyped-call]
-    return found
+    largest: Tensor = _Maximum.apply(x, edges, block.indptr)  # type: ignore[no-untyped-call]
+    return largest
 
 
 class _Maximum(torch.autograd.Function):
@@ -88,6 +90,6 @@ class _Maximum(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         where, indptr = ctx.saved_tensors
-        heard = gradients[0] * (indptr.diff() > 0).unsqueeze(1)
-        out = heard.new_zeros(ctx.num_src, heard.shape[1])
-        return out.scatter_add_(0, where.clamp(min=0), heard), None, None
+        gradient = gradients[0] * (indptr.diff() > 0).unsqueeze(1)
+        out = gradient.new_zeros(ctx.num_src, gradient.shape[1])
+        return out.scatter_add_(0, where.clamp(min=0), gradient), None, None

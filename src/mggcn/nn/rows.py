@@ -16,13 +16,13 @@ from mggcn.kernels.sparse_product import sparse_product
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Some rows of a sparse matrix on the CPU, not copied: they are read where they are multiplied."""
+    """Some rows of a sparse matrix on the CPU, not copied: they are read when they are multiplied."""
 
     x: csr_array
     nodes: Tensor
 
-    def dense(self) -> Tensor:
-        """The rows written out, on the CPU."""
+    def to_dense(self) -> Tensor:
+        """The rows as a dense tensor on the CPU."""
         return torch.from_numpy(np.asarray(self.x[self.nodes.numpy()].toarray()))
 
     def matmul(self, weight: Tensor) -> Tensor:
@@ -40,39 +40,39 @@ class SparseRows:
 
 @dataclass(frozen=True, eq=False)
 class RepeatedRows:
-    """Rows of which some repeat: hubs are picked by many targets of a batch, so each is gathered and multiplied once.
+    """Rows of which some repeat: hubs are picked for many targets of a batch, so each is gathered and multiplied once.
 
     Attributes:
         rows: the distinct ones.
-        place: [n] where each row stands among them.
-        repeats: the same in the fixed shape of a GPU, where the sampler gave it.
+        index: [n] the position of each row among them.
+        repeats: the same in the fixed shape that a GPU needs, where the sampler provides it.
     """
 
     rows: "Tensor | SparseRows"
-    place: Tensor
+    index: Tensor
     repeats: Repeats | None = None
 
-    def dense(self) -> Tensor:
-        """The rows written out."""
-        distinct = self.rows if isinstance(self.rows, Tensor) else self.rows.dense()
+    def to_dense(self) -> Tensor:
+        """The rows as a dense tensor."""
+        distinct = self.rows if isinstance(self.rows, Tensor) else self.rows.to_dense()
         if self.repeats is not None:
             return expand(distinct, self.repeats)
-        return distinct.index_select(0, self.place.to(distinct.device))
+        return distinct.index_select(0, self.index.to(distinct.device))
 
     def matmul(self, weight: Tensor) -> Tensor:
         """Multiply by a dense [width, channels] matrix."""
         product = self.rows.matmul(weight)
-        return product.index_select(0, self.place) if self.repeats is None else expand(product, self.repeats)
+        return product.index_select(0, self.index) if self.repeats is None else expand(product, self.repeats)
 
 
 Rows: TypeAlias = Tensor | SparseRows | RepeatedRows
 
 
 def is_sparse(x: Rows) -> bool:
-    """Whether writing the rows out would cost more than multiplying them."""
+    """Whether the rows are sparse, so that multiplying them costs less than making them dense."""
     return isinstance(x, SparseRows) or (isinstance(x, RepeatedRows) and is_sparse(x.rows))
 
 
 def to_dense(x: Rows) -> Tensor:
     """The rows as a tensor."""
-    return x if isinstance(x, Tensor) else x.dense()
+    return x if isinstance(x, Tensor) else x.to_dense()

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -16,12 +17,14 @@ class Stack(nn.Module):
     """Runs one convolution per block, with a leaky ReLU and dropout between layers.
 
     Args:
-        convs: each takes rows, a block and the slope of the activation of the rows, 1 for input rows.
-        first: a layer of its own below the convolutions, for inputs that already hold an aggregate.
+        convs: modules called as ``conv(x, block)``; :mod:`mggcn.nn.conv` lists what they may declare.
+        first: a layer below the convolutions, for inputs that are aggregated already.
         dropout: share of hidden units dropped in training.
         negative_slope: of the leaky ReLU; 0 is the ReLU.
         normalise: divide hidden rows by their Euclidean length after the activation, as GraphSAGE's Algorithm 1 does.
     """
+
+    accepts_rows: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -39,6 +42,11 @@ class Stack(nn.Module):
         self.negative_slope = negative_slope
         self.normalise = normalise
 
+    @property
+    def capturable(self) -> bool:
+        """Whether a GPU can record a step and replay it: all convolutions have shapes that depend on blocks alone."""
+        return all(getattr(conv, "capturable", False) for conv in self.convs)
+
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
         """Score targets.
 
@@ -49,21 +57,32 @@ class Stack(nn.Module):
         Returns:
             [b, out_channels] class scores, before softmax.
         """
-        h: Rows = x if self.first is None else self._lowest(x)
+        h: Rows = x if self.first is None else self._lowest(self.first, x)
         for conv, block in zip(self.convs, blocks, strict=True):
             slope = 1.0 if h is x else self.negative_slope
             if self.normalise and h is not x:
                 h, slope = functional.normalize(functional.leaky_relu(to_dense(h), slope), dim=1), 1.0
             if isinstance(h, Tensor) and h is not x:
                 h = functional.dropout(h, self.dropout, self.training)
-            h = conv(h, block, slope)
+            h = _convolve(conv, h, block, slope)
         return to_dense(h)
 
-    def _lowest(self, x: Rows) -> Rows:
-        """The first layer; of rows that repeat only the distinct ones, where dropout does not tell them apart."""
+    def _lowest(self, first: nn.Module, x: Rows) -> Rows:
+        """The first layer; of repeated rows only the distinct ones, unless dropout makes their copies differ."""
         if isinstance(x, RepeatedRows) and x.repeats is not None and not (self.training and self.dropout):
-            return RepeatedRows(self.first(x.rows), x.place, x.repeats)  # type: ignore[misc]
-        return self.first(x)  # type: ignore[misc, no-any-return]
+            return RepeatedRows(first(x.rows), x.index, x.repeats)
+        rows: Rows = first(x)
+        return rows
+
+
+def _convolve(conv: nn.Module, h: Rows, block: Block, slope: float) -> Tensor:
+    """Apply the activation of the layer below, then the convolution."""
+    if getattr(conv, "fuses_activation", False):
+        out: Tensor = conv(h, block, negative_slope=slope)
+    else:
+        h = h if slope == 1.0 else functional.leaky_relu(to_dense(h), slope)
+        out = conv(h if getattr(conv, "accepts_rows", False) else to_dense(h), block)
+    return out
 
 
 class MLP(nn.Module):
@@ -72,9 +91,11 @@ class MLP(nn.Module):
     Args:
         widths: of the input, each hidden layer and the output.
         dropout: share of hidden units dropped in training.
-        bias: whether the layers have one.
+        bias: add a bias to each layer.
         generator: of the initial weights; torch's global one when None.
     """
+
+    accepts_rows: ClassVar[bool] = True
 
     def __init__(
         self,

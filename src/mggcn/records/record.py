@@ -76,6 +76,7 @@ class RunRecord:
         nodes_per_batch: the distinct nodes whose rows a training batch reads, on average; 0 where nothing is trained.
         curve: every epoch.
         environment: versions, machine and commit.
+        method_version: see :attr:`mggcn.methods.Method.version`; 1 in records from before it was kept.
         temperature: what scores are divided by so that probabilities are calibrated, fitted on the validation nodes; 1
             in records from before there was one.
         test_ece: the expected calibration error of the calibrated probabilities on the test nodes; None in records
@@ -106,6 +107,7 @@ class RunRecord:
     curve: list[Epoch]
     environment: dict[str, Any]
     temperature: float = 1.0
+    method_version: int = 1
     test_ece: float | None = None
     test_ece_uncalibrated: float | None = None
 

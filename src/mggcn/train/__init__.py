@@ -1,25 +1,36 @@
 """Training: the settings, what it needs of a method, and the only loop."""
 
+from mggcn.train.compute import Compute, Precision, choose_device
 from mggcn.train.count import nodes_per_batch
 from mggcn.train.epochs import Epochs
+from mggcn.train.inputs import DenseInputs, Inputs, dense, inputs_of
 from mggcn.train.loop import Fitted, Progress, evaluate, fit, predict
-from mggcn.train.method import Method, Penalised, View, Views
+from mggcn.train.prepared import Penalised, Prepared, View, Views
+from mggcn.train.scaling import Scaler
 from mggcn.train.temperature import calibrated, fit_temperature
 from mggcn.train.training import Training
 
 __all__ = [
+    "Compute",
+    "DenseInputs",
     "Epochs",
     "Fitted",
-    "Method",
+    "Inputs",
     "Penalised",
+    "Precision",
+    "Prepared",
     "Progress",
+    "Scaler",
     "Training",
     "View",
     "Views",
     "calibrated",
+    "choose_device",
+    "dense",
     "evaluate",
     "fit",
     "fit_temperature",
+    "inputs_of",
     "nodes_per_batch",
     "predict",
 ]

@@ -1,4 +1,4 @@
-"""Where and how a method computes: the device, the numbers it computes with, and the sampler's threads."""
+"""Compute: the device, precision and threads of a run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +8,8 @@ from typing import Literal
 
 import torch
 
+from mggcn.errors import InputError
+
 Precision = Literal["tf32", "fp32", "bf16"]
 
 _SHARE_OF_GPU = 0.6
@@ -15,10 +17,10 @@ _SHARE_OF_GPU = 0.6
 
 @dataclass(frozen=True)
 class Compute:
-    """Where a method computes.
+    """The device, precision and threads of a run.
 
     Attributes:
-        device: of the model.
+        device: the device of the model.
         precision: of matrix products: ``tf32`` (on a GPU; elsewhere the same as fp32), ``fp32``, or ``bf16`` for mixed
             precision.
         threads: of the sampler on the CPU; all cores when None.
@@ -30,18 +32,18 @@ class Compute:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Of the input rows."""
+        """The dtype of the input rows."""
         return torch.bfloat16 if self.precision == "bf16" else torch.float32
 
     def holds(self, num_bytes: int) -> bool:
-        """Whether the device is a GPU with room for so many bytes beside the work itself."""
+        """Whether the device is a GPU with room for so many bytes beside the training itself."""
         if self.device.type != "cuda":
             return False
         free, _ = torch.cuda.mem_get_info(self.device)
         return num_bytes < _SHARE_OF_GPU * free
 
     def free_bytes(self) -> int | None:
-        """The memory that work here can still have; None where the system does not say."""
+        """The free memory of the device; None where the system does not report it."""
         if self.device.type == "cuda":
             return torch.cuda.mem_get_info(self.device)[0]
         try:
@@ -53,7 +55,7 @@ class Compute:
 
     @contextmanager
     def arithmetic(self) -> Iterator[None]:
-        """Compute with this precision inside the block."""
+        """Use this precision inside the ``with`` block."""
         before = torch.get_float32_matmul_precision()
         mixed = torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16", cache_enabled=False)
         torch.set_float32_matmul_precision("high" if self.precision == "tf32" else "highest")
@@ -62,3 +64,15 @@ class Compute:
                 yield
         finally:
             torch.set_float32_matmul_precision(before)
+
+
+def choose_device(device: str | torch.device) -> torch.device:
+    """The device of a name; ``auto`` is the GPU if there is one."""
+    if isinstance(device, torch.device):
+        return device
+    if device not in ("auto", "cpu", "cuda"):
+        raise InputError(f"device: {device!r} is not one of auto, cpu, cuda")
+    has_gpu = torch.cuda.is_available()
+    if device == "cuda" and not has_gpu:
+        raise InputError("device: cuda is not available, there is no usable GPU")
+    return torch.device("cuda" if has_gpu and device != "cpu" else "cpu")

@@ -16,23 +16,22 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.train.compute import Compute
-from mggcn.train.method import Method
 from mggcn.train.order import Targets, shuffled
+from mggcn.train.prepared import Prepared
 from mggcn.train.step import Step
 from mggcn.train.training import Training
 
 
 class Epochs:
-    """Runs epochs of a method one after the other."""
+    """Trains epochs one after the other."""
 
-    def __init__(self, method: Method, dataset: Dataset, training: Training, key: Key, place: Compute) -> None:
-        if dataset.split is None:
-            raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
+    def __init__(self, prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> None:
+        split = dataset.require_split()
         self._training = training
-        labels = torch.from_numpy(np.array(dataset.y)).to(place.device)
-        weight = _class_weights(dataset, training, place.device)
-        self._step = Step(method.model, method.train, labels, weight, training, place)
-        self._drawing = Drawing(method.train.sampler, dataset.split.train, training, key)
+        labels = torch.from_numpy(np.array(dataset.y)).to(compute.device)
+        weight = _class_weights(dataset, training, compute.device)
+        self._step = Step(prepared.model, prepared.train, labels, weight, training, compute)
+        self._drawing = Drawing(prepared.train.sampler, split.train, training, key)
 
     def __enter__(self) -> "Epochs":
         return self

@@ -48,10 +48,10 @@ class DenseInputs:
             return self.parts[0].index_select(0, nodes.to(self.parts[0].device))
         if len(self.parts) == 1 and _is_all(nodes, self.parts[0].shape[0]):
             return self.parts[0]
-        distinct, place = torch.unique(nodes, return_inverse=True)
+        distinct, index = torch.unique(nodes, return_inverse=True)
         if distinct.numel() == nodes.numel():
             return self.gather(nodes, self.parts[0].new_empty(nodes.numel(), self.width))
-        return RepeatedRows(self.gather(distinct, self.parts[0].new_empty(distinct.numel(), self.width)), place)
+        return RepeatedRows(self.gather(distinct, self.parts[0].new_empty(distinct.numel(), self.width)), index)
 
     def gather(self, nodes: Tensor, out: Tensor) -> Tensor:
         """Fill ``out`` [n, width] with the rows of ``nodes``, all parts side by side, on the CPU."""
@@ -75,10 +75,10 @@ class HostInputs:
 
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> RepeatedRows:  # noqa: ARG002
         """[n, width] on the GPU."""
-        distinct, place = torch.unique(nodes.cpu(), return_inverse=True)
+        distinct, index = torch.unique(nodes.cpu(), return_inverse=True)
         pinned = torch.empty(distinct.numel(), self.width, dtype=self.table.parts[0].dtype, pin_memory=True)
         moved = self.table.gather(distinct, pinned).to(self.device, non_blocking=True)
-        return RepeatedRows(moved, place.to(self.device))
+        return RepeatedRows(moved, index.to(self.device))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,20 +96,20 @@ class SparseInputs:
         """The rows of ``nodes``."""
         if _is_all(nodes, self.x.shape[0]):
             return SparseRows(self.x, nodes.cpu())
-        distinct, place = torch.unique(nodes, return_inverse=True)
-        return RepeatedRows(SparseRows(self.x, distinct.cpu()), place)
+        distinct, index = torch.unique(nodes, return_inverse=True)
+        return RepeatedRows(SparseRows(self.x, distinct.cpu()), index)
 
 
-def inputs_of(parts: list[Features], place: Compute) -> Inputs:
+def inputs_of(parts: list[Features], compute: Compute) -> Inputs:
     """Matrices side by side: on the GPU where it holds them, else sparse where most entries are zero, else dense."""
-    if place.holds(4 * sum(part.shape[0] * part.shape[1] for part in parts)):
-        joined = torch.cat([dense(part).to(place.device) for part in parts], dim=1)
-        return DenseInputs((joined.to(place.dtype),))
+    if compute.holds(4 * sum(part.shape[0] * part.shape[1] for part in parts)):
+        joined = torch.cat([dense(part).to(compute.device) for part in parts], dim=1)
+        return DenseInputs((joined.to(compute.dtype),))
     sparse = sparse_inputs(parts)
     if sparse is not None:
         return sparse
     table = DenseInputs(tuple(dense(part) for part in parts))
-    return table if place.device.type == "cpu" else HostInputs(table, place.device)
+    return table if compute.device.type == "cpu" else HostInputs(table, compute.device)
 
 
 def _is_all(nodes: Tensor, count: int) -> bool:

@@ -19,8 +19,8 @@ from mggcn.keys import Key
 from mggcn.records.record import Epoch
 from mggcn.train.compute import Compute
 from mggcn.train.epochs import Epochs
-from mggcn.train.method import Method, View
 from mggcn.train.metrics import Scores, score
+from mggcn.train.prepared import Prepared, View
 from mggcn.train.training import Training
 
 EVAL_BATCH = 4096
@@ -36,61 +36,64 @@ class Fitted:
 
 
 class Progress(Protocol):
-    """Hears of every finished epoch."""
+    """Is called with every finished epoch."""
 
     def epoch(self, epoch: Epoch) -> None:
         """Show one epoch."""
         ...
 
 
-def fit(method: Method, dataset: Dataset, training: Training, key: Key, place: Compute, progress: Progress) -> Fitted:
+def fit(
+    prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute, progress: Progress
+) -> Fitted:
     """Train until the validation stops getting better and leave the best epoch's weights in the model.
 
     A model without parameters is only evaluated.
     """
-    if dataset.split is None:
-        raise InputError(f"{dataset.name}: no training labels (the data set has no split)")
+    split, model = dataset.require_split(), prepared.model
     curve: list[Epoch] = []
     best = Fitted()
     best_weights: dict[str, Tensor] = {}
-    if not any(parameter.requires_grad for parameter in method.model.parameters()):
-        return Fitted(val=evaluate(method, dataset, dataset.split.val, key, place))
-    seeded = torch.random.fork_rng([place.device] if place.device.type == "cuda" else [])
-    with Epochs(method, dataset, training, key, place) as epochs, seeded:
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        return Fitted(val=evaluate(prepared, dataset, split.val, key, compute))
+    seeded = torch.random.fork_rng([compute.device] if compute.device.type == "cuda" else [])
+    with Epochs(prepared, dataset, training, key, compute) as epochs, seeded:
         torch.manual_seed(key.fold("dropout").torch_seed)
         for number in range(1, training.epochs + 1):
             started = time.perf_counter()
             loss = epochs.run(number)
             trained = time.perf_counter()
-            val = evaluate(method, dataset, dataset.split.val, key, place)
+            val = evaluate(prepared, dataset, split.val, key, compute)
             epoch = Epoch(number, loss, val.loss, val.accuracy, trained - started, time.perf_counter() - trained)
             curve.append(epoch)
             progress.epoch(epoch)
             if _is_better(val, best.val, training.select):
                 best = Fitted(curve, number, val)
-                best_weights = copy.deepcopy(method.model.state_dict())
+                best_weights = copy.deepcopy(model.state_dict())
             if number - best.best_epoch >= training.patience:
                 break
-    method.model.load_state_dict(best_weights)
+    model.load_state_dict(best_weights)
     return best
 
 
-def evaluate(method: Method, dataset: Dataset, nodes: NDArray[np.int64], key: Key, place: Compute) -> Scores:
+def evaluate(prepared: Prepared, dataset: Dataset, nodes: NDArray[np.int64], key: Key, compute: Compute) -> Scores:
     """Score some labelled nodes on the evaluation view, with picks that are the same at every call."""
-    labels = torch.from_numpy(dataset.y[nodes]).to(place.device)
-    return score(predict(method.model, method.eval, nodes, key, place), labels)
+    labels = torch.from_numpy(dataset.y[nodes]).to(compute.device)
+    return score(predict(prepared.model, prepared.eval, nodes, key, compute), labels)
 
 
-def predict(model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, place: Compute, draws: int = 1) -> Tensor:
+def predict(
+    model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, compute: Compute, draws: int = 1
+) -> Tensor:
     """[n, classes] log-probabilities of nodes; with several draws, of the mean probabilities over them."""
     if draws < 1:
         raise InputError(f"draws: {draws} is less than 1")
     model.eval()
-    with torch.no_grad(), place.arithmetic():
+    with torch.no_grad(), compute.arithmetic():
         scores = [
             torch.cat(
                 [
-                    functional.log_softmax(_scores(model, view, batch, place).double(), dim=1)
+                    functional.log_softmax(_scores(model, view, batch, compute).double(), dim=1)
                     for batch in view.sampler.batches(nodes, key.fold("eval", draw), EVAL_BATCH)
                 ]
             )
@@ -99,13 +102,13 @@ def predict(model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, pl
         return torch.logsumexp(torch.stack(scores), dim=0) - math.log(draws)
 
 
-def _scores(model: nn.Module, view: View, batch: Batch, place: Compute) -> Tensor:
-    scores: Tensor = model(view.inputs.rows(batch.nodes, batch.repeats), batch.to(place.device).blocks)
+def _scores(model: nn.Module, view: View, batch: Batch, compute: Compute) -> Tensor:
+    scores: Tensor = model(view.rows(model, batch), batch.to(compute.device).blocks)
     return scores
 
 
 def _is_better(new: Scores, old: Scores, select: str) -> bool:
-    """By the chosen figure; between equals by accuracy where that figure is the loss, and else by the loss."""
+    """Compare by the selected figure; ties of the loss are broken by accuracy, other ties by the loss."""
     if select == "loss":
         return (new.loss, -new.accuracy) < (old.loss, -old.accuracy)
     return (-getattr(new, select), new.loss) < (-getattr(old, select), old.loss)

@@ -12,7 +12,7 @@ from mggcn.kernels.loss import cross_entropy
 from mggcn.train.capture import Captured
 from mggcn.train.compute import Compute
 from mggcn.train.inputs import DenseInputs
-from mggcn.train.method import Penalised, View
+from mggcn.train.prepared import Penalised, View
 from mggcn.train.training import Training
 
 
@@ -25,7 +25,7 @@ class Step:
         labels: [num_nodes] on the model's device.
         class_weight: [num_classes] or None.
         training: the settings.
-        place: where and how to compute.
+        compute: the device, precision and threads.
     """
 
     def __init__(
@@ -35,44 +35,45 @@ class Step:
         labels: Tensor,
         class_weight: Tensor | None,
         training: Training,
-        place: Compute,
+        compute: Compute,
     ) -> None:
-        self._model, self._inputs, self._labels, self._class_weight = model, view.inputs, labels, class_weight
-        self._place = place
-        on_gpu = place.device.type == "cuda"
-        self._tally = torch.zeros(2, dtype=torch.float32 if on_gpu else torch.float64, device=place.device)
+        self._model, self._view, self._labels, self._class_weight = model, view, labels, class_weight
+        self._compute = compute
+        on_gpu = compute.device.type == "cuda"
+        self._tally = torch.zeros(2, dtype=torch.float32 if on_gpu else torch.float64, device=compute.device)
         self._adam = Adam(model.parameters(), training.lr, training.weight_decay, self._tally[1:])
         if on_gpu:
-            _give_autograd_a_context(place.device)
+            _give_autograd_a_context(compute.device)
         has_fixed_shapes = view.sampler.device.type == "cuda" and isinstance(view.inputs, DenseInputs)
-        self._take = Captured(self._run) if on_gpu and has_fixed_shapes else self._run
+        can_capture = on_gpu and has_fixed_shapes and getattr(model, "capturable", False)
+        self._take = Captured(self._run) if can_capture else self._run
 
     def over(self, batches: Iterable[Batch]) -> float:
         """Take one step for each batch; return the mean loss over all targets."""
         self._model.train()
         self._tally[:1].zero_()
         count = 0
-        with self._place.arithmetic():
+        with self._compute.arithmetic():
             for batch in batches:
                 self._take(batch)
                 count += batch.targets.numel()
         return float(self._tally[0]) / count
 
     def _run(self, batch: Batch) -> None:
-        rows = self._inputs.rows(batch.nodes, batch.repeats)
-        placed = batch.to(self._place.device)
-        out: Tensor | Penalised = self._model(rows, placed.blocks)
+        rows = self._view.rows(self._model, batch)
+        batch = batch.to(self._compute.device)
+        out: Tensor | Penalised = self._model(rows, batch.blocks)
         scores = (out.scores if isinstance(out, Penalised) else out).float()
         self._adam.clear()
-        if isinstance(out, Penalised) or placed.weight is not None:
-            self._loss(scores, placed, out.penalty if isinstance(out, Penalised) else None).backward()  # type: ignore[no-untyped-call]
+        if isinstance(out, Penalised) or batch.weight is not None:
+            self._loss(scores, batch, out.penalty if isinstance(out, Penalised) else None).backward()  # type: ignore[no-untyped-call]
         else:
-            gradient = cross_entropy(scores.detach(), self._labels, placed.targets, self._class_weight, self._tally)
+            gradient = cross_entropy(scores.detach(), self._labels, batch.targets, self._class_weight, self._tally)
             scores.backward(gradient)  # type: ignore[no-untyped-call]
         self._adam.step()
 
     def _loss(self, scores: Tensor, batch: Batch, penalty: Tensor | None) -> Tensor:
-        """The loss of a batch that weighs its targets or has a penalty, which the fused kernel does not know."""
+        """The loss of a batch that weighs its targets or has a penalty, which the fused kernel does not support."""
         labels = self._labels[batch.targets.long()]
         if batch.weight is None:
             loss = functional.cross_entropy(scores, labels, self._class_weight)

@@ -91,20 +91,19 @@ class Search:
     fixed: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.dataset.split is None:
-            raise InputError(f"{self.dataset.name}: no training labels (the data set has no split)")
+        self.dataset.require_split()
         if self.seeds < 1:
             raise InputError(f"--seeds: {self.seeds} is less than 1")
 
     def plan(self, settings: Mapping[str, object]) -> methods.Plan:
         """The method with the fixed settings and some that are searched."""
-        return methods.plan(self.method, self.dataset.name, {**self.fixed, **settings})
+        return methods.resolve(self.method, self.dataset.name, {**self.fixed, **settings})
 
     @property
     def start(self) -> dict[str, object]:
         """The settings that are searched, as they are without a search."""
         plan = self.plan({})
-        names = {one.name for one in fields(plan.config)}
+        names = {one.name for one in fields(plan.method)}
         if _trains(plan):
             names |= {one.name for one in fields(Training)}
         left_out = {*self.fixed, *(_FOR_RARE_CLASSES if self.target == "accuracy" else ())}
@@ -135,5 +134,5 @@ class Search:
 
 def _trains(plan: methods.Plan) -> bool:
     """Whether a method has weights to learn, so that the settings of training matter."""
-    model = plan.recipe.model(plan.config, 1, 2, torch.Generator().manual_seed(0))
+    model = plan.method.model(1, 2, torch.Generator().manual_seed(0))
     return any(parameter.requires_grad for parameter in model.parameters())

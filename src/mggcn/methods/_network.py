@@ -1,0 +1,58 @@
+"""The settings that most networks share, and the stack of convolutions that they make."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import nn
+
+from mggcn.errors import InputError
+from mggcn.methods.method import Method
+from mggcn.nn import Linear, Stack
+
+
+@dataclass(frozen=True)
+class Network(Method):
+    """The settings that most networks share.
+
+    Attributes:
+        layers: the number of layers.
+        hidden: the width of the hidden layers.
+        dropout: the share of hidden units dropped in training.
+        bias: add a bias to each layer.
+    """
+
+    layers: int = 2
+    hidden: int = 16
+    dropout: float = 0.0
+    bias: bool = True
+
+    def __post_init__(self) -> None:
+        self._require_at_least(1, "layers", "hidden")
+        if not 0 <= self.dropout < 1:
+            raise InputError(f"dropout: {self.dropout} is not in [0, 1)")
+
+    def widths(self, in_channels: int, out_channels: int) -> list[int]:
+        """The widths of the input, every hidden layer and the output."""
+        return [in_channels, *[self.hidden] * (self.layers - 1), out_channels]
+
+    def _stack(
+        self,
+        conv: Callable[..., nn.Module],
+        in_channels: int,
+        out_channels: int,
+        generator: torch.Generator | None,
+        *,
+        linear_first: bool = False,
+        normalise: bool = False,
+        dropout: float | None = None,
+    ) -> Stack:
+        """One convolution per layer; with ``linear_first`` the first layer is linear, on rows already aggregated."""
+        widths, first = self.widths(in_channels, out_channels), None
+        if linear_first:
+            first = Linear(*widths[:2], bias=self.bias, generator=generator)
+            widths = widths[1:]
+        convs = [conv(a, b, bias=self.bias, generator=generator) for a, b in pairwise(widths)]
+        share = self.dropout if dropout is None else dropout
+        return Stack(convs, first=first, dropout=share, normalise=normalise)

@@ -1,0 +1,77 @@
+"""Method: one class per paper, whose fields are its settings; GraphView: the graph that a method prepares."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from mggcn.dataset import Features
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+from mggcn.keys import Key
+from mggcn.train import Compute, Inputs, Views, inputs_of
+
+
+@dataclass(frozen=True, eq=False)
+class GraphView:
+    """A graph to train on or to score, with what a method may read of it.
+
+    Attributes:
+        graph: the edges; in inductive training only those between training nodes.
+        x: [num_nodes, num_features] scaled features.
+        known_labels: [num_nodes] the labels of the training nodes, -1 for all others.
+        model: the method's module, for samplers that depend on it.
+        key: the run's random key.
+        compute: the device, precision and threads of the run.
+    """
+
+    graph: Graph
+    x: Features
+    known_labels: NDArray[np.int64]
+    model: nn.Module
+    key: Key
+    compute: Compute
+
+    @property
+    def threads(self) -> int | None:
+        """The threads of CPU kernels; all cores when None."""
+        return self.compute.threads
+
+    def inputs(self, *parts: Features) -> Inputs:
+        """Matrices with one row per node, side by side, as input rows on the run's device."""
+        return inputs_of(list(parts), self.compute)
+
+
+@dataclass(frozen=True)
+class Method(ABC):
+    """A way to train a node classifier. Subclasses are frozen dataclasses; their fields are the settings.
+
+    Settings are numbers, words (``Literal``) or switches, so that the command line, TOML files and records can hold
+    them; ``__post_init__`` checks them and raises InputError.
+    """
+
+    version: ClassVar[int] = 1
+    """Increased by hand when a change of the code changes results; older records are then ignored."""
+
+    @abstractmethod
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
+        """Create the module; it is called as ``module(rows, blocks)`` and returns [targets, out_channels] scores.
+
+        Args:
+            in_channels: the number of features.
+            out_channels: the number of classes.
+            generator: draws the initial weights; torch's global generator, seeded by the run, when None or not used.
+        """
+
+    @abstractmethod
+    def prepare(self, view: GraphView) -> Views:
+        """Create the input rows and the sampler, for training and for scoring."""
+
+    def _require_at_least(self, minimum: int, *names: str) -> None:
+        for name in names:
+            if not getattr(self, name) >= minimum:
+                raise InputError(f"{name}: {getattr(self, name)} is less than {minimum}")

@@ -1,0 +1,155 @@
+"""Plan: a method with every setting resolved; from a plan and a data set to what the training loop needs."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from mggcn.dataset import UNLABELLED, Dataset
+from mggcn.errors import InputError, unknown
+from mggcn.keys import Key
+from mggcn.methods import published, settings
+from mggcn.methods.method import GraphView, Method
+from mggcn.methods.names import METHODS
+from mggcn.train import Compute, Prepared, Scaler, Training
+
+WITHOUT_EFFECT = ("threads",)
+"""Settings that cannot change results."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A method with every setting resolved.
+
+    Attributes:
+        name: how records call the method: a name of :data:`METHODS`, or ``package.module:Class`` of a user's own.
+        method: with its settings.
+        training: the settings of training.
+    """
+
+    name: str
+    method: Method
+    training: Training
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings in one flat table, ready for JSON."""
+        values = {field.name: getattr(self.method, field.name) for field in fields(self.method)}
+        return {name: settings.plain(value) for name, value in {**values, **asdict(self.training)}.items()}
+
+    def compute(self, device: torch.device) -> Compute:
+        """The device, precision and threads of a run on a device."""
+        return Compute(device, self.training.precision, self.training.threads or None)
+
+    def prepare(self, dataset: Dataset, key: Key, compute: Compute) -> Prepared:
+        """Create the model, its inputs and its samplers; the initial weights depend on ``key`` alone."""
+        split = dataset.require_split()
+        scaler = Scaler.fit(self.training.scaling, dataset)
+        seed = key.fold("weights").torch_seed
+        with torch.random.fork_rng([]):
+            torch.manual_seed(seed)
+            generator = torch.Generator().manual_seed(seed)
+            model = self.method.model(dataset.num_features, dataset.num_classes, generator).to(compute.device)
+            view = view_of(dataset, scaler, model, key, compute)
+            whole = self.method.prepare(view)
+            on_train = self.training.training_graph
+            if on_train == "train" or (on_train == "auto" and dataset.inductive):
+                part = self.method.prepare(replace(view, graph=dataset.graph.subgraph(split.train)))
+                return Prepared(model, part.train, whole.eval, scaler)
+        return Prepared(model, whole.train, whole.eval, scaler)
+
+
+def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute) -> GraphView:
+    """A data set as methods see it: scaled, with the labels of training nodes alone, or all where there is no split."""
+    labels = np.array(dataset.y)
+    if dataset.split is not None:
+        hidden = np.ones(dataset.num_nodes, bool)
+        hidden[dataset.split.train] = False
+        labels[hidden] = UNLABELLED
+    return GraphView(dataset.graph, scaler.apply(dataset.x), labels, model, key, compute)
+
+
+def resolve(
+    method: str | Method | type[Method],
+    dataset: str,
+    overrides: Mapping[str, object] | None = None,
+    training: Training | None = None,
+) -> Plan:
+    """Resolve every setting of a method on a data set.
+
+    A name or a class starts from its defaults, then takes what ``published.toml`` has for the data set, then
+    ``overrides``. An object keeps its fields; only the training settings come from ``published.toml``.
+
+    Args:
+        method: a name, ``package.module:Class``, a class or an object.
+        dataset: the name of the data set.
+        overrides: settings of the method or of training, which may still be text.
+        training: the training settings, used as they are.
+    """
+    kind = type(method) if isinstance(method, Method) else method_class(method)
+    name = method_name(kind)
+    of_method, of_training = settings.divide(overrides or {}, kind, Training)
+    known = {field.name for of in (kind, Training) for field in fields(of)}
+    shared = {key: value for key, value in published.settings(dataset, "*").items() if key in known}
+    presets = settings.divide(shared | published.settings(dataset, name), kind, Training)
+    if training is None:
+        training = settings.build(Training, presets[1] | of_training)
+    elif of_training:
+        raise InputError(f"{next(iter(of_training))}: given in the settings and in training; name it once")
+    if isinstance(method, Method):
+        return Plan(name, replace(method, **settings.convert(kind, of_method)), training)
+    return Plan(name, settings.build(kind, presets[0] | of_method), training)
+
+
+def method_class(method: str | type[Method]) -> type[Method]:
+    """The class of a method's name or import path."""
+    if isinstance(method, str):
+        if method in METHODS:
+            return METHODS[method]
+        if not settings.is_import_path(method):
+            raise unknown("method", method, METHODS)
+        kind = settings.import_object(method)
+    else:
+        kind = method
+    if not (isinstance(kind, type) and issubclass(kind, Method) and is_dataclass(kind)):
+        raise InputError(
+            f"method: {method if isinstance(method, str) else repr(method)} is not a name of a method, a Method or "
+            "a dataclass that extends mggcn.methods.Method"
+        )
+    return kind
+
+
+def method_name(kind: type[Method]) -> str:
+    """The name of a method's class, or the import path of a user's own."""
+    return next((name for name, known in METHODS.items() if known is kind), settings.import_path(kind))
+
+
+def published_results(dataset: Mapping[str, Any], method: str, values: Mapping[str, Any]) -> dict[str, float]:
+    """The published results to show beside a run of ours, by what they measure.
+
+    This is the one rule: a result is shown only where it is of the same data (by digest, which covers the split) and
+    of the same settings, but for those that cannot change results.
+
+    Args:
+        dataset: a record's description of its data set.
+        method: a record's method.
+        values: a record's settings.
+    """
+    name = str(dataset["name"])
+    results: dict[str, float] = {}
+    data = published.published().data.get(name)
+    if data is None or dataset.get("digest") != data.digest:
+        return {}
+    for table in published.published().tables:
+        for row in table.rows:
+            if (row.dataset, row.method) == (name, method) and _has_settings(row, values):
+                results |= row.measured
+    return results
+
+
+def _has_settings(row: published.Result, values: Mapping[str, Any]) -> bool:
+    expected = resolve(row.method, row.dataset, row.settings).settings
+    return all(values.get(key, value) == value for key, value in expected.items() if key not in WITHOUT_EFFECT)

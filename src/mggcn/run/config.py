@@ -1,0 +1,35 @@
+"""``config.toml``: what it takes to train a run again."""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from mggcn.records.record import RunRecord
+from mggcn.storage import read_toml
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The fields of a ``config.toml``; all are optional."""
+
+    dataset: str | None = None
+    method: str | None = None
+    seed: int = 0
+    device: str = "auto"
+    settings: dict[str, Any] = {}
+
+
+def config_of(record: RunRecord) -> dict[str, Any]:
+    """The ``config.toml`` of a run."""
+    return {
+        "dataset": record.dataset["path"] or record.dataset["name"],
+        "method": record.method,
+        "seed": record.seed,
+        "device": record.device,
+        "settings": record.settings,
+    }
+
+
+def read_config(path: Path) -> Config:
+    """Read a ``config.toml``."""
+    return read_toml(path, Config)

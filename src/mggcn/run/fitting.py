@@ -1,0 +1,141 @@
+"""Training a method on a data set: prepare, train, test, and record what happened."""
+
+import statistics
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from mggcn import methods, storage, train
+from mggcn.dataset import Dataset
+from mggcn.keys import Key
+from mggcn.methods import Method, Plan
+from mggcn.records import environment
+from mggcn.records.record import RunRecord, near_best, seconds_until
+from mggcn.run.run import Run
+from mggcn.train import Compute, Fitted, Prepared, Training, choose_device, metrics
+from mggcn.train.progress import Silent
+
+
+def fit(
+    dataset: Dataset,
+    method: str | Method | type[Method] = "mg-gcn",
+    *,
+    training: Training | None = None,
+    settings: Mapping[str, object] | None = None,
+    seed: int = 0,
+    device: str | torch.device = "auto",
+    progress: train.Progress | None = None,
+) -> Run:
+    """Train a method on a data set and test the best epoch's weights.
+
+    Args:
+        dataset: with a split.
+        method: an object such as ``MixGrained(picks=8)``, used as it is; or a name from :data:`mggcn.methods.METHODS`
+            or a class, which start from the settings that suit the data set.
+        training: how to train, used as it is; settings that suit the data set and the method when None.
+        settings: changes by name, of the method or of training.
+        seed: of weights, order and picks; the same seed gives the same result.
+        device: ``auto``, ``cpu``, ``cuda`` or a device.
+        progress: is called with every epoch.
+    """
+    return fit_plan(dataset, methods.resolve(method, dataset.name, settings, training), seed, device, progress)
+
+
+def fit_plan(
+    dataset: Dataset,
+    plan: Plan,
+    seed: int = 0,
+    device: str | torch.device = "auto",
+    progress: train.Progress | None = None,
+) -> Run:
+    """Train a method whose settings are resolved, see :func:`fit`."""
+    split, device = dataset.require_split(), choose_device(device)
+    key, compute = Key.of(seed), plan.compute(device)
+    _reset_peak_memory(device)
+    started = time.perf_counter()
+    prepared = plan.prepare(dataset, key, compute)
+    prepare_seconds = time.perf_counter() - started
+    fitted = train.fit(prepared, dataset, plan.training, key, compute, progress or Silent())
+    scores = train.predict(prepared.model, prepared.eval, split.test, key, compute)
+    truth = torch.from_numpy(dataset.y[split.test]).to(device)
+    tested = metrics.score(scores, truth)
+    total_seconds = time.perf_counter() - started
+    peak_memory = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else environment.peak_memory()
+    curve = fitted.curve
+    record = RunRecord(
+        dataset=_describe(dataset),
+        method=plan.name,
+        method_version=plan.method.version,
+        seed=seed,
+        settings={**plan.settings, "scaling": prepared.scaler.kind},
+        device=device.type,
+        epochs=len(curve),
+        best_epoch=fitted.best_epoch,
+        val_loss=fitted.val.loss,
+        val_accuracy=fitted.val.accuracy,
+        val_macro_f1=fitted.val.macro_f1,
+        test_accuracy=tested.accuracy,
+        test_macro_f1=tested.macro_f1,
+        test_confusion=metrics.confusion(scores, truth),
+        epoch_seconds=statistics.median([epoch.train_seconds for epoch in curve] or [0.0]),
+        prepare_seconds=prepare_seconds,
+        seconds_to_best=seconds_until(fitted.best_epoch, prepare_seconds, curve),
+        seconds_to_near_best=seconds_until(near_best(curve), prepare_seconds, curve),
+        total_seconds=total_seconds,
+        peak_memory_bytes=peak_memory,
+        nodes_per_batch=_nodes_per_batch(prepared, dataset, plan.training, key, fitted),
+        curve=curve,
+        environment=environment.describe() | {"torch_threads": torch.get_num_threads()},
+        **_calibration(prepared, dataset, key, compute, scores, truth),
+    )
+    return Run(record, plan, prepared.model, prepared.scaler, dataset, scored_on=(prepared.eval, compute))
+
+
+def _nodes_per_batch(prepared: Prepared, dataset: Dataset, training: Training, key: Key, fitted: Fitted) -> float:
+    if not fitted.curve:
+        return 0.0
+    return train.nodes_per_batch(prepared.train.sampler, dataset.require_split().train, training, key)
+
+
+def _calibration(
+    prepared: Prepared, dataset: Dataset, key: Key, compute: Compute, scores: Tensor, truth: Tensor
+) -> dict[str, Any]:
+    """The temperature fitted on the validation nodes, and the test nodes' calibration error with and without it."""
+    val = dataset.require_split().val
+    temperature = train.fit_temperature(
+        train.predict(prepared.model, prepared.eval, val, key, compute).cpu().numpy(), dataset.y[val]
+    )
+    return {
+        "temperature": temperature,
+        "test_ece": _calibration_error(train.calibrated(scores, temperature), truth),
+        "test_ece_uncalibrated": _calibration_error(scores, truth),
+    }
+
+
+def _calibration_error(log_probabilities: Tensor, truth: Tensor) -> float:
+    return metrics.calibration_error(log_probabilities.exp().cpu().numpy(), truth.cpu().numpy())
+
+
+def _reset_peak_memory(device: torch.device) -> None:
+    environment.reset_peak_memory()
+    if device.type == "cuda":
+        torch._C._cuda_clearCublasWorkspaces()  # noqa: SLF001  (kept for every stream that earlier runs used)
+        torch.cuda.reset_peak_memory_stats(device)
+
+
+def _describe(dataset: Dataset) -> dict[str, Any]:
+    split = dataset.require_split()
+    return {
+        "name": dataset.name,
+        "path": str(dataset.path) if dataset.path else None,
+        "digest": storage.digest(dataset),
+        "source": dataset.source,
+        "num_nodes": dataset.num_nodes,
+        "num_edges": dataset.graph.num_edges,
+        "num_features": dataset.num_features,
+        "classes": list(dataset.classes),
+        "split": [part.size for part in (split.train, split.val, split.test)],
+    }
