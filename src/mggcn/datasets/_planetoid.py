@@ -1,11 +1,10 @@
 """Cora, CiteSeer and PubMed from Planetoid's eight files each, under FastGCN's split or the public one.
 
-The files are looked for in the data root (``planetoid/<Name>/raw``), then fetched (:mod:`planetoid_files`). Node
-numbers are Planetoid's: first the rows of ``allx``, then the test nodes at the places ``test.index`` gives. CiteSeer
-leaves 15 places between the test nodes empty: nodes without features or label, in no part of a split.
+The files are searched in the data root (``planetoid/<Name>/raw``), then fetched (:mod:`_planetoid_files`). Node
+numbers are Planetoid's: first the rows of ``allx``, then the test nodes with the numbers in ``test.index``. In
+CiteSeer 15 of these numbers are not used: nodes without features or label, in no part of a split.
 """
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,15 +13,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from mggcn.dataset import UNLABELLED, Dataset, Split
-from mggcn.datasets import linqs, planetoid_files, unpickle
-from mggcn.datasets.blame import blaming
-from mggcn.errors import InputError
+from mggcn.datasets import _linqs as linqs
+from mggcn.datasets import _planetoid_files as planetoid_files
+from mggcn.datasets import _unpickle as unpickle
+from mggcn.errors import InputError, prefix_errors
 from mggcn.graph import Graph
 
 SplitName = Literal["fastgcn", "public"]
 
+SPLITS: dict[str, SplitName] = {"": "fastgcn", ":public": "public"}
 NUM_VAL = 500
-# LINQS's class sizes, all different, tell Cora's and CiteSeer's order; PubMed's is not known for certain.
+# The order for Cora and CiteSeer follows from LINQS's class sizes, which all differ; PubMed's is not certain.
 _CLASSES = {
     "cora": linqs.CLASSES,
     "citeseer": ("AI", "ML", "IR", "DB", "Agents", "HCI"),
@@ -30,65 +31,38 @@ _CLASSES = {
 }
 
 
-def load(name: str, *, split: SplitName = "fastgcn", root: Path | None = None, seed: int = 0) -> Dataset:
+def load(name: str, split: SplitName, root: Path | None, seed: int, _mmap: bool) -> Dataset:
     """Load ``cora``, ``citeseer`` or ``pubmed``.
 
     Args:
         name: which of the three.
-        split: ``fastgcn`` trains on every node but 500 for validation and the 1,000 for test; ``public`` on 20 of each
-            class. Validation follows the training nodes, test is the same.
+        split: ``fastgcn`` trains on all nodes except 500 for validation and 1,000 for test; ``public`` on 20 of each
+            class. The validation nodes follow the training nodes; the test nodes are the same.
         root: the data root; see :mod:`mggcn.datasets.root`.
-        seed: of the random split, only where LINQS's Cora stands in for Planetoid's.
+        seed: of the random split, only if LINQS's Cora replaces Planetoid's.
     """
-    found = planetoid_files.locate(name, root, linqs_will_do=split == "fastgcn")
-    if isinstance(found, Path):
-        return linqs.read_cora(found, seed=seed)
-    raw = _read(found)
-    train, val = _train_val(raw, split)
-    parts = Split.of(train, val, np.sort(raw.test))
-    sizes = "/".join(str(part.size) for part in (parts.train, parts.val, parts.test))
+    files = planetoid_files.locate(name, root, allow_linqs=split == "fastgcn")
+    if isinstance(files, Path):
+        return linqs.read_cora(files, seed=seed)
+    test = _test_index(files["test.index"])
+    matrices = {ending: unpickle.read(files[ending]) for ending in ("x", "tx", "allx", "y", "ty", "ally", "graph")}
+    if matrices["tx"].shape[0] != test.size or matrices["ty"].shape[0] != test.size:
+        raise InputError(f"{files['tx']}: {matrices['tx'].shape[0]} rows for {test.size} test nodes")
+    num_nodes = int(test.max()) + 1
+    with prefix_errors(files["graph"]):
+        graph = _graph(matrices["graph"], num_nodes)
+    num_train = matrices["y"].shape[0] if split == "public" else matrices["allx"].shape[0] - NUM_VAL
+    parts = Split(np.arange(num_train), np.arange(num_train, num_train + NUM_VAL), np.sort(test))
+    sizes = "/".join(str(nodes.size) for nodes in parts.parts().values())
     return Dataset(
         name=name if split == "fastgcn" else f"{name}:{split}",
-        graph=raw.graph,
-        x=raw.x,
-        y=raw.y,
+        graph=graph,
+        x=_stack(matrices["allx"], matrices["tx"], test, num_nodes),
+        y=_labels(matrices["ally"], matrices["ty"], test, num_nodes),
         classes=_CLASSES[name],
         split=parts,
         source=f"Planetoid ind.{name}.*; {'FastGCN' if split == 'fastgcn' else 'public'} split {sizes}",
     )
-
-
-@dataclass(frozen=True)
-class _Raw:
-    graph: Graph
-    x: csr_array
-    y: NDArray[np.int64]
-    test: NDArray[np.int64]
-    num_public: int
-    num_known: int
-
-
-def _read(files: dict[str, Path]) -> _Raw:
-    test = _test_index(files["test.index"])
-    parts = {key: unpickle.read(files[key]) for key in ("x", "tx", "allx", "y", "ty", "ally", "graph")}
-    num_known, num_nodes = parts["allx"].shape[0], int(test.max()) + 1
-    with blaming(files["graph"]):
-        graph = _graph(parts["graph"], num_nodes)
-    if parts["tx"].shape[0] != test.size or parts["ty"].shape[0] != test.size:
-        raise InputError(f"{files['tx']}: {parts['tx'].shape[0]} rows for {test.size} test nodes")
-    return _Raw(
-        graph=graph,
-        x=_place(parts["allx"], parts["tx"], test, num_nodes),
-        y=_labels(parts["ally"], parts["ty"], test, num_nodes),
-        test=test,
-        num_public=parts["y"].shape[0],
-        num_known=num_known,
-    )
-
-
-def _train_val(raw: _Raw, split: SplitName) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    stop = raw.num_public if split == "public" else raw.num_known - NUM_VAL
-    return np.arange(stop), np.arange(stop, stop + NUM_VAL)
 
 
 def _test_index(path: Path) -> NDArray[np.int64]:
@@ -105,8 +79,8 @@ def _graph(neighbours: dict[int, list[int]], num_nodes: int) -> Graph:
     return Graph.from_edges(source, target, num_nodes)
 
 
-def _place(known: csr_array, test: csr_array, index: NDArray[np.int64], num_nodes: int) -> csr_array:
-    """Stack the features in node order; nodes that neither matrix holds stay zero."""
+def _stack(known: csr_array, test: csr_array, index: NDArray[np.int64], num_nodes: int) -> csr_array:
+    """Stack the features in node order; nodes that are in neither matrix have zeros."""
     upper, lower = known.tocoo(), test.tocoo()
     rows = np.concatenate([upper.row.astype(np.int64), index[lower.row]])
     columns = np.concatenate([upper.col, lower.col])

@@ -1,56 +1,82 @@
-"""PyG's raw files: found below the data root (``pyg/<Name>/raw``) or fetched by PyG's own download.
+"""PyTorch Geometric's data sets by name, from raw files below the data root (``pyg/<Name>/raw``) or fetched by PyG.
 
-Only raw files are read. PyG's cached ``processed/*.pt`` are pickles that may run code when loaded.
+Reddit, Flickr and Reddit2 are read from their raw files. Any other data set is processed anew by PyG's own class
+(``force_reload``). PyG's cached ``processed/*.pt`` are pickles that may run code when loaded, so they are never read.
 """
 
+import inspect
 import shutil
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mggcn.datasets.blame import reason
-from mggcn.datasets.fetch import notice
-from mggcn.datasets.root import places, writable
-from mggcn.errors import InputError, unknown
-from mggcn.storage import replacing
+from mggcn.dataset import Dataset
+from mggcn.datasets import _reddit as reddit
+from mggcn.datasets import _saint as saint
+from mggcn.datasets._fetch import notice
+from mggcn.datasets._labels import complete_split
+from mggcn.datasets.pyg import from_pyg, torch_geometric
+from mggcn.datasets.root import find_folder, load_or_build, writable_root
+from mggcn.errors import InputError, first_line, unknown
+from mggcn.files import replacing
 
-INSTALL = "pip install 'mggcn[pyg]'"
+_RAW: dict[str, tuple[Callable[[Path, str], Dataset], Sequence[str]]] = {
+    "Reddit": (reddit.read, reddit.FILES),
+    "Flickr": (saint.read, saint.FILES),
+    "Reddit2": (saint.read, saint.FILES),
+}
+_MULTILABEL = ("Yelp", "AmazonProducts", "PPI")
 
 
-def raw_folder(name: str, files: Sequence[str], root: Path | None) -> Path:
-    """The folder that holds the raw ``files`` of PyG's data set ``name``."""
-    for place in places(root):
-        folder = place / "pyg" / name / "raw"
-        if all((folder / file).is_file() for file in files):
-            return folder
-    return _download(name, files, writable(root) / "pyg" / name / "raw")
-
-
-def torch_geometric(what: str) -> Any:
-    """The module torch_geometric with its data sets, or an error that says how to install it for ``what``."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # PyG compiles old-style scripts when imported
-            import torch_geometric
-            import torch_geometric.datasets
-    except ImportError:
-        raise InputError(f"{what} needs PyG: {INSTALL}") from None
-    return torch_geometric
+def load(name: str, root: Path | None, seed: int, mmap: bool) -> Dataset:
+    """Load PyG's data set ``name``, or ``name/part`` if its class takes a name, for example ``Coauthor/CS``."""
+    if not all(word.isidentifier() for word in name.split("/")) or name.count("/") > 1:
+        raise InputError(f"pyg:{name}: not the name of a PyG data set, such as Flickr or Coauthor/CS")
+    if name in _MULTILABEL:
+        raise InputError(f"pyg:{name}: its nodes have several labels each, which is not supported")
+    folder = "reddit" if name == "Reddit" else f"pyg-{name.replace('/', '-')}"
+    dataset = load_or_build(f"converted/{folder}", partial(_build, name, root), root=root, mmap=mmap)
+    if dataset.split is not None or not dataset.classes:
+        return dataset
+    split, note = complete_split(dataset.y, [None] * 3, seed)
+    return replace(dataset, split=split, source=f"{dataset.source}; {note}", checked=True)
 
 
 def dataset_class(name: str) -> Any:
-    """PyG's class of data sets called ``name``."""
-    catalogue = torch_geometric(f"pyg:{name}").datasets
-    if name not in catalogue.__all__:
-        raise unknown("PyG data set", name, catalogue.__all__)
-    return getattr(catalogue, name)
+    """Return PyG's data set class called ``name``."""
+    classes = torch_geometric(f"pyg:{name}").datasets
+    if name not in classes.__all__:
+        raise unknown("PyG data set", name, classes.__all__)
+    return getattr(classes, name)
+
+
+def _build(name: str, root: Path | None) -> Dataset:
+    if name in _RAW:
+        read, files = _RAW[name]
+        location = f"pyg/{name}/raw"
+        folder = find_folder(location, files, root) or _download(name, files, writable_root(root) / location)
+        return read(folder, "reddit" if name == "Reddit" else f"pyg:{name}")
+    class_name, _, part = name.partition("/")
+    pyg_class = dataset_class(class_name)
+    options: dict[str, Any] = {"name": part} if part else {}
+    if "force_reload" in inspect.signature(pyg_class).parameters:
+        options["force_reload"] = True
+    try:
+        graphs = pyg_class(root=str(writable_root(root) / "pyg" / class_name), **options)
+        count, data = len(graphs), graphs[0]
+    except Exception as error:  # noqa: BLE001 - PyG's classes raise whatever their hosts and files cause
+        raise InputError(f"pyg:{name}: PyG could not load it ({first_line(error)})") from None
+    if count != 1 or "edge_index" not in data:
+        raise InputError(f"pyg:{name}: {count} graphs or several kinds of nodes; one plain graph is needed")
+    return from_pyg(data, f"pyg:{name}", seed=None, source=f"torch_geometric.datasets.{class_name}")
 
 
 def _download(name: str, files: Sequence[str], folder: Path) -> Path:
-    kind = dataset_class(name)
+    pyg_class = dataset_class(name)
     notice(f"fetching {name} through PyG into {folder}")
-    source = kind.__new__(kind)  # without __init__, which would process the files and load its own pickle
+    source = pyg_class.__new__(pyg_class)  # without __init__, which would process the files and load its own pickle
     try:
         with replacing(folder) as draft:
             source.root, raw = str(draft), draft / "raw"
@@ -59,8 +85,8 @@ def _download(name: str, files: Sequence[str], folder: Path) -> Path:
             for file in files:
                 (raw / file).rename(draft / file)
             shutil.rmtree(raw)
-    except Exception as error:  # noqa: BLE001 - PyG's downloads fail in any way their hosts do
+    except Exception as error:  # noqa: BLE001 - PyG's downloads raise whatever their hosts cause
         raise InputError(
-            f"{name}: PyG's download failed ({reason(error)}); put {', '.join(files)} into {folder}"
+            f"{name}: PyG's download failed ({first_line(error)}); put {', '.join(files)} into {folder}"
         ) from None
     return folder

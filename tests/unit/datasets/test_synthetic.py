@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 from mggcn import datasets
 from mggcn.dataset import Dataset
-from mggcn.datasets import synthetic
+from mggcn.datasets import _synthetic as synthetic
 from mggcn.errors import InputError
 
 
@@ -98,7 +98,7 @@ def test_a_read_only_root_sends_it_to_the_cache(tmp_path: Path, cache: Path):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("reddit-like:big", "reddit-like:big: the scale is not a number"),
         ("reddit-like:", "reddit-like:: the scale is not a number"),
@@ -107,7 +107,7 @@ def test_a_read_only_root_sends_it_to_the_cache(tmp_path: Path, cache: Path):
         ("reddit-like:0.0001", "reddit-like: scale 0.0001 leaves 23 nodes; 410 are the fewest"),
     ],
 )
-def test_bad_scales_are_told_and_leave_nothing(tmp_path: Path, name: str, told: str):
-    with pytest.raises(InputError, match=told):
+def test_bad_scales_are_errors_and_leave_nothing(tmp_path: Path, name: str, message: str):
+    with pytest.raises(InputError, match=message):
         datasets.load(name, root=tmp_path / "root")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
