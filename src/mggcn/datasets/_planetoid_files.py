@@ -83,12 +83,11 @@ def locate(name: str, root: Path | None = None, *, allow_linqs: bool = False) ->
 def _present(name: str, root: Path | None) -> dict[str, Path]:
     files = {}
     for ending, digest in DIGESTS[name].items():
-        for base in data_roots(root):
-            path = base / _folder(name) / f"ind.{name}.{ending}"
-            if path.is_file():
-                fetch.check(path, digest)
-                files[ending] = path
-                break
+        file = f"ind.{name}.{ending}"
+        folder = find_folder(_folder(name), [file], root)
+        if folder is not None:
+            fetch.check(folder / file, digest)
+            files[ending] = folder / file
     return files
 
 

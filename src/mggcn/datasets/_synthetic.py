@@ -48,65 +48,55 @@ class _Plan:
     inductive: bool
 
 
+_SHARES = np.arange(1, 42) ** -0.5
+_ETHEREUM = {"Exchange": 232, "Converter": 211, "ICO": 172, "Phish": 110, "Mining": 62, "Gambling": 29}
+_PLANS = {
+    "reddit-like": _Plan(
+        name="reddit-like",
+        num_nodes=232_965,
+        num_edges=11_606_919,
+        num_features=602,
+        classes=tuple(f"class {label}" for label in range(41)),
+        class_shares=tuple(_SHARES / _SHARES.sum()),
+        num_labelled=232_965,
+        split_sizes=(152_410, 23_699, 55_334),
+        homophily=0.6,
+        strays=0.05,
+        signal=0.08,
+        tail=2.0,
+        inductive=True,
+    ),
+    "ethereum-like": _Plan(
+        name="ethereum-like",
+        num_nodes=1_402_220,
+        num_edges=2_815_028,
+        num_features=13,
+        classes=tuple(_ETHEREUM),
+        class_shares=tuple(size / 816 for size in _ETHEREUM.values()),
+        num_labelled=816,
+        split_sizes=(572, 82, 162),
+        homophily=0.7,
+        strays=0.05,
+        signal=0.5,
+        tail=1.5,
+        inductive=False,
+    ),
+}
+
+
 def load(name: str, scale: str, root: Path | None, seed: int, mmap: bool) -> Dataset:
     """Load ``reddit-like`` or ``ethereum-like`` at a scale, generated and stored the first time."""
     try:
         factor = float(scale)
     except ValueError:
         raise InputError(f"{name}:{scale}: the scale is not a number") from None
-    build = partial({"reddit-like": reddit_like, "ethereum-like": ethereum_like}[name], factor, seed)
+    build = partial(generate, name, factor, seed)
     return load_or_build(f"synthetic/{name}-{factor:.12g}-{seed}", build, root=root, mmap=mmap)
 
 
-def reddit_like(scale: float = 1.0, seed: int = 0) -> Dataset:
-    """Generate a graph of Reddit's size: 232,965 nodes, 11.6 M edges, 602 features, 41 classes; inductive."""
-    shares = np.arange(1, 42) ** -0.5
-    return _generate(
-        _Plan(
-            name="reddit-like",
-            num_nodes=232_965,
-            num_edges=11_606_919,
-            num_features=602,
-            classes=tuple(f"class {label}" for label in range(41)),
-            class_shares=tuple(shares / shares.sum()),
-            num_labelled=232_965,
-            split_sizes=(152_410, 23_699, 55_334),
-            homophily=0.6,
-            strays=0.05,
-            signal=0.08,
-            tail=2.0,
-            inductive=True,
-        ),
-        scale,
-        seed,
-    )
-
-
-def ethereum_like(scale: float = 1.0, seed: int = 0) -> Dataset:
-    """Generate a graph of the paper's Ethereum size: 1,402,220 nodes, 2.8 M edges, 13 features, 816 labelled nodes."""
-    sizes = {"Exchange": 232, "Converter": 211, "ICO": 172, "Phish": 110, "Mining": 62, "Gambling": 29}
-    return _generate(
-        _Plan(
-            name="ethereum-like",
-            num_nodes=1_402_220,
-            num_edges=2_815_028,
-            num_features=13,
-            classes=tuple(sizes),
-            class_shares=tuple(size / 816 for size in sizes.values()),
-            num_labelled=816,
-            split_sizes=(572, 82, 162),
-            homophily=0.7,
-            strays=0.05,
-            signal=0.5,
-            tail=1.5,
-            inductive=False,
-        ),
-        scale,
-        seed,
-    )
-
-
-def _generate(plan: _Plan, scale: float, seed: int) -> Dataset:
+def generate(name: str, scale: float = 1.0, seed: int = 0) -> Dataset:
+    """Generate a graph like Reddit or like the paper's Ethereum graph; ``scale`` multiplies nodes, edges and labels."""
+    plan = _PLANS[name]
     if not math.isfinite(scale) or scale <= 0:
         raise InputError(f"{plan.name}: scale {scale:g} is not a positive number")
     num_nodes = round(plan.num_nodes * scale)

@@ -85,18 +85,11 @@ def to_pyg(dataset: Dataset) -> "Data":
             data[mask] = torch.zeros(dataset.num_nodes, dtype=torch.bool)
             data[mask][torch.from_numpy(np.array(nodes))] = True
     if dataset.node_ids is not None:
-        data.node_ids = _ids_for_pyg(dataset)
+        ids = dataset.ids_of(np.arange(dataset.num_nodes))
+        # PyG's loaders slice a tensor with the batch and leave a dictionary of text ids unchanged.
+        is_number = ids.dtype.kind in "iu"
+        data.node_ids = torch.from_numpy(np.array(ids)) if is_number else {str(key): i for i, key in enumerate(ids)}
     return data
-
-
-def _ids_for_pyg(dataset: Dataset) -> Any:
-    """Numbers as a tensor, which PyG's loaders slice; text as {id: node}, which they leave unchanged."""
-    ids = dataset.ids_of(np.arange(dataset.num_nodes))
-    if ids.dtype.kind in "iu":
-        import torch
-
-        return torch.from_numpy(np.array(ids))
-    return {str(name): node for node, name in enumerate(ids)}
 
 
 def torch_geometric(purpose: str) -> Any:
