@@ -69,7 +69,7 @@ def read_tables(
 
 
 @dataclass
-class _Nodes:
+class _NodeTable:
     """The node table: names of features, node numbers by id, and the features, label and part of each node."""
 
     features: list[str]
@@ -79,13 +79,13 @@ class _Nodes:
     parts: list[str] | None = None
 
 
-def _read_nodes(path: Path, id_column: str, label_column: str, split_column: str) -> _Nodes:
+def _read_nodes(path: Path, id_column: str, label_column: str, split_column: str) -> _NodeTable:
     names = columns.header(path)
     features = [name for name in names if name not in (id_column, label_column, split_column)]
     if id_column in names and not features:
         raise InputError(f"{path}: no feature columns beside {', '.join(map(repr, names))}")
     optional = [name for name in (label_column, split_column) if name in names]
-    table = _Nodes(features, parts=[] if split_column in names else None)
+    table = _NodeTable(features, parts=[] if split_column in names else None)
     for chunk in columns.chunks(path, [id_column, *optional, *features]):
         with prefix_errors(path):
             _take_ids(chunk, id_column, table.numbers)
@@ -163,7 +163,7 @@ def _classes(labels: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     return tuple(names), np.array([numbers[label] for label in labels], dtype=np.int64)
 
 
-def _parts(table: _Nodes, y: NDArray[np.int64]) -> list[NDArray[np.int64] | None]:
+def _parts(table: _NodeTable, y: NDArray[np.int64]) -> list[NDArray[np.int64] | None]:
     if table.parts is None or not any(table.parts):
         return [None, None, None]
     part_of_node = np.array(table.parts)
