@@ -1,13 +1,13 @@
-"""Dataset: a graph with features, labels and a split, checked when it is built.
+"""Dataset: a graph with features, labels and a split, checked when it is created.
 
-Features are dense (float32) or, where most are zero, compressed sparse rows. The folder that holds one on disk is
-described in :mod:`mggcn.storage`.
+Features are float32, dense or, if most are zero, compressed sparse rows (CSR). :mod:`mggcn.storage` describes the
+folder of a data set on disk.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,13 +18,14 @@ from mggcn.graph import Graph
 
 Features: TypeAlias = "NDArray[np.float32] | csr_array"
 UNLABELLED = -1
+PARTS = ("train", "val", "test")
 
 _CHECK_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Which nodes train, which choose the epoch, and which measure the result; int64, disjoint, none empty."""
+    """The nodes for training, for selecting the epoch, and for measuring the result; int64, disjoint, none empty."""
 
     train: NDArray[np.int64]
     val: NDArray[np.int64]
@@ -32,24 +33,27 @@ class Split:
 
     def __post_init__(self) -> None:
         seen: dict[str, NDArray[np.int64]] = {}
-        for part in fields(self):
-            nodes = getattr(self, part.name)
+        for part, nodes in self.parts().items():
             if nodes.size == 0:
-                raise InputError(f"split: {part.name} is empty")
+                raise InputError(f"split: {part} is empty")
             if nodes.ndim != 1 or not np.issubdtype(nodes.dtype, np.integer):
                 raise InputError(
-                    f"split: {part.name} must be a vector of node numbers, not {nodes.dtype} of shape {nodes.shape}"
+                    f"split: {part} must be a vector of node numbers, not {nodes.dtype} of shape {nodes.shape}"
                 )
             values, counts = np.unique(nodes, return_counts=True)
             if counts.max() > 1:
-                raise InputError(f"split: {part.name} lists node {values[counts > 1][0]} more than once")
+                raise InputError(f"split: {part} lists node {values[counts > 1][0]} more than once")
             for other, previous in seen.items():
                 shared = np.intersect1d(values, previous)
                 if shared.size:
                     raise InputError(
-                        f"split: {other} and {part.name} overlap in {shared.size} nodes, first node {shared[0]}"
+                        f"split: {other} and {part} overlap in {shared.size} nodes, first node {shared[0]}"
                     )
-            seen[part.name] = values
+            seen[part] = values
+
+    def parts(self) -> dict[str, NDArray[np.int64]]:
+        """The nodes of each part by its name: train, val, test."""
+        return {"train": self.train, "val": self.val, "test": self.test}
 
     @classmethod
     def of(cls, train: ArrayLike, val: ArrayLike, test: ArrayLike) -> "Split":
@@ -58,7 +62,7 @@ class Split:
 
     @classmethod
     def stratified(cls, y: NDArray[np.int64], seed: int = 0, shares: Sequence[float] = (0.6, 0.2, 0.2)) -> "Split":
-        """Divide the labelled nodes at random, each class by itself, in the given shares of train, val and test."""
+        """Divide the labelled nodes of each class at random into train, val and test in the given shares."""
         rng = np.random.default_rng(seed)
         parts: list[list[NDArray[np.int64]]] = [[], [], []]
         for label in np.unique(y[y != UNLABELLED]):
@@ -74,21 +78,23 @@ class Dataset:
     """A node-classification task.
 
     Args:
-        name: how runs and records call it.
+        name: its name in runs and records.
         graph: the whole graph.
         x: [num_nodes, num_features] features, float32, dense or CSR.
-        y: [num_nodes] class numbers, -1 where a node has no label.
+        y: [num_nodes] class numbers, -1 for a node without a label.
         classes: the name of each class.
-        split: None for a graph that is only predicted on.
-        node_ids: [num_nodes] the user's own ids, unique; None when they are the node numbers.
-        id_name: what such an id is, ``address`` say; the column of predictions is called so.
-        inductive: train on the sub-graph of training nodes, test on the whole graph.
+        split: None for a graph that is only used for prediction.
+        node_ids: [num_nodes] the user's ids, unique; None if they are the node numbers.
+        id_name: what an id is, for example ``address``; the name of the id column of predictions.
+        inductive: train on the subgraph of the training nodes, test on the whole graph.
         source: one line on where the data came from; shown with every result.
-        feature_names: of the columns of ``x``; empty when they have none.
-        edge_attributes: [graph.num_stored] each, aligned with ``graph.indices``; an entry in row v that names u is of
+        feature_names: the names of the columns of ``x``; empty if they have none.
+        edge_attributes: [graph.num_stored] each, aligned with ``graph.indices``; the entry of u in row v describes
             the edge from v to u (in a graph of direction ``in``, from u to v).
-        digest: sha256 of the stored folder's checksums, empty when the data set has not been stored.
-        path: the folder it was read from.
+        digest: sha256 of the stored folder's checksums, empty if the data set has not been stored.
+        path: the dataset folder it was read from or stored in.
+        checked: skip the checks of values, for arrays that are known to be valid; :func:`dataclasses.replace` does not
+            keep it.
     """
 
     name: str
@@ -105,9 +111,9 @@ class Dataset:
     edge_attributes: Mapping[str, NDArray[np.generic]] = field(default_factory=dict, repr=False)
     digest: str = ""
     path: Path | None = None
-    checked: bool = field(default=False, repr=False)
+    checked: InitVar[bool] = False
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, checked: bool) -> None:
         n = self.graph.num_nodes
         _check_shape("x", self.x.shape, n, 2)
         _check_shape("y", self.y.shape, n, 1)
@@ -120,12 +126,13 @@ class Dataset:
         for name, values in self.edge_attributes.items():
             if values.shape != self.graph.indices.shape:
                 raise InputError(f"edge_{name} has shape {values.shape}, but {self.graph.num_stored} edges are stored")
-        if not self.checked:
+        if not checked:
             _check_finite(self.x)
             _check_labels(self.y, len(self.classes))
             _check_ids(self.node_ids)
         if self.split is not None:
-            _check_split(self.split, self.y, n)
+            for part, nodes in self.split.parts().items():
+                check_part(part, nodes, self.y)
 
     @property
     def num_nodes(self) -> int:
@@ -144,51 +151,77 @@ class Dataset:
 
     @property
     def is_sparse(self) -> bool:
-        """Whether the features are stored as CSR."""
+        """Whether the features are CSR."""
         return not isinstance(self.x, np.ndarray)
 
+    def with_split(self, split: Split) -> "Dataset":
+        """Return the same data with another split."""
+        return replace(self, split=split, checked=True)
+
     def require_split(self) -> Split:
-        """The split; InputError where the data set has none."""
+        """Return the split, or raise InputError if the data set has none."""
         if self.split is None:
             raise InputError(f"{self.name}: no training labels (the data set has no split)")
         return self.split
 
-    def with_split(self, split: Split) -> "Dataset":
-        """The same data under another split."""
-        return replace(self, split=split)
-
     def ids_of(self, nodes: ArrayLike) -> NDArray[np.generic]:
-        """The user's own ids of node numbers; byte strings come back as text."""
-        chosen = np.asarray(nodes, dtype=np.int64)
+        """Return the user's ids of node numbers; ids stored as bytes become text."""
+        numbers = np.asarray(nodes, dtype=np.int64)
         if self.node_ids is None:
-            return chosen
-        ids = np.asarray(self.node_ids[chosen])
+            return numbers
+        ids = np.asarray(self.node_ids[numbers])
         return np.char.decode(ids, "ascii") if ids.dtype.kind == "S" else ids
 
     def nodes_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
-        """The node numbers of the user's own ids, given as text."""
+        """Return the node numbers of the user's ids, given as text."""
         if self.node_ids is None:
             return np.array([_node_number(text, self.num_nodes) for text in ids], dtype=np.int64)
         known = self.ids_of(np.arange(self.num_nodes)).astype(str)
         order = np.argsort(known)
         wanted = np.asarray(ids, dtype=str)
-        place = np.minimum(np.searchsorted(known, wanted, sorter=order), self.num_nodes - 1)
-        found = order[place]
-        missing = np.flatnonzero(known[found] != wanted)
+        ranks = np.minimum(np.searchsorted(known, wanted, sorter=order), self.num_nodes - 1)
+        nodes = order[ranks]
+        missing = np.flatnonzero(known[nodes] != wanted)
         if missing.size:
             raise InputError(f"{self.name}: no node has the id {str(wanted[missing[0]])!r}")
-        return found.astype(np.int64)
+        return nodes.astype(np.int64)
 
 
 def as_features(x: ArrayLike | csr_array) -> Features:
-    """Convert a matrix to the features a Dataset takes: float32; CSR rows sorted and without duplicates."""
-    if isinstance(x, csr_array):
-        with np.errstate(over="ignore"):
-            sparse = x.astype(np.float32)
-        sparse.sum_duplicates()
-        return sparse
-    with np.errstate(over="ignore"):  # too large for float32 becomes inf, which Dataset refuses by node and feature
-        return np.ascontiguousarray(x, dtype=np.float32)
+    """Convert a matrix to the features of a Dataset: float32; CSR rows sorted and without duplicates."""
+    with np.errstate(over="ignore"):  # too large for float32 becomes inf; Dataset's error names node and feature
+        if not isinstance(x, csr_array):
+            return np.ascontiguousarray(x, dtype=np.float32)
+        sparse = x.astype(np.float32)
+    sparse.sum_duplicates()
+    return sparse
+
+
+def csr_parts(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]) -> csr_array:
+    """Build CSR features from their parts, checked."""
+    if indptr.shape != (shape[0] + 1,) or indptr[0] != 0 or indptr[-1] != data.size or np.any(np.diff(indptr) < 0):
+        raise InputError(f"x_indptr: does not divide {data.size} values into {shape[0]} rows")
+    if indices.shape != data.shape:
+        raise InputError(f"x_indices: {indices.size} columns for {data.size} values")
+    if indices.size and (indices.min() < 0 or indices.max() >= shape[1]):
+        bad = indices[(indices < 0) | (indices >= shape[1])][0]
+        raise InputError(f"x_indices: column {bad} is out of range for {shape[1]} features")
+    return csr_array((data, indices, indptr), shape=shape)
+
+
+def numbered_classes(y: NDArray[np.int64]) -> tuple[str, ...]:
+    """Return the names ``class 0``, ``class 1``, … up to the largest class number in ``y``."""
+    return tuple(f"class {label}" for label in range(int(y.max(initial=UNLABELLED)) + 1))
+
+
+def check_part(part: str, nodes: NDArray[np.int64], y: NDArray[np.int64]) -> None:
+    """Raise InputError unless every node in this part of a split exists and has a label in ``y``."""
+    bad = nodes[(nodes < 0) | (nodes >= y.size)]
+    if bad.size:
+        raise InputError(f"split: {part} holds node {bad[0]}, out of range for {y.size} nodes")
+    unlabelled = nodes[y[nodes] == UNLABELLED]
+    if unlabelled.size:
+        raise InputError(f"split: {part} holds node {unlabelled[0]}, which has no label")
 
 
 def _node_number(text: str, num_nodes: int) -> int:
@@ -235,14 +268,3 @@ def _check_ids(ids: NDArray[np.generic] | None) -> None:
     values, counts = np.unique(ids, return_counts=True)
     if values.size != ids.size:
         raise InputError(f"node_ids: {values[counts > 1][0]!s} stands for more than one node")
-
-
-def _check_split(split: Split, y: NDArray[np.int64], num_nodes: int) -> None:
-    for part in fields(split):
-        nodes = getattr(split, part.name)
-        bad = nodes[(nodes < 0) | (nodes >= num_nodes)]
-        if bad.size:
-            raise InputError(f"split: {part.name} holds node {bad[0]}, out of range for {num_nodes} nodes")
-        unlabelled = nodes[y[nodes] == UNLABELLED]
-        if unlabelled.size:
-            raise InputError(f"split: {part.name} holds node {unlabelled[0]}, which has no label")

@@ -1,7 +1,9 @@
-"""The one exception for input a user can mend; the command line prints it as one line and exits with 2."""
+"""The exception for input that a user can correct; the command line prints it as one line and exits with 2."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class InputError(ValueError):
@@ -14,3 +16,18 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> InputError:
     near = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"valid: {', '.join(known)}"
     return InputError(f"unknown {kind} {name!r}; {hint}")
+
+
+@contextmanager
+def prefix_errors(source: str | Path) -> Iterator[None]:
+    """Put ``source``, a file or field, before the message of every InputError raised in the block."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{source}: {error}") from None
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an exception's message, or its type's name if the message is empty."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__

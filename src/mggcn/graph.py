@@ -1,10 +1,10 @@
-"""The graph every other module works on: a validated adjacency in compressed sparse rows.
+"""The graph that every other module works on: a checked adjacency matrix in compressed sparse rows (CSR).
 
 Row ``v`` lists the neighbours N(v) of the paper: sorted, without duplicates and without ``v`` itself. The arrays may
-live in memory or be memory-mapped; the type is the same.
+be in memory or memory-mapped; the type is the same.
 """
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -26,33 +26,34 @@ class Graph:
 
     Args:
         indptr: [num_nodes + 1] int64, where each row starts.
-        indices: [num_edges] int32 (int64 only past 2**31 nodes), the neighbours.
-        direction: ``both`` for an undirected graph (every edge is stored in both rows), ``in`` where row v lists the
-            sources of the edges into v, ``out`` where it lists the targets of the edges out of v.
-        checked: leave the check out for arrays that a checksum already vouches for.
+        indices: [num_stored] int32 (int64 only above 2**31 nodes), the neighbours.
+        direction: ``both`` for an undirected graph (every edge is stored in both rows), ``in`` if row v lists the
+            sources of the edges into v, ``out`` if it lists the targets of the edges out of v.
+        checked: skip the checks, for arrays that are known to be valid; :func:`dataclasses.replace` does not keep it.
     """
 
     indptr: NDArray[np.int64]
     indices: IntArray
     direction: Direction = "both"
-    checked: bool = False
+    checked: InitVar[bool] = False
 
-    def __post_init__(self) -> None:
-        if not self.checked:
+    def __post_init__(self, checked: bool) -> None:
+        if not checked:
             _check(self.indptr, self.indices, self.direction)
 
     @classmethod
     def from_edges(
         cls, source: ArrayLike, target: ArrayLike, num_nodes: int, *, direction: Direction = "both"
     ) -> "Graph":
-        """Build a graph from [E] end points: duplicates and self-loops go, ``both`` makes the edges symmetric."""
+        """Build a graph from [E] end points; removes duplicates and self-loops, ``both`` makes the edges symmetric."""
         src, dst = _endpoints(source, "source", num_nodes), _endpoints(target, "target", num_nodes)
         if src.shape != dst.shape:
             raise InputError(f"edges: {src.size} sources but {dst.size} targets")
         if direction not in get_args(Direction):
             raise InputError(f"direction: {direction!r} is not one of both, in, out")
         row, column = (dst, src) if direction == "in" else (src, dst)
-        # A counting sort takes a fifth of the memory of sorting pairs; sums of booleans are "or", so duplicates merge.
+        # SciPy's counting sort needs a fifth of the memory of sorting pairs; a sum of booleans is "or", so duplicates
+        # become one entry.
         entries = coo_array((np.ones(row.size, bool), (row, column)), shape=(num_nodes, num_nodes)).tocsr()
         if direction == "both":
             entries = entries + entries.T.tocsr()
@@ -80,7 +81,7 @@ class Graph:
 
     @cached_property
     def degrees(self) -> NDArray[np.int64]:
-        """[num_nodes] edges at each node; in a directed graph those in and those out."""
+        """[num_nodes] edges at each node; in a directed graph incoming and outgoing ones."""
         stored = np.diff(self.indptr)
         if self.direction == "both":
             return stored
@@ -91,29 +92,26 @@ class Graph:
         return self.indices[self.indptr[node] : self.indptr[node + 1]]
 
     def reverse(self) -> "Graph":
-        """The graph with every edge turned round; an undirected graph is its own reverse."""
+        """The graph with every edge reversed; an undirected graph is its own reverse."""
         if self.direction == "both":
             return self
         flipped: Direction = "out" if self.direction == "in" else "in"
-        source, target = (self.indices, self._rows()) if self.direction == "in" else (self._rows(), self.indices)
+        row, column = self.edges()
+        source, target = (column, row) if self.direction == "in" else (row, column)
         return Graph.from_edges(source, target, self.num_nodes, direction=flipped)
 
     def subgraph(self, nodes: ArrayLike) -> "Graph":
-        """The graph of the same nodes that keeps only edges between members of ``nodes``; the rest become isolated."""
+        """The graph of all nodes with only the edges between members of ``nodes``; other nodes become isolated."""
         member = np.zeros(self.num_nodes, bool)
         member[np.asarray(nodes)] = True
         keep = member[self.indices] & np.repeat(member, np.diff(self.indptr))
-        indptr = np.zeros(self.num_nodes + 1, np.int64)
-        kept = np.concatenate([[0], np.cumsum(keep)])
-        indptr[1:] = kept[self.indptr[1:]]
+        indptr = np.concatenate([[0], np.cumsum(keep)])[self.indptr]
         return Graph(indptr, self.indices[keep], self.direction, checked=True)
 
     def edges(self) -> tuple[IntArray, IntArray]:
         """The (row, column) end points of every stored entry, each [num_stored]."""
-        return self._rows(), self.indices
-
-    def _rows(self) -> IntArray:
-        return np.repeat(np.arange(self.num_nodes, dtype=self.indices.dtype), np.diff(self.indptr))
+        rows = np.repeat(np.arange(self.num_nodes, dtype=self.indices.dtype), np.diff(self.indptr))
+        return rows, self.indices
 
 
 def index_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:
@@ -169,8 +167,8 @@ def _check_entries(indptr: NDArray[np.int64], indices: IntArray, num_nodes: int,
     unsorted = np.flatnonzero((np.diff(part) <= 0) & (np.diff(row) == 0))
     crosses = start > 0 and start > indptr[row[0]] and indices[start - 1] >= part[0]
     if unsorted.size or crosses:
-        where = row[0] if crosses else row[unsorted[0]]
-        raise InputError(f"graph: row {where} is not sorted or repeats a neighbour")
+        bad_row = row[0] if crosses else row[unsorted[0]]
+        raise InputError(f"graph: row {bad_row} is not sorted or repeats a neighbour")
 
 
 def _is_symmetric(indptr: NDArray[np.int64], indices: IntArray) -> bool:
@@ -178,5 +176,5 @@ def _is_symmetric(indptr: NDArray[np.int64], indices: IntArray) -> bool:
     if not np.array_equal(np.bincount(indices, minlength=num_nodes), np.diff(indptr)):
         return False
     rows = np.repeat(np.arange(num_nodes, dtype=indices.dtype), np.diff(indptr))
-    # A stable sort by column lists each column's rows in order: the transposed rows.
+    # A stable sort by column gives the transposed matrix: the rows of each column, in order.
     return np.array_equal(rows[np.argsort(indices, kind="stable")], indices)

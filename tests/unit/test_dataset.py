@@ -87,3 +87,9 @@ def test_byte_ids_come_back_as_text() -> None:
     )
     assert data.ids_of([1]).tolist() == ["v"]
     assert data.nodes_of(["v"]).tolist() == [1]
+
+
+def test_a_missing_split_is_an_error(small: Dataset) -> None:
+    assert small.require_split() is small.split
+    with pytest.raises(InputError, match=r"^small: no training labels \(the data set has no split\)$"):
+        replace(small, split=None).require_split()

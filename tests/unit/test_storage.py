@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mggcn import storage
+from mggcn import files, graph, storage
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 
@@ -42,13 +42,13 @@ def assert_same(one: Dataset, other: Dataset) -> None:
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("ids", ["text", "unicode", "numbers", "none"])
 def test_round_trip(small: Dataset, tmp_path: Path, mmap: bool, sparse: bool, ids: str) -> None:
-    chosen = {
+    node_ids = {
         "text": small.node_ids,
         "unicode": np.array([f"ñode {i}" for i in range(60)]),
         "numbers": np.arange(60) * 1000,
         "none": None,
     }
-    data = replace(small, node_ids=chosen[ids], x=csr_array(small.x) if sparse else small.x, source="made up")
+    data = replace(small, node_ids=node_ids[ids], x=csr_array(small.x) if sparse else small.x, source="made up")
     saved = storage.save(data, tmp_path / "d")
     loaded = storage.load(tmp_path / "d", mmap=mmap)
     assert_same(data, loaded)
@@ -59,7 +59,7 @@ def test_round_trip(small: Dataset, tmp_path: Path, mmap: bool, sparse: bool, id
 @pytest.mark.parametrize("mmap", [False, True])
 def test_names_of_features_and_attributes_of_edges(small: Dataset, tmp_path: Path, mmap: bool) -> None:
     count = np.arange(small.graph.num_stored)
-    names = tuple(f"feature {place}" for place in range(small.num_features))
+    names = tuple(f"feature {column}" for column in range(small.num_features))
     data = replace(small, feature_names=names, id_name="account", edge_attributes={"count": count, "value": count / 7})
     saved = storage.save(data, tmp_path / "d")
     loaded = storage.load(tmp_path / "d", mmap=mmap)
@@ -146,7 +146,7 @@ def test_a_failed_write_leaves_nothing(small: Dataset, tmp_path: Path, monkeypat
 
 
 def test_processes_may_write_the_same_file_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, write = tmp_path / "file", storage.write_durably
+    path, write = tmp_path / "file", files.write_durably
     other = (
         f"from pathlib import Path; from mggcn import storage; storage.write_atomically(Path({str(path)!r}), b'other')"
     )
@@ -156,7 +156,7 @@ def test_processes_may_write_the_same_file_at_once(tmp_path: Path, monkeypatch: 
         subprocess.run([sys.executable, "-c", other], check=True)
         assert path.read_bytes() == b"other"
 
-    monkeypatch.setattr(storage, "write_durably", overtaken)
+    monkeypatch.setattr(files, "write_durably", overtaken)
     storage.write_atomically(path, b"own")
     assert path.read_bytes() == b"own"
     assert list(tmp_path.iterdir()) == [path]
@@ -165,7 +165,7 @@ def test_processes_may_write_the_same_file_at_once(tmp_path: Path, monkeypatch: 
 def test_a_killed_write_leaves_nothing_that_loads(tmp_path: Path) -> None:
     script = f"""
 import os, signal, numpy as np
-from mggcn import storage
+from mggcn import files, graph, storage
 from mggcn.dataset import Dataset
 from mggcn.graph import Graph
 storage.write_durably = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
@@ -212,9 +212,12 @@ def test_one_changed_byte_is_noticed(small: Dataset, tmp_path: Path) -> None:
     [
         ({"version": 99}, "version 99 cannot be read"),
         ({"format": "other"}, "field format"),
-        ({"files": {"../x.npy": {}}}, "not the name of a .npy file"),
+        ({"files": {"../x.npy": {"dtype": "<f4", "shape": [1], "sha256": ""}}}, "not the name of a .npy file"),
         ({"files": {}}, "'indptr.npy'"),
-        ({"direction": "up"}, "direction 'up'"),
+        ({"direction": "up"}, "field direction: invalid enum value 'up'"),
+        ({"num_features": "3"}, r"meta\.json: field num_features: expected int, got str"),
+        ({"classes": "abc"}, r"meta\.json: field classes: expected array, got str"),
+        ({"files": {"y.npy": {"dtype": "<i8", "shape": [60]}}}, r"field 'files\[\.\.\.\]\.sha256' is missing"),
     ],
 )
 def test_bad_meta(small: Dataset, tmp_path: Path, changes: dict, message: str) -> None:
@@ -222,6 +225,76 @@ def test_bad_meta(small: Dataset, tmp_path: Path, changes: dict, message: str) -
     edit_meta(tmp_path / "d", **changes)
     with pytest.raises(InputError, match=message):
         storage.load(tmp_path / "d")
+
+
+def forbid_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise AssertionError("checked again")
+
+    monkeypatch.setattr(graph, "_check", fail)
+    monkeypatch.setattr("mggcn.dataset._check_finite", fail)
+
+
+def test_loading_an_unchanged_folder_repeats_no_check(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage.save(small, tmp_path / "d")
+    forbid_checks(monkeypatch)
+    assert_same(small, storage.load(tmp_path / "d"))
+    edit_meta(tmp_path / "d", name="other", source="elsewhere", inductive=True, newer="field")
+    assert storage.load(tmp_path / "d").name == "other"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"checked": ""}, {"checked": "0" * 64}, {"direction": "in"}, {"classes": ["a", "b", "c", "d"]}]
+)
+def test_a_folder_that_differs_from_what_was_checked_is_checked_again(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict
+) -> None:
+    storage.save(small, tmp_path / "d")
+    edit_meta(tmp_path / "d", **changes)
+    forbid_checks(monkeypatch)
+    with pytest.raises(AssertionError, match="checked again"):
+        storage.load(tmp_path / "d")
+
+
+def test_edited_fields_that_do_not_fit_the_arrays_are_errors(small: Dataset, tmp_path: Path) -> None:
+    one_way = replace(small, graph=graph.Graph.from_edges([0], [1], 60, direction="in"))
+    storage.save(one_way, tmp_path / "d")
+    edit_meta(tmp_path / "d", direction="both")
+    with pytest.raises(InputError, match="not symmetric"):
+        storage.load(tmp_path / "d")
+    storage.save(small, tmp_path / "e")
+    edit_meta(tmp_path / "e", classes=["red"])
+    with pytest.raises(InputError, match="outside the 1 classes"):
+        storage.load(tmp_path / "e")
+
+
+def test_changed_files_with_new_checksums_are_checked_again(small: Dataset, tmp_path: Path) -> None:
+    storage.save(small, tmp_path / "d")
+    np.save(tmp_path / "d" / "y.npy", small.y + 7)
+    meta = json.loads((tmp_path / "d" / "meta.json").read_text())
+    meta["files"]["y.npy"]["sha256"] = storage.sha256(tmp_path / "d" / "y.npy")
+    edit_meta(tmp_path / "d", files=meta["files"])
+    with pytest.raises(InputError, match="outside the 3 classes"):
+        storage.load(tmp_path / "d")
+
+
+def test_mapped_arrays_are_checked_when_they_are_saved(small: Dataset, tmp_path: Path) -> None:
+    storage.save(small, tmp_path / "d")
+    content = bytearray((tmp_path / "d" / "x.npy").read_bytes())
+    content[-4:] = np.float32(np.nan).tobytes()
+    (tmp_path / "d" / "x.npy").write_bytes(content)
+    mapped = storage.load(tmp_path / "d", mmap=True)
+    with pytest.raises(InputError, match="x of node 59, feature 2 is nan"):
+        storage.save(mapped, tmp_path / "e")
+    assert not (tmp_path / "e").exists()
+
+
+def test_changing_a_loaded_data_set_runs_the_checks(small: Dataset, tmp_path: Path) -> None:
+    storage.save(small, tmp_path / "d")
+    with pytest.raises(InputError, match="outside the 3 classes"):
+        replace(storage.load(tmp_path / "d"), y=small.y + 7)
 
 
 def test_not_json_and_not_a_folder(tmp_path: Path) -> None:

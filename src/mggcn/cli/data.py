@@ -1,19 +1,39 @@
-"""``mggcn data``: list, describe and import data sets."""
+"""``mggcn data``: list, fetch, describe and import data sets."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-app = App(name="data", help="List, describe and import data sets.")
+if TYPE_CHECKING:
+    from mggcn.dataset import Dataset
+
+app = App(name="data", help="List, fetch, describe and import data sets.")
 
 
 @app.command(name="list")
 def list_names() -> None:
-    """List the data sets that have a name."""
+    """List the names of the data sets."""
     from mggcn import datasets
 
     print("\n".join(datasets.names()))  # noqa: T201
+
+
+@app.command
+def get(dataset: str, /, *, root: Path | None = None) -> None:
+    """Fetch a data set if it is not there yet, verify it, and print its sizes, source and folder.
+
+    Args:
+        dataset: A known name or a dataset folder.
+        root: Where data sets are searched and stored; else $MGGCN_DATA, else a per-user cache.
+    """
+    from mggcn import datasets
+
+    data = datasets.load(dataset, root=root)
+    folder = data.path or datasets.raw_folder(dataset, root)
+    print(f"{_size(data)}, {data.num_features:,} features, {data.num_classes:,} classes")  # noqa: T201
+    print(f"source      {data.source}")  # noqa: T201
+    print(f"folder      {f'{folder} (checksums verified)' if folder else 'none; nothing to fetch'}")  # noqa: T201
 
 
 @app.command
@@ -22,7 +42,7 @@ def info(dataset: str, /, *, root: Path | None = None) -> None:
 
     Args:
         dataset: A known name or a dataset folder.
-        root: Where data sets are looked for; else $MGGCN_DATA, else a per-user cache.
+        root: Where data sets are searched; else $MGGCN_DATA, else a per-user cache.
     """
     import numpy as np
 
@@ -41,8 +61,7 @@ def info(dataset: str, /, *, root: Path | None = None) -> None:
         "classes     " + ", ".join(f"{name} {count:,}" for name, count in zip(data.classes, counts, strict=True)),
     ]
     if data.split is not None:
-        split = data.split
-        lines.append(f"split       {split.train.size:,} train, {split.val.size:,} val, {split.test.size:,} test")
+        lines.append("split       " + ", ".join(f"{nodes.size:,} {part}" for part, nodes in data.split.parts().items()))
     print("\n".join(lines))  # noqa: T201
 
 
@@ -58,25 +77,28 @@ def import_file(
     direction: Literal["both", "in", "out"] = "both",
     overwrite: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Turn a file into a dataset folder.
+    """Convert a file to a dataset folder.
 
     Args:
         file: A .npz with num_nodes, edge_index, x (or its CSR parts), y and optional train_idx, val_idx, test_idx; or,
             with --nodes, an edge list as .csv or .parquet with columns source and target.
-        out: The dataset folder to make.
+        out: The dataset folder to write.
         nodes: The node table of an edge list: columns id, label, optional split, and numeric features.
-        name: What runs call it; the file's name when left out.
-        seed: Of the stratified 60/20/20 split that is drawn where the file gives none.
+        name: The name of the data set in runs; the file's name if left out.
+        seed: Of the stratified 60/20/20 split that is drawn if the file contains none.
         direction: both makes edges symmetric; in and out keep one direction.
         overwrite: Replace an existing dataset folder.
     """
-    from mggcn import storage
-    from mggcn.datasets import npz, table
+    from mggcn import datasets, storage
 
     storage.check_free(out, overwrite=overwrite)
     if nodes is None:
-        data = npz.read_npz(file, name=name, seed=seed, direction=direction)
+        data = datasets.read_npz(file, name=name, seed=seed, direction=direction)
     else:
-        data = table.read_tables(file, nodes, name=name, seed=seed, direction=direction)
+        data = datasets.read_tables(file, nodes, name=name, seed=seed, direction=direction)
     storage.save(data, out, overwrite=overwrite)
-    print(f"{data.name}: {data.num_nodes:,} nodes, {data.graph.num_edges:,} edges in {out}")  # noqa: T201
+    print(f"{_size(data)} in {out}")  # noqa: T201
+
+
+def _size(data: "Dataset") -> str:
+    return f"{data.name}: {data.num_nodes:,} nodes, {data.graph.num_edges:,} edges"

@@ -10,50 +10,34 @@ from pathlib import Path
 
 from mggcn import storage
 from mggcn.dataset import Dataset
-from mggcn.datasets.digits import load as load_digits
+from mggcn.datasets import _digits, _ogb, _planetoid, _planetoid_files, _pyg_sets, _synthetic
 from mggcn.datasets.npz import read_npz
-from mggcn.datasets.ogb import load as load_ogb
-from mggcn.datasets.planetoid import SplitName
-from mggcn.datasets.planetoid import load as load_planetoid
 from mggcn.datasets.pyg import from_pyg, to_pyg
-from mggcn.datasets.pyg import load as load_pyg
-from mggcn.datasets.reddit import load as load_reddit
-from mggcn.datasets.synthetic import load as load_synthetic
 from mggcn.datasets.table import read_tables
 from mggcn.errors import InputError, unknown
 
-__all__ = ["from_pyg", "load", "names", "read_npz", "read_tables", "to_pyg"]
+__all__ = ["from_pyg", "load", "names", "raw_folder", "read_npz", "read_tables", "to_pyg"]
 
 Loader = Callable[[Path | None, int, bool], Dataset]
 ArgumentLoader = Callable[[str, Path | None, int, bool], Dataset]
 
-
-def _planetoid(name: str, split: SplitName, root: Path | None, seed: int, _mmap: bool) -> Dataset:
-    return load_planetoid(name, split=split, root=root, seed=seed)
-
-
-def _digits(_root: Path | None, seed: int, _mmap: bool) -> Dataset:
-    return load_digits(seed=seed)
-
-
 _NAMED: dict[str, Loader] = {
-    "cora": partial(_planetoid, "cora", "fastgcn"),
-    "cora:public": partial(_planetoid, "cora", "public"),
-    "citeseer": partial(_planetoid, "citeseer", "fastgcn"),
-    "citeseer:public": partial(_planetoid, "citeseer", "public"),
-    "pubmed": partial(_planetoid, "pubmed", "fastgcn"),
-    "pubmed:public": partial(_planetoid, "pubmed", "public"),
-    "digits": _digits,
-    "reddit": load_reddit,
-    "reddit-like": partial(load_synthetic, "reddit-like", "1"),
-    "ethereum-like": partial(load_synthetic, "ethereum-like", "1"),
+    **{
+        f"{name}{ending}": partial(_planetoid.load, name, split)
+        for name in _planetoid_files.FOLDERS
+        for ending, split in _planetoid.SPLITS.items()
+    },
+    "digits": _digits.load,
+    "reddit": partial(_pyg_sets.load, "Reddit"),
+    "reddit-like": partial(_synthetic.load, "reddit-like", "1"),
+    "ethereum-like": partial(_synthetic.load, "ethereum-like", "1"),
 }
 
 _WITH_ARGUMENT: dict[str, tuple[str, ArgumentLoader]] = {
-    "reddit-like": ("SCALE", partial(load_synthetic, "reddit-like")),
-    "ethereum-like": ("SCALE", partial(load_synthetic, "ethereum-like")),
-    "pyg": ("NAME", load_pyg),
-    "ogb": ("NAME", load_ogb),
+    "reddit-like": ("SCALE", partial(_synthetic.load, "reddit-like")),
+    "ethereum-like": ("SCALE", partial(_synthetic.load, "ethereum-like")),
+    "pyg": ("NAME", _pyg_sets.load),
+    "ogb": ("NAME", _ogb.load),
 }
 
 
@@ -81,6 +65,15 @@ def load(name: str | Path, *, root: Path | None = None, seed: int = 0, mmap: boo
     if isinstance(name, Path) or os.sep in text:
         raise InputError(f"{path}: no such folder")
     raise unknown("data set", text, names())
+
+
+def raw_folder(name: str, root: Path | None = None) -> Path | None:
+    """The folder of the raw files of a data set that is read from them at every load, as Cora is; None for others."""
+    kind, _, public = name.partition(":")
+    if name not in _NAMED or kind not in _planetoid_files.FOLDERS:
+        return None
+    files = _planetoid_files.locate(kind, root, allow_linqs=not public)
+    return files if isinstance(files, Path) else files["graph"].parent
 
 
 def names() -> list[str]:

@@ -1,4 +1,4 @@
-"""A CSV or Parquet table as chunks of columns, so that a large one never lies in memory as text."""
+"""A CSV or Parquet table as chunks of columns, so that a large one is never in memory as text."""
 
 import csv
 from collections.abc import Iterator, Sequence
@@ -7,8 +7,7 @@ from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
-from mggcn.datasets.blame import blaming, reason
-from mggcn.errors import InputError
+from mggcn.errors import InputError, first_line, prefix_errors
 
 CHUNK = 1 << 16
 
@@ -19,38 +18,38 @@ class Chunk:
 
     Args:
         columns: the values of each column: strings from CSV; numbers, strings or None from Parquet.
-        places: where each row stands in its file, for messages.
-        unit: what ``places`` counts, ``line`` or ``row``.
+        positions: the line or row number of each row in its file, for messages.
+        unit: what ``positions`` counts, ``line`` or ``row``.
     """
 
     columns: dict[str, Sequence[Any]]
-    places: Sequence[int]
+    positions: Sequence[int]
     unit: str
 
     def at(self, row: int) -> str:
-        """Where the row stands, in words."""
-        return f"{self.unit} {self.places[row]}"
+        """The position of a row in its file, for example ``line 7``."""
+        return f"{self.unit} {self.positions[row]}"
 
 
 def header(path: Path) -> list[str]:
     """The column names of a table."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    with blaming(path):
+    with prefix_errors(path):
         names = _parquet_header(path) if _is_parquet(path) else _csv_header(path)
         for name in names:
             if names.count(name) > 1:
-                raise InputError(f"column {name!r} stands twice in the header")
+                raise InputError(f"column {name!r} is twice in the header")
     return names
 
 
 def chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
-    """The rows of a table, the ``wanted`` columns only, some 65,000 at a time."""
+    """The ``wanted`` columns of a table, 65,536 rows at a time."""
     names = header(path)
     for name in wanted:
         if name not in names:
             raise InputError(f"{path}: column {name!r} is missing (it has {', '.join(map(repr, names))})")
-    with blaming(path):
+    with prefix_errors(path):
         yield from _parquet_chunks(path, wanted) if _is_parquet(path) else _csv_chunks(path, names, wanted)
 
 
@@ -63,7 +62,7 @@ def _csv_header(path: Path) -> list[str]:
         try:
             names = next(csv.reader(file, strict=True), [])
         except (csv.Error, UnicodeDecodeError) as error:
-            raise InputError(f"line 1: {reason(error)}") from None
+            raise InputError(f"line 1: {first_line(error)}") from None
     if not names:
         raise InputError("empty; a header with column names is needed")
     return names
@@ -78,7 +77,7 @@ def _csv_chunks(path: Path, names: list[str], wanted: Sequence[str]) -> Iterator
             try:
                 rows = list(islice(reader, CHUNK))
             except (csv.Error, UnicodeDecodeError) as error:
-                raise InputError(f"line {reader.line_num}: {reason(error)}") from None
+                raise InputError(f"line {reader.line_num}: {first_line(error)}") from None
             if not rows:
                 return
             rows, lines = _numbered(rows, before, reader.line_num, len(names))
@@ -87,7 +86,7 @@ def _csv_chunks(path: Path, names: list[str], wanted: Sequence[str]) -> Iterator
 
 
 def _numbered(rows: list[list[str]], before: int, after: int, width: int) -> tuple[list[list[str]], Sequence[int]]:
-    """The rows without blank ones, each of the right width, and the line on which each ends."""
+    """Return the rows that are not blank, checked for their width, and the line on which each ends."""
     lines: Sequence[int] = range(before + 1, after + 1)
     if len(lines) != len(rows):  # some value spans lines
         lines = list(accumulate((1 + sum(value.count("\n") for value in row) for row in rows), initial=before))[1:]
@@ -115,7 +114,7 @@ def _parquet_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
                 yield Chunk(columns, range(start, start + batch.num_rows), "row")
                 start += batch.num_rows
         except (pyarrow.ArrowException, OSError) as error:
-            raise InputError(f"not readable after row {start - 1} ({reason(error)})") from None
+            raise InputError(f"not readable after row {start - 1} ({first_line(error)})") from None
 
 
 def _values(column: Any) -> Sequence[Any]:
@@ -137,4 +136,4 @@ def _parquet_file(path: Path) -> Any:
     try:
         return pyarrow.parquet.ParquetFile(path)
     except (pyarrow.ArrowException, OSError) as error:
-        raise InputError(f"not a readable Parquet file ({reason(error)})") from None
+        raise InputError(f"not a readable Parquet file ({first_line(error)})") from None

@@ -1,7 +1,7 @@
 """One ``.npz`` file as a data set.
 
 Fields: ``num_nodes``; ``edge_index`` [2, E]; ``x`` [num_nodes, features] or the CSR parts ``x_data``, ``x_indices``,
-``x_indptr``, ``x_shape``; and, where they exist, ``y`` [num_nodes] (-1: no label), ``class_names``, ``train_idx``,
+``x_indptr``, ``x_shape``; and optionally ``y`` [num_nodes] (-1: no label), ``class_names``, ``train_idx``,
 ``val_idx``, ``test_idx``.
 """
 
@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import UNLABELLED, Dataset, Features, as_features
-from mggcn.datasets.blame import blaming, reason
-from mggcn.datasets.holdout import complete
-from mggcn.errors import InputError
+from mggcn.dataset import UNLABELLED, Dataset, Features, as_features, csr_parts, numbered_classes
+from mggcn.datasets._labels import class_numbers, complete_split
+from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.graph import Direction, Graph
-from mggcn.storage import csr_parts
 
 Fields = dict[str, NDArray[Any]]
 
@@ -31,21 +29,24 @@ def read_npz(path: str | Path, *, name: str | None = None, seed: int = 0, direct
 
     Args:
         path: the file.
-        name: of the data set; the file's name without its ending if None.
-        seed: of the split, or of the validation part, where the file holds none.
+        name: the name of the data set; the file's name without its ending if None.
+        seed: of the split or validation part that is drawn if the file contains none.
         direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
     """
     file = Path(path)
     fields = read_fields(file, ("num_nodes", "edge_index"), ("x", *_CSR, "y", "class_names", *_SPLIT))
-    with blaming(file):
+    with prefix_errors(file):
         num_nodes = _num_nodes(fields["num_nodes"])
         graph = _graph(fields["edge_index"], num_nodes, direction)
-        y = _labels(fields.get("y"), num_nodes)
+        y = class_numbers(fields.get("y"), num_nodes, "y:")
+        bad = np.flatnonzero(y < UNLABELLED)
+        if bad.size:
+            raise InputError(f"y: {y[bad[0]]} of node {bad[0]} is neither a class number nor {UNLABELLED}")
         classes = _classes(fields.get("class_names"), y)
         split, note = None, "no labels"
         parts = [_nodes(fields, part) for part in _SPLIT]
         if classes or any(part is not None for part in parts):
-            split, note = complete(y, parts, seed)
+            split, note = complete_split(y, parts, seed)
         return Dataset(
             name=name or file.stem,
             graph=graph,
@@ -58,27 +59,28 @@ def read_npz(path: str | Path, *, name: str | None = None, seed: int = 0, direct
 
 
 def read_fields(path: Path, required: tuple[str, ...], optional: tuple[str, ...] = ()) -> Fields:
-    """Read the named arrays of an ``.npz`` file, none of them pickled; other arrays in it are left alone."""
+    """Read the named arrays of an ``.npz`` file, never a pickled one; other arrays in it are ignored."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     fields: Fields = {}
-    place = "not a readable .npz file"
+    problem = "not a readable .npz file"
     try:
         with path.open("rb") as file:
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"{path}: a single array, not an .npz file")
-            for place in archive.files:
-                if place in (*required, *optional):
-                    fields[place] = archive[place]
-            held = ", ".join(archive.files) or "nothing"
+            content = ", ".join(archive.files) or "nothing"
+            for field in archive.files:
+                if field in (*required, *optional):
+                    problem = field
+                    fields[field] = archive[field]
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path}: {place}: {reason(error)}") from None
+        raise InputError(f"{path}: {problem}: {first_line(error)}") from None
     for field in required:
         if field not in fields:
-            raise InputError(f"{path}: field {field} is missing (it holds {held})")
+            raise InputError(f"{path}: field {field} is missing (it holds {content})")
     return fields
 
 
@@ -95,7 +97,7 @@ def _graph(edges: NDArray[Any], num_nodes: int, direction: Direction) -> Graph:
         raise InputError(f"edge_index: must have shape [2, E], not {list(edges.shape)}")
     if edges.size == 0:
         edges = edges.astype(np.int64)
-    with blaming("edge_index"):
+    with prefix_errors("edge_index"):
         return Graph.from_edges(edges[0], edges[1], num_nodes, direction=direction)
 
 
@@ -119,25 +121,10 @@ def _features(fields: Fields, num_nodes: int) -> Features:
     return as_features(csr_parts(data, indices, indptr, (num_nodes, int(shape[1]))))
 
 
-def _labels(y: NDArray[Any] | None, num_nodes: int) -> NDArray[np.int64]:
-    if y is None:
-        return np.full(num_nodes, UNLABELLED, dtype=np.int64)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.shape != (num_nodes,):
-        raise InputError(f"y: must have shape [{num_nodes}], one class a node, not {list(y.shape)}")
-    if y.dtype.kind not in "iu":
-        raise InputError(f"y: must hold integers, not {y.dtype}")
-    bad = np.flatnonzero(y.astype(np.int64) < UNLABELLED)
-    if bad.size:
-        raise InputError(f"y: {y[bad[0]]} of node {bad[0]} is neither a class number nor {UNLABELLED}")
-    return y.astype(np.int64)
-
-
 def _classes(names: NDArray[Any] | None, y: NDArray[np.int64]) -> tuple[str, ...]:
-    count = int(y.max()) + 1
     if names is None:
-        return tuple(f"class {label}" for label in range(count))
+        return numbered_classes(y)
+    count = int(y.max()) + 1
     if names.ndim != 1 or names.dtype.kind not in "US":
         raise InputError(f"class_names: must be a vector of strings, not {names.dtype} of shape {names.shape}")
     if names.size < count:

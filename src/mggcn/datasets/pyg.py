@@ -1,49 +1,20 @@
-"""PyTorch Geometric: its ``Data`` objects in both directions, and its data sets by name.
+"""PyTorch Geometric's ``Data`` objects, converted in both directions."""
 
-Flickr and Reddit2 are read from their raw files. Any other data set is processed anew by PyG's own class
-(``force_reload``), so that a cached ``processed/*.pt`` found in a folder is never trusted.
-"""
-
-import inspect
-from dataclasses import replace
-from functools import partial
-from pathlib import Path
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import UNLABELLED, Dataset, as_features
-from mggcn.datasets import pyg_files, reddit, saint
-from mggcn.datasets.blame import blaming, reason
-from mggcn.datasets.converted import kept
-from mggcn.datasets.holdout import complete
-from mggcn.datasets.root import writable
-from mggcn.errors import InputError
+from mggcn.dataset import Dataset, as_features, numbered_classes
+from mggcn.datasets._labels import class_numbers, complete_split
+from mggcn.errors import InputError, prefix_errors
 from mggcn.graph import Direction, Graph
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-_SAINT = ("Flickr", "Reddit2")
-_MULTILABEL = ("Yelp", "AmazonProducts", "PPI")
 _MASKS = ("train_mask", "val_mask", "test_mask")
-
-
-def load(name: str, root: Path | None, seed: int, mmap: bool) -> Dataset:
-    """Load PyG's data set ``name``, or ``name/part`` where its class takes a name, as ``Coauthor/CS``."""
-    if not all(word.isidentifier() for word in name.split("/")) or name.count("/") > 1:
-        raise InputError(f"pyg:{name}: not the name of a PyG data set, such as Flickr or Coauthor/CS")
-    if name == "Reddit":
-        return reddit.load(root, seed, mmap)
-    if name in _MULTILABEL:
-        raise InputError(f"pyg:{name}: its nodes have several labels each, which is not supported")
-    folder = Path("converted") / f"pyg-{name.replace('/', '-')}"
-    dataset = kept(folder, partial(_build, name, root), root=root, mmap=mmap)
-    if dataset.split is not None or not dataset.classes:
-        return dataset
-    split, note = complete(dataset.y, [None] * 3, seed)
-    return replace(dataset, split=split, source=f"{dataset.source}; {note}")
 
 
 def from_pyg(
@@ -58,15 +29,15 @@ def from_pyg(
     """Convert a ``torch_geometric.data.Data``.
 
     Args:
-        data: with ``x`` and ``edge_index``; where they exist also ``y`` (-1: no label), ``train_mask``, ``val_mask``,
+        data: with ``x`` and ``edge_index``, and optionally ``y`` (-1: no label), ``train_mask``, ``val_mask``,
             ``test_mask``, ``node_ids`` and ``class_names``.
-        name: of the data set.
-        seed: of the split, or of the validation part, where ``data`` holds none; None leaves out a missing split.
+        name: the name of the data set.
+        seed: of the split or validation part that is drawn if ``data`` has none; with None a missing split stays None.
         direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
-        inductive: whether training sees only the sub-graph of training nodes.
+        inductive: whether training uses only the subgraph of the training nodes.
         source: one line on where the data came from.
     """
-    with blaming(name):
+    with prefix_errors(name):
         x, ends = (_array(data, field) for field in ("x", "edge_index"))
         if x is None or ends is None:
             raise InputError(f"data.{'x' if x is None else 'edge_index'} is missing")
@@ -74,13 +45,13 @@ def from_pyg(
             raise InputError(f"data.edge_index must be integers of shape [2, E], not {ends.dtype} {list(ends.shape)}")
         num_nodes = x.shape[0]
         graph = Graph.from_edges(ends[0], ends[1], num_nodes, direction=direction)
-        y = _labels(_array(data, "y"), num_nodes)
+        y = class_numbers(_array(data, "y"), num_nodes, "data.y")
         names = data.get("class_names")
-        classes = tuple(map(str, names)) if names else tuple(f"class {k}" for k in range(int(y.max(initial=-1)) + 1))
+        classes = tuple(map(str, names)) if names else numbered_classes(y)
         parts = [_nodes(_array(data, mask), mask, num_nodes) for mask in _MASKS]
         split, note = None, ""
         if classes and not (seed is None and all(part is None for part in parts)):
-            split, note = complete(y, parts, seed or 0)
+            split, note = complete_split(y, parts, seed or 0)
         ids = data.get("node_ids")
         return Dataset(
             name=name,
@@ -96,8 +67,8 @@ def from_pyg(
 
 
 def to_pyg(dataset: Dataset) -> "Data":
-    """Convert to a ``torch_geometric.data.Data`` with dense ``x``; the masks stand where there is a split."""
-    module = pyg_files.torch_geometric("to_pyg")
+    """Convert to a ``torch_geometric.data.Data`` with dense ``x``, and with masks if there is a split."""
+    module = torch_geometric("to_pyg")
     import torch
 
     row, column = dataset.graph.edges()
@@ -110,40 +81,27 @@ def to_pyg(dataset: Dataset) -> "Data":
         class_names=list(dataset.classes),
     )
     if dataset.split is not None:
-        for mask, nodes in zip(_MASKS, (dataset.split.train, dataset.split.val, dataset.split.test), strict=True):
+        for mask, nodes in zip(_MASKS, dataset.split.parts().values(), strict=True):
             data[mask] = torch.zeros(dataset.num_nodes, dtype=torch.bool)
             data[mask][torch.from_numpy(np.array(nodes))] = True
     if dataset.node_ids is not None:
-        data.node_ids = _ids_for_pyg(dataset)
+        ids = dataset.ids_of(np.arange(dataset.num_nodes))
+        # PyG's loaders slice a tensor with the batch and leave a dictionary of text ids unchanged.
+        is_number = ids.dtype.kind in "iu"
+        data.node_ids = torch.from_numpy(np.array(ids)) if is_number else {str(key): i for i, key in enumerate(ids)}
     return data
 
 
-def _ids_for_pyg(dataset: Dataset) -> Any:
-    """Numbers as a tensor, which PyG's loaders slice with the rest; text as {id: node}, which they leave alone."""
-    ids = dataset.ids_of(np.arange(dataset.num_nodes))
-    if ids.dtype.kind in "iu":
-        import torch
-
-        return torch.from_numpy(np.array(ids))
-    return {str(name): node for node, name in enumerate(ids)}
-
-
-def _build(name: str, root: Path | None) -> Dataset:
-    if name in _SAINT:
-        return saint.read(pyg_files.raw_folder(name, saint.FILES, root), f"pyg:{name}")
-    kind_name, _, part = name.partition("/")
-    kind = pyg_files.dataset_class(kind_name)
-    options: dict[str, Any] = {"name": part} if part else {}
-    if "force_reload" in inspect.signature(kind).parameters:
-        options["force_reload"] = True
+def torch_geometric(purpose: str) -> Any:
+    """Import torch_geometric with its data sets; the error says how to install it for ``purpose``."""
     try:
-        graphs = kind(root=str(writable(root) / "pyg" / kind_name), **options)
-        count, data = len(graphs), graphs[0]
-    except Exception as error:  # noqa: BLE001 - PyG's classes fail in any way their hosts and files do
-        raise InputError(f"pyg:{name}: PyG could not load it ({reason(error)})") from None
-    if count != 1 or "edge_index" not in data:
-        raise InputError(f"pyg:{name}: {count} graphs or several kinds of nodes; one plain graph is needed")
-    return from_pyg(data, f"pyg:{name}", seed=None, source=f"torch_geometric.datasets.{kind_name}")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # PyG compiles old-style scripts when imported
+            import torch_geometric
+            import torch_geometric.datasets
+    except ImportError:
+        raise InputError(f"{purpose} needs PyG: pip install 'mggcn[pyg]'") from None
+    return torch_geometric
 
 
 def _array(data: "Data", field: str) -> NDArray[Any] | None:
@@ -156,18 +114,6 @@ def _array(data: "Data", field: str) -> NDArray[Any] | None:
         raise InputError(f"data.{field} must be a tensor, not {type(value).__name__}")
     array: NDArray[Any] = value.detach().cpu().to_dense().numpy()
     return array
-
-
-def _labels(y: NDArray[Any] | None, num_nodes: int) -> NDArray[np.int64]:
-    if y is None:
-        return np.full(num_nodes, UNLABELLED, dtype=np.int64)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.shape != (num_nodes,):
-        raise InputError(f"data.y must have one class a node, not shape {list(y.shape)} for {num_nodes} nodes")
-    if y.dtype.kind not in "iu":
-        raise InputError(f"data.y must hold integers, not {y.dtype}")
-    return y.astype(np.int64)
 
 
 def _nodes(mask: NDArray[Any] | None, name: str, num_nodes: int) -> NDArray[np.int64] | None:

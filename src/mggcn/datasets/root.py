@@ -1,43 +1,64 @@
-"""Where data files are looked for and where fetched or generated ones are put."""
+"""The data root: where data files are searched, and where fetched or generated ones are stored."""
 
 import os
 import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from mggcn.errors import InputError
+from mggcn import storage
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError, first_line
 
 ENV = "MGGCN_DATA"
 
 
 def user_cache() -> Path:
-    """The folder of this user for files that can be had again."""
+    """The user's folder for files that can be fetched or generated again."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "mggcn"
 
 
-def data_root(root: Path | None = None) -> Path:
-    """The data root: the argument, else ``MGGCN_DATA``, else the per-user cache."""
-    if root is not None:
-        return root
-    named = os.environ.get(ENV)
-    return Path(named) if named else user_cache()
+def data_roots(root: Path | None = None) -> list[Path]:
+    """The folders to search: the data root, then the per-user cache, which is used if the root is read-only.
+
+    The data root is the argument, else ``MGGCN_DATA``, else the per-user cache.
+    """
+    folder = root or os.environ.get(ENV)
+    return list(dict.fromkeys([Path(folder), user_cache()])) if folder else [user_cache()]
 
 
-def places(root: Path | None = None) -> list[Path]:
-    """The folders to look in, first the data root, then the per-user cache that stands in for a read-only root."""
-    return list(dict.fromkeys([data_root(root), user_cache()]))
+def find_folder(folder: str | Path, files: Iterable[str], root: Path | None) -> Path | None:
+    """Return ``folder`` below the first data root in which it holds all ``files``, else None."""
+    folders = (base / folder for base in data_roots(root))
+    return next((path for path in folders if all((path / file).is_file() for file in files)), None)
 
 
-def writable(root: Path | None = None) -> Path:
-    """The data root when files can be made in it, else the per-user cache."""
-    tried = places(root)
-    for place in tried:
+def writable_root(root: Path | None = None) -> Path:
+    """The data root if files can be created in it, else the per-user cache."""
+    folders = data_roots(root)
+    for folder in folders:
         try:
-            place.mkdir(parents=True, exist_ok=True)
-            if not place.stat().st_mode & 0o222:  # marked read-only; the superuser could write all the same
+            folder.mkdir(parents=True, exist_ok=True)
+            if not folder.stat().st_mode & 0o222:  # marked read-only, though the superuser could write to it
                 continue
-            with tempfile.TemporaryFile(dir=place):
-                return place
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
         except OSError:
             continue
-    raise InputError(f"{tried[0]}: cannot be written, nor can {tried[-1]}; name a folder in {ENV}")
+    raise InputError(f"{folders[0]}: cannot be written, nor can {folders[-1]}; name a folder in {ENV}")
+
+
+def load_or_build(folder: str | Path, build: Callable[[], Dataset], *, root: Path | None, mmap: bool) -> Dataset:
+    """Load the dataset ``folder`` below the data root; if it does not exist, build the data set and store it there."""
+    stored = find_folder(folder, [storage.META], root)
+    if stored is not None:
+        return storage.load(stored, mmap=mmap)
+    target = writable_root(root) / folder
+    dataset = build()
+    try:
+        dataset = storage.save(dataset, target)
+    except (InputError, OSError) as error:
+        if storage.is_dataset(target):  # another process stored it meanwhile
+            return storage.load(target, mmap=mmap)
+        raise InputError(f"{target}: cannot be written ({first_line(error)})") from None
+    return storage.load(target, mmap=True) if mmap else dataset

@@ -1,7 +1,7 @@
 """A node table and an edge list, CSV or Parquet, as a data set.
 
-Every column of the node table but the id, label and split is a feature and keeps its name. Nodes keep the table's
-order; their ids come back with predictions.
+Every column of the node table except id, label and split is a feature and keeps its name. Nodes keep the order of the
+table; predictions list them by their ids.
 """
 
 import math
@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import UNLABELLED, Dataset
+from mggcn.dataset import PARTS, UNLABELLED, Dataset
 from mggcn.datasets import columns
-from mggcn.datasets.blame import blaming
-from mggcn.datasets.holdout import complete
-from mggcn.errors import InputError
+from mggcn.datasets._labels import complete_split
+from mggcn.errors import InputError, prefix_errors
 from mggcn.graph import Direction, Graph
-
-PARTS = ("train", "val", "test")
 
 
 def read_tables(
@@ -38,25 +35,25 @@ def read_tables(
     """Read a data set from two tables.
 
     Args:
-        edges: the edge list; other columns than source and target are not used.
-        nodes: the node table, one row a node.
+        edges: the edge list; columns other than source and target are not used.
+        nodes: the node table, one row per node.
         id_column: of ``nodes``: integers or strings, unique.
         source_column: of ``edges``: ids of ``nodes``.
         target_column: of ``edges``: ids of ``nodes``.
-        label_column: of ``nodes``: class names, empty where unknown. Without this column nothing is labelled.
+        label_column: of ``nodes``: class names, empty if unknown. Without this column no node is labelled.
         split_column: of ``nodes``: train, val, test or empty. Without this column the split is drawn by ``seed``.
-        name: of the data set; the node table's file name without its ending if None.
-        seed: of the split, or of the validation part, where the table holds none.
+        name: the name of the data set; the node table's file name without its ending if None.
+        seed: of the split or validation part that is drawn if the table contains none.
         direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
     """
     edge_file, node_file = Path(edges), Path(nodes)
     table = _read_nodes(node_file, id_column, label_column, split_column)
     source, target = _read_edges(edge_file, source_column, target_column, table.numbers)
     classes, y = _classes(table.labels)
-    with blaming(node_file):
+    with prefix_errors(node_file):
         split, note = None, "no labels"
         if classes:
-            split, note = complete(y, _parts(table, y), seed)
+            split, note = complete_split(y, _parts(table, y), seed)
         return Dataset(
             name=name or node_file.stem,
             graph=Graph.from_edges(source, target, len(table.numbers), direction=direction),
@@ -72,8 +69,8 @@ def read_tables(
 
 
 @dataclass
-class _Nodes:
-    """What the node table holds: names of features, ids to node numbers, and each node's features, label and part."""
+class _NodeTable:
+    """The node table: names of features, node numbers by id, and the features, label and part of each node."""
 
     features: list[str]
     numbers: dict[str, int] = field(default_factory=dict)
@@ -82,18 +79,18 @@ class _Nodes:
     parts: list[str] | None = None
 
 
-def _read_nodes(path: Path, id_column: str, label_column: str, split_column: str) -> _Nodes:
+def _read_nodes(path: Path, id_column: str, label_column: str, split_column: str) -> _NodeTable:
     names = columns.header(path)
     features = [name for name in names if name not in (id_column, label_column, split_column)]
     if id_column in names and not features:
         raise InputError(f"{path}: no feature columns beside {', '.join(map(repr, names))}")
     optional = [name for name in (label_column, split_column) if name in names]
-    table = _Nodes(features, parts=[] if split_column in names else None)
+    table = _NodeTable(features, parts=[] if split_column in names else None)
     for chunk in columns.chunks(path, [id_column, *optional, *features]):
-        with blaming(path):
+        with prefix_errors(path):
             _take_ids(chunk, id_column, table.numbers)
             table.x.append(_take_features(chunk, features))
-            rows = len(chunk.places)
+            rows = len(chunk.positions)
             table.labels += [_text(value) for value in chunk.columns.get(label_column, [""] * rows)]
             if table.parts is not None:
                 table.parts += _take_parts(chunk, split_column)
@@ -108,26 +105,26 @@ def _take_ids(chunk: columns.Chunk, column: str, numbers: dict[str, int]) -> Non
         if not key:
             raise InputError(f"{chunk.at(row)}: column {column!r} is empty")
         if key in numbers:
-            raise InputError(f"{chunk.at(row)}: {column} {key!r} stands twice")
+            raise InputError(f"{chunk.at(row)}: {column} {key!r} is listed twice")
         numbers[key] = len(numbers)
 
 
 def _take_features(chunk: columns.Chunk, names: list[str]) -> NDArray[np.float32]:
-    x = np.empty((len(chunk.places), len(names)), dtype=np.float32)
-    for place, name in enumerate(names):
+    x = np.empty((len(chunk.positions), len(names)), dtype=np.float32)
+    for index, name in enumerate(names):
         values = chunk.columns[name]
         try:
             with np.errstate(over="ignore"):
-                x[:, place] = np.array(values, dtype=np.float64)
+                x[:, index] = np.array(values, dtype=np.float64)
         except (ValueError, TypeError, OverflowError):
-            _blame_feature(chunk, name)
-        if not np.isfinite(x[:, place]).all():
-            row = int(np.flatnonzero(~np.isfinite(x[:, place]))[0])
+            _raise_not_a_number(chunk, name)
+        if not np.isfinite(x[:, index]).all():
+            row = int(np.flatnonzero(~np.isfinite(x[:, index]))[0])
             raise InputError(f"{chunk.at(row)}: column {name!r}: {_text(values[row])!r} is not a finite 32-bit number")
     return x
 
 
-def _blame_feature(chunk: columns.Chunk, name: str) -> None:
+def _raise_not_a_number(chunk: columns.Chunk, name: str) -> None:
     for row, value in enumerate(chunk.columns[name]):
         try:
             number = float(value)
@@ -149,14 +146,14 @@ def _take_parts(chunk: columns.Chunk, column: str) -> list[str]:
 def _read_edges(path: Path, source: str, target: str, numbers: dict[str, int]) -> list[NDArray[np.int64]]:
     ends: dict[str, list[NDArray[np.int64]]] = {source: [], target: []}
     for chunk in columns.chunks(path, [source, target]):
-        for column, found in ends.items():
+        for column, parts in ends.items():
             keys = [_text(value) for value in chunk.columns[column]]
             nodes = [numbers.get(key, -1) for key in keys]
             if -1 in nodes:
                 row = nodes.index(-1)
                 raise InputError(f"{path}: {chunk.at(row)}: {column} {keys[row]!r} is not an id of the node table")
-            found.append(np.array(nodes, dtype=np.int64))
-    return [np.concatenate(found) if found else np.empty(0, np.int64) for found in ends.values()]
+            parts.append(np.array(nodes, dtype=np.int64))
+    return [np.concatenate(parts) if parts else np.empty(0, np.int64) for parts in ends.values()]
 
 
 def _classes(labels: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
@@ -166,15 +163,15 @@ def _classes(labels: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     return tuple(names), np.array([numbers[label] for label in labels], dtype=np.int64)
 
 
-def _parts(table: _Nodes, y: NDArray[np.int64]) -> list[NDArray[np.int64] | None]:
+def _parts(table: _NodeTable, y: NDArray[np.int64]) -> list[NDArray[np.int64] | None]:
     if table.parts is None or not any(table.parts):
         return [None, None, None]
-    given = np.array(table.parts)
-    unlabelled = np.flatnonzero((given != "") & (y == UNLABELLED))
+    part_of_node = np.array(table.parts)
+    unlabelled = np.flatnonzero((part_of_node != "") & (y == UNLABELLED))
     if unlabelled.size:
         node = int(unlabelled[0])
-        raise InputError(f"node {list(table.numbers)[node]!r} is in split {given[node]} but has no label")
-    parts: list[NDArray[np.int64] | None] = [np.flatnonzero(given == part) for part in PARTS]
+        raise InputError(f"node {list(table.numbers)[node]!r} is in split {part_of_node[node]} but has no label")
+    parts: list[NDArray[np.int64] | None] = [np.flatnonzero(part_of_node == part) for part in PARTS]
     return [parts[0], parts[1] if "val" in table.parts else None, parts[2]]
 
 

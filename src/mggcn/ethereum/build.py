@@ -15,8 +15,7 @@ import numpy as np
 
 from mggcn import storage
 from mggcn.dataset import UNLABELLED, Dataset
-from mggcn.datasets.blame import blaming
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import assemble, engines, pipeline
 from mggcn.ethereum.labelling import Labels, read_labels
 from mggcn.ethereum.pipeline import Inputs, Tally
@@ -85,7 +84,7 @@ def build(
         accounts = assemble.read_accounts(stages["features"], known, tables["accounts.parquet"])
         graph, attributes = assemble.read_graph(stages["links"], accounts.y.size, work, tables["edges.parquet"])
         simulated = any(is_simulated(file) for file in files)
-        with blaming(labels or out):
+        with prefix_errors(labels or out):
             dataset = assemble.assemble(
                 accounts,
                 graph,

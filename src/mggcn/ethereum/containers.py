@@ -14,8 +14,7 @@ from uuid import uuid4
 from pyarrow import parquet
 
 from mggcn.datasets import columns
-from mggcn.datasets.blame import blaming, reason
-from mggcn.errors import InputError
+from mggcn.errors import InputError, first_line, prefix_errors
 
 Container = Literal["parquet", "csv", "json"]
 
@@ -115,7 +114,7 @@ def _keys(path: Path) -> tuple[str, ...]:
             return tuple(name for name, *_ in connection.execute(_KEYS, [str(path)]).fetchall())
     except duckdb.Error as error:
         _find_broken_line(path)
-        raise InputError(f"{path}: {reason(error)}") from None
+        raise InputError(f"{path}: {first_line(error)}") from None
 
 
 def _find_broken_line(path: Path) -> None:
@@ -133,7 +132,7 @@ def _parsed(text: str) -> object:
     try:
         found: object = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"not valid JSON ({reason(error)})") from None
+        raise InputError(f"not valid JSON ({first_line(error)})") from None
     return found
 
 
@@ -153,7 +152,7 @@ def _opened(path: Path) -> Iterator[IO[str]]:
     """The text of a file, which whatever is wrong with it names."""
     opened = gzip.open if path.suffix.lower() == ".gz" else open
     try:
-        with blaming(path), opened(path, "rt", encoding="utf-8-sig", newline="") as file:
+        with prefix_errors(path), opened(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield cast("IO[str]", file)
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: not readable ({reason(error)})") from None
+        raise InputError(f"{path}: not readable ({first_line(error)})") from None

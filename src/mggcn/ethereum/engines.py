@@ -11,8 +11,7 @@ from typing import Any, Protocol
 
 import ibis
 
-from mggcn.datasets.blame import reason
-from mggcn.errors import InputError
+from mggcn.errors import InputError, first_line
 from mggcn.ethereum.checks import Types, check_types
 from mggcn.ethereum.sources import Source
 from mggcn.ethereum.spark import Spark
@@ -101,7 +100,7 @@ def _explained(what: str) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise InputError(_csv_error(str(error)) or f"{what}: {reason(error)}") from None
+        raise InputError(_csv_error(str(error)) or f"{what}: {first_line(error)}") from None
 
 
 def _csv_error(message: str) -> str | None:

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
 
-from mggcn.datasets.blame import reason
-from mggcn.errors import InputError
+from mggcn.errors import InputError, first_line
 
 URL = "https://api.etherscan.io/v2/api"
 KEY_VARIABLE = "ETHERSCAN_API_KEY"
@@ -164,7 +163,7 @@ class Etherscan:
                     raise _TransientError(f"HTTP {error.code}", _seconds(error.headers.get("Retry-After"))) from None
                 raise InputError(f"HTTP {error.code} {error.reason}") from None
         except (urllib.error.URLError, HTTPException, OSError) as error:
-            raise _TransientError(reason(error)) from None
+            raise _TransientError(first_line(error)) from None
 
     def _clear(self, text: str) -> str:
         return text.replace(self._key, "…").replace(urllib.parse.quote_plus(self._key), "…")

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import UNLABELLED
-from mggcn.datasets.blame import blaming
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum.labels_read import csv_rows, is_address
 
 _ACCOUNT = ("address", "account", "id")
@@ -52,7 +51,7 @@ def read_labels(path: Path, *, any_ids: bool = False) -> Labels:
             lines = file.readlines()
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not text ({error.reason})") from None
-    with blaming(path):
+    with prefix_errors(path):
         rows = list(csv_rows(lines, _delimiter(lines[0] if lines else "")))
     account, label, start = _columns(path, rows[0][1] if rows else [])
     names: dict[str, str] = {}

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mggcn.datasets.blame import blaming, reason
-from mggcn.errors import InputError
+from mggcn.errors import InputError, first_line, prefix_errors
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 _MAINNET = "1"
@@ -44,7 +43,7 @@ def entries(path: Path, label: str | None = None) -> Iterator[Entry]:
     """The entries of a list; ``label`` stands for all labels in it."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    with blaming(path):
+    with prefix_errors(path):
         found = _from_json(path, label) if path.suffix.lower() == ".json" else _from_csv(path, label)
         for entry in found:
             yield replace(entry, place=f"{path}: {entry.place}")
@@ -87,14 +86,14 @@ def csv_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[s
             yield line, row
             line = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"line {line}: not readable as CSV ({reason(error)})") from None
+        raise InputError(f"line {line}: not readable as CSV ({first_line(error)})") from None
 
 
 def _from_json(path: Path, given: str | None) -> Iterator[Entry]:
     try:
         table = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"not valid JSON ({reason(error)})") from None
+        raise InputError(f"not valid JSON ({first_line(error)})") from None
     if not isinstance(table, dict):
         raise InputError("not a JSON object of addresses")
     for text, fields in table.items():
@@ -130,7 +129,7 @@ def _from_csv(path: Path, given: str | None) -> Iterator[Entry]:
                 address = parse_address(fields["address"], place) if mainnet else None
                 yield Entry(address, given or fields.get("label", default), fields.get("nametag"), place, mainnet)
         except UnicodeDecodeError as error:
-            raise InputError(f"not a readable CSV file ({reason(error)})") from None
+            raise InputError(f"not a readable CSV file ({first_line(error)})") from None
 
 
 def _header(start: str, rows: Iterator[tuple[int, list[str]]]) -> list[str]:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import ibis
 
-from mggcn.datasets.blame import blaming
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import formats, rules, sources, tables, values
 from mggcn.ethereum.engines import Engine
 from mggcn.ethereum.sources import Source
@@ -116,7 +115,7 @@ def _judged(engine: Engine, found: list[Source], inputs: Inputs, work: Path, not
     alone = sum(len(source.files) for source in found) == 1
     judged = []
     for source in parts:
-        with blaming(source.label):
+        with prefix_errors(source.label):
             table, roles = engine.read(source), dict(source.roles)
             if receipts is not None:
                 table, roles = _with_receipts(table, roles, receipts)
@@ -172,7 +171,7 @@ def _balances(engine: Engine, inputs: Inputs, work: Path) -> Table | None:
     if inputs.balances is None:
         return None
     extra = sources.beside(inputs.balances, formats.BALANCES, ("account", "balance"), work)
-    with blaming(extra.label):
+    with prefix_errors(extra.label):
         table = engine.read(extra)
         account = values.text(table[extra.roles["account"]])
         spelled = table.select(

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mggcn.datasets.blame import blaming
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum.containers import Container, Contents, container, contents
 from mggcn.ethereum.formats import assigned, recognise
 
@@ -60,7 +59,7 @@ def transactions(paths: Iterable[Path], given: Mapping[str, str] | None, work: P
         if table is None or not table.names:
             continue
         if table.shape not in known:
-            with blaming(path):
+            with prefix_errors(path):
                 known[table.shape] = recognise(table.names, given)
         groups.setdefault(table.shape, []).append((path, table))
     if not groups:

@@ -6,8 +6,7 @@ from typing import Any
 
 import ibis
 
-from mggcn.datasets.blame import reason
-from mggcn.errors import InputError
+from mggcn.errors import InputError, first_line
 from mggcn.ethereum import require
 from mggcn.ethereum.checks import Types, check_types
 from mggcn.ethereum.sources import Source
@@ -62,7 +61,7 @@ class Spark:
         try:
             self._frame(table).write.parquet(str(path), compression="zstd")
         except PySparkException as error:
-            raise InputError(f"{name}: {reason(error)}") from None
+            raise InputError(f"{name}: {first_line(error)}") from None
         check_types(name, self.files(name), types)
         return self._table(self._session.read.parquet(str(path)))
 

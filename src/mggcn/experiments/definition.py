@@ -7,7 +7,7 @@ from typing import Any
 
 from mggcn import datasets, storage
 from mggcn.dataset import Dataset
-from mggcn.datasets.root import places
+from mggcn.datasets.root import data_roots
 from mggcn.errors import InputError
 from mggcn.experiments import schedule
 from mggcn.experiments.schedule import Job, Outcome, Variant
@@ -97,7 +97,7 @@ class Experiment:
             return datasets.load(dataset, root=root)
         folder = self._folder(dataset, root)
         if folder is None:
-            tried = places(root)[0] / dataset
+            tried = data_roots(root)[0] / dataset
             raise InputError(f"{self.folders[dataset]}; there is no folder {tried}")
         return storage.load(folder)
 
@@ -157,4 +157,4 @@ class Experiment:
         return "\n".join(lines)
 
     def _folder(self, name: str, root: Path | None) -> Path | None:
-        return next((place / name for place in places(root) if storage.is_dataset(place / name)), None)
+        return next((place / name for place in data_roots(root) if storage.is_dataset(place / name)), None)

@@ -18,8 +18,8 @@ from mggcn.errors import InputError, unknown
 from mggcn.experiments import schedule
 from mggcn.experiments.definition import MEASURES, Experiment, Line
 from mggcn.experiments.schedule import Variant
+from mggcn.files import read_toml
 from mggcn.records.sheet import GROWTH
-from mggcn.storage import read_toml
 
 _FIELDS: dict[str, type] = {
     "name": str,

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
+from mggcn.files import read_toml
 from mggcn.records.record import RunRecord
-from mggcn.storage import read_toml
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mggcn.datasets import fetch
+from mggcn.datasets import _fetch as fetch
 from mggcn.errors import InputError
 
 _NAMED = os.environ.get("MGGCN_DATA")

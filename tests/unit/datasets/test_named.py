@@ -30,7 +30,7 @@ def test_an_unknown_name_is_refused_with_the_nearest(name: str):
     assert "\n" not in str(caught.value)
 
 
-def test_a_near_miss_is_told():
+def test_a_near_miss_is_an_error():
     with pytest.raises(InputError, match=r"did you mean .*pubmed"):
         datasets.load("pubmet")
 

@@ -89,7 +89,7 @@ SPARSE = {
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"num_nodes": None}, "field num_nodes is missing (it holds edge_index, x, y)"),
         ({"edge_index": None}, "field edge_index is missing"),
@@ -114,8 +114,8 @@ SPARSE = {
         ({**SPARSE, "x_data": np.full(N, np.nan)}, "x of node 0, feature 0 is nan"),
         ({"y": np.zeros(N)}, "y: must hold integers, not float64"),
         ({"y": LOW}, "y: -2 of node 5 is neither a class number nor -1"),
-        ({"y": np.zeros(N - 2, int)}, f"y: must have shape [{N}], one class a node, not [{N - 2}]"),
-        ({"y": np.zeros((N, 4), int)}, f"y: must have shape [{N}], one class a node, not [{N}, 4]"),
+        ({"y": np.zeros(N - 2, int)}, f"y: must have shape [{N}], one class per node, not [{N - 2}]"),
+        ({"y": np.zeros((N, 4), int)}, f"y: must have shape [{N}], one class per node, not [{N}, 4]"),
         ({"class_names": np.array(["only"])}, "y: class 1 has no name among the 1 class_names"),
         ({"train_idx": np.array([0]), "val_idx": np.array([0]), "test_idx": np.array([1])}, "train and val overlap"),
         (
@@ -132,16 +132,16 @@ SPARSE = {
         ),
     ],
 )
-def test_bad_content_is_one_line_that_names_file_and_field(tmp_path: Path, changed, told: str):
+def test_bad_content_is_one_line_that_names_file_and_field(tmp_path: Path, changed, message: str):
     with pytest.raises(InputError) as caught:
         read_npz(_write(tmp_path, **changed))
-    message = str(caught.value)
-    assert message.startswith(f"{tmp_path / 'mine.npz'}: ")
-    assert told in message
-    assert "\n" not in message
+    text = str(caught.value)
+    assert text.startswith(f"{tmp_path / 'mine.npz'}: ")
+    assert message in text
+    assert "\n" not in text
 
 
-def test_files_that_are_no_archive_are_told(tmp_path: Path):
+def test_files_that_are_no_archive_are_errors(tmp_path: Path):
     path = _write(tmp_path)
     whole = path.read_bytes()
     for content in (b"", b"id,label\n", whole[: len(whole) // 2], whole[:-30], b"PK\x03\x04" + b"0" * 64):

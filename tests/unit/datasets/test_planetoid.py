@@ -5,7 +5,8 @@ import pytest
 
 from mggcn import datasets
 from mggcn.dataset import Dataset
-from mggcn.datasets import planetoid_files, unpickle
+from mggcn.datasets import _planetoid_files as planetoid_files
+from mggcn.datasets import _unpickle as unpickle
 from mggcn.errors import InputError
 
 

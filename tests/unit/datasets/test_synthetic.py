@@ -6,13 +6,13 @@ from scipy.sparse import csr_array
 
 from mggcn import datasets
 from mggcn.dataset import Dataset
-from mggcn.datasets import synthetic
+from mggcn.datasets import _synthetic as synthetic
 from mggcn.errors import InputError
 
 
 @pytest.fixture(scope="module")
 def reddit() -> Dataset:
-    return synthetic.reddit_like(0.02, seed=0)
+    return synthetic.generate("reddit-like", 0.02, seed=0)
 
 
 def _sizes(data: Dataset) -> list[int]:
@@ -54,7 +54,7 @@ def test_neighbours_tell_the_class_and_own_features_do_not(reddit: Dataset):
 
 
 def test_ethereum_like_labels_few_nodes():
-    data = synthetic.ethereum_like(0.05, seed=1)
+    data = synthetic.generate("ethereum-like", 0.05, seed=1)
     assert (data.num_nodes, data.graph.num_edges, data.num_features) == (70111, 140751, 13)
     assert data.classes == ("Exchange", "Converter", "ICO", "Phish", "Mining", "Gambling")
     counts = np.bincount(data.y[data.y >= 0])
@@ -72,7 +72,7 @@ def test_the_full_ethereum_split_is_the_papers():
 
 
 def test_the_seed_decides_everything():
-    first, again, other = (synthetic.reddit_like(0.002, seed=seed) for seed in (7, 7, 8))
+    first, again, other = (synthetic.generate("reddit-like", 0.002, seed=seed) for seed in (7, 7, 8))
     assert np.array_equal(first.graph.indices, again.graph.indices)
     assert np.array_equal(first.x, again.x)
     assert np.array_equal(first.split.val, again.split.val)
@@ -82,7 +82,7 @@ def test_the_seed_decides_everything():
 def test_it_is_stored_once_and_read_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     first = datasets.load("reddit-like:0.002", root=tmp_path, seed=3)
     assert first.path == tmp_path / "synthetic" / "reddit-like-0.002-3"
-    monkeypatch.setattr(synthetic, "_generate", None)
+    monkeypatch.setattr(synthetic, "_graph", None)
     again = datasets.load("reddit-like:0.002", root=tmp_path, seed=3, mmap=True)
     assert again.digest == first.digest != ""
     assert isinstance(again.x, np.memmap)
@@ -98,7 +98,7 @@ def test_a_read_only_root_sends_it_to_the_cache(tmp_path: Path, cache: Path):
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("reddit-like:big", "reddit-like:big: the scale is not a number"),
         ("reddit-like:", "reddit-like:: the scale is not a number"),
@@ -107,7 +107,7 @@ def test_a_read_only_root_sends_it_to_the_cache(tmp_path: Path, cache: Path):
         ("reddit-like:0.0001", "reddit-like: scale 0.0001 leaves 23 nodes; 410 are the fewest"),
     ],
 )
-def test_bad_scales_are_told_and_leave_nothing(tmp_path: Path, name: str, told: str):
-    with pytest.raises(InputError, match=told):
+def test_bad_scales_are_errors_and_leave_nothing(tmp_path: Path, name: str, message: str):
+    with pytest.raises(InputError, match=message):
         datasets.load(name, root=tmp_path / "root")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -102,35 +102,35 @@ def test_a_missing_validation_part_is_held_out(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "message"),
     [
         ("b2,2,", "b2,two,", "nodes.csv: line 3: column 'age': 'two' is not a number"),
         ("c9,3,cat,val,0\n", "c9,3,cat,val,\n", "nodes.csv: line 4: column 'score': '' is not a number"),
         ("c9,3,cat,val,0\n", "c9,3,cat,val,nan\n", "nodes.csv: line 4: column 'score': 'nan' is not a finite"),
         ("-1e3", "1e39", "nodes.csv: line 3: column 'score': '1e39' is not a finite 32-bit number"),
-        ("b2,2,", "a7,2,", "nodes.csv: line 3: id 'a7' stands twice"),
+        ("b2,2,", "a7,2,", "nodes.csv: line 3: id 'a7' is listed twice"),
         ("b2,2,", ",2,", "nodes.csv: line 3: column 'id' is empty"),
         ("cat,val", "cat,valid", "nodes.csv: line 4: column 'split': 'valid' is not one of train, val, test or empty"),
         ("4,,,", "4,,train,", "nodes.csv: node 'd1' is in split train but has no label"),
         (",val,", ",train,", "nodes.csv: split: val is empty"),
         ("dog,test,1", "dog,test", "nodes.csv: line 6: 4 values for 5 columns"),
         ("id,age", "key,age", "nodes.csv: column 'id' is missing (it has 'key', 'age', 'label', 'split', 'score')"),
-        ("id,age", "id,score", "nodes.csv: column 'score' stands twice in the header"),
+        ("id,age", "id,score", "nodes.csv: column 'score' is twice in the header"),
         (",test,", ",,", "nodes.csv: split: test is empty"),
         ("b2,2", '"b2,2', "nodes.csv: line 7: unexpected end of data"),
     ],
 )
-def test_bad_nodes_are_one_line_with_file_line_and_value(tmp_path: Path, old: str, new: str, told: str):
+def test_bad_nodes_are_one_line_with_file_line_and_value(tmp_path: Path, old: str, new: str, message: str):
     assert old in NODES
     with pytest.raises(InputError) as caught:
         read_tables(*_write(tmp_path, NODES.replace(old, new)))
-    assert str(caught.value).startswith(str(tmp_path / told.split(":")[0]))
-    assert told in str(caught.value)
+    assert str(caught.value).startswith(str(tmp_path / message.split(":")[0]))
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("edges", "told"),
+    ("edges", "message"),
     [
         ("source,target\na7,b2\nzz,a7\n", "edges.csv: line 3: source 'zz' is not an id of the node table"),
         ("source,target\na7,\n", "edges.csv: line 2: target '' is not an id of the node table"),
@@ -139,13 +139,13 @@ def test_bad_nodes_are_one_line_with_file_line_and_value(tmp_path: Path, old: st
         ("", "edges.csv: empty; a header with column names is needed"),
     ],
 )
-def test_bad_edges_are_told(tmp_path: Path, edges: str, told: str):
+def test_bad_edges_are_errors(tmp_path: Path, edges: str, message: str):
     with pytest.raises(InputError) as caught:
         read_tables(*_write(tmp_path, edges=edges))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_tables_that_hold_too_little_are_told(tmp_path: Path):
+def test_tables_that_hold_too_little_are_errors(tmp_path: Path):
     with pytest.raises(InputError, match=r"nodes.csv: no feature columns beside 'id', 'label'"):
         read_tables(*_write(tmp_path, "id,label\n1,a\n"))
     with pytest.raises(InputError, match=r"nodes.csv: no nodes"):
@@ -207,7 +207,7 @@ def test_parquet_tables(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("changed", "told"),
+    ("changed", "message"),
     [
         ({"f": [1.0, None, 2.0]}, "nodes.parquet: row 2: column 'f': '' is not a finite"),
         ({"f": ["1", "2", "three"]}, "nodes.parquet: row 3: column 'f': 'three' is not a number"),
@@ -217,13 +217,13 @@ def test_parquet_tables(tmp_path: Path):
         ({"label": ["x", "y", "y"]}, "nodes.parquet: 3 labelled nodes, no 60/20/20 split (split: test is empty)"),
     ],
 )
-def test_bad_parquet_rows_are_told(tmp_path: Path, changed, told: str):
+def test_bad_parquet_rows_are_errors(tmp_path: Path, changed, message: str):
     with pytest.raises(InputError) as caught:
         read_tables(*_parquet(tmp_path, **changed))
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_a_broken_parquet_file_is_told(tmp_path: Path):
+def test_a_broken_parquet_file_is_an_error(tmp_path: Path):
     edges, nodes = _parquet(tmp_path)
     nodes.write_bytes(nodes.read_bytes()[:-40])
     with pytest.raises(InputError, match=r"nodes.parquet: not a readable Parquet file") as caught:

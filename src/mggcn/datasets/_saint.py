@@ -1,21 +1,26 @@
 """GraphSAINT's layout: ``adj_full.npz``, ``feats.npy``, ``class_map.json`` and ``role.json``; Flickr and Reddit2."""
 
-import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import UNLABELLED, Dataset, Split, as_features
-from mggcn.datasets.blame import blaming, reason
+from mggcn.dataset import UNLABELLED, Dataset, Split, as_features, csr_parts, numbered_classes
 from mggcn.datasets.npz import read_fields
-from mggcn.errors import InputError
+from mggcn.errors import InputError, first_line, prefix_errors
+from mggcn.files import read_json
 from mggcn.graph import Graph
-from mggcn.storage import csr_parts
 
 FILES = ("adj_full.npz", "feats.npy", "class_map.json", "role.json")
-_ROLES = ("tr", "va", "te")
+_Node = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+
+
+class _Roles(msgspec.Struct):
+    tr: list[_Node]
+    va: list[_Node]
+    te: list[_Node]
 
 
 def read(folder: Path, name: str) -> Dataset:
@@ -24,25 +29,19 @@ def read(folder: Path, name: str) -> Dataset:
     x = _matrix(feats)
     num_nodes = x.shape[0]
     links = read_fields(adjacency, ("data", "indices", "indptr"))
-    with blaming(adjacency):
+    with prefix_errors(adjacency):
         matrix = csr_parts(links["data"], links["indices"], links["indptr"], (num_nodes, num_nodes)).tocoo()
         graph = Graph.from_edges(matrix.row, matrix.col, num_nodes)
     y = _labels(class_map, num_nodes)
-    with blaming(role):
-        nodes = _json(role)
-        if not isinstance(nodes, dict) or not set(_ROLES) <= nodes.keys():
-            raise InputError(f"fields {', '.join(_ROLES)} are needed")
-        try:
-            parts = [np.array(nodes[part], dtype=np.int64) for part in _ROLES]
-        except (ValueError, TypeError, OverflowError):
-            raise InputError("must list node numbers") from None
+    roles = read_json(role, _Roles)
+    with prefix_errors(role):
         return Dataset(
             name=name,
             graph=graph,
             x=as_features(x),
             y=y,
-            classes=tuple(f"class {label}" for label in range(int(y.max()) + 1)),
-            split=Split.of(*parts),
+            classes=numbered_classes(y),
+            split=Split.of(roles.tr, roles.va, roles.te),
             inductive=True,
             source=f"{', '.join(FILES)} as PyG fetches them; GraphSAINT's split, inductive",
         )
@@ -52,7 +51,7 @@ def _matrix(path: Path) -> NDArray[Any]:
     try:
         x: NDArray[Any] = np.load(path, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise InputError(f"{path}: {reason(error)}") from None
+        raise InputError(f"{path}: {first_line(error)}") from None
     if x.ndim != 2 or x.dtype.kind not in "fiu":
         raise InputError(f"{path}: must be a matrix of numbers, not {x.dtype} of shape {x.shape}")
     return x
@@ -60,10 +59,8 @@ def _matrix(path: Path) -> NDArray[Any]:
 
 def _labels(path: Path, num_nodes: int) -> NDArray[np.int64]:
     y = np.full(num_nodes, UNLABELLED, dtype=np.int64)
-    with blaming(path):
-        labels = _json(path)
-        if not isinstance(labels, dict):
-            raise InputError("must map nodes to classes")
+    labels = read_json(path, dict[str, Any])
+    with prefix_errors(path):
         for key, label in labels.items():
             if isinstance(label, list):
                 raise InputError(f"node {key} has a list of labels; nodes with several labels are not supported")
@@ -73,10 +70,3 @@ def _labels(path: Path, num_nodes: int) -> NDArray[np.int64]:
                 raise InputError(f"node {key}: {label!r} is not a class number")
             y[int(key)] = label
     return y
-
-
-def _json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError) as error:
-        raise InputError(f"not valid JSON ({reason(error)})") from None

@@ -6,12 +6,14 @@ import pytest
 
 from mggcn import datasets
 from mggcn.dataset import Dataset, Split
-from mggcn.datasets import from_pyg, pyg_files, to_pyg
+from mggcn.datasets import _pyg_sets as pyg_sets
+from mggcn.datasets import from_pyg, to_pyg
+from mggcn.datasets.pyg import torch_geometric
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 
 torch = pytest.importorskip("torch")
-Data = pyg_files.torch_geometric("these tests").data.Data
+Data = torch_geometric("these tests").data.Data
 
 
 def _chain(n: int = 12, **fields: object) -> "Data":
@@ -99,7 +101,7 @@ def test_of_several_splits_the_first_is_taken():
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "message"),
     [
         ({"x": None}, "mine: data.x is missing"),
         ({"x": np.ones((12, 2))}, "mine: data.x must be a tensor, not ndarray"),
@@ -109,7 +111,7 @@ def test_of_several_splits_the_first_is_taken():
             "data.edge_index must be integers of shape",
         ),
         ({"edge_index": torch.tensor([[0], [12]])}, "mine: edges: target 12 of edge 0 is out of range for 12 nodes"),
-        ({"y": torch.zeros(12, 4)}, r"mine: data.y must have one class a node, not shape \[12, 4\]"),
+        ({"y": torch.zeros(12, 4)}, r"mine: data.y must have shape \[12\], one class per node, not \[12, 4\]"),
         ({"y": torch.zeros(12)}, "mine: data.y must hold integers, not float32"),
         ({"y": torch.full((12,), -5)}, "mine: y of node 0 is -5, outside"),
         ({"train_mask": torch.arange(3)}, "mine: data.train_mask must be booleans"),
@@ -117,13 +119,13 @@ def test_of_several_splits_the_first_is_taken():
         ({"train_mask": _mask(12, 0), "val_mask": _mask(12, 0), "test_mask": _mask(12, 1)}, "train and val overlap"),
     ],
 )
-def test_bad_data_is_one_line(fields, told):
-    with pytest.raises(InputError, match=told):
+def test_bad_data_is_one_line(fields, message):
+    with pytest.raises(InputError, match=message):
         from_pyg(_chain(**fields), "mine")
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [
         ("Yelp", "pyg:Yelp: its nodes have several labels each"),
         ("Flicker", "unknown PyG data set 'Flicker'; did you mean Flickr"),
@@ -132,10 +134,10 @@ def test_bad_data_is_one_line(fields, told):
         ("Planetoid", "pyg:Planetoid: PyG could not load it"),
     ],
 )
-def test_names_that_cannot_be_loaded(name: str, told: str):
+def test_names_that_cannot_be_loaded(name: str, message: str):
     with pytest.raises(InputError) as caught:
         datasets.load(f"pyg:{name}")
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
 
@@ -146,14 +148,14 @@ def test_any_other_set_is_loaded_through_pygs_class(cache, monkeypatch: pytest.M
             assert root.endswith("pyg/Toy")
             super().__init__([_chain(20)] if name == "one" else [_chain(), _chain()])
 
-    monkeypatch.setattr(pyg_files, "dataset_class", lambda _: Toy)
+    monkeypatch.setattr(pyg_sets, "dataset_class", lambda _: Toy)
     data = datasets.load("pyg:Toy/one", seed=3)
     assert (data.name, data.num_nodes, data.split.train.size) == ("pyg:Toy/one", 20, 12)
     assert data.source == "torch_geometric.datasets.Toy; 60/20/20 split of seed 3"
     assert data.path == cache / "converted" / "pyg-Toy-one"
-    monkeypatch.setattr(pyg_files, "dataset_class", None)
+    monkeypatch.setattr(pyg_sets, "dataset_class", None)
     assert not np.array_equal(datasets.load("pyg:Toy/one", seed=4).split.train, data.split.train)
-    monkeypatch.setattr(pyg_files, "dataset_class", lambda _: Toy)
+    monkeypatch.setattr(pyg_sets, "dataset_class", lambda _: Toy)
     with pytest.raises(InputError, match="pyg:Toy/two: 2 graphs"):
         datasets.load("pyg:Toy/two")
 

@@ -1,7 +1,8 @@
-"""Planetoid's Python 2 pickles, read by an unpickler that knows six names and refuses every other.
+"""Planetoid's Python 2 pickles, read by an unpickler that accepts six names and refuses all others.
 
-A pickle can call anything it names. These files name numpy's array parts, SciPy's CSR matrix and two containers; the
-CSR matrix becomes a plain holder of its fields, so that nothing of SciPy's own unpickling runs.
+A pickle can call anything that it names. These files name parts of NumPy arrays, SciPy's CSR matrix and two containers.
+The CSR matrix becomes an object with its fields only, so that no code of SciPy's own unpickling runs. No library is
+used, because a list of six allowed names is shorter to read and stricter than any general-purpose check of pickles.
 """
 
 import pickle
@@ -12,13 +13,12 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from mggcn.datasets.blame import blaming, reason
-from mggcn.errors import InputError
-from mggcn.storage import csr_parts
+from mggcn.dataset import csr_parts
+from mggcn.errors import InputError, first_line, prefix_errors
 
 
 class _Fields:
-    """What a pickled csr_matrix holds, as attributes."""
+    """The fields of a pickled csr_matrix, as attributes."""
 
 
 _ALLOWED: dict[tuple[str, str], Any] = {
@@ -31,14 +31,8 @@ _ALLOWED: dict[tuple[str, str], Any] = {
 }
 
 _DAMAGED = (
-    pickle.UnpicklingError,
-    EOFError,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    MemoryError,
-    OverflowError,
+    *(pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError),
+    *(AttributeError, MemoryError, OverflowError),
 )
 
 
@@ -47,7 +41,7 @@ class _Unpickler(pickle.Unpickler):
         try:
             return _ALLOWED[module, name]
         except KeyError:
-            raise InputError(f"pickle names {module}.{name}, which a data file has no use for; not read") from None
+            raise InputError(f"pickle names {module}.{name}, which no data file needs; not read") from None
 
     def persistent_load(self, pid: Any) -> Any:
         raise InputError(f"pickle names the external object {pid!r}; not read")
@@ -55,23 +49,23 @@ class _Unpickler(pickle.Unpickler):
 
 def read(path: Path) -> Any:
     """Read one pickle of arrays, CSR matrices (as :class:`csr_array`), lists and dictionaries."""
-    with blaming(path), path.open("rb") as file:
+    with prefix_errors(path), path.open("rb") as file:
         try:
             value = _Unpickler(file, encoding="latin1").load()
         except InputError:
             raise
         except _DAMAGED as error:
-            raise InputError(f"not a readable pickle ({reason(error)})") from None
+            raise InputError(f"not a readable pickle ({first_line(error)})") from None
         return _csr(value) if isinstance(value, _Fields) else value
 
 
 def _csr(fields: _Fields) -> csr_array:
-    held = vars(fields)
+    values = vars(fields)
     try:
-        parts = [np.asarray(held[name]) for name in ("data", "indices", "indptr")]
-        rows, columns = held["_shape"]
+        parts = [np.asarray(values[name]) for name in ("data", "indices", "indptr")]
+        rows, columns = values["_shape"]
         return csr_parts(parts[0], parts[1], parts[2], (int(rows), int(columns)))
     except (KeyError, TypeError, ValueError, IndexError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"pickled matrix lacks a part ({reason(error)})") from None
+        raise InputError(f"pickled matrix lacks a part ({first_line(error)})") from None

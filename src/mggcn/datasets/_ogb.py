@@ -1,6 +1,6 @@
 """Open Graph Benchmark's node data sets, from their raw ``csv.gz`` files below ``ogb/<name>`` of the data root.
 
-Where they are absent, OGB's own class fetches them. Its cached ``processed`` files are pickles and are never read.
+If they are missing, OGB's own class fetches them. Its cached ``processed`` files are pickles and are never read.
 """
 
 import gzip
@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mggcn.dataset import UNLABELLED, Dataset, Split, as_features
-from mggcn.datasets.blame import blaming, reason
-from mggcn.datasets.converted import kept
-from mggcn.datasets.fetch import notice
-from mggcn.datasets.root import places, writable
-from mggcn.errors import InputError
+from mggcn.datasets._fetch import notice
+from mggcn.datasets.root import find_folder, load_or_build, writable_root
+from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.graph import Graph
 
 INSTALL = "pip install 'mggcn[ogb]'"
@@ -28,10 +26,10 @@ _PREFIX = "ogbn-"
 
 
 def load(name: str, root: Path | None, _seed: int, mmap: bool) -> Dataset:
-    """Load OGB's data set ``name``, as ``ogbn-arxiv``, converted to a dataset folder the first time."""
+    """Load OGB's data set ``name``, for example ``ogbn-arxiv``, converted to a dataset folder the first time."""
     if not name.startswith(_PREFIX) or not name.removeprefix(_PREFIX).isidentifier():
         raise InputError(f"ogb:{name}: not the name of an OGB node data set, such as ogbn-arxiv or ogbn-products")
-    return kept(Path("converted") / f"ogb-{name}", partial(_build, name, root), root=root, mmap=mmap)
+    return load_or_build(f"converted/ogb-{name}", partial(_build, name, root), root=root, mmap=mmap)
 
 
 def read(folder: Path, name: str) -> Dataset:
@@ -42,11 +40,11 @@ def read(folder: Path, name: str) -> Dataset:
         raise InputError(f"{count}: {counts.size} graphs; one is needed")
     num_nodes = int(counts[0])
     ends = _table(edge, np.int64, columns=2)
-    with blaming(edge):
+    with prefix_errors(edge):
         graph = Graph.from_edges(ends[:, 0], ends[:, 1], num_nodes)
     y = _labels(label, num_nodes)
     scheme, split = _split(folder / "split")
-    with blaming(folder):
+    with prefix_errors(folder):
         return Dataset(
             name=f"ogb:{name}",
             graph=graph,
@@ -59,12 +57,12 @@ def read(folder: Path, name: str) -> Dataset:
 
 
 def _build(name: str, root: Path | None) -> Dataset:
-    home = Path("ogb") / name.replace("-", "_")
-    for place in places(root):
-        if all((place / home / "raw" / file).is_file() for file in RAW):
-            return read(place / home, name)
-    _download(name, writable(root) / home)
-    return read(writable(root) / home, name)
+    location = f"ogb/{name.replace('-', '_')}"
+    folder = find_folder(location, [f"raw/{file}" for file in RAW], root)
+    if folder is None:
+        folder = writable_root(root) / location
+        _download(name, folder)
+    return read(folder, name)
 
 
 def _download(name: str, folder: Path) -> None:
@@ -78,7 +76,7 @@ def _download(name: str, folder: Path) -> None:
     try:
         NodePropPredDataset(name, root=str(folder.parent))
     except Exception as error:  # noqa: BLE001 - OGB fails in any way its host and files do
-        raise InputError(f"ogb:{name}: OGB's download failed ({reason(error)})") from None
+        raise InputError(f"ogb:{name}: OGB's download failed ({first_line(error)})") from None
     missing = [file for file in RAW if not (folder / "raw" / file).is_file()]
     if missing:
         raise InputError(f"{folder / 'raw' / missing[0]}: missing; only OGB's sets of one graph in csv.gz are read")
@@ -87,10 +85,10 @@ def _download(name: str, folder: Path) -> None:
 def _table(path: Path, dtype: DTypeLike, *, columns: int | None = None, rows: int | None = None) -> NDArray[Any]:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # an empty file, told below
+            warnings.simplefilter("ignore", UserWarning)  # about an empty file, which raises below
             values = np.loadtxt(path, dtype=dtype, delimiter=",", ndmin=2, encoding="ascii")
     except (OSError, ValueError, EOFError, zlib.error) as error:
-        raise InputError(f"{path}: {reason(error)}") from None
+        raise InputError(f"{path}: {first_line(error)}") from None
     if columns is not None and values.shape[1] != columns:
         raise InputError(f"{path}: {values.shape[1]} columns, not {columns}")
     if rows is not None and values.shape[0] != rows:
@@ -114,12 +112,12 @@ def _split(folder: Path) -> tuple[str, Split]:
     if len(schemes) != 1:
         raise InputError(f"{folder}: {len(schemes)} split schemes; one is needed")
     parts = [_table(schemes[0] / f"{part}.csv.gz", np.int64, columns=1)[:, 0] for part in _PARTS]
-    with blaming(schemes[0]):
+    with prefix_errors(schemes[0]):
         return schemes[0].name, Split.of(*parts)
 
 
 def _classes(folder: Path, count: int) -> tuple[str, ...]:
-    """Class names from OGB's mapping where it lists all of them, else numbers."""
+    """Class names from OGB's mapping; a class that it does not list is called by its number."""
     names: dict[str, str] = {}
     for path in folder.glob("labelidx2*.csv.gz"):
         with gzip.open(path, "rt", encoding="utf-8") as file:

@@ -1,6 +1,6 @@
 """Cora as LINQS published it: ``cora.content`` (id, 1,433 words, class) and ``cora.cites`` (cited, citing).
 
-The published Planetoid split is not part of these files: a seeded random one of the same sizes takes its place, and
+These files do not contain Planetoid's published split. A seeded random split of the same sizes is used instead, and
 the data set's source says so.
 """
 
@@ -10,8 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mggcn.dataset import Dataset, Split
-from mggcn.datasets.blame import blaming
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.graph import Graph
 
 FOLDER = Path("linqs") / "cora"
@@ -19,15 +18,10 @@ DIGESTS = {
     "cora.content": "0955f03baddbea9911f53814d7781129b71b066e5b442d0a5bd51f439c442082",
     "cora.cites": "316d45e0e48387392c70cc3e3915e43f6f5c147ea45c973971e2c9140aaadacf",
 }
-# In the order of Planetoid's labels, which the class sizes (all different) tell.
+# In the order of Planetoid's labels, which follows from the class sizes (all different).
 CLASSES = (
-    "Theory",
-    "Reinforcement_Learning",
-    "Genetic_Algorithms",
-    "Neural_Networks",
-    "Probabilistic_Methods",
-    "Case_Based",
-    "Rule_Learning",
+    *("Theory", "Reinforcement_Learning", "Genetic_Algorithms", "Neural_Networks"),
+    *("Probabilistic_Methods", "Case_Based", "Rule_Learning"),
 )
 SIZES = (1208, 500, 1000)
 
@@ -53,7 +47,7 @@ def read_cora(folder: Path, *, seed: int = 0) -> Dataset:
 
 def _read_content(path: Path) -> tuple[list[str], csr_array, np.ndarray[tuple[int], np.dtype[np.int64]]]:
     ids, words, labels = [], [], []
-    with blaming(path), path.open(encoding="ascii") as file:
+    with prefix_errors(path), path.open(encoding="ascii") as file:
         for number, line in enumerate(file, 1):
             name, *row, label = line.rstrip("\n").split("\t")
             if label not in CLASSES:
@@ -66,7 +60,7 @@ def _read_content(path: Path) -> tuple[list[str], csr_array, np.ndarray[tuple[in
 
 def _read_cites(path: Path, nodes: dict[str, int]) -> tuple[list[int], list[int]]:
     source, target = [], []
-    with blaming(path), path.open(encoding="ascii") as file:
+    with prefix_errors(path), path.open(encoding="ascii") as file:
         for number, line in enumerate(file, 1):
             cited, citing = line.split()
             for name in (cited, citing):

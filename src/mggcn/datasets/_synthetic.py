@@ -1,9 +1,10 @@
-"""Synthetic stand-ins for graphs that cannot be shipped: a degree-corrected block model with Gaussian features.
+"""Synthetic graphs of the size of graphs that are not freely available: a block model with Gaussian features.
 
-Each node has a class and a weight from a heavy-tailed (Lomax) law. An edge joins two nodes in proportion to their
-weights; with probability ``homophily`` the second comes from the first one's community. A node's community is its
-class but for a share of ``strays``, whose edges follow another class: no model can place them by their neighbours.
-Features are a mean of the class plus noise that hides it in a single node and averages out over neighbours.
+The block model is degree-corrected. Each node has a class and a weight from a heavy-tailed (Lomax) distribution. An
+edge joins two nodes with probability proportional to their weights; with probability ``homophily`` the second node is
+from the community of the first. A node's community is its class, except for a share of ``strays``, whose edges follow
+another class, so that no model can classify them by their neighbours. Features are the mean of the class plus noise,
+which hides the class in a single node and averages out over neighbours.
 """
 
 import math
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import UNLABELLED, Dataset, Split
-from mggcn.datasets.converted import kept
+from mggcn.datasets.root import load_or_build
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 
@@ -47,65 +48,55 @@ class _Plan:
     inductive: bool
 
 
+_SHARES = np.arange(1, 42) ** -0.5
+_ETHEREUM = {"Exchange": 232, "Converter": 211, "ICO": 172, "Phish": 110, "Mining": 62, "Gambling": 29}
+_PLANS = {
+    "reddit-like": _Plan(
+        name="reddit-like",
+        num_nodes=232_965,
+        num_edges=11_606_919,
+        num_features=602,
+        classes=tuple(f"class {label}" for label in range(41)),
+        class_shares=tuple(_SHARES / _SHARES.sum()),
+        num_labelled=232_965,
+        split_sizes=(152_410, 23_699, 55_334),
+        homophily=0.6,
+        strays=0.05,
+        signal=0.08,
+        tail=2.0,
+        inductive=True,
+    ),
+    "ethereum-like": _Plan(
+        name="ethereum-like",
+        num_nodes=1_402_220,
+        num_edges=2_815_028,
+        num_features=13,
+        classes=tuple(_ETHEREUM),
+        class_shares=tuple(size / 816 for size in _ETHEREUM.values()),
+        num_labelled=816,
+        split_sizes=(572, 82, 162),
+        homophily=0.7,
+        strays=0.05,
+        signal=0.5,
+        tail=1.5,
+        inductive=False,
+    ),
+}
+
+
 def load(name: str, scale: str, root: Path | None, seed: int, mmap: bool) -> Dataset:
     """Load ``reddit-like`` or ``ethereum-like`` at a scale, generated and stored the first time."""
     try:
         factor = float(scale)
     except ValueError:
         raise InputError(f"{name}:{scale}: the scale is not a number") from None
-    build = partial({"reddit-like": reddit_like, "ethereum-like": ethereum_like}[name], factor, seed)
-    return kept(Path("synthetic") / f"{name}-{factor:.12g}-{seed}", build, root=root, mmap=mmap)
+    build = partial(generate, name, factor, seed)
+    return load_or_build(f"synthetic/{name}-{factor:.12g}-{seed}", build, root=root, mmap=mmap)
 
 
-def reddit_like(scale: float = 1.0, seed: int = 0) -> Dataset:
-    """Generate a graph of Reddit's sizes: 232,965 nodes, 11.6 M edges, 602 features, 41 classes; inductive."""
-    shares = np.arange(1, 42) ** -0.5
-    return _generate(
-        _Plan(
-            name="reddit-like",
-            num_nodes=232_965,
-            num_edges=11_606_919,
-            num_features=602,
-            classes=tuple(f"class {label}" for label in range(41)),
-            class_shares=tuple(shares / shares.sum()),
-            num_labelled=232_965,
-            split_sizes=(152_410, 23_699, 55_334),
-            homophily=0.6,
-            strays=0.05,
-            signal=0.08,
-            tail=2.0,
-            inductive=True,
-        ),
-        scale,
-        seed,
-    )
-
-
-def ethereum_like(scale: float = 1.0, seed: int = 0) -> Dataset:
-    """Generate a graph of the paper's Ethereum sizes: 1,402,220 nodes, 2.8 M edges, 13 features, 816 labelled nodes."""
-    sizes = {"Exchange": 232, "Converter": 211, "ICO": 172, "Phish": 110, "Mining": 62, "Gambling": 29}
-    return _generate(
-        _Plan(
-            name="ethereum-like",
-            num_nodes=1_402_220,
-            num_edges=2_815_028,
-            num_features=13,
-            classes=tuple(sizes),
-            class_shares=tuple(size / 816 for size in sizes.values()),
-            num_labelled=816,
-            split_sizes=(572, 82, 162),
-            homophily=0.7,
-            strays=0.05,
-            signal=0.5,
-            tail=1.5,
-            inductive=False,
-        ),
-        scale,
-        seed,
-    )
-
-
-def _generate(plan: _Plan, scale: float, seed: int) -> Dataset:
+def generate(name: str, scale: float = 1.0, seed: int = 0) -> Dataset:
+    """Generate a graph like Reddit or like the paper's Ethereum graph; ``scale`` multiplies nodes, edges and labels."""
+    plan = _PLANS[name]
     if not math.isfinite(scale) or scale <= 0:
         raise InputError(f"{plan.name}: scale {scale:g} is not a positive number")
     num_nodes = round(plan.num_nodes * scale)
@@ -137,14 +128,14 @@ def _generate(plan: _Plan, scale: float, seed: int) -> Dataset:
 
 
 def _counts(total: int, shares: tuple[float, ...]) -> Nodes:
-    """``total`` divided in the given shares, at least a few to each; the first takes what rounding leaves."""
+    """Divide ``total`` in the given shares, at least a few each; the first also receives what rounding leaves."""
     counts: Nodes = np.maximum(np.floor(np.array(shares) * total).astype(np.int64), _FEWEST)
     counts[0] += total - counts.sum()
     return counts
 
 
 def _graph(rng: np.random.Generator, community: Nodes, weight: Weights, num_edges: int, homophily: float) -> Graph:
-    """Draw distinct edges until there are ``num_edges``; every node draws one of its own first."""
+    """Draw distinct edges until there are ``num_edges``; in the first round every node draws one."""
     order = np.argsort(community, kind="stable")
     ends = np.concatenate([[0.0], np.cumsum(weight[order])])
     bounds = ends[np.searchsorted(community[order], np.arange(community.max() + 2))]
@@ -170,7 +161,7 @@ def _graph(rng: np.random.Generator, community: Nodes, weight: Weights, num_edge
 
 
 def _merge(rng: np.random.Generator, old: Nodes, drawn: Nodes, most: int) -> Nodes:
-    """The sorted union of both, with no more than ``most``: of the drawn ones a random few stay out."""
+    """Return the sorted union, of at most ``most`` keys: surplus ones of ``drawn`` are left out at random."""
     new = np.sort(drawn)
     new = new[np.concatenate([[True], new[1:] != new[:-1]])]
     if old.size:
@@ -181,7 +172,7 @@ def _merge(rng: np.random.Generator, old: Nodes, drawn: Nodes, most: int) -> Nod
 
 
 def _draw(ends: Weights, point: Weights) -> Nodes:
-    """The place whose stretch of the cumulated weights holds each point."""
+    """Return the index of the interval of the cumulative weights ``ends`` that contains each point."""
     return np.minimum(np.searchsorted(ends, point, side="right") - 1, ends.size - 2)
 
 
@@ -196,19 +187,20 @@ def _features(rng: np.random.Generator, label: Nodes, num_classes: int, width: i
 
 
 def _labelled(rng: np.random.Generator, label: Nodes, weight: Weights, plan: _Plan, scale: float) -> Nodes:
-    """The nodes whose label is known: all, or some of each class, the busier ones rather than the others."""
+    """Return the nodes whose label is known: all, or some of each class, drawn in proportion to their weights."""
     if plan.num_labelled == plan.num_nodes:
         return np.arange(label.size)
     total = max(round(plan.num_labelled * scale), _FEWEST * len(plan.classes))
-    chosen = []
+    labelled = []
     for number, count in enumerate(_counts(total, plan.class_shares)):
         nodes = np.flatnonzero(label == number)
-        chosen.append(rng.choice(nodes, min(count, nodes.size), replace=False, p=weight[nodes] / weight[nodes].sum()))
-    return np.concatenate(chosen)
+        shares = weight[nodes] / weight[nodes].sum()
+        labelled.append(rng.choice(nodes, min(count, nodes.size), replace=False, p=shares))
+    return np.concatenate(labelled)
 
 
 def _split(rng: np.random.Generator, y: Nodes, pool: Nodes, shares: Weights) -> Split:
-    """Cut the pool into parts of exactly the given shares, each class spread evenly over them."""
+    """Divide the pool into parts of exactly the given shares, with each class spread evenly over them."""
     nodes = rng.permutation(pool)
     nodes = nodes[np.argsort(y[nodes], kind="stable")]
     size = np.bincount(y[nodes])

