@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -17,6 +17,8 @@ from mggcn.errors import InputError
 T = TypeVar("T")
 
 _MISSING = re.compile(r"Object missing required field `(.+?)`")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.+?)`")
+_STEP = re.compile(r"([^.\[\]]+)(?=\.|\[|$)|\[(\d+|\.\.\.)\]")
 _FIELD = re.compile(r"(.+) - at `\$\.?(.+)`")
 
 
@@ -76,31 +78,46 @@ def sha256(path: Path) -> str:
 
 def read_json(path: Path, kind: type[T]) -> T:
     """Read a JSON file as ``kind``, checked; errors name the file and the field."""
-    try:
-        return msgspec.json.decode(_read(path), type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise decode_error(path, "JSON", error) from None
+    return decode(path, _read(path), kind, "JSON")
 
 
 def read_toml(path: Path, kind: type[T]) -> T:
     """Read a TOML file as ``kind``, checked; errors name the file and the field."""
+    return decode(path, _read(path), kind, "TOML")
+
+
+def decode(source: str | Path, content: bytes, kind: type[T], language: Literal["JSON", "TOML"]) -> T:
+    """Decode JSON or TOML as ``kind``; errors are one line that names ``source``, the field and the value."""
+    decoder = msgspec.json.decode if language == "JSON" else msgspec.toml.decode
     try:
-        return msgspec.toml.decode(_read(path), type=kind)
+        return decoder(content, type=kind)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{source}: {_problem(str(error), decoder(content))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise decode_error(path, "TOML", error) from None
+        raise InputError(f"{source}: not valid {language} ({error})") from None
 
 
-def decode_error(source: str | Path, language: str, error: Exception) -> InputError:
-    """Convert an error of msgspec's decoders to one line that names ``source`` and the field."""
-    if not isinstance(error, msgspec.ValidationError):
-        return InputError(f"{source}: not valid {language} ({error})")
-    located = _FIELD.fullmatch(str(error))
-    problem, field = located.groups() if located else (str(error), "")
-    missing = _MISSING.fullmatch(problem)
-    if missing:
-        return InputError(f"{source}: field '{'.'.join(filter(None, [field, missing[1]]))}' is missing")
+def _problem(message: str, content: Any) -> str:
+    """A message of msgspec with the name of the field and its value."""
+    located = _FIELD.fullmatch(message)
+    problem, field = located.groups() if located else (message, "")
+    prefix = f"{field}." if field else ""
+    if missing := _MISSING.fullmatch(problem):
+        return f"field '{prefix}{missing[1]}' is missing"
+    if extra := _UNKNOWN.fullmatch(problem):
+        return f"unknown field '{prefix}{extra[1]}'"
     problem = problem[0].lower() + problem[1:].replace("`", "")
-    return InputError(f"{source}: field {field}: {problem}" if field else f"{source}: {problem}")
+    return f"field {field}: {problem}{_value(content, field)}" if field else problem
+
+
+def _value(content: Any, field: str) -> str:
+    """The value of a field such as ``rows[2].name``, in brackets; nothing where msgspec does not say which."""
+    for name, index in _STEP.findall(field):
+        try:
+            content = content[name] if name else content[int(index)]
+        except (LookupError, TypeError, ValueError):
+            return ""
+    return f" ({str(content)[:40]!r})" if isinstance(content, str) else f" ({str(content)[:40]})"
 
 
 def _read(path: Path) -> bytes:

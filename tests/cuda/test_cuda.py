@@ -13,8 +13,7 @@ from mggcn.dataset import Dataset
 from mggcn.keys import Key
 from mggcn.methods import mg_gcn
 from mggcn.sampling import DeviceMixGrainedSampler
-from mggcn.train import step
-from mggcn.train.compute import Compute
+from mggcn.train import Compute, step
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
@@ -76,12 +75,12 @@ def test_class_weights_and_inductive_training(small: Dataset) -> None:
 
 
 def test_an_epoch_takes_every_batch_once(small: Dataset) -> None:
-    plan = methods.plan("mg-gcn", small.name, {"batch_size": 7, "precision": "fp32"})
+    plan = methods.resolve("mg-gcn", small.name, {"batch_size": 7, "precision": "fp32"})
     losses = []
     for device in ("cpu", "cuda"):
-        place = plan.place(torch.device(device))
-        method = methods.build(plan, small, Key.of(0), place)
-        with train.Epochs(method, small, plan.training, Key.of(0), place) as epochs:
+        compute = plan.compute(torch.device(device))
+        prepared = plan.prepare(small, Key.of(0), compute)
+        with train.Epochs(prepared, small, plan.training, Key.of(0), compute) as epochs:
             losses.append([epochs.run(number) for number in range(1, 6)])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3)
 

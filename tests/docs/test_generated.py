@@ -15,7 +15,7 @@ import mggcn
 from mggcn import cli, storage
 from mggcn.ethereum import rules
 from mggcn.methods import METHODS
-from mggcn.methods.graphsage import PoolConfig
+from mggcn.methods.graphsage import GraphSAGEPool
 from tests.paper.algorithm1 import sequences
 
 SIMULATED = """
@@ -85,7 +85,7 @@ def test_neighbourhoods_grow_and_picks_do_not() -> None:
 
 
 def test_settings_come_from_the_class_and_its_bases() -> None:
-    table = methods.settings(PoolConfig)
+    table = methods.settings(GraphSAGEPool)
     assert "| `pool` | `4` | a whole number | width of what is pooled" in table
     assert "| `hidden` | `16` | a whole number | width of the hidden layers. |" in table
 

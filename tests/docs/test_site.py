@@ -63,9 +63,9 @@ def test_pages_fetch_nothing_from_elsewhere(site: Path) -> None:
 
 
 def test_every_method_has_a_page_with_its_settings(site: Path) -> None:
-    for name, recipe in METHODS.items():
+    for name, method in METHODS.items():
         text = (site / "methods" / f"{name}.html").read_text()
-        for setting in recipe.config.__dataclass_fields__:
+        for setting in method.__dataclass_fields__:
             assert f"<code>{setting}</code>" in text, f"{name}: {setting}"
         assert 'id="numbers"' in text
 

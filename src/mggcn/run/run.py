@@ -157,7 +157,7 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
     try:
         plan = methods.resolve(record.method, record.dataset["name"], record.settings)
     except InputError as error:
-        raise InputError(f"{root / RECORD}: {error}") from None
+        raise InputError(f"{root / RECORD}: not a run record ({error})") from None
     try:
         tensors = load_tensors((root / WEIGHTS).read_bytes())
     except FileNotFoundError:

@@ -261,7 +261,7 @@ def test_a_gpu_where_there_is_none(
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert main(["train", "data", "--device", "cuda"]) == 2
-    assert capsys.readouterr().err == "mggcn: error: device: cuda was asked for, but there is no usable GPU\n"
+    assert capsys.readouterr().err == "mggcn: error: device: cuda is not available, there is no usable GPU\n"
 
 
 def test_an_interrupt_is_no_traceback(
@@ -270,7 +270,7 @@ def test_an_interrupt_is_no_traceback(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mggcn.run.fit", interrupt)
+    monkeypatch.setattr("mggcn.run.fit_plan", interrupt)
     assert main(["train", "data"]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "mggcn: interrupted"
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import experiments as experiment, storage
+from mggcn import experiments as experiment
+from mggcn import storage
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.experiments import ablation, schedule

@@ -71,7 +71,7 @@ def test_scores_are_those_of_predict(run: Run, small: Dataset) -> None:
 @pytest.mark.parametrize("settings", [{}, {"layers": 3}, {"skip_self": False}, {"conv": "gat", "layers": 3}])
 def test_leaving_out_the_last_pick_is_drawing_one_fewer(small: Dataset, settings: dict[str, object]) -> None:
     run = mggcn.fit(small, seed=3, device="cpu", settings={**QUICK, **settings})
-    fewer = replace(run, plan=methods.plan("mg-gcn", "small", {**run.record.settings, "picks": 3}))
+    fewer = replace(run, plan=methods.resolve("mg-gcn", "small", {**run.record.settings, "picks": 3}), scored_on=None)
     found = Scorer.of(run, small).leave_one_out(5, 1)
     expected = Scorer.of(fewer, small).leave_one_out(5, 1)
     assert found.picks[:3] == expected.picks

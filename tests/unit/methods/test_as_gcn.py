@@ -9,13 +9,12 @@ from mggcn import methods
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.methods.as_gcn import ASGCN
+from mggcn.methods.as_gcn import PenalisedStack
 from mggcn.nn.adaptive import AdaptiveStack
 from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adaptive import AdaptiveSampler
 from mggcn.sampling.adjacency import propagation
-from mggcn.train import Penalised
-from mggcn.train.compute import Compute
+from mggcn.train import Compute, Penalised
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 
 CPU = Compute(torch.device("cpu"))
@@ -145,9 +144,7 @@ def test_exact_blocks_give_the_papers_network(small: Dataset, skip: bool) -> Non
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_an_aggregated_input_is_the_first_layer(small: Dataset, layers: int) -> None:
-    built = methods.build(
-        methods.plan("as-gcn", small.name, {"precompute": True, "layers": layers}), small, Key.of(0), CPU
-    )
+    built = methods.resolve("as-gcn", small.name, {"precompute": True, "layers": layers}).prepare(small, Key.of(0), CPU)
     ax = torch.from_numpy(propagation(small.graph) @ built.scaler.apply(small.x))
     receivers, senders = (ax @ built.model.sampling.weight).T
     whole = torch.from_numpy(propagation(small.graph).toarray())
@@ -164,8 +161,8 @@ def test_an_aggregated_input_is_the_first_layer(small: Dataset, layers: int) -> 
 
 
 def test_only_training_is_penalised(small: Dataset) -> None:
-    built = methods.build(methods.plan("as-gcn", small.name, {"variance": 2.0}), small, Key.of(0), CPU)
-    assert isinstance(built.model, ASGCN)
+    built = methods.resolve("as-gcn", small.name, {"variance": 2.0}).prepare(small, Key.of(0), CPU)
+    assert isinstance(built.model, PenalisedStack)
     batch = next(built.train.sampler.batches(small.split.train, Key.of(0), 30))
     rows = built.train.inputs.rows(batch.nodes)
     out = built.model.train()(rows, batch.blocks)
@@ -179,10 +176,10 @@ def test_it_learns(small: Dataset, settings: dict[str, object]) -> None:
     shared = {"hidden": 16, "samples": 40, "epochs": 60, "lr": 0.03}
     run = mggcn.fit(small, method="as-gcn", settings=shared | settings)
     assert run.record.test_accuracy >= 0.7
-    fresh = methods.build(run.plan, small, Key.of(0), CPU).model
+    fresh = run.plan.prepare(small, Key.of(0), CPU).model
     assert not torch.equal(run.model.sampling.weight, fresh.sampling.weight)
 
 
 def test_a_negative_penalty_is_refused() -> None:
     with pytest.raises(InputError, match=r"variance: -1.0 is less than 0"):
-        methods.plan("as-gcn", "cora", {"variance": -1})
+        methods.resolve("as-gcn", "cora", {"variance": -1})

@@ -9,11 +9,10 @@ import mggcn
 from mggcn import methods
 from mggcn.dataset import Dataset
 from mggcn.keys import Key
-from mggcn.methods.graphsage import per_layer
+from mggcn.methods.graphsage import fanout_per_layer
 from mggcn.nn import MeanConv, Stack
 from mggcn.sampling.neighbor import NeighborSampler
-from mggcn.train import predict
-from mggcn.train.compute import Compute
+from mggcn.train import Compute, predict
 
 NAMES = ["graphsage-mean", "graphsage-gcn", "graphsage-pool", "graphsage-lstm", "mg-graphsage"]
 CPU = Compute(torch.device("cpu"))
@@ -29,7 +28,7 @@ def test_every_depth_learns(small: Dataset, name: str, layers: int) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "graphsage-lstm"])  # which reads them in order
 def test_whole_neighbourhoods_are_what_a_large_fan_out_draws(small: Dataset, name: str) -> None:
     drawn, whole = (
-        methods.build(methods.plan(name, "small", {"fanouts": "99", "full_eval": full}), small, Key.of(1), CPU)
+        methods.resolve(name, "small", {"fanouts": "99", "full_eval": full}).prepare(small, Key.of(1), CPU)
         for full in (False, True)
     )
     nodes = np.arange(60)
@@ -38,7 +37,7 @@ def test_whole_neighbourhoods_are_what_a_large_fan_out_draws(small: Dataset, nam
 
 
 def test_a_node_is_scored_alike_in_any_company(small: Dataset) -> None:
-    method = methods.build(methods.plan("graphsage-mean", "small", {"fanouts": "2,2"}), small, Key.of(1), CPU)
+    method = methods.resolve("graphsage-mean", "small", {"fanouts": "2,2"}).prepare(small, Key.of(1), CPU)
     together = predict(method.model, method.eval, np.arange(60), Key.of(0), CPU)
     alone = [predict(method.model, method.eval, np.array([v]), Key.of(0), CPU) for v in range(60)]
     torch.testing.assert_close(together, torch.cat(alone))
@@ -56,13 +55,13 @@ def test_hidden_rows_are_normalised_when_asked(small: Dataset) -> None:
 
 
 def test_fan_outs_in_words() -> None:
-    assert per_layer("25,10", 2) == (25, 10)
-    assert per_layer(" 25 , 10", 1) == (25,)
-    assert per_layer("25,10", 4) == (25, 10, 10, 10)
-    assert per_layer("7", 0) == ()
+    assert fanout_per_layer("25,10", 2) == (25, 10)
+    assert fanout_per_layer(" 25 , 10", 1) == (25,)
+    assert fanout_per_layer("25,10", 4) == (25, 10, 10, 10)
+    assert fanout_per_layer("7", 0) == ()
 
 
 @pytest.mark.parametrize("words", ["", "25,", "25;10", "0", "-3", "2.5", "ten"])
 def test_bad_fan_outs_are_refused(words: str) -> None:
     with pytest.raises(mggcn.InputError, match=r"fanouts: .* is not a list of whole numbers above 0, such as 25,10"):
-        methods.plan("graphsage-mean", "small", {"fanouts": words})
+        methods.resolve("graphsage-mean", "small", {"fanouts": words})

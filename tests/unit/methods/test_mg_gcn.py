@@ -10,7 +10,7 @@ from mggcn.experiments.ablation import VARIANTS
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
 from mggcn.sampling import MixGrainedSampler, grains
-from mggcn.train.compute import Compute
+from mggcn.train import Compute
 from mggcn.train.progress import Silent
 from tests.properties import assert_batch_is_valid
 
@@ -53,8 +53,8 @@ def test_without_the_fine_layer_every_layer_has_a_block(small: Dataset) -> None:
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.label)
 @pytest.mark.parametrize("layers", [2, 3])
 def test_every_variant_trains(small: Dataset, variant: object, layers: int) -> None:
-    plan = methods.plan("mg-gcn", small.name, {**variant.settings, "layers": layers, "epochs": 2})
-    method = methods.build(plan, small, Key.of(0), CPU)
-    assert method.train.inputs.width == (2 if plan.config.fine else 1) * small.num_features
+    plan = methods.resolve("mg-gcn", small.name, {**variant.settings, "layers": layers, "epochs": 2})
+    method = plan.prepare(small, Key.of(0), CPU)
+    assert method.train.inputs.width == (2 if plan.method.fine else 1) * small.num_features
     fitted = train.fit(method, small, plan.training, Key.of(0), CPU, Silent())
     assert np.isfinite(fitted.val.loss)

@@ -3,27 +3,29 @@ import pytest
 from mggcn import methods
 from mggcn.errors import InputError
 from mggcn.methods import settings
-from mggcn.methods.mg_gcn import Config
+from mggcn.methods.mg_gcn import MixGrained
 from mggcn.train import Training
 
 
 def test_text_becomes_typed() -> None:
-    config = settings.build(Config, {"picks": "7", "dropout": "0.5", "fine_self": "no", "redraw": "once", "layers": 3})
-    assert config == Config(picks=7, dropout=0.5, fine_self=False, redraw="once", layers=3)
+    method = settings.build(
+        MixGrained, {"picks": "7", "dropout": "0.5", "fine_self": "no", "redraw": "once", "layers": 3}
+    )
+    assert method == MixGrained(picks=7, dropout=0.5, fine_self=False, redraw="once", layers=3)
 
 
 @pytest.mark.parametrize(
     ("kind", "values", "message"),
     [
-        (Config, {"picks": "many"}, "picks: 'many' is not a whole number"),
-        (Config, {"picks": 2.5}, "picks: 2.5 is not a whole number"),
-        (Config, {"picks": True}, "picks: True is not a whole number"),
-        (Config, {"picks": "0"}, "picks: 0 is less than 1"),
-        (Config, {"layers": -1}, "layers: -1 is less than 1"),
-        (Config, {"dropout": "1"}, "dropout: 1.0 is not in"),
-        (Config, {"dropout": []}, r"dropout: \[\] is not a number"),
-        (Config, {"fine_self": "perhaps"}, "fine_self: 'perhaps' is neither true nor false"),
-        (Config, {"redraw": "never"}, "redraw: 'never' is not one of epoch, once"),
+        (MixGrained, {"picks": "many"}, "picks: 'many' is not a whole number"),
+        (MixGrained, {"picks": 2.5}, "picks: 2.5 is not a whole number"),
+        (MixGrained, {"picks": True}, "picks: True is not a whole number"),
+        (MixGrained, {"picks": "0"}, "picks: 0 is less than 1"),
+        (MixGrained, {"layers": -1}, "layers: -1 is less than 1"),
+        (MixGrained, {"dropout": "1"}, "dropout: 1.0 is not in"),
+        (MixGrained, {"dropout": []}, r"dropout: \[\] is not a number"),
+        (MixGrained, {"fine_self": "perhaps"}, "fine_self: 'perhaps' is neither true nor false"),
+        (MixGrained, {"redraw": "never"}, "redraw: 'never' is not one of epoch, once"),
         (Training, {"lr": "0"}, "lr: 0.0 is not a positive number"),
         (Training, {"lr": "nan"}, "lr: nan is not a positive number"),
         (Training, {"weight_decay": -1}, "weight_decay: -1.0 is less than 0"),
@@ -37,11 +39,11 @@ def test_bad_values(kind: type, values: dict, message: str) -> None:
 
 def test_unknown_keys_name_the_nearest() -> None:
     with pytest.raises(InputError, match="unknown setting 'pics'; did you mean picks"):
-        methods.plan("mg-gcn", "cora", {"pics": 3})
+        methods.resolve("mg-gcn", "cora", {"pics": 3})
     with pytest.raises(InputError, match=r"unknown setting 'zzz'; valid: .*batch_size.*weight_decay"):
-        methods.plan("mg-gcn", "cora", {"zzz": 3})
+        methods.resolve("mg-gcn", "cora", {"zzz": 3})
     with pytest.raises(InputError, match="unknown method 'mg-gnc'; did you mean mg-gcn"):
-        methods.plan("mg-gnc", "cora", {})
+        methods.resolve("mg-gnc", "cora", {})
 
 
 def test_words_are_split_once() -> None:
@@ -63,14 +65,14 @@ def test_words_are_split_once() -> None:
     ],
 )
 def test_the_papers_settings_are_the_defaults(dataset: str, expected: dict) -> None:
-    resolved = methods.plan("mg-gcn", dataset, {}).settings
+    resolved = methods.resolve("mg-gcn", dataset, {}).settings
     assert {key: resolved[key] for key in expected} == expected
 
 
 def test_overrides_win() -> None:
-    assert methods.plan("mg-gcn", "cora", {"picks": 2}).config.picks == 2
+    assert methods.resolve("mg-gcn", "cora", {"picks": 2}).method.picks == 2
 
 
-@pytest.mark.parametrize("recipe", methods.METHODS.values(), ids=methods.METHODS)
-def test_no_setting_has_two_homes(recipe: methods.Recipe) -> None:
-    assert not set(recipe.config.__dataclass_fields__) & set(Training.__dataclass_fields__)
+@pytest.mark.parametrize("method", methods.METHODS.values(), ids=methods.METHODS)
+def test_no_setting_has_two_homes(method: type[methods.Method]) -> None:
+    assert not set(method.__dataclass_fields__) & set(Training.__dataclass_fields__)

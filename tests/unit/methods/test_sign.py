@@ -10,10 +10,10 @@ from mggcn import methods
 from mggcn.dataset import Dataset, as_features
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.methods.sign import SIGN, columns
+from mggcn.methods.sign import HopNetwork, columns
 from mggcn.nn.rows import RepeatedRows, SparseRows, to_dense
 from mggcn.sampling.adjacency import propagation
-from mggcn.train.compute import Compute
+from mggcn.train import Compute
 from mggcn.train.inputs import DenseInputs, SparseInputs
 
 CPU = Compute(torch.device("cpu"))
@@ -24,14 +24,14 @@ def test_it_learns(small: Dataset) -> None:
 
 
 def test_inputs_are_the_powers_side_by_side(small: Dataset) -> None:
-    method = methods.build(methods.plan("sign", small.name, {"hops": 2}), small, Key.of(0), CPU)
+    method = methods.resolve("sign", small.name, {"hops": 2}).prepare(small, Key.of(0), CPU)
     x, adjacency = method.scaler.apply(small.x), propagation(small.graph).toarray()
     found = to_dense(method.train.inputs.rows(torch.arange(60))).numpy()
     np.testing.assert_allclose(found, np.hstack([x, adjacency @ x, adjacency @ adjacency @ x]), atol=1e-5)
 
 
 def test_the_model_is_the_papers_equation() -> None:
-    model = SIGN(3, 4, 2, 1, generator=torch.Generator().manual_seed(0)).eval()
+    model = HopNetwork(3, 4, 2, 1, generator=torch.Generator().manual_seed(0)).eval()
     x = torch.randn(5, 6)
     zero, one = (project(part) for project, part in zip(model.hops, (x[:, :3], x[:, 3:]), strict=True))
     expected = torch.cat([zero, one], dim=1).relu() @ model.last.weight + model.last.bias
@@ -41,7 +41,7 @@ def test_the_model_is_the_papers_equation() -> None:
 def test_sparse_rows_give_what_dense_rows_give() -> None:
     dense = random_array((9, 12), density=0.3, rng=np.random.default_rng(0), dtype=np.float32).toarray()
     sparse, table = SparseInputs(csr_array(dense)), DenseInputs((torch.from_numpy(dense),))
-    model = SIGN(4, 5, 3, 2, generator=torch.Generator().manual_seed(0))
+    model = HopNetwork(4, 5, 3, 2, generator=torch.Generator().manual_seed(0))
     for nodes in (torch.arange(9), torch.tensor([4, 1, 1, 7])):
         gradients = []
         for inputs in (sparse, table):
@@ -58,7 +58,7 @@ def test_columns_keep_the_kind_of_rows() -> None:
     for part, expected in zip(columns(repeated, 3, 2), (x[:, :3], x[:, 3:]), strict=True):
         assert isinstance(part, RepeatedRows)
         assert isinstance(part.rows, SparseRows)
-        torch.testing.assert_close(part.dense(), expected[[1, 1, 0]])
+        torch.testing.assert_close(part.to_dense(), expected[[1, 1, 0]])
 
 
 def test_sparse_features_learn(small: Dataset) -> None:
@@ -71,4 +71,4 @@ def test_sparse_features_learn(small: Dataset) -> None:
 @pytest.mark.parametrize("change", [{"hops": -1}, {"hidden": 0}, {"dropout": 1.0}])
 def test_settings_are_checked(change: dict[str, object]) -> None:
     with pytest.raises(InputError, match=next(iter(change))):
-        methods.plan("sign", "cora", change)
+        methods.resolve("sign", "cora", change)

@@ -17,7 +17,7 @@ from mggcn.keys import Key
 from mggcn.methods import _skip_gram as embedding
 from mggcn.methods._skip_gram import SkipGram, embed
 from mggcn.run import load_run
-from mggcn.train.compute import Compute
+from mggcn.train import Compute
 
 CPU = Compute(torch.device("cpu"))
 QUICK: dict[str, object] = {"dim": 16, "walks": 20, "length": 10, "window": 3, "epochs": 60}
@@ -101,14 +101,14 @@ def test_another_graph_is_refused(small: Dataset) -> None:
 
 def test_an_inductive_data_set_is_embedded_whole(small: Dataset) -> None:
     data = replace(small, inductive=True)
-    plan = methods.plan("deepwalk", data.name, QUICK)
-    method = methods.build(plan, data, Key.of(0), CPU)
+    plan = methods.resolve("deepwalk", data.name, QUICK)
+    method = plan.prepare(data, Key.of(0), CPU)
     assert method.train is method.eval
     with pytest.raises(InputError, match="whole graph"):
-        methods.build(methods.plan("deepwalk", data.name, QUICK | {"training_graph": "train"}), data, Key.of(0), CPU)
+        methods.resolve("deepwalk", data.name, QUICK | {"training_graph": "train"}).prepare(data, Key.of(0), CPU)
 
 
 @pytest.mark.parametrize("change", [{"p": 0}, {"q": -1}])
 def test_node2vecs_biases_are_checked(change: dict[str, object]) -> None:
     with pytest.raises(InputError, match="is not a positive number"):
-        methods.plan("node2vec", "cora", change)
+        methods.resolve("node2vec", "cora", change)

@@ -14,8 +14,7 @@ from mggcn.nn.attention import GATConv
 from mggcn.nn.pool import PoolConv
 from mggcn.sampling import FullSampler, WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
-from mggcn.train import predict
-from mggcn.train.compute import Compute
+from mggcn.train import Compute, predict
 
 pyg = pytest.importorskip("torch_geometric.nn")
 
@@ -55,15 +54,15 @@ def assert_equal(found: Tensor, expected: Tensor) -> None:
 
 def test_mean(x: Tensor, edge_index: Tensor, block: Block) -> None:
     ours, theirs = MeanConv(IN, OUT, bias=True), pyg.SAGEConv(IN, OUT, aggr="mean")
-    put(ours.project.weight[:IN], theirs.lin_r.weight)
-    put(ours.project.weight[IN:], theirs.lin_l.weight)
-    put(ours.project.bias, theirs.lin_l.bias)
+    put(ours.linear.weight[:IN], theirs.lin_r.weight)
+    put(ours.linear.weight[IN:], theirs.lin_l.weight)
+    put(ours.linear.bias, theirs.lin_l.bias)
     assert_equal(ours(x, block), theirs(x, edge_index))
 
 
 def test_gcn(small: Dataset, x: Tensor, edge_index: Tensor) -> None:
     ours, theirs = GCNConv(IN, OUT, bias=True), pyg.GCNConv(IN, OUT)
-    put(ours.project.weight, theirs.lin.weight)
+    put(ours.linear.weight, theirs.lin.weight)
     put(ours.bias, theirs.bias)
     (batch,) = WholeGraphSampler(propagation(small.graph), 1).batches(np.arange(60), Key.of(0), 60)
     assert_equal(ours(x, batch.blocks[0]), theirs(x, edge_index))
@@ -75,9 +74,9 @@ def test_pool(x: Tensor, edge_index: Tensor, block: Block) -> None:
     ours, theirs = PoolConv(IN, OUT, bias=True), pyg.SAGEConv(IN, OUT, aggr="max", project=True)
     put(ours.pool.weight, theirs.lin.weight)
     put(ours.pool.bias, theirs.lin.bias)
-    put(ours.own.weight, theirs.lin_r.weight)
+    put(ours.root.weight, theirs.lin_r.weight)
     put(ours.pooled.weight, theirs.lin_l.weight)
-    put(ours.own.bias, theirs.lin_l.bias)
+    put(ours.root.bias, theirs.lin_l.bias)
     assert_equal(ours(x, block), theirs(x, edge_index))
 
 
@@ -87,17 +86,17 @@ def test_attention(x: Tensor, edge_index: Tensor, block: Block, heads: int, conc
     ours = GATConv(IN, OUT, heads=heads, concat=concat, add_root=add_root, bias=True)
     width = OUT // heads if concat else OUT
     theirs = pyg.GATConv(IN, width, heads=heads, concat=concat, add_self_loops=add_root)
-    put(ours.project.weight, theirs.lin.weight)
-    put(ours.other.T, theirs.att_src[0])
-    put(ours.own.T, theirs.att_dst[0])
+    put(ours.linear.weight, theirs.lin.weight)
+    put(ours.sender.T, theirs.att_src[0])
+    put(ours.root.T, theirs.att_dst[0])
     put(ours.bias, theirs.bias)
     assert_equal(ours(x, block), theirs(x, edge_index))
 
 
 def test_sgc(small: Dataset, edge_index: Tensor) -> None:
     place = Compute(torch.device("cpu"), "fp32")
-    plan = methods.plan("sgc", "small", {"hops": 3, "scaling": "none"})
-    ours, theirs = methods.build(plan, small, Key.of(0), place), pyg.SGConv(3, 3, K=3)
+    plan = methods.resolve("sgc", "small", {"hops": 3, "scaling": "none"})
+    ours, theirs = plan.prepare(small, Key.of(0), place), pyg.SGConv(3, 3, K=3)
     put(ours.model.layers[0].weight, theirs.lin.weight)
     put(ours.model.layers[0].bias, theirs.lin.bias)
     found = predict(ours.model, ours.eval, np.arange(60), Key.of(0), place)

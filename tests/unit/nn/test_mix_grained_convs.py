@@ -13,9 +13,9 @@ from mggcn.block import Block
 from mggcn.dataset import Dataset
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
-from mggcn.nn import CONVS, MGGCN
+from mggcn.nn import CONVS, MGGCN, Stack
 from mggcn.nn.attention import GATConv
-from mggcn.nn.mg_gcn import HEAR_SENDERS_ONLY
+from mggcn.nn.mg_gcn import WITHOUT_ROOT
 from mggcn.nn.rows import RepeatedRows, SparseRows
 from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler, grains
 from tests.gpu import GPU
@@ -47,9 +47,14 @@ def grouped(weight: Tensor | None = None) -> Block:
     return Block(6, torch.tensor([0, 3, 6]), senders, torch.arange(2), weight, group=3)
 
 
+class Copy(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return x.clone()
+
+
 def gradients(conv: nn.Module, x: Tensor, block: Block) -> list[Tensor]:
     x = x.clone().requires_grad_()
-    out = conv(x, block, 0.1)
+    out = Stack([conv], first=Copy(), negative_slope=0.1)(x, [block])
     return [out.detach(), *torch.autograd.grad(out.square().sum(), [x, *conv.parameters()], allow_unused=True)]
 
 
@@ -104,7 +109,7 @@ def test_an_lstm_is_torchs_over_each_receivers_senders() -> None:
     for row, found in enumerate(conv(x, block)):
         senders = x[block.indices[block.indptr[row] : block.indptr[row + 1]]]
         state = lstm(senders)[0][-1] if len(senders) else torch.zeros(IN, dtype=torch.float64)
-        torch.testing.assert_close(found, conv.own(x[block.root[row]]) + conv.heard(state))
+        torch.testing.assert_close(found, conv.root(x[block.root[row]]) + conv.states(state))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -124,7 +129,7 @@ def test_sparse_and_repeated_rows(name: str) -> None:
     torch.testing.assert_close(conv(SparseRows(matrix, nodes), ragged()), expected)
     distinct, place = torch.unique(torch.tensor([3, 8, 3, 0, 8, 2]), return_inverse=True)
     repeated = RepeatedRows(SparseRows(matrix, distinct), place)
-    torch.testing.assert_close(conv(repeated, ragged()), conv(repeated.dense(), ragged()))
+    torch.testing.assert_close(conv(repeated, ragged()), conv(repeated.to_dense(), ragged()))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -174,7 +179,7 @@ def test_coarse_blocks_may_list_the_receiver(small: Dataset) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("layers", [2, 3, 4])
 def test_the_gpus_blocks_give_the_same_scores(small: Dataset, name: str, layers: int) -> None:
-    table, own = PickTable.of(small.graph), name in HEAR_SENDERS_ONLY
+    table, own = PickTable.of(small.graph), name in WITHOUT_ROOT
     host = MixGrainedSampler(table, 3, layers, coarse_self=own)
     device = DeviceMixGrainedSampler(table.on(GPU), 3, layers, coarse_self=own)
     model = MGGCN(3, 4, 3, layers, conv=name)

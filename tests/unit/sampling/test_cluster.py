@@ -77,9 +77,8 @@ def test_blocks_are_the_induced_subgraph_normalised_anew(small: Dataset) -> None
 def test_one_part_is_the_whole_graph_and_scores_agree(small: Dataset) -> None:
     whole = mggcn.fit(small, "cluster-gcn", settings={"parts": 1, "epochs": 3, "diagonal": 0.3})
     assert whole.record.epochs == 3
-    model, view = whole.model, mggcn.methods.METHODS["cluster-gcn"].views
-    place = whole.plan.place(torch.device("cpu"))
-    views = view(whole.plan.config, mggcn.methods.see(small, whole.scaler, model, Key.of(0), place))
+    model, compute = whole.model, whole.plan.compute(torch.device("cpu"))
+    views = whole.plan.method.prepare(mggcn.methods.view_of(small, whole.scaler, model, Key.of(0), compute))
     (batch,) = views.train.sampler.batches(np.arange(60), Key.of(0), 10)
     (exact,) = views.eval.sampler.batches(batch.targets.numpy(), Key.of(0), 10)
     model.eval()
@@ -108,4 +107,4 @@ def test_without_pymetis_the_error_says_what_to_install(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(("name", "value"), [("parts", -1), ("diagonal", -0.1), ("parts_per_batch", 0)])
 def test_settings_are_checked(name: str, value: float) -> None:
     with pytest.raises(InputError, match=f"{name}: {value}"):
-        mggcn.methods.plan("cluster-gcn", "cora", {name: value})
+        mggcn.methods.resolve("cluster-gcn", "cora", {name: value})

@@ -9,7 +9,7 @@ from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.sampling import FullSampler, RowSampler, WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
-from mggcn.train.compute import Compute
+from mggcn.train import Compute
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 
 CPU = Compute(torch.device("cpu"))
@@ -58,8 +58,8 @@ def test_rows_alone() -> None:
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_full_and_mini_batches_score_alike(small: Dataset, layers: int) -> None:
-    plan = methods.plan("gcn", small.name, {"layers": layers, "hidden": 8})
-    method = methods.build(plan, small, Key.of(0), CPU)
+    plan = methods.resolve("gcn", small.name, {"layers": layers, "hidden": 8})
+    method = plan.prepare(small, Key.of(0), CPU)
     nodes = np.random.default_rng(0).permutation(small.num_nodes)
     mini = train.predict(method.model, method.train, nodes, Key.of(0), CPU)
     whole = train.predict(method.model, method.eval, nodes, Key.of(0), CPU)
@@ -69,7 +69,7 @@ def test_full_and_mini_batches_score_alike(small: Dataset, layers: int) -> None:
 def test_a_graph_that_does_not_fit_is_refused_beforehand(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Compute(torch.device("cpu")).free_bytes() is None or Compute(torch.device("cpu")).free_bytes() > 0
     monkeypatch.setattr(Compute, "free_bytes", lambda _: 100)
-    plan = methods.plan("gcn", small.name, {"batches": "full"})
+    plan = methods.resolve("gcn", small.name, {"batches": "full"})
     with pytest.raises(InputError, match=r"gcn: a step over the whole graph needs about .* GiB, 0\.0 GiB are free"):
-        methods.build(plan, small, Key.of(0), CPU)
-    methods.build(methods.plan("gcn", small.name, {"batches": "mini"}), small, Key.of(0), CPU)
+        plan.prepare(small, Key.of(0), CPU)
+    methods.resolve("gcn", small.name, {"batches": "mini"}).prepare(small, Key.of(0), CPU)

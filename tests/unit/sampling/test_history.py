@@ -77,10 +77,10 @@ def test_history_reduces_the_variance(small: Dataset) -> None:
 def test_a_forward_pass_in_training_updates_the_history_of_its_rows_alone(small: Dataset) -> None:
     conv, h = HistoryConv(4, 2), rows_of(60, 0).requires_grad_()
     batch = HistorySampler(propagation(small.graph), 1, 2).batch(TARGETS, Key.of(0))
-    conv(h[batch.nodes], batch.blocks[0], 0.0).sum().backward()
+    conv(h[batch.nodes], batch.blocks[0]).sum().backward()
     assert h.grad is not None
     expected = torch.zeros(60, 4)
-    expected[batch.nodes] = h.detach()[batch.nodes].relu()
+    expected[batch.nodes] = h.detach()[batch.nodes]
     assert not conv.history.requires_grad
     assert torch.equal(conv.history, expected)
     assert "history" not in conv.state_dict()
@@ -93,7 +93,7 @@ def test_ordinary_blocks_are_summed_exactly(small: Dataset) -> None:
     one, two = (kind(4, 2, bias=True, generator=torch.Generator().manual_seed(1)) for kind in (HistoryConv, GCNConv))
     batch = FullSampler(propagation(small.graph), 1).batch(TARGETS)
     x = rows_of(60, 2)[batch.nodes]
-    torch.testing.assert_close(one(x, batch.blocks[0], 0.0), two(x, batch.blocks[0], 0.0))
+    torch.testing.assert_close(one(x, batch.blocks[0]), two(x, batch.blocks[0]))
 
 
 @pytest.mark.parametrize(("layers", "dropout"), [(2, 0.0), (3, 0.2)])
@@ -104,6 +104,6 @@ def test_training_learns(small: Dataset, layers: int, dropout: float) -> None:
 
 def test_settings_are_checked() -> None:
     with pytest.raises(InputError, match="layers: 1 is less than 2"):
-        mggcn.methods.plan("vr-gcn", "cora", {"layers": 1})
+        mggcn.methods.resolve("vr-gcn", "cora", {"layers": 1})
     with pytest.raises(InputError, match="fanout: 0 is less than 1"):
-        mggcn.methods.plan("vr-gcn", "cora", {"fanout": 0})
+        mggcn.methods.resolve("vr-gcn", "cora", {"fanout": 0})

@@ -15,7 +15,7 @@ from mggcn.keys import Key
 from mggcn.nn import aggregate
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.layerwise import FastGCNSampler, LadiesSampler, draw, squared_columns
-from mggcn.train.compute import Compute
+from mggcn.train import Compute
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 
 CPU = Compute(torch.device("cpu"))
@@ -197,7 +197,7 @@ def test_fastgcn_learns_without_the_precomputed_layer(small: Dataset) -> None:
 @pytest.mark.parametrize("method", ["fastgcn", "mg-fastgcn", "ladies"])
 def test_scores_are_the_exact_network(small: Dataset, method: str) -> None:
     """Whole neighbourhoods by hand, from the method's own inputs and weights."""
-    built = methods.build(methods.plan(method, small.name, {}), small, Key.of(0), CPU)
+    built = methods.resolve(method, small.name, {}).prepare(small, Key.of(0), CPU)
     adjacency = propagation(small.graph, "row" if method == "ladies" else "symmetric")
     whole = torch.from_numpy(adjacency.toarray())
     h = torch.cat(built.eval.inputs.parts, dim=1)
@@ -213,4 +213,4 @@ def test_scores_are_the_exact_network(small: Dataset, method: str) -> None:
 @pytest.mark.parametrize("method", ["fastgcn", "ladies", "mg-fastgcn", "as-gcn"])
 def test_a_sample_needs_a_node(method: str) -> None:
     with pytest.raises(InputError, match="samples: 0 is less than 1"):
-        methods.plan(method, "cora", {"samples": 0})
+        methods.resolve(method, "cora", {"samples": 0})

@@ -85,4 +85,4 @@ def test_training_learns(small: Dataset, conv: str) -> None:
 @pytest.mark.parametrize("name", ["roots", "walk", "presample"])
 def test_settings_are_checked(name: str) -> None:
     with pytest.raises(InputError, match=f"{name}: 0 is less than 1"):
-        mggcn.methods.plan("graphsaint", "cora", {name: 0})
+        mggcn.methods.resolve("graphsaint", "cora", {name: 0})

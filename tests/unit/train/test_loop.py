@@ -11,8 +11,7 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.records.record import Epoch
-from mggcn.train import epochs
-from mggcn.train.compute import Compute
+from mggcn.train import Compute, epochs
 from mggcn.train.loop import _is_better
 from mggcn.train.metrics import Scores
 
@@ -80,7 +79,7 @@ def test_early_stopping_keeps_the_best_epoch(small: Dataset) -> None:
     assert record.curve == heard.epochs
     assert record.epochs == record.best_epoch + 4 == len(losses)
     assert record.best_epoch == 1 + int(np.argmin(losses))
-    method = methods.build(run.plan, small, Key.of(0), CPU)
+    method = run.plan.prepare(small, Key.of(0), CPU)
     kept = replace(method, model=run.model)
     assert train.evaluate(kept, small, small.split.val, Key.of(0), CPU).loss == pytest.approx(min(losses), abs=1e-12)
 
@@ -102,21 +101,21 @@ def test_selecting_by_macro_f1(small: Dataset) -> None:
 
 def test_each_epoch_draws_new_picks_unless_told_otherwise(small: Dataset) -> None:
     for redraw, expected in (("epoch", False), ("once", True)):
-        plan = methods.plan("mg-gcn", small.name, {"redraw": redraw})
-        sampler = methods.build(plan, small, Key.of(0), CPU).train.sampler
+        plan = methods.resolve("mg-gcn", small.name, {"redraw": redraw})
+        sampler = plan.prepare(small, Key.of(0), CPU).train.sampler
         one, two = (next(sampler.batches(small.split.train, Key.of(0).fold("picks", e), 30)) for e in (1, 2))
         assert torch.equal(one.nodes, two.nodes) == expected
 
 
 def test_inductive_training_sees_training_nodes_only(small: Dataset) -> None:
     data = replace(small, inductive=True)
-    method = methods.build(methods.plan("mg-gcn", data.name, {}), data, Key.of(0), CPU)
+    method = methods.resolve("mg-gcn", data.name, {}).prepare(data, Key.of(0), CPU)
     train_nodes = set(data.split.train.tolist())
     for batch in method.train.sampler.batches(data.split.train, Key.of(0), 10):
         assert set(batch.nodes.tolist()) <= train_nodes
     seen = {n for batch in method.eval.sampler.batches(data.split.test, Key.of(0), 10) for n in batch.nodes.tolist()}
     assert seen & train_nodes
-    whole = methods.build(methods.plan("mg-gcn", data.name, {"training_graph": "whole"}), data, Key.of(0), CPU)
+    whole = methods.resolve("mg-gcn", data.name, {"training_graph": "whole"}).prepare(data, Key.of(0), CPU)
     assert whole.train is whole.eval
 
 
@@ -134,7 +133,7 @@ def test_balanced_class_weights(small: Dataset) -> None:
 
 def test_more_draws_are_the_mean_of_probabilities(small: Dataset) -> None:
     run = mggcn.fit(small, settings={"epochs": 5})
-    method = methods.build(run.plan, small, Key.of(0), CPU)
+    method = run.plan.prepare(small, Key.of(0), CPU)
     nodes, key = np.arange(60), Key.of(0)
     together = train.predict(run.model, method.eval, nodes, key, CPU, draws=3).exp().numpy()
     parts = []

@@ -13,7 +13,7 @@ from mggcn.block import Batch, Block
 from mggcn.dataset import Dataset
 from mggcn.keys import Key
 from mggcn.nn import MLP
-from mggcn.train.compute import Compute
+from mggcn.train import Compute
 from mggcn.train.progress import Silent
 
 CPU = Compute(torch.device("cpu"))
@@ -47,8 +47,8 @@ class Penalising(nn.Module):
 
 
 def trained(small: Dataset, change: str, factor: float = 1.0) -> tuple[Tensor, float]:
-    plan = methods.plan("mlp", small.name, {"epochs": 3, "batch_size": 16, "layers": 1})
-    method = methods.build(plan, small, Key.of(0), CPU)
+    plan = methods.resolve("mlp", small.name, {"epochs": 3, "batch_size": 16, "layers": 1})
+    method = plan.prepare(small, Key.of(0), CPU)
     weight = method.model.layers[0].weight
     if change == "weight":
         method = replace(method, train=train.View(method.train.inputs, Weighing(method.train.sampler, factor)))
@@ -74,12 +74,12 @@ def test_a_penalty_acts_on_the_weights(small: Dataset) -> None:
 
 
 def test_a_model_without_parameters_is_only_evaluated(small: Dataset) -> None:
-    plan = methods.plan("mlp", small.name, {"epochs": 3})
-    method = methods.build(plan, small, Key.of(0), CPU)
+    plan = methods.resolve("mlp", small.name, {"epochs": 3})
+    method = plan.prepare(small, Key.of(0), CPU)
 
     class First(nn.Module):
         def forward(self, x: Tensor, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
-            return x.dense()[:, : small.num_classes] if not isinstance(x, Tensor) else x[:, : small.num_classes]
+            return x.to_dense()[:, : small.num_classes] if not isinstance(x, Tensor) else x[:, : small.num_classes]
 
     fitted = train.fit(replace(method, model=First()), small, plan.training, Key.of(0), CPU, Silent())
     assert fitted.curve == []

@@ -80,7 +80,7 @@ def test_the_best_trial_is_trained_again_bit_for_bit(folder: Path, capsys: pytes
 
 def test_the_first_trial_is_the_method_as_it_is(small: Dataset, tmp_path: Path) -> None:
     first = search(small, tmp_path, 1)[0]
-    plain = methods.plan("mlp", "small", {}).settings
+    plain = methods.resolve("mlp", "small", {}).settings
     assert first.settings == {name: plain[name] for name in first.settings}
     assert set(first.settings) == {"lr", "weight_decay", "batch_size", "layers", "hidden", "dropout"}
 
@@ -101,13 +101,13 @@ def test_every_place_that_is_searched_belongs_to_a_setting_and_is_valid(small: D
     for name, where in SPACE.items():
         owners = [
             method
-            for method, recipe in methods.METHODS.items()
-            if name in {one.name for kind in (recipe.config, Training) for one in fields(kind)}
+            for method, kind_of_method in methods.METHODS.items()
+            if name in {one.name for kind in (kind_of_method, Training) for one in fields(kind)}
         ]
         assert owners, f"{name} is a setting of no method"
         values = where.values if isinstance(where, Choice) else (where.low, where.high)
         for value in values:
-            methods.plan(owners[0], "small", {name: value})
+            methods.resolve(owners[0], "small", {name: value})
 
 
 def test_a_start_outside_the_space_widens_it(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
