@@ -2,45 +2,15 @@
 
 import inspect
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, get_args, get_origin, get_type_hints
-
-import griffe
 
 from generate.committed import packed, sections
 from generate.repository import script
 from generate.roles import plain
-from mggcn.methods import METHODS, paper, plan
+from mggcn.methods import METHODS, Method, describe, published, resolve
 from mggcn.records.summary import Figures, duration
 
-SOURCES = {
-    "mg-gcn": "Huang, Zhang, Wu, Fang and Zheng: MG-GCN: Fast and Effective Learning with Mix-grained Aggregators for "
-    "Training Large Graph Convolutional Networks, 2020",
-    "gcn": "Kipf and Welling: Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017",
-    "sgc": "Wu, Zhang, de Souza, Fifty, Yu and Weinberger: Simplifying Graph Convolutional Networks, ICML 2019",
-    "sign": "Frasca, Rossi, Eynard, Chamberlain, Bronstein and Monti: SIGN: Scalable Inception Graph Neural Networks, "
-    "2020",
-    "cluster-gcn": "Chiang, Liu, Si, Li, Bengio and Hsieh: Cluster-GCN: An Efficient Algorithm for Training Deep and "
-    "Large Graph Convolutional Networks, KDD 2019",
-    "fastgcn": "Chen, Ma and Xiao: FastGCN: Fast Learning with Graph Convolutional Networks via Importance Sampling, "
-    "ICLR 2018",
-    "ladies": "Zou, Hu, Wang, Jiang, Sun and Gu: Layer-Dependent Importance Sampling for Training Deep and Large Graph "
-    "Convolutional Networks, NeurIPS 2019",
-    "graphsage": "Hamilton, Ying and Leskovec: Inductive Representation Learning on Large Graphs, NIPS 2017",
-    "graphsaint": "Zeng, Zhou, Srivastava, Kannan and Prasanna: GraphSAINT: Graph Sampling Based Inductive Learning "
-    "Method, ICLR 2020",
-    "vr-gcn": "Chen, Zhu and Song: Stochastic Training of Graph Convolutional Networks with Variance Reduction, ICML "
-    "2018",
-    "as-gcn": "Huang, Zhang, Rong and Huang: Adaptive Sampling Towards Fast Graph Representation Learning, NeurIPS "
-    "2018",
-    "label-propagation": "Zhou, Bousquet, Lal, Weston and Schölkopf: Learning with Local and Global Consistency, NIPS "
-    "2003",
-    "deepwalk": "Perozzi, Al-Rfou and Skiena: DeepWalk: Online Learning of Social Representations, KDD 2014",
-    "random-forest": "Breiman: Random Forests, Machine Learning 45, 2001",
-    "node2vec": "Grover and Leskovec: node2vec: Scalable Feature Learning for Networks, KDD 2016",
-}
-_PARTS = {"mg-fastgcn": ("mg-gcn", "fastgcn"), "mg-graphsage": ("mg-gcn", "graphsage")}
 _DATASETS = ("cora", "citeseer", "pubmed", "reddit", "ethereum")
 _NONE, _MOST_ROWS = "–", 12
 
@@ -55,18 +25,11 @@ def nav() -> list[dict[str, str]]:
     return [{name: f"methods/{name}.md"} for name in METHODS]
 
 
-def sources(method: str) -> list[str]:
-    """The papers that a method is from; none where there is no single one."""
-    parts = _PARTS.get(method, ("graphsage",) if method.startswith("graphsage-") else (method,))
-    return [SOURCES[part] for part in parts if part in SOURCES]
-
-
-def settings(config: type[Any]) -> str:
-    """A table of a settings class: name, default, values, meaning."""
-    meanings, types = _meanings(config), get_type_hints(config)
+def settings(method: type[Method]) -> str:
+    """A table of a method's settings: name, default, values, description."""
     rows = [
-        f"| `{one.name}` | `{_value(one.default)}` | {_values(types[one.name])} | {meanings[one.name]} |"
-        for one in fields(config)
+        f"| `{setting.name}` | `{setting.default}` | {setting.values} | {plain(setting.description)} |"
+        for setting in describe.settings_of(method)
     ]
     return "\n".join(["| setting | default | values | |", "|---|---|---|---|", *rows])
 
@@ -75,7 +38,7 @@ def _index() -> str:
     lines = [
         "# Methods",
         "",
-        "Every method is a recipe of a page in `src/mggcn/methods`. All of them train in one loop, on one split, with "
+        "Every method is one class in `src/mggcn/methods`. All of them train in one loop, on one split, with "
         "one clock. `mggcn train cora --method NAME` trains one, `mggcn compare cora --methods all` all of them. "
         "Numbers are mean test accuracies in %, with the number of seeds; [Methods compared](../compare.md) has the "
         "rest of the columns.",
@@ -90,18 +53,15 @@ def _index() -> str:
 
 
 def _page(name: str) -> str:
-    recipe = METHODS[name]
     _, _, rest = _docstring(name).partition("\n\n")
-    papers = "\n".join(f"- {source}." for source in sources(name))
     parts = [
         f"# {name}",
         f"{_title(name)}.",
         rest,
-        *(["## Paper" if len(sources(name)) == 1 else "## Papers", papers] if papers else []),
         "## Settings",
         f"`mggcn train DATASET --method {name} --set NAME=VALUE …`. The settings of training, which all methods "
         "share, are under [Training](../api/runs.md#mggcn.train.Training).",
-        settings(recipe.config),
+        settings(METHODS[name]),
         *_own_defaults(name),
         "## Numbers",
         _numbers(name),
@@ -110,9 +70,7 @@ def _page(name: str) -> str:
 
 
 def _docstring(name: str) -> str:
-    views: Any = METHODS[name].views
-    module = sys.modules[getattr(views, "func", views).__module__]  # some are functools' partial forms
-    return plain(inspect.getdoc(module) or "")
+    return plain(inspect.getdoc(sys.modules[METHODS[name].__module__]) or "")
 
 
 def _title(name: str) -> str:
@@ -122,36 +80,13 @@ def _title(name: str) -> str:
     return title if kind == name else f"{title}; here with its aggregator {kind}"
 
 
-def _meanings(config: type[Any]) -> dict[str, str]:
-    """What the docstrings of a class and its bases say of its attributes, the nearest of them first."""
-    found: dict[str, str] = {}
-    for one in reversed(config.__mro__):
-        text = plain(inspect.cleandoc(one.__doc__ or ""))
-        for section in griffe.Docstring(text).parse("google", warnings=False):
-            if section.kind is griffe.DocstringSectionKind.attributes:
-                found |= {item.name: " ".join(item.description.split()) for item in section.value}
-    return found
-
-
-def _values(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return ", ".join(f"`{value}`" for value in get_args(kind))
-    if kind is bool:
-        return "`true`, `false`"
-    return {int: "a whole number", float: "a number", str: "text"}[kind]
-
-
-def _value(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def _own_defaults(name: str) -> list[str]:
     """What differs from the defaults on the data sets of the paper."""
-    usual = plan(name, "", {}).settings
+    usual = resolve(name, "").settings
     lines = []
     for dataset in _DATASETS:
-        own = plan(name, dataset, {}).settings
-        changed = [f"`{key}={_value(value)}`" for key, value in own.items() if value != usual[key]]
+        own = resolve(name, dataset).settings
+        changed = [f"`{key}={describe.written(value)}`" for key, value in own.items() if value != usual[key]]
         if changed:
             lines.append(f"| {dataset} | {', '.join(changed)} |")
     if not lines:
@@ -170,17 +105,26 @@ def _numbers(name: str) -> str:
         else:
             lines += [_row(one, place) for one in found]
     for dataset in ("reddit", "ethereum"):
-        published = paper.ACCURACY.get(name, {}).get(dataset)
+        published = _published(name, dataset)
         if published is not None:
             cells = [dataset, _percent(published), *[_NONE] * 5, "[not measured](../experiments.md#what-is-not-here)"]
             lines.append(f"| {' | '.join(cells)} |")
     notes = ["Accuracies are of the test nodes, mean ± standard deviation over seeds."]
-    if name not in paper.ACCURACY:
+    if not any(_published(name, dataset) for dataset in _DATASETS):
         notes.append("The MG-GCN paper has no figure for this method.")
     notes.append("Times are of different machines from file to file: compare them within one file only.")
     if elsewhere:
         notes.append(f"More variants of this method are under {', '.join(elsewhere)}.")
     return "\n".join(lines) + f"\n\n{' '.join(notes)}"
+
+
+def _published(name: str, dataset: str) -> float | None:
+    """The best published accuracy of a method on a data set, over the sample sizes of the paper's tables."""
+    rows = [
+        row for table in published.published().tables for row in table.rows if table.name in ("accuracy", "ethereum")
+    ]
+    values = [row.accuracy for row in rows if (row.dataset, row.method) == (dataset, name) and row.accuracy]
+    return max(values, default=None)
 
 
 def _row(one: "_Measured", place: str) -> str:
@@ -226,8 +170,8 @@ def _measured(name: str) -> dict[str, list[_Measured]]:
     for dataset in _DATASETS:
         if (name, dataset) in _compared():
             figures, seeds = _compared()[name, dataset]
-            published = paper.ACCURACY.get(name, {}).get(dataset)
-            found[f"[comparison](../compare.md#{dataset})"] = [_Measured(dataset, published, figures, seeds)]
+            published_accuracy = _published(name, dataset)
+            found[f"[comparison](../compare.md#{dataset})"] = [_Measured(dataset, published_accuracy, figures, seeds)]
     return found
 
 

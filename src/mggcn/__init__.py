@@ -14,10 +14,24 @@ if TYPE_CHECKING:
     from mggcn.datasets import load
     from mggcn.errors import InputError
     from mggcn.graph import Graph
+    from mggcn.methods import Method
     from mggcn.run import Run, fit, load_run
     from mggcn.sampling.loader import MixGrainedLoader
+    from mggcn.train import Training
 
-__all__ = ["Dataset", "Graph", "InputError", "MixGrainedLoader", "Run", "Split", "fit", "load", "load_run"]
+__all__ = [
+    "Dataset",
+    "Graph",
+    "InputError",
+    "Method",
+    "MixGrainedLoader",
+    "Run",
+    "Split",
+    "Training",
+    "fit",
+    "load",
+    "load_run",
+]
 
 _HOMES = {
     "Dataset": "dataset",
@@ -26,6 +40,8 @@ _HOMES = {
     "InputError": "errors",
     "Graph": "graph",
     "MixGrainedLoader": "sampling.loader",
+    "Method": "methods",
+    "Training": "train",
     "Run": "run",
     "fit": "run",
     "load_run": "run",

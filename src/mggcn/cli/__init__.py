@@ -8,7 +8,7 @@ from types import FrameType
 
 from cyclopts import App, CycloptsError
 
-from mggcn.cli import bench, compare, data, ethereum, experiment, explore, predict, report, train, tune
+from mggcn.cli import bench, compare, data, ethereum, experiment, explore, methods, predict, report, train, tune
 from mggcn.errors import InputError
 
 app = App(
@@ -18,6 +18,7 @@ app = App(
     version=lambda: __import__("importlib.metadata", fromlist=["version"]).version("mggcn"),
 )
 app.command(train.train)
+app.command(methods.methods)
 app.command(predict.predict)
 app.command(compare.compare)
 app.command(compare.ablate)

@@ -9,6 +9,8 @@ Differs from the paper: a and g have the form of the authors' code, ReLU(…) + 
 each receiver's own, where their code takes that of the batch's mean. The probabilities carry gradient to the variance
 only, since the scores do not depend on them on average; in the authors' code they carry none. Neighbourhoods are whole,
 where their code keeps at most 32 neighbours.
+
+Reference: Huang, Zhang, Rong and Huang: Adaptive Sampling Towards Fast Graph Representation Learning, NeurIPS 2018.
 """
 
 from collections.abc import Sequence
@@ -30,7 +32,7 @@ from mggcn.train import Penalised, Views
 
 @dataclass(frozen=True)
 class ASGCN(Network):
-    """AS-GCN.
+    """AS-GCN: graph convolutions over layers sampled with learned probabilities.
 
     Attributes:
         bias: add a bias to each layer; the authors' layers have none.

@@ -6,6 +6,9 @@ diagonal enhancement as an option. Scores come from the whole graph with the sam
 
 Differs from the paper's equation: by default layers join a node's own row with the aggregate, as the authors' code
 does; ``conv`` gcn is the equation. Differs from that code: no layer normalisation.
+
+Reference: Chiang, Liu, Si, Li, Bengio and Hsieh: Cluster-GCN: An Efficient Algorithm for Training Deep and Large Graph
+Convolutional Networks, KDD 2019.
 """
 
 from dataclasses import dataclass
@@ -27,7 +30,7 @@ from mggcn.train import View, Views
 
 @dataclass(frozen=True)
 class ClusterGCN(Network):
-    """Cluster-GCN; ``batch_size`` has no effect.
+    """Cluster-GCN: graph convolutions on the sub-graphs of a partition; ``batch_size`` has no effect.
 
     Attributes:
         conv: of each layer: ``gcn`` is the paper's equation, ``mean`` joins a node's own row with the aggregate.

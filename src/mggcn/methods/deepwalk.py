@@ -8,6 +8,8 @@ compared. So a run scores the graph it was trained on and no other; it embeds it
 
 Differs from the paper: negative sampling as in node2vec instead of the hierarchical softmax, and 10 walks from each
 node by default instead of 80; see ``mggcn.methods._skip_gram``.
+
+Reference: Perozzi, Al-Rfou and Skiena: DeepWalk: Online Learning of Social Representations, KDD 2014.
 """
 
 import zlib
@@ -27,7 +29,7 @@ from mggcn.train import View, Views
 
 @dataclass(frozen=True)
 class DeepWalk(SkipGram, Method):
-    """DeepWalk.
+    """DeepWalk: a logistic regression on embeddings by uniform random walks.
 
     Attributes:
         bias: add a bias to the regression.

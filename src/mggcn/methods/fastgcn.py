@@ -6,6 +6,9 @@ by the batch, drawn in proportion to |Â(:, u)|², for every layer above. Scores
 Differs from the paper: draws fall on the neighbours of the layer above by default, as in the authors' code, with the
 probabilities that belong to it (theirs keep the factors of the whole graph, which are off by a constant, and draw
 without replacement).
+
+Reference: Chen, Ma and Xiao: FastGCN: Fast Learning with Graph Convolutional Networks via Importance Sampling, ICLR
+2018.
 """
 
 from dataclasses import dataclass
@@ -26,7 +29,7 @@ from mggcn.train import Inputs, View, Views
 
 @dataclass(frozen=True)
 class FastGCN(Network):
-    """FastGCN.
+    """FastGCN: graph convolutions over layers sampled by importance.
 
     Attributes:
         samples: nodes drawn per layer.

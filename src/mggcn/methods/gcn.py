@@ -2,6 +2,8 @@
 
 Inputs are x; blocks are whole neighbourhoods with the symmetric normalisation D^-½ (A + I) D^-½. One step an epoch over
 the whole graph as in that paper, or mini-batches with whole neighbourhoods, which others call Batch GCN.
+
+Reference: Kipf and Welling: Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017.
 """
 
 from dataclasses import dataclass
@@ -24,7 +26,7 @@ _COPIES = 4  # of a hidden layer: before and after its sum, and their gradients
 
 @dataclass(frozen=True)
 class GCN(Network):
-    """GCN.
+    """GCN: graph convolutions over whole neighbourhoods, in mini-batches or full batches.
 
     Attributes:
         batches: ``mini`` takes ``batch_size`` targets a step with their whole neighbourhoods, ``full`` the whole graph.

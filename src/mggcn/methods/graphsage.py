@@ -7,6 +7,8 @@ Differs from the paper: neighbours are drawn without replacement, and a node wit
 (the authors' code fills up with repeats and keeps at most 128 neighbours of a node); the last convolution gives the
 class scores, where the authors' code puts one more layer on top; and 25 is the fan-out of the targets, 10 that of their
 neighbours, as in most later work, where the authors' code has it the other way round.
+
+Reference: Hamilton, Ying and Leskovec: Inductive Representation Learning on Large Graphs, NIPS 2017.
 """
 
 from collections.abc import Callable

@@ -7,6 +7,9 @@ is divided by how often the target is drawn. Scores come from the whole graph.
 Differs from the paper's equation: by default layers join a node's own row with the aggregate, as the authors' code
 does; ``conv`` gcn is the equation. Differs from that code: no normalisation of hidden rows, and the mean counts the
 node itself. Roots are training nodes also where the training graph holds others.
+
+Reference: Zeng, Zhou, Srivastava, Kannan and Prasanna: GraphSAINT: Graph Sampling Based Inductive Learning Method, ICLR
+2020.
 """
 
 from dataclasses import dataclass
@@ -26,7 +29,7 @@ from mggcn.train import View, Views
 
 @dataclass(frozen=True)
 class GraphSAINT(Network):
-    """GraphSAINT; ``batch_size`` has no effect.
+    """GraphSAINT: graph convolutions on sub-graphs of random walks; ``batch_size`` has no effect.
 
     Attributes:
         conv: of each layer: ``gcn`` is the paper's equation, ``mean`` joins a node's own row with the aggregate.

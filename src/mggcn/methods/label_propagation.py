@@ -6,6 +6,8 @@ parameters and returns its rows; no blocks. Features are not used.
 
 Differs from the paper: a fixed number of iterations instead of the limit; and a node that no label reaches takes the
 share of each class among the training nodes, which elsewhere counts for next to nothing.
+
+Reference: Zhou, Bousquet, Lal, Weston and Schölkopf: Learning with Local and Global Consistency, NIPS 2003.
 """
 
 from collections.abc import Sequence
@@ -32,7 +34,7 @@ _PRIOR = 1e-9
 
 @dataclass(frozen=True)
 class LabelPropagation(Method):
-    """Label propagation.
+    """Label propagation: training labels spread over the edges; features are not read.
 
     Attributes:
         alpha: the share of a node's scores that comes from its neighbours, in (0, 1).

@@ -8,6 +8,9 @@ whole graph.
 
 Differs from the paper: draws are with replacement, the model has a GCN's depth of 2 by default where the paper's has 5,
 and the last layer is a graph convolution (the authors' code puts a linear layer on top).
+
+Reference: Zou, Hu, Wang, Jiang, Sun and Gu: Layer-Dependent Importance Sampling for Training Deep and Large Graph
+Convolutional Networks, NeurIPS 2019.
 """
 
 from dataclasses import dataclass
@@ -26,7 +29,7 @@ from mggcn.train import View, Views
 
 @dataclass(frozen=True)
 class LADIES(Network):
-    """LADIES.
+    """LADIES: graph convolutions over layers sampled among the neighbours of the layer above.
 
     Attributes:
         samples: nodes drawn per layer; the paper tries 64 and 512.

@@ -22,7 +22,7 @@ from mggcn.train import Views
 
 @dataclass(frozen=True)
 class MixGrainedFastGCN(Network):
-    """MG-FastGCN.
+    """MG-FastGCN: MG-GCN's fine first layer below FastGCN's sampled layers.
 
     Attributes:
         samples: nodes drawn per layer.

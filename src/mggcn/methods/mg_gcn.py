@@ -5,6 +5,9 @@ middle layers and skip for the last, over picks drawn by the paper's Algorithm 1
 
 Differs from the paper: picks are drawn afresh every epoch by default, which costs little and helps; and the fine mean
 counts the node itself, as the authors' code does.
+
+Reference: Huang, Zhang, Wu, Fang and Zheng: MG-GCN: Fast and Effective Learning with Mix-grained Aggregators for
+Training Large Graph Convolutional Networks, 2020.
 """
 
 from collections.abc import Callable
@@ -27,7 +30,7 @@ from mggcn.train import DenseInputs, View, Views, dense
 
 @dataclass(frozen=True)
 class MixGrained(Network):
-    """MG-GCN; each default is the paper's choice or that of the authors' code.
+    """MG-GCN: mix-grained aggregation over picks drawn by degree; defaults are the paper's or the authors' code's.
 
     Attributes:
         layers: 1 is fine alone, 2 fine and skip, more put coarse layers between.

@@ -20,7 +20,7 @@ from mggcn.train import View, Views
 
 @dataclass(frozen=True)
 class MixGrainedGraphSAGE(GraphSAGE):
-    """MG-GraphSAGE."""
+    """MG-GraphSAGE: MG-GCN's fine first layer below GraphSAGE's sampled neighbours."""
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """A linear layer on the fine inputs, then GraphSAGE's mean aggregators."""

@@ -14,7 +14,7 @@ from mggcn.train import View, Views
 
 @dataclass(frozen=True)
 class FeatureMLP(Network):
-    """An MLP on the features of each node."""
+    """MLP: a network on the features of each node, without the graph."""
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """Linear layers with a ReLU between them."""

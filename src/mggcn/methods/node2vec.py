@@ -5,6 +5,8 @@ go back and how readily they go away. The model is a logistic regression; no blo
 says of graphs holds here too.
 
 Differs from the paper: walks of 40 nodes by default instead of 80, and p and q are not searched for each data set.
+
+Reference: Grover and Leskovec: node2vec: Scalable Feature Learning for Networks, KDD 2016.
 """
 
 import math
@@ -18,7 +20,7 @@ from mggcn.train import Views
 
 @dataclass(frozen=True)
 class Node2Vec(DeepWalk):
-    """node2vec.
+    """node2vec: a logistic regression on embeddings by random walks with return and in-out parameters.
 
     Attributes:
         p: the return parameter: the smaller, the more often a walk goes back to where it came from.

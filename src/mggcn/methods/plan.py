@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import nn
 
+from mggcn import methods
 from mggcn.dataset import UNLABELLED, Dataset
 from mggcn.errors import InputError, unknown
 from mggcn.keys import Key
 from mggcn.methods import published, settings
 from mggcn.methods.method import GraphView, Method
-from mggcn.methods.names import METHODS
 from mggcn.train import Compute, Prepared, Scaler, Training
 
 WITHOUT_EFFECT = ("threads",)
@@ -25,7 +25,8 @@ class Plan:
     """A method with every setting resolved.
 
     Attributes:
-        name: how records call the method: a name of :data:`METHODS`, or ``package.module:Class`` of a user's own.
+        name: the name of the method in records: one of :data:`mggcn.methods.METHODS`, or the import path of a user's
+            own class.
         method: with its settings.
         training: the settings of training.
     """
@@ -107,10 +108,10 @@ def resolve(
 def method_class(method: str | type[Method]) -> type[Method]:
     """The class of a method's name or import path."""
     if isinstance(method, str):
-        if method in METHODS:
-            return METHODS[method]
+        if method in methods.METHODS:
+            return methods.METHODS[method]
         if not settings.is_import_path(method):
-            raise unknown("method", method, METHODS)
+            raise unknown("method", method, methods.METHODS)
         kind = settings.import_object(method)
     else:
         kind = method
@@ -124,7 +125,7 @@ def method_class(method: str | type[Method]) -> type[Method]:
 
 def method_name(kind: type[Method]) -> str:
     """The name of a method's class, or the import path of a user's own."""
-    return next((name for name, known in METHODS.items() if known is kind), settings.import_path(kind))
+    return next((name for name, known in methods.METHODS.items() if known is kind), settings.import_path(kind))
 
 
 def published_results(dataset: Mapping[str, Any], method: str, values: Mapping[str, Any]) -> dict[str, float]:

@@ -4,6 +4,8 @@ Inputs are x, as it is; no blocks. scikit-learn grows the trees on the training 
 that nothing is left to train by epochs; they are kept as tensors.
 
 Differs from scikit-learn: one more tree, which gives every class the same share, so that no probability is 0.
+
+Reference: Breiman: Random Forests, Machine Learning 45, 2001.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +27,7 @@ from mggcn.train import View, Views, inputs_of
 
 @dataclass(frozen=True)
 class RandomForest(Method):
-    """A random forest; of the settings of training only ``scaling`` and ``threads`` have an effect.
+    """Random forest on the features of each node; of training's settings only ``scaling`` and ``threads`` matter.
 
     Attributes:
         trees: the number of trees.

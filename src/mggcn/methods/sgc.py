@@ -1,6 +1,8 @@
 """SGC: simplifying graph convolutional networks (Wu and others).
 
 Inputs are Â^k x with the symmetric normalisation, computed once; the model is a logistic regression; no blocks.
+
+Reference: Wu, Zhang, de Souza, Fifty, Yu and Weinberger: Simplifying Graph Convolutional Networks, ICML 2019.
 """
 
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ from mggcn.train import View, Views
 
 @dataclass(frozen=True)
 class SGC(Method):
-    """SGC.
+    """SGC: a logistic regression on features averaged k times over neighbours.
 
     Attributes:
         hops: the power k.

@@ -5,6 +5,9 @@ own; the results side by side pass a ReLU and dropout, and one more linear map s
 
 Differs from the paper: of its operators only the powers of Â, not those of personalised PageRank or of triangles; a
 ReLU where the authors' code has a learnt slope, and no batch normalisation.
+
+Reference: Frasca, Rossi, Eynard, Chamberlain, Bronstein and Monti: SIGN: Scalable Inception Graph Neural Networks,
+2020.
 """
 
 from collections.abc import Sequence
@@ -28,7 +31,7 @@ from mggcn.train import View, Views
 
 @dataclass(frozen=True)
 class SIGN(Method):
-    """SIGN.
+    """SIGN: a network on features averaged 0 to r times over neighbours.
 
     Attributes:
         hops: the highest power r; 0 uses the node alone.

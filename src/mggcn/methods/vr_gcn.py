@@ -6,6 +6,8 @@ for all neighbours and corrects the sum by the drawn ones. Scores are exact, fro
 
 Differs from the authors' code: dropout acts on hidden rows alone, not on the inputs, and the mean that its estimator
 takes is that of the layer at hand, which is the paper's where there are two layers; no layer normalisation.
+
+Reference: Chen, Zhu and Song: Stochastic Training of Graph Convolutional Networks with Variance Reduction, ICML 2018.
 """
 
 from dataclasses import dataclass
@@ -25,7 +27,7 @@ from mggcn.train import View, Views
 
 @dataclass(frozen=True)
 class VRGCN(Network):
-    """VR-GCN.
+    """VR-GCN: graph convolutions over few sampled neighbours, corrected by the history of all.
 
     Attributes:
         layers: at least 2; the first needs no neighbours.

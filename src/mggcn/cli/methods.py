@@ -1,0 +1,34 @@
+"""``mggcn methods``: list the methods, or the settings of one."""
+
+import re
+import textwrap
+
+_WIDTH = 100
+
+
+def methods(name: str | None = None, /) -> None:
+    """List the methods, or the settings of one with their types, defaults and descriptions.
+
+    Args:
+        name: A method, or package.module:Class of your own; all methods when left out.
+    """
+    from mggcn.methods import METHODS, describe, method_class
+    from mggcn.train import Training
+
+    if name is None:
+        width = max(map(len, METHODS))
+        lines = [f"{method:{width}}  {_plain(describe.title(kind))}" for method, kind in METHODS.items()]
+        print("\n".join([*lines, "", "mggcn methods NAME lists the settings of one; --set changes them."]))  # noqa: T201
+        return
+    kind = method_class(name)
+    print(describe.title(kind))  # noqa: T201
+    for heading, owner in (("Settings", kind), ("Settings of training, which all methods share", Training)):
+        print(f"\n{heading}, with their defaults:")  # noqa: T201
+        for setting in describe.settings_of(owner):
+            description = textwrap.indent(textwrap.fill(_plain(setting.description), _WIDTH), "    ")
+            print(f"  {setting.name}={setting.default}  ({setting.values})\n{description}")  # noqa: T201
+
+
+def _plain(text: str) -> str:
+    """A docstring's sentence without its markup."""
+    return re.sub(r":\w+:`([^`]+)`", r"\1", text).replace("``", "")
