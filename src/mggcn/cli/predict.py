@@ -25,6 +25,7 @@ def predict(
     with_training: Annotated[bool, Parameter(negative=())] = False,
     draws: int = 1,
     calibrated: bool = True,
+    allow_import: Annotated[bool, Parameter(negative=())] = False,
     device: Literal["auto", "cpu", "cuda"] = "auto",
     root: Path | None = None,
 ) -> None:
@@ -42,6 +43,7 @@ def predict(
         with_training: Let that list hold nodes that the run was trained on.
         draws: Average the probabilities over so many draws of the picks.
         calibrated: Give probabilities at the temperature that the run fitted on its validation nodes.
+        allow_import: Allow the run to name Python code of your own method, which is imported.
         device: auto takes the GPU where there is one.
         root: Where data sets are looked for; else $MGGCN_DATA, else a per-user cache.
     """
@@ -57,7 +59,7 @@ def predict(
         raise InputError("predict: name a file to write (--out), or a class to rank by (--top CLASS:K)")
     if out is not None:
         check_format(out)
-    trained = load_run(run)
+    trained = load_run(run, allow_import=allow_import)
     wanted = _class_and_count(top, trained.classes) if top is not None else None
     data = datasets.load(dataset, root=root) if dataset else trained.training_data(root)
     chosen = _nodes(nodes, data) if nodes is not None else None
