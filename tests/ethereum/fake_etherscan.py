@@ -50,6 +50,7 @@ class FakeEtherscan(ThreadingHTTPServer):
         faults: answers to be given before any other.
         calls: account, first block and page of each call.
         pause: how long an answer takes, in seconds.
+        retry_after: the header of that name in answers with status 429 and from 500 on.
     """
 
     daemon_threads = True
@@ -60,6 +61,7 @@ class FakeEtherscan(ThreadingHTTPServer):
         self.faults: list[Fault] = []
         self.calls: list[tuple[str, int, int]] = []
         self.pause = 0.0
+        self.retry_after: str | None = None
         self.url = f"http://127.0.0.1:{self.server_port}/v2/api"
 
     def handle_error(self, *_: object) -> None:
@@ -95,6 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         if 300 <= status < 400:
             self.send_header("Location", body.decode())
+        if self.server.retry_after and (status == 429 or status >= 500):
+            self.send_header("Retry-After", self.server.retry_after)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
