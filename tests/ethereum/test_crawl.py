@@ -9,15 +9,16 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from mggcn import storage
 from mggcn.cli import main
+from mggcn.cli.ethereum._crawl_progress import ProgressLines
 from mggcn.errors import InputError
 from mggcn.ethereum import etherscan
 from mggcn.ethereum.crawl import Crawled, crawl, draw
-from mggcn.ethereum.crawl_progress import Lines
 from mggcn.ethereum.crawl_store import Store, Terms
 from mggcn.ethereum.etherscan import Bucket, Cursor, Etherscan, key_from_environment
 from mggcn.keys import Key
@@ -52,8 +53,16 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEtherscan]:
         yield server
 
 
-def api(server: FakeEtherscan, naps: list[float] | None = None, key: str = KEY) -> Etherscan:
-    return Etherscan(key, 1e6, server.url, sleep=(naps if naps is not None else []).append)
+@pytest.fixture(autouse=True)
+def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses between two tries, in seconds; no time is spent on them."""
+    seconds: list[float] = []
+    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=seconds.append))
+    return seconds
+
+
+def api(server: FakeEtherscan, key: str = KEY) -> Etherscan:
+    return Etherscan(key, 1e6, server.url)
 
 
 def listed(server: FakeEtherscan, account: str, cursor: Cursor | None = None) -> list[str]:
@@ -85,7 +94,7 @@ def test_a_block_beyond_the_window_is_an_error(server: FakeEtherscan) -> None:
         listed(server, "0xa", Cursor(7))
 
 
-def test_faults_that_pass_are_tried_again_with_growing_pauses(server: FakeEtherscan) -> None:
+def test_faults_that_pass_are_tried_again_with_growing_pauses(server: FakeEtherscan, naps: list[float]) -> None:
     server.faults = [
         refusal("Max rate limit reached, please use API Key for higher rate limit"),
         (429, b"slow down"),
@@ -95,20 +104,32 @@ def test_faults_that_pass_are_tried_again_with_growing_pauses(server: FakeEthers
         (200, b'{"status": "1", "message": "OK", "result": [{"hash": "0x1"}]}'),
         refusal("", "Query Timeout occured. Please select a smaller result dataset"),
     ]
-    naps: list[float] = []
-    client = api(server, naps)
+    client = api(server)
     pages = list(client.pages(LABELLED[2]))
     assert [len(page) for page, _ in pages] == [20]
     assert (client.calls, client.retries) == (8, 7)
+    assert len(naps) == 7
     assert all(0.5 * 0.5 * 2**number <= nap <= 1.5 * 0.5 * 2**number for number, nap in enumerate(naps))
 
 
 def test_a_slow_answer_is_given_up_and_asked_for_again(server: FakeEtherscan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(etherscan, "_TIMEOUT", 0.2)
     server.pause = 0.6
-    client = Etherscan(KEY, 1e6, server.url, sleep=lambda _: setattr(server, "pause", 0.0))
+    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda _: setattr(server, "pause", 0.0)))
+    client = api(server)
     assert len(next(client.pages(LABELLED[2]))[0]) == 20
     assert client.retries == 1
+
+
+def test_a_pause_that_the_server_asks_for_is_kept(server: FakeEtherscan, naps: list[float]) -> None:
+    server.retry_after = "7"
+    server.faults = [(429, b"")] * 6
+    assert len(next(api(server).pages(LABELLED[2]))[0]) == 20
+    assert naps == [7, 7, 7, 7, 8, 16]
+    server.retry_after = "86400"
+    server.faults = [(503, b"")]
+    next(api(server).pages(LABELLED[2]))
+    assert naps[6:] == [60]
 
 
 def test_a_lasting_fault_ends_in_one_line(server: FakeEtherscan) -> None:
@@ -118,7 +139,7 @@ def test_a_lasting_fault_ends_in_one_line(server: FakeEtherscan) -> None:
 
 
 def test_a_server_that_is_not_there_is_tried_again() -> None:
-    client = Etherscan(KEY, 1e6, "http://127.0.0.1:9/v2/api", sleep=[].append)
+    client = Etherscan(KEY, 1e6, "http://127.0.0.1:9/v2/api")
     with pytest.raises(InputError, match="gave up after 8 tries"):
         list(client.pages(LABELLED[0]))
 
@@ -277,7 +298,7 @@ def test_whatever_a_kill_leaves_is_cut_off(tmp_path: Path) -> None:
             (tmp_path / "transactions.jsonl").unlink(missing_ok=True)
         with Store(tmp_path, terms) as store:
             assert store.count == [0, 0, 2, 3, 5][whole]
-            assert store.begun("0xa") == ((Cursor(0, 2, ("0x2",)), 2) if whole == 2 else (Cursor(), 0))
+            assert store.position("0xa") == ((Cursor(0, 2, ("0x2",)), 2) if whole == 2 else (Cursor(), 0))
             assert store.finished == [set(), set(), set(), {"0xa"}, {"0xa", "0xb"}][whole]
             assert len(list(store.records())) == store.count
 
@@ -296,6 +317,20 @@ def test_a_folder_of_another_crawl_is_refused(server: FakeEtherscan, tmp_path: P
     (tmp_path / "journal.log").write_bytes(b"[]\n")
     with pytest.raises(InputError, match="line 1: not a line"):
         crawl(api(server), LABELLED, tmp_path)
+
+
+def test_the_key_is_not_logged(server: FakeEtherscan, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(0)
+    server.faults = [(500, b""), refusal(f"{KEY}: try again")]
+    list(api(server).pages(LABELLED[0]))
+    assert "stamina" in {record.name for record in caplog.records}
+    assert all(KEY not in str(vars(record)) + record.getMessage() for record in caplog.records)
+
+
+def test_a_missing_library_is_one_line_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mggcn.ethereum.find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"^this needs httpx: pip install 'mggcn\[crawl\]'$"):
+        Etherscan(KEY)
 
 
 def test_the_key_is_never_shown(
@@ -351,9 +386,9 @@ def test_bad_options_are_one_line(
 
 def test_lines_tell_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
-    shown = Lines(clock=lambda: now[0])
+    shown = ProgressLines(clock=lambda: now[0])
     for done in range(5, 11):
-        shown.follow("accounts", done, 10)
+        shown.update("accounts", done, 10)
         now[0] += 100.0
     assert capsys.readouterr().err.splitlines()[:3] == [
         "accounts: 5 of 10",

@@ -7,7 +7,7 @@ import pytest
 from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.ethereum.crawl_store import Store, Terms
-from mggcn.ethereum.labels_read import addresses
+from mggcn.ethereum.label_lists import addresses
 from tests.ethereum.transactions import A, B
 
 TERMS = Terms(0, "x")
@@ -25,7 +25,7 @@ def test_transactions_that_no_crawl_wrote_are_left_alone(
     files = {"transactions.jsonl": transactions} | ({} if journal is None else {"journal.log": journal})
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=r"transactions\.jsonl: not of a crawl"):
+    with pytest.raises(InputError, match=r"transactions\.jsonl: not written by a crawl"):
         Store(tmp_path, TERMS)
     assert contents(tmp_path) == files
 
@@ -54,7 +54,7 @@ def test_the_command_refuses_in_one_line(
     out.mkdir()
     (out / "transactions.jsonl").write_bytes(b"mine\n")
     assert main(["ethereum", "crawl", "--labels", str(labels), "--out", str(out)]) == 2
-    told = "not of a crawl, journal.log does not know it; give another folder"
+    told = "not written by a crawl, journal.log does not list it; choose another folder"
     assert capsys.readouterr().err == f"mggcn: error: {out / 'transactions.jsonl'}: {told}\n"
     assert contents(out) == {"transactions.jsonl": b"mine\n"}
 

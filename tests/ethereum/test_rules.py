@@ -11,7 +11,7 @@ import pytest
 
 from mggcn.errors import InputError
 from mggcn.ethereum import rules, values
-from mggcn.ethereum.checks import check_types
+from mggcn.ethereum.schemas import check_types
 from tests.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 

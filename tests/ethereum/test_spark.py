@@ -14,9 +14,9 @@ import pytest
 from pyarrow import parquet
 
 from mggcn.ethereum.build import build
-from mggcn.ethereum.pipeline import Inputs
+from mggcn.ethereum.pipeline import BuildInputs
 from mggcn.ethereum.simulate import simulate
-from mggcn.ethereum.sources import expand
+from mggcn.ethereum.table_files import expand
 from tests.ethereum.test_formats import write_csv
 from tests.ethereum.transactions import ETH, A, B, C, address, transaction, write
 
@@ -130,7 +130,7 @@ def test_spark_gives_the_rows_and_types_of_duckdb(tmp_path: Path, session: Any, 
     receipts = receipts_of_few(tmp_path)
     built = [
         build(
-            Inputs(files, receipts=receipts),
+            BuildInputs(files, receipts=receipts),
             tmp_path / engine,
             labels=tmp_path / "labels.csv",
             engine=engine,

@@ -1,8 +1,8 @@
-"""From the last stages to a data set: the graph, the 13 features, labels, a split, and the table of accounts.
+"""Makes a data set from the last stages: the graph, 13 features, labels, a split, and the tables beside them.
 
-The graph is undirected, as in the paper: two accounts are neighbours if ether went either way. The attributes of its
-edges keep the direction: the entry in row v that names u tells of the transactions from v to u, with count 0 where
-there were none. ``edge_value`` is in ether, rounded once to a float; the exact wei are in ``edges.parquet``.
+The graph is undirected, as in the paper: two accounts are neighbours if ether went either way. Edge attributes keep the
+direction: the entry of neighbour u in row v describes the transactions from v to u, with count 0 if there were none.
+``edge_value`` is in ether, rounded once to a float; the exact wei are in ``edges.parquet``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,37 +19,31 @@ from pyarrow import parquet
 from mggcn.dataset import UNLABELLED, Dataset, Split
 from mggcn.errors import InputError
 from mggcn.ethereum import features
-from mggcn.ethereum.checks import arrow_schema
-from mggcn.ethereum.exact import ETHER, quotient
-from mggcn.ethereum.labelling import Labels
+from mggcn.ethereum.features import ETHER, quotient
+from mggcn.ethereum.label_file import AccountLabels
+from mggcn.ethereum.schemas import INT, WEI, arrow_schema
 from mggcn.ethereum.tables import FEATURES
-from mggcn.ethereum.values import WEI
 from mggcn.graph import Graph, index_dtype
 
 SHARES = (0.7, 0.1, 0.2)
-"""Of train, val and test, as in the paper."""
+"""The shares of train, val and test, as in the paper."""
 
 _BATCH = 1 << 16
-_EDGES = {
-    "src": "int64",
-    "dst": "int64",
-    "count": "int64",
-    "value_wei": WEI,
-    "first_time": "int64",
-    "last_time": "int64",
-    "fee_wei": WEI,
+_EDGE_TABLE = {
+    "node": ("src", INT),
+    "other": ("dst", INT),
+    "out_count": ("count", INT),
+    "out_wei": ("value_wei", WEI),
+    "out_first": ("first_time", INT),
+    "out_last": ("last_time", INT),
+    "fee": ("fee_wei", WEI),
 }
-_EDGE_TYPES: dict[str, type[np.generic]] = {
-    "count": np.int64,
-    "value": np.float64,
-    "first": np.int64,
-    "last": np.int64,
-}
+"""The columns of ``edges.parquet``, by the column of the stage ``links`` that each comes from."""
 
 
 @dataclass(frozen=True)
 class Accounts:
-    """The nodes in the order of their numbers.
+    """The nodes, sorted by number.
 
     Args:
         names: [n] addresses.
@@ -62,8 +56,8 @@ class Accounts:
     y: NDArray[np.int64]
 
 
-def read_accounts(files: Sequence[Path], labels: Labels | None, table: Path) -> Accounts:
-    """Read the stage ``features``, and write it with a column ``label`` as ``table``."""
+def read_accounts(files: Sequence[Path], labels: AccountLabels | None, table: Path) -> Accounts:
+    """Read the stage ``features``, and write it with an additional column ``label`` to ``table``."""
     names: list[NDArray[np.generic]] = []
     x: list[NDArray[np.float32]] = []
     y: list[NDArray[np.int64]] = []
@@ -71,8 +65,8 @@ def read_accounts(files: Sequence[Path], labels: Labels | None, table: Path) -> 
     with parquet.ParquetWriter(table, schema, compression="zstd") as writer:
         for batch in _batches(files):
             accounts: list[str] = batch["address"].to_pylist()
-            given = [None if labels is None else labels.names.get(account) for account in accounts]
-            columns = [*batch.columns, pyarrow.array(given, pyarrow.string())]
+            label_column = [None if labels is None else labels.names.get(account) for account in accounts]
+            columns = [*batch.columns, pyarrow.array(label_column, pyarrow.string())]
             writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=schema))
             names.append(np.array(accounts, np.str_ if not "".join(accounts).isascii() else np.bytes_))
             x.append(features.signed_log(features.matrix(batch)))
@@ -83,29 +77,29 @@ def read_accounts(files: Sequence[Path], labels: Labels | None, table: Path) -> 
 def read_graph(
     files: Sequence[Path], num_nodes: int, work: Path, table: Path
 ) -> tuple[Graph, dict[str, NDArray[np.generic]]]:
-    """The graph and its edges' attributes from the sorted stage ``links``, in arrays that lie on the disk.
+    """Return the graph and its edge attributes from the sorted stage ``links``, as arrays mapped from disk.
 
-    Writes the directed edges with their exact values as ``table``.
+    Writes the directed edges with their exact values to ``table``.
     """
-    stored = sum(parquet.ParquetFile(file).metadata.num_rows for file in files)
-    indices = _on_disk(work / "indices", index_dtype(num_nodes), stored)
-    attributes = {name: _on_disk(work / name, kind, stored) for name, kind in _EDGE_TYPES.items()}
+    num_rows = sum(parquet.ParquetFile(file).metadata.num_rows for file in files)
+    indices = _on_disk(work / "indices", index_dtype(num_nodes), num_rows)
+    attributes = {
+        name: _on_disk(work / name, np.float64 if name == "value" else np.int64, num_rows)
+        for name in ("count", "value", "first", "last")
+    }
     degrees = np.zeros(num_nodes, np.int64)
     start = 0
-    with parquet.ParquetWriter(table, arrow_schema(_EDGES), compression="zstd") as writer:
+    with parquet.ParquetWriter(table, arrow_schema(dict(_EDGE_TABLE.values())), compression="zstd") as writer:
         for batch in _batches(files):
             pairs = batch.filter(pyarrow.compute.not_equal(batch["node"], batch["other"]))
             stop = start + pairs.num_rows
             indices[start:stop] = pairs["other"].to_numpy()
-            attributes["count"][start:stop] = pairs["out_count"].to_numpy()
+            for name in ("count", "first", "last"):
+                attributes[name][start:stop] = pairs[f"out_{name}"].to_numpy()
             attributes["value"][start:stop] = quotient(pairs["out_wei"], unit=ETHER)
-            attributes["first"][start:stop] = pairs["out_first"].to_numpy()
-            attributes["last"][start:stop] = pairs["out_last"].to_numpy()
             np.add.at(degrees, pairs["node"].to_numpy(), 1)
             edges = pairs.filter(pyarrow.compute.greater(pairs["out_count"], 0))
-            columns = [
-                edges[name] for name in ("node", "other", "out_count", "out_wei", "out_first", "out_last", "fee")
-            ]
+            columns = [edges[name] for name in _EDGE_TABLE]
             writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=writer.schema))
             start = stop
     indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
@@ -117,17 +111,17 @@ def assemble(
     accounts: Accounts,
     graph: Graph,
     attributes: dict[str, NDArray[np.generic]],
-    labels: Labels | None,
+    labels: AccountLabels | None,
     *,
     name: str,
     source: str,
     seed: int,
 ) -> Dataset:
-    """The data set, with a stratified split of its labelled accounts; classes that no account has are left out."""
+    """Return the data set with a stratified split of its labelled accounts; classes without an account are left out."""
     labelled = accounts.y != UNLABELLED
     present = np.unique(accounts.y[labelled])
     y = np.where(labelled, np.searchsorted(present, accounts.y), UNLABELLED)
-    classes = () if labels is None else tuple(labels.classes[one] for one in present)
+    classes = () if labels is None else tuple(labels.classes[number] for number in present)
     return Dataset(
         name=name,
         graph=graph,
@@ -147,10 +141,9 @@ def _split(y: NDArray[np.int64], classes: Sequence[str], seed: int) -> Split:
     try:
         return Split.stratified(y, seed, SHARES)
     except InputError as error:
-        counts = [f"{name} {np.sum(y == number)}" for number, name in enumerate(classes)]
-        known = ", ".join(counts) or "none"
+        counts = ", ".join(f"{name} {np.sum(y == number)}" for number, name in enumerate(classes)) or "none"
         raise InputError(
-            f"too few labelled accounts have a transaction ({known}) for a 7:1:2 split ({error})"
+            f"too few labelled accounts have a transaction ({counts}) for a 7:1:2 split ({error})"
         ) from None
 
 
@@ -159,5 +152,5 @@ def _batches(files: Sequence[Path]) -> Iterator[Any]:
         yield from parquet.ParquetFile(file).iter_batches(_BATCH)
 
 
-def _on_disk(path: Path, kind: type[np.generic], size: int) -> NDArray[Any]:
-    return np.memmap(path, kind, "w+", shape=size) if size else np.empty(0, kind)
+def _on_disk(path: Path, dtype: type[np.generic], size: int) -> NDArray[Any]:
+    return np.memmap(path, dtype, "w+", shape=size) if size else np.empty(0, dtype)

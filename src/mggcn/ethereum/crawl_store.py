@@ -1,9 +1,10 @@
-"""What a crawl has fetched, safe against being killed at any moment.
+"""The folder of a crawl, which survives a kill of the process at any moment.
 
-A folder holds ``transactions.jsonl``, one record of the API a line, and ``journal.log``, a line for every page: the
-account, where its next page starts, and how long the first file then was. A page counts once its line in the journal
-is whole; what a killed process left beyond the last such line is cut off when the folder is opened again. The journal's
-first line comes before any transaction, so a file of transactions without it is not a crawl's and is left alone.
+It holds ``transactions.jsonl``, one record of the API per line, and ``journal.log``, one line per page: the account,
+where its next page starts, and the length of the first file after that page. A page counts once its journal line is
+complete. What a killed process wrote after the last complete line is removed when the folder is opened again. The
+journal's first line is written before any transaction, so a file of transactions without a journal belongs to somebody
+else and is not touched.
 """
 
 import fcntl
@@ -13,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from mggcn.errors import InputError
@@ -24,7 +24,7 @@ TRANSACTIONS, JOURNAL = "transactions.jsonl", "journal.log"
 
 @dataclass(frozen=True)
 class Terms:
-    """What a folder's crawl was begun with and must be continued with: the seed and the digest of its accounts."""
+    """What cannot change when a crawl is continued: the seed and the digest of its labelled accounts."""
 
     seed: int
     accounts: str
@@ -34,137 +34,120 @@ class Store:
     """The folder of a crawl, opened by one process at a time.
 
     Args:
-        folder: made where it does not exist.
+        folder: created if it does not exist.
         terms: of the crawl.
 
     Attributes:
-        finished: the accounts that are wholly fetched.
-        cut: those of them that were cut short.
-        count: how many records are kept.
+        finished: the accounts that are fetched completely or cut short.
+        cut: the accounts that are cut short.
+        count: the number of records.
     """
 
     def __init__(self, folder: Path, terms: Terms) -> None:
-        self.folder = folder
+        self.folder, self.file, journal = folder, folder / TRANSACTIONS, folder / JOURNAL
         self.finished: set[str] = set()
         self.cut: set[str] = set()
         self.count = 0
-        self._begun: dict[str, tuple[Cursor, int]] = {}
+        self._positions: dict[str, tuple[Cursor, int]] = {}
         self._length = 0
-        self._open = ExitStack()
-        self._check_own()
+        if self.file.exists() and not (journal.exists() and b"\n" in journal.read_bytes()):
+            raise InputError(f"{self.file}: not written by a crawl, {JOURNAL} does not list it; choose another folder")
         folder.mkdir(parents=True, exist_ok=True)
-        try:
-            self._journal: BinaryIO = self._open.enter_context((folder / JOURNAL).open("ab+"))
-            self._lock()
+        with ExitStack() as stack:
+            self._journal: BinaryIO = stack.enter_context(journal.open("ab+"))
+            try:
+                fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise InputError(f"{folder}: another crawl is writing here") from None
             self._read_journal(terms)
-            self._lines: BinaryIO = self._open.enter_context((folder / TRANSACTIONS).open("ab+"))
-            self._trim()
-        except BaseException:
-            self._open.close()
-            raise
+            self._lines: BinaryIO = stack.enter_context(self.file.open("ab+"))
+            self._remove_incomplete_page()
+            self._files = stack.pop_all()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._open.close()
+    def __exit__(self, *_: object) -> None:
+        self._files.close()
 
-    @property
-    def file(self) -> Path:
-        """The file of transactions."""
-        return self.folder / TRANSACTIONS
+    def position(self, account: str) -> tuple[Cursor, int]:
+        """Return where the next page of an unfinished account starts, and how many of its records are stored."""
+        return self._positions.get(account, (Cursor(), 0))
 
-    def begun(self, account: str) -> tuple[Cursor, int]:
-        """Where the next page of an unfinished account starts, and how many of its records are kept."""
-        return self._begun.get(account, (Cursor(), 0))
-
-    def add(self, account: str, page: list[Record], after: Cursor | None, *, cut: bool = False) -> None:
-        """Keep a page; ``after`` is where the next starts, None when the account is finished, ``cut`` if early."""
+    def add(self, account: str, page: list[Record], next_cursor: Cursor | None, *, cut: bool = False) -> None:
+        """Store a page; ``next_cursor`` is None if the account is finished, and ``cut`` says that more was left."""
         text = b"".join(json.dumps(record, separators=(",", ":")).encode() + b"\n" for record in page)
-        self._lines.write(text)
-        _flush(self._lines)
+        _append(self._lines, text)
         length = self._length + len(text)
-        after_fields = None if after is None else asdict(after)
-        self._enter({"account": account, "records": len(page), "length": length, "next": after_fields, "cut": cut})
-        self._note(account, len(page), length, after, cut)
+        fields = None if next_cursor is None else asdict(next_cursor)
+        self._log({"account": account, "records": len(page), "length": length, "next": fields, "cut": cut})
+        self._count_page(account, len(page), length, next_cursor, cut)
 
     def records(self) -> Iterator[Record]:
-        """All records kept so far."""
+        """Yield all records stored so far."""
         with self.file.open("rb") as file:
-            for line in file:
-                yield json.loads(line)
+            yield from map(json.loads, file)
 
-    def _note(self, account: str, records: int, length: int, after: Cursor | None, cut: bool) -> None:
+    def _count_page(self, account: str, records: int, length: int, next_cursor: Cursor | None, cut: bool) -> None:
         self.count += records
         self._length = length
-        _, before = self._begun.pop(account, (None, 0))
-        if after is not None:
-            self._begun[account] = after, before + records
+        _, before = self._positions.pop(account, (None, 0))
+        if next_cursor is not None:
+            self._positions[account] = next_cursor, before + records
             return
         self.finished.add(account)
         if cut:
             self.cut.add(account)
 
-    def _enter(self, fields: dict[str, Any]) -> None:
-        self._journal.write(json.dumps(fields).encode() + b"\n")
-        _flush(self._journal)
-
-    def _check_own(self) -> None:
-        journal = self.folder / JOURNAL
-        if self.file.exists() and not (journal.exists() and b"\n" in journal.read_bytes()):
-            raise InputError(f"{self.file}: not of a crawl, {JOURNAL} does not know it; give another folder")
-
-    def _lock(self) -> None:
-        try:
-            fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(f"{self.folder}: another crawl is writing here") from None
+    def _log(self, fields: dict[str, Any]) -> None:
+        _append(self._journal, json.dumps(fields).encode() + b"\n")
 
     def _read_journal(self, terms: Terms) -> None:
         self._journal.seek(0)
-        whole, end, torn = self._journal.read().rpartition(b"\n")
+        complete, end, incomplete = self._journal.read().rpartition(b"\n")
         if not end:
-            opening = {"crawl": asdict(terms)}
-            if not json.dumps(opening).encode().startswith(torn):
-                raise self._foreign(1)
+            first = {"crawl": asdict(terms)}
+            if not json.dumps(first).encode().startswith(incomplete):
+                raise self._bad_line(1)
             self._journal.truncate(0)
-            self._enter(opening)
+            self._log(first)
             return
-        for number, line in enumerate(whole.split(b"\n"), 1):
+        for number, line in enumerate(complete.split(b"\n"), 1):
             try:
                 fields = json.loads(line)
                 if number == 1:
-                    self._check(Terms(**fields["crawl"]), terms)
+                    self._check_terms(Terms(**fields["crawl"]), terms)
                     continue
-                after = fields["next"]
-                cursor = None if after is None else Cursor(after["block"], after["page"], tuple(after["seen"]))
-                self._note(fields["account"], fields["records"], fields["length"], cursor, fields["cut"])
-            except (ValueError, TypeError, KeyError) as error:
-                if isinstance(error, InputError):
-                    raise
-                raise self._foreign(number) from None
-        self._journal.truncate(len(whole) + len(end))
+                position = fields["next"]
+                cursor = position and Cursor(position["block"], position["page"], tuple(position["seen"]))
+                self._count_page(fields["account"], fields["records"], fields["length"], cursor, fields["cut"])
+            except InputError:
+                raise
+            except (ValueError, TypeError, KeyError):
+                raise self._bad_line(number) from None
+        self._journal.truncate(len(complete) + len(end))
 
-    def _foreign(self, line: int) -> InputError:
-        return InputError(f"{self.folder / JOURNAL}: line {line}: not a line of a crawl's journal")
+    def _bad_line(self, number: int) -> InputError:
+        return InputError(f"{self.folder / JOURNAL}: line {number}: not a line of a crawl's journal")
 
-    def _check(self, begun: Terms, now: Terms) -> None:
+    def _check_terms(self, begun: Terms, now: Terms) -> None:
         if begun.seed != now.seed:
             raise InputError(f"{self.folder}: begun with seed {begun.seed}, not {now.seed}")
         if begun.accounts != now.accounts:
-            raise InputError(f"{self.folder}: begun with other labelled accounts; give those or another folder")
-
-    def _trim(self) -> None:
-        found = self._lines.seek(0, os.SEEK_END)
-        if found < self._length:
             raise InputError(
-                f"{self.file}: {found:,} bytes, the journal knows of {self._length:,}; the file is damaged"
+                f"{self.folder}: begun with other labelled accounts; use the same ones, or choose another folder"
+            )
+
+    def _remove_incomplete_page(self) -> None:
+        size = self._lines.seek(0, os.SEEK_END)
+        if size < self._length:
+            raise InputError(
+                f"{self.file}: {size:,} bytes, but the journal lists {self._length:,}; the file is damaged"
             )
         self._lines.truncate(self._length)
 
 
-def _flush(file: BinaryIO) -> None:
+def _append(file: BinaryIO, content: bytes) -> None:
+    file.write(content)
     file.flush()
     os.fsync(file.fileno())

@@ -1,6 +1,7 @@
-"""Where the expressions run: DuckDB in this process, or Spark. Each reads files as tables and writes stages as Parquet.
+"""The engines that compute the stages: DuckDB in this process, or Spark.
 
-Text formats are read with every column as text, so that both engines see the same characters. Both keep time in UTC.
+Each reads files as tables and writes every stage as Parquet files ``part-*.parquet`` in a folder of the stage's name.
+Text formats are read with every column as text, so that both engines see the same characters. Times are in UTC.
 """
 
 import re
@@ -11,39 +12,36 @@ from typing import Any, Protocol
 
 import ibis
 
-from mggcn.errors import InputError, first_line
-from mggcn.ethereum.checks import Types, check_types
-from mggcn.ethereum.sources import Source
+from mggcn.datasets.blame import reason
+from mggcn.errors import InputError
 from mggcn.ethereum.spark import Spark
+from mggcn.ethereum.table_files import TableFiles
 from mggcn.ethereum.values import Table
 
-_LEAST = 500  # megabytes; with less Spark does not start
+_LEAST_MEMORY = 500  # megabytes; Spark does not start with less
 
 
 class Engine(Protocol):
-    """What a build asks of an engine."""
+    """What a build needs from an engine."""
 
-    def read(self, source: Source) -> Table:
-        """Files as a table."""
+    def read(self, files: TableFiles) -> Table:
+        """Return files as a table."""
 
-    def stage(self, name: str, table: Table, types: Types) -> Table:
-        """Carry out an expression, keep its rows as Parquet, and give them as a table again."""
-
-    def files(self, name: str) -> list[Path]:
-        """The Parquet files of a stage, in the order of their rows."""
+    def write(self, stage: str, table: Table) -> Table:
+        """Compute an expression, write its rows as Parquet, and return them as a table."""
 
     def rows(self, table: Table) -> list[dict[str, Any]]:
-        """The rows of a small table."""
+        """Return the rows of a small table."""
 
     def close(self) -> None:
-        """Give everything back."""
+        """Release all resources."""
 
 
 class DuckDB:
-    """DuckDB in this process, within a memory limit; what does not fit goes to the work folder.
+    """DuckDB in this process, with a memory limit; what does not fit is written to the work folder.
 
     Args:
-        work: a folder for stages and what does not fit into memory.
+        work: a folder for the stages and for what does not fit into memory.
         memory: the limit in megabytes.
     """
 
@@ -54,57 +52,53 @@ class DuckDB:
         self._connection = ibis.duckdb.connect(
             memory_limit=f"{memory}MB", temp_directory=str(work / "spill"), preserve_insertion_order=False
         )
-        with suppress(duckdb.Error):  # without the extension that knows time zones there is only UTC
+        with suppress(duckdb.Error):  # fails without the extension for time zones; all times are UTC then
             self._connection.raw_sql("SET TimeZone = 'UTC'")
 
-    def read(self, source: Source) -> Table:
-        """Files as a table."""
-        files = [str(file) for file in source.files]
-        as_text = dict.fromkeys(source.names, "VARCHAR")
-        with _explained(source.label):
-            if source.container == "parquet":
-                return self._connection.read_parquet(files)
-            if source.container == "json":
-                return self._connection.read_json(files, columns=as_text, format="newline_delimited")
+    def read(self, files: TableFiles) -> Table:
+        """Return files as a table."""
+        paths = [str(file) for file in files.files]
+        as_text = dict.fromkeys(files.columns, "VARCHAR")
+        with _one_line_errors(files.label):
+            if files.format == "parquet":
+                return self._connection.read_parquet(paths)
+            if files.format == "json":
+                return self._connection.read_json(paths, columns=as_text, format="newline_delimited")
             return self._connection.read_csv(
-                files, columns=as_text, auto_detect=False, header=True, delimiter=",", quote='"', escape='"'
+                paths, columns=as_text, auto_detect=False, header=True, delimiter=",", quote='"', escape='"'
             )
 
-    def stage(self, name: str, table: Table, types: Types) -> Table:
-        """Carry out an expression, keep its rows as Parquet, and give them as a table again."""
-        path = self._work / f"{name}.parquet"
-        with _explained(name):
+    def write(self, stage: str, table: Table) -> Table:
+        """Compute an expression, write its rows as Parquet, and return them as a table."""
+        path = self._work / stage / "part-0.parquet"
+        path.parent.mkdir()
+        with _one_line_errors(stage):
             self._connection.to_parquet(table, path, compression="zstd")
-        check_types(name, [path], types)
         return self._connection.read_parquet(path)
 
-    def files(self, name: str) -> list[Path]:
-        """The Parquet files of a stage, in the order of their rows."""
-        return [self._work / f"{name}.parquet"]
-
     def rows(self, table: Table) -> list[dict[str, Any]]:
-        """The rows of a small table."""
-        found: list[dict[str, Any]] = table.to_pyarrow().to_pylist()
-        return found
+        """Return the rows of a small table."""
+        rows: list[dict[str, Any]] = table.to_pyarrow().to_pylist()
+        return rows
 
     def close(self) -> None:
-        """Give everything back."""
+        """Close the connection."""
         self._connection.disconnect()
 
 
 @contextmanager
-def _explained(what: str) -> Iterator[None]:
-    """Turn an error of DuckDB into one line."""
+def _one_line_errors(subject: str) -> Iterator[None]:
+    """Replace an error of DuckDB by an InputError of one line."""
     import duckdb
 
     try:
         yield
     except duckdb.Error as error:
-        raise InputError(_csv_error(str(error)) or f"{what}: {first_line(error)}") from None
+        raise InputError(_csv_error(str(error)) or f"{subject}: {reason(error)}") from None
 
 
 def _csv_error(message: str) -> str | None:
-    """File, line and cause in what DuckDB says of a CSV file: the cause stands last before what it advises."""
+    """Return file, line and cause from DuckDB's message about a CSV file; the cause precedes its advice."""
     line = re.search(r"CSV Error on Line: ([0-9]+)", message)
     file = re.search(r"^ *file = (.+)$", message, re.MULTILINE)
     if file is None:
@@ -115,21 +109,26 @@ def _csv_error(message: str) -> str | None:
     return f"{file[1]}: line {line[1]}: {cause.strip().splitlines()[-1]}"
 
 
+def stage_files(work: Path, stage: str) -> list[Path]:
+    """Return the Parquet files of a stage in the order of their rows."""
+    return sorted((work / stage).glob("part-*.parquet"))
+
+
 @contextmanager
-def opened(name: str, work: Path, memory: str) -> Iterator[Engine]:
-    """An engine by its name, closed at the end."""
-    amount = _megabytes(memory)
-    engine: Engine = Spark(work, amount) if name == "spark" else DuckDB(work, amount)
+def open_engine(name: str, work: Path, memory: str) -> Iterator[Engine]:
+    """Open an engine by its name and close it at the end."""
+    limit = _megabytes(memory)
+    engine: Engine = Spark(work, limit) if name == "spark" else DuckDB(work, limit)
     try:
-        with unmerged():
+        with unmerged_selects():
             yield engine
     finally:
         engine.close()
 
 
 @contextmanager
-def unmerged() -> Iterator[None]:
-    """Keep Ibis from merging the steps of a stage, which would repeat whatever later steps use several times."""
+def unmerged_selects() -> Iterator[None]:
+    """Stop Ibis from merging the steps of a stage; merging repeats every expression that later steps use twice."""
     before = ibis.options.sql.fuse_selects
     ibis.options.sql.fuse_selects = False
     try:
@@ -143,7 +142,7 @@ def _megabytes(memory: str) -> int:
     if amount is None:
         raise InputError(f"--memory: {memory!r} is not an amount of memory such as 4GB")
     unit = (1024 if amount[3] else 1000) ** (1 + "KMGT".index(amount[2].upper()))
-    found = int(float(amount[1]) * unit) // 10**6
-    if found < _LEAST:
-        raise InputError(f"--memory: {memory!r} is too little; an engine needs at least {_LEAST}MB")
-    return found
+    megabytes = int(float(amount[1]) * unit) // 10**6
+    if megabytes < _LEAST_MEMORY:
+        raise InputError(f"--memory: {memory!r} is too little; an engine needs at least {_LEAST_MEMORY}MB")
+    return megabytes

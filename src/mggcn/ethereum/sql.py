@@ -1,4 +1,4 @@
-"""The stages as SQL, for those who run them where the data lies."""
+"""The stages as an SQL script, to be run in the database that holds the transactions."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,7 +6,7 @@ import ibis
 
 from mggcn.errors import InputError, unknown
 from mggcn.ethereum import rules, tables
-from mggcn.ethereum.engines import unmerged
+from mggcn.ethereum.engines import unmerged_selects
 from mggcn.ethereum.formats import INTERNAL, recognise
 from mggcn.ethereum.values import Table
 
@@ -26,7 +26,7 @@ _BIGQUERY = {
     "receipt_contract_address": "string",
     "receipt_status": "int64",
 }
-"""The columns of ``bigquery-public-data.crypto_ethereum.transactions`` that are used."""
+"""The columns used of ``bigquery-public-data.crypto_ethereum.transactions``."""
 
 
 def script(
@@ -37,34 +37,34 @@ def script(
     as_of: int | None = None,
     any_ids: bool = False,
 ) -> str:
-    """One ``CREATE TABLE … AS SELECT`` for each stage, from a table of transactions to features.
+    """Return one ``CREATE TABLE … AS SELECT`` per stage, from a table of transactions to features.
 
     Args:
-        names: one table, as in ``project.dataset.table``, with BigQuery's columns or with those of ``roles``.
+        names: one table, as in ``project.dataset.table``, with BigQuery's columns or those of ``roles``.
         dialect: one of :data:`DIALECTS`.
-        roles: the column of each role; they are taken to be text.
-        as_of: see :class:`mggcn.ethereum.pipeline.Inputs`, as for the next.
-        any_ids: whether accounts are any text.
+        roles: the column of each role; all are treated as text.
+        as_of: see :class:`mggcn.ethereum.pipeline.BuildInputs`.
+        any_ids: see there.
     """
     if dialect not in DIALECTS:
         raise unknown("dialect", dialect, DIALECTS)
     if len(names) != 1:
         raise InputError(f"--engine sql: one table is needed, not {len(names)}")
     table = _table(names[0], dict.fromkeys(roles.values(), "string") if roles else _BIGQUERY)
-    form, columns = recognise(table.columns, roles)
-    rules.check_roles(columns, form)
-    judged = rules.judged(table, columns, as_of=as_of, any_ids=any_ids, internal=form in INTERNAL)
+    kind, columns = recognise(table.columns, roles)
+    rules.check_roles(columns, kind)
+    first = rules.apply_rules(table, columns, as_of=as_of, any_ids=any_ids, internal=kind in INTERNAL)
     rows, transactions = _stage("rows", rules.ROWS), _stage("transactions", tables.TRANSACTIONS)
     accounts, edges = _stage("accounts", tables.ACCOUNTS), _stage("edges", tables.EDGES)
     stages = {
-        "rows": judged,
+        "rows": first,
         "transactions": tables.transactions(rows),
         "accounts": tables.accounts(transactions),
         "edges": tables.edges(transactions, accounts),
         "links": tables.links(edges),
         "features": tables.features(_stage("links", tables.LINKS), accounts),
     }
-    with unmerged():
+    with unmerged_selects():
         return "\n\n".join(
             f"CREATE TABLE {PREFIX}{name} AS\n{ibis.to_sql(stage, dialect=dialect)};" for name, stage in stages.items()
         )
@@ -75,8 +75,8 @@ def _stage(name: str, types: Mapping[str, str]) -> Table:
 
 
 def _table(name: str, types: Mapping[str, str]) -> Table:
-    *places, last = name.split(".")
-    if len(places) > 2 or not all([*places, last]):
+    *prefix, last = name.split(".")
+    if len(prefix) > 2 or not all([*prefix, last]):
         raise InputError(f"--engine sql: {name!r} is not the name of a table, as in project.dataset.table")
-    catalog, database = [None, None, *places][-2:]
+    catalog, database = [None, None, *prefix][-2:]
     return ibis.table(dict(types), name=last, catalog=catalog, database=database)
