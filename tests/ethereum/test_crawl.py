@@ -20,7 +20,7 @@ from mggcn.errors import InputError
 from mggcn.ethereum import etherscan
 from mggcn.ethereum.crawl import Crawled, crawl, draw
 from mggcn.ethereum.crawl_store import Store, Terms
-from mggcn.ethereum.etherscan import Bucket, Cursor, Etherscan, key_from_environment
+from mggcn.ethereum.etherscan import Cursor, Etherscan, RateLimit, key_from_environment
 from mggcn.keys import Key
 from tests.ethereum.fake_etherscan import KEY, FakeEtherscan, record, refusal, serving
 
@@ -165,16 +165,16 @@ def test_faults_that_stay_stop_at_once(server: FakeEtherscan, fault: tuple[int, 
 
 def test_the_rate_is_kept() -> None:
     now = [0.0]
-    bucket = Bucket(4.0, clock=lambda: now[0], sleep=lambda seconds: now.__setitem__(0, now[0] + seconds))
+    limit = RateLimit(4.0, clock=lambda: now[0], sleep=lambda seconds: now.__setitem__(0, now[0] + seconds))
     for _ in range(9):
-        bucket.take()
+        limit.wait()
     assert now[0] == pytest.approx(2.0)
     now[0] += 60
     for _ in range(9):
-        bucket.take()
+        limit.wait()
     assert now[0] == pytest.approx(64.0)
     with pytest.raises(InputError, match="rate"):
-        Bucket(0)
+        RateLimit(0)
 
 
 def test_all_neighbours_of_a_labelled_account_and_a_part_of_theirs(server: FakeEtherscan, tmp_path: Path) -> None:

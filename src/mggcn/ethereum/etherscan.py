@@ -61,11 +61,11 @@ class _TemporaryError(Exception):
         self.pause = pause
 
 
-class Bucket:
-    """A token bucket of size one: each call takes a token, and tokens return at a constant rate.
+class RateLimit:
+    """Keeps calls apart by at least ``1 / rate`` seconds.
 
     Args:
-        rate: tokens per second.
+        rate: calls per second.
         clock: returns the time in seconds.
         sleep: waits for a number of seconds.
     """
@@ -75,19 +75,15 @@ class Bucket:
     ) -> None:
         if not 0 < rate < float("inf"):
             raise InputError(f"rate: {rate} is not a positive number of calls per second")
-        self._rate, self._clock, self._sleep = rate, clock, sleep
-        self._tokens, self._updated = 1.0, clock()
+        self._interval, self._clock, self._sleep = 1 / rate, clock, sleep
+        self._next = clock()
 
-    def take(self) -> None:
-        """Take a token; wait until there is one."""
+    def wait(self) -> None:
+        """Wait until the next call is allowed."""
         now = self._clock()
-        self._tokens = min(1.0, self._tokens + (now - self._updated) * self._rate)
-        self._updated = now
-        if self._tokens < 1:
-            wait = (1 - self._tokens) / self._rate
-            self._sleep(wait)
-            self._tokens, self._updated = 1.0, self._updated + wait
-        self._tokens -= 1
+        if now < self._next:
+            self._sleep(self._next - now)
+        self._next = max(now, self._next) + self._interval
 
 
 class Etherscan:
@@ -116,7 +112,7 @@ class Etherscan:
             raise InputError(f"{url}: not an https address; the key would be sent unencrypted")
         self.url, self._key = url, key
         self.calls, self.retries = 0, 0
-        self._bucket = Bucket(rate)
+        self._rate_limit = RateLimit(rate)
         self._client = httpx.Client(timeout=_TIMEOUT, follow_redirects=False)
 
     def close(self) -> None:
@@ -147,18 +143,11 @@ class Etherscan:
             "sort": "asc",
             "apikey": self._key,
         }
-        tries = stamina.retry_context(
-            _backoff,
-            attempts=_TRIES,
-            timeout=None,
-            wait_initial=_FIRST_PAUSE,
-            wait_max=_LONGEST_PAUSE,
-            wait_jitter=_JITTER,
-        )
+        pauses = {"wait_initial": _FIRST_PAUSE, "wait_max": _LONGEST_PAUSE, "wait_jitter": _JITTER}
         try:
-            for attempt in tries:
+            for attempt in stamina.retry_context(_backoff, attempts=_TRIES, timeout=None, **pauses):
                 with attempt:
-                    self._bucket.take()
+                    self._rate_limit.wait()
                     self.calls += 1
                     self.retries += attempt.num > 1
                     return _records(self._get(query, attempt.next_wait))
@@ -218,11 +207,10 @@ def _records(content: str) -> list[Record]:
         status, message, result = (answer[name] for name in ("status", "message", "result"))
     except (ValueError, TypeError, KeyError):
         raise _TemporaryError("the answer is not the JSON that was asked for") from None
-    explanation = f"{message}: {result}" if isinstance(result, str) else str(message)
-    lowered = explanation.lower()
+    explanation = result if isinstance(result, str) else message
+    lowered = f"{message}: {explanation}".lower()
     if _BAD_KEY in lowered:
-        refusal = result if isinstance(result, str) else message
-        raise InputError(f"Etherscan refused the key in {KEY_VARIABLE}: {refusal}")
+        raise InputError(f"Etherscan refused the key in {KEY_VARIABLE}: {explanation}")
     if _DAILY_LIMIT in lowered:
         raise InputError(f"{result}; run it again when the limit is lifted to go on from here")
     if _NO_RECORDS in lowered:

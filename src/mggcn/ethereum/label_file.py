@@ -1,6 +1,8 @@
 """The label file of a build: two columns, account and label."""
 
-from collections.abc import Mapping, Sequence
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,6 +75,15 @@ def read_labels(path: Path, *, any_ids: bool = False) -> AccountLabels:
         if not names:
             raise InputError("no labels")
     return AccountLabels(names, tuple(sorted(set(names.values()))))
+
+
+def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
+    """Return a CSV file with a header."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue().encode()
 
 
 def _columns(first_row: list[str]) -> tuple[int, int, int]:

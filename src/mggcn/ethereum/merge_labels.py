@@ -6,14 +6,13 @@ converter is an address labelled ``bancor`` whose name contains "converter"; a p
 labels of two classes is left out and reported.
 """
 
-import csv
-import io
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mggcn.errors import InputError, unknown
+from mggcn.ethereum.label_file import csv_bytes
 from mggcn.ethereum.label_lists import LabelledAddress, read_list
 from mggcn.storage import check_file_free, write_atomically
 
@@ -113,15 +112,6 @@ def write(merged: MergedLabels, out: Path, *, overwrite: bool = False) -> Path:
         raise InputError(f"{lists}: every address with a label of the classes has several, see {conflicts}")
     write_atomically(out, csv_bytes(("address", "label"), merged.classes.items()))
     return conflicts
-
-
-def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
-    """Return a CSV file with a header."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue().encode()
 
 
 def _has_required_name(entry: LabelledAddress) -> bool:
