@@ -19,7 +19,7 @@ from mggcn.cli.ethereum._crawl_progress import ProgressLines
 from mggcn.errors import InputError
 from mggcn.ethereum import etherscan
 from mggcn.ethereum.crawl import Crawled, crawl, draw
-from mggcn.ethereum.crawl_store import Store, Terms
+from mggcn.ethereum.crawl_store import Store
 from mggcn.ethereum.etherscan import Cursor, Etherscan, RateLimit, key_from_environment
 from mggcn.keys import Key
 from tests.ethereum.fake_etherscan import KEY, FakeEtherscan, record, refusal, serving
@@ -281,9 +281,8 @@ def test_killed_crawls_go_on_with_nothing_fetched_twice(server: FakeEtherscan, t
 
 
 def test_whatever_a_kill_leaves_is_cut_off(tmp_path: Path) -> None:
-    terms = Terms(0, "x")
     page = [record(1, 1, "0xa", "0xb"), record(2, 2, "0xa", "0xb")]
-    with Store(tmp_path, terms) as store:
+    with Store(tmp_path, 0, "x") as store:
         store.add("0xa", page, Cursor(0, 2, ("0x2",)))
         store.add("0xa", page[:1], None)
         store.add("0xb", page, None)
@@ -296,7 +295,7 @@ def test_whatever_a_kill_leaves_is_cut_off(tmp_path: Path) -> None:
             (tmp_path / "transactions.jsonl").write_bytes(kept + b'{"torn')
         else:
             (tmp_path / "transactions.jsonl").unlink(missing_ok=True)
-        with Store(tmp_path, terms) as store:
+        with Store(tmp_path, 0, "x") as store:
             assert store.count == [0, 0, 2, 3, 5][whole]
             assert store.position("0xa") == ((Cursor(0, 2, ("0x2",)), 2) if whole == 2 else (Cursor(), 0))
             assert store.finished == [set(), set(), set(), {"0xa"}, {"0xa", "0xb"}][whole]
@@ -309,8 +308,8 @@ def test_a_folder_of_another_crawl_is_refused(server: FakeEtherscan, tmp_path: P
         crawl(api(server), LABELLED, tmp_path, seed=1)
     with pytest.raises(InputError, match="other labelled accounts"):
         crawl(api(server), LABELLED[:2], tmp_path)
-    with Store(tmp_path / "busy", Terms(0, "x")), pytest.raises(InputError, match="another crawl is writing"):
-        Store(tmp_path / "busy", Terms(0, "x"))
+    with Store(tmp_path / "busy", 0, "x"), pytest.raises(InputError, match="another crawl is writing"):
+        Store(tmp_path / "busy", 0, "x")
     (tmp_path / "transactions.jsonl").write_bytes(b"")
     with pytest.raises(InputError, match="the file is damaged"):
         crawl(api(server), LABELLED, tmp_path)

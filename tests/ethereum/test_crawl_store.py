@@ -6,11 +6,9 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.ethereum.crawl_store import Store, Terms
+from mggcn.ethereum.crawl_store import Store
 from mggcn.ethereum.label_lists import addresses
 from tests.ethereum.transactions import A, B
-
-TERMS = Terms(0, "x")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -26,7 +24,7 @@ def test_transactions_that_no_crawl_wrote_are_left_alone(
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=r"transactions\.jsonl: not written by a crawl"):
-        Store(tmp_path, TERMS)
+        Store(tmp_path, 0, "x")
     assert contents(tmp_path) == files
 
 
@@ -41,7 +39,7 @@ def test_transactions_that_no_crawl_wrote_are_left_alone(
 def test_a_journal_that_is_refused_is_left_alone(tmp_path: Path, journal: bytes, told: str) -> None:
     (tmp_path / "journal.log").write_bytes(journal)
     with pytest.raises(InputError, match=told):
-        Store(tmp_path, TERMS)
+        Store(tmp_path, 0, "x")
     assert contents(tmp_path) == {"journal.log": journal}
 
 

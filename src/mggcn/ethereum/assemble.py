@@ -19,14 +19,16 @@ from pyarrow import parquet
 from mggcn.dataset import UNLABELLED, Dataset, Split
 from mggcn.errors import InputError
 from mggcn.ethereum import features
+from mggcn.ethereum.engines import stage_files
 from mggcn.ethereum.features import ETHER, quotient
 from mggcn.ethereum.label_file import AccountLabels
-from mggcn.ethereum.schemas import INT, WEI, arrow_schema
+from mggcn.ethereum.schemas import INT, TEXT, WEI, arrow_schema
 from mggcn.ethereum.tables import FEATURES
 from mggcn.graph import Graph, index_dtype
 
 SHARES = (0.7, 0.1, 0.2)
 """The shares of train, val and test, as in the paper."""
+ACCOUNTS, EDGES = "accounts.parquet", "edges.parquet"
 
 _BATCH = 1 << 16
 _EDGE_TABLE = {
@@ -42,7 +44,7 @@ _EDGE_TABLE = {
 
 
 @dataclass(frozen=True)
-class Accounts:
+class AccountArrays:
     """The nodes, sorted by number.
 
     Args:
@@ -56,14 +58,14 @@ class Accounts:
     y: NDArray[np.int64]
 
 
-def read_accounts(files: Sequence[Path], labels: AccountLabels | None, table: Path) -> Accounts:
-    """Read the stage ``features``, and write it with an additional column ``label`` to ``table``."""
+def read_accounts(work: Path, labels: AccountLabels | None) -> AccountArrays:
+    """Read the stage ``features``, and write it with an additional column ``label`` to ``accounts.parquet``."""
     names: list[NDArray[np.generic]] = []
     x: list[NDArray[np.float32]] = []
     y: list[NDArray[np.int64]] = []
-    schema = arrow_schema(FEATURES | {"label": "string"})
-    with parquet.ParquetWriter(table, schema, compression="zstd") as writer:
-        for batch in _batches(files):
+    schema = arrow_schema(FEATURES | {"label": TEXT})
+    with parquet.ParquetWriter(work / ACCOUNTS, schema, compression="zstd") as writer:
+        for batch in _batches(stage_files(work, "features")):
             accounts: list[str] = batch["address"].to_pylist()
             label_column = [None if labels is None else labels.names.get(account) for account in accounts]
             columns = [*batch.columns, pyarrow.array(label_column, pyarrow.string())]
@@ -71,16 +73,15 @@ def read_accounts(files: Sequence[Path], labels: AccountLabels | None, table: Pa
             names.append(np.array(accounts, np.str_ if not "".join(accounts).isascii() else np.bytes_))
             x.append(features.signed_log(features.matrix(batch)))
             y.append(np.full(len(accounts), UNLABELLED) if labels is None else labels.numbers(accounts))
-    return Accounts(np.concatenate(names), np.concatenate(x), np.concatenate(y))
+    return AccountArrays(np.concatenate(names), np.concatenate(x), np.concatenate(y))
 
 
-def read_graph(
-    files: Sequence[Path], num_nodes: int, work: Path, table: Path
-) -> tuple[Graph, dict[str, NDArray[np.generic]]]:
+def read_graph(work: Path, num_nodes: int) -> tuple[Graph, dict[str, NDArray[np.generic]]]:
     """Return the graph and its edge attributes from the sorted stage ``links``, as arrays mapped from disk.
 
-    Writes the directed edges with their exact values to ``table``.
+    Writes the directed edges with their exact values to ``edges.parquet``.
     """
+    files = stage_files(work, "links")
     num_rows = sum(parquet.ParquetFile(file).metadata.num_rows for file in files)
     indices = _on_disk(work / "indices", index_dtype(num_nodes), num_rows)
     attributes = {
@@ -89,7 +90,7 @@ def read_graph(
     }
     degrees = np.zeros(num_nodes, np.int64)
     start = 0
-    with parquet.ParquetWriter(table, arrow_schema(dict(_EDGE_TABLE.values())), compression="zstd") as writer:
+    with parquet.ParquetWriter(work / EDGES, arrow_schema(dict(_EDGE_TABLE.values())), compression="zstd") as writer:
         for batch in _batches(files):
             pairs = batch.filter(pyarrow.compute.not_equal(batch["node"], batch["other"]))
             stop = start + pairs.num_rows
@@ -108,7 +109,7 @@ def read_graph(
 
 
 def assemble(
-    accounts: Accounts,
+    accounts: AccountArrays,
     graph: Graph,
     attributes: dict[str, NDArray[np.generic]],
     labels: AccountLabels | None,

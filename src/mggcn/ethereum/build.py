@@ -80,13 +80,8 @@ def build(
         with engines.open_engine(engine, work, memory) as running:
             tally = pipeline.run(running, inputs, work, on_stage)
         on_stage("data set")
-        tables = {file: work / file for file in ("accounts.parquet", "edges.parquet")}
-        accounts = assemble.read_accounts(
-            engines.stage_files(work, "features"), account_labels, tables["accounts.parquet"]
-        )
-        graph, attributes = assemble.read_graph(
-            engines.stage_files(work, "links"), accounts.y.size, work, tables["edges.parquet"]
-        )
+        accounts = assemble.read_accounts(work, account_labels)
+        graph, attributes = assemble.read_graph(work, accounts.y.size)
         simulated = any(is_simulated(file) for file in files)
         with prefix_errors(labels or out):
             dataset = assemble.assemble(
@@ -98,6 +93,7 @@ def build(
                 source="SIMULATED: " * simulated + _source(tally, inputs, labels, seed),
                 seed=seed,
             )
+        tables = {file: work / file for file in (assemble.ACCOUNTS, assemble.EDGES)}
         storage.save(dataset, out, overwrite=overwrite, tables=tables)
     num_labels = 0 if account_labels is None else len(account_labels.names)
     num_labelled = int(np.sum(accounts.y != UNLABELLED))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mggcn.errors import InputError
-from mggcn.ethereum.crawl_store import Store, Terms
+from mggcn.ethereum.crawl_store import Store
 from mggcn.ethereum.etherscan import Etherscan, Record
 from mggcn.ethereum.label_lists import is_address
 from mggcn.keys import Key
@@ -75,7 +75,7 @@ def crawl(
             raise InputError(f"{name}: {value} is not a positive number")
     accounts = sorted(set(labelled))
     digest = hashlib.sha256("\n".join(accounts).encode()).hexdigest()
-    with Store(folder, Terms(seed, digest)) as store:
+    with Store(folder, seed, digest) as store:
         _fetch(api, store, accounts[:max_accounts], max_transactions, "labelled accounts", on_progress)
         neighbours: list[str] = []
         if max_accounts is None or max_accounts > len(accounts):

@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -22,20 +22,13 @@ from mggcn.ethereum.etherscan import Cursor, Record
 TRANSACTIONS, JOURNAL = "transactions.jsonl", "journal.log"
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What cannot change when a crawl is continued: the seed and the digest of its labelled accounts."""
-
-    seed: int
-    accounts: str
-
-
 class Store:
     """The folder of a crawl, opened by one process at a time.
 
     Args:
         folder: created if it does not exist.
-        terms: of the crawl.
+        seed: of the crawl; it cannot change when the crawl is continued.
+        accounts: the digest of the labelled accounts; it cannot change either.
 
     Attributes:
         finished: the accounts that are fetched completely or cut short.
@@ -43,7 +36,7 @@ class Store:
         count: the number of records.
     """
 
-    def __init__(self, folder: Path, terms: Terms) -> None:
+    def __init__(self, folder: Path, seed: int, accounts: str) -> None:
         self.folder, self.file, journal = folder, folder / TRANSACTIONS, folder / JOURNAL
         self.finished: set[str] = set()
         self.cut: set[str] = set()
@@ -59,7 +52,7 @@ class Store:
                 fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise InputError(f"{folder}: another crawl is writing here") from None
-            self._read_journal(terms)
+            self._read_journal({"seed": seed, "accounts": accounts})
             self._lines: BinaryIO = stack.enter_context(self.file.open("ab+"))
             self._remove_incomplete_page()
             self._files = stack.pop_all()
@@ -102,11 +95,11 @@ class Store:
     def _log(self, fields: dict[str, Any]) -> None:
         _append(self._journal, json.dumps(fields).encode() + b"\n")
 
-    def _read_journal(self, terms: Terms) -> None:
+    def _read_journal(self, settings: dict[str, Any]) -> None:
         self._journal.seek(0)
         complete, end, incomplete = self._journal.read().rpartition(b"\n")
         if not end:
-            first = {"crawl": asdict(terms)}
+            first = {"crawl": settings}
             if not json.dumps(first).encode().startswith(incomplete):
                 raise self._bad_line(1)
             self._journal.truncate(0)
@@ -116,7 +109,7 @@ class Store:
             try:
                 fields = json.loads(line)
                 if number == 1:
-                    self._check_terms(Terms(**fields["crawl"]), terms)
+                    self._check_settings(fields["crawl"], settings)
                     continue
                 position = fields["next"]
                 cursor = position and Cursor(position["block"], position["page"], tuple(position["seen"]))
@@ -130,10 +123,10 @@ class Store:
     def _bad_line(self, number: int) -> InputError:
         return InputError(f"{self.folder / JOURNAL}: line {number}: not a line of a crawl's journal")
 
-    def _check_terms(self, begun: Terms, now: Terms) -> None:
-        if begun.seed != now.seed:
-            raise InputError(f"{self.folder}: begun with seed {begun.seed}, not {now.seed}")
-        if begun.accounts != now.accounts:
+    def _check_settings(self, begun: dict[str, Any], now: dict[str, Any]) -> None:
+        if begun["seed"] != now["seed"]:
+            raise InputError(f"{self.folder}: begun with seed {begun['seed']}, not {now['seed']}")
+        if begun["accounts"] != now["accounts"]:
             raise InputError(
                 f"{self.folder}: begun with other labelled accounts; use the same ones, or choose another folder"
             )

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import ibis
 
@@ -19,22 +19,6 @@ from mggcn.ethereum.table_files import TableFiles
 from mggcn.ethereum.values import Table
 
 _LEAST_MEMORY = 500  # megabytes; Spark does not start with less
-
-
-class Engine(Protocol):
-    """What a build needs from an engine."""
-
-    def read(self, files: TableFiles) -> Table:
-        """Return files as a table."""
-
-    def write(self, stage: str, table: Table) -> Table:
-        """Compute an expression, write its rows as Parquet, and return them as a table."""
-
-    def rows(self, table: Table) -> list[dict[str, Any]]:
-        """Return the rows of a small table."""
-
-    def close(self) -> None:
-        """Release all resources."""
 
 
 class DuckDB:
@@ -84,6 +68,9 @@ class DuckDB:
     def close(self) -> None:
         """Close the connection."""
         self._connection.disconnect()
+
+
+Engine: TypeAlias = DuckDB | Spark
 
 
 @contextmanager

@@ -26,7 +26,7 @@ PAGE = 1_000
 WINDOW = 10_000
 """The number of records that paging can reach; the records after them are listed from a later start block."""
 
-_MAINNET = 1
+_FIXED_QUERY = {"chainid": 1, "module": "account", "action": "txlist", "offset": PAGE, "sort": "asc"}
 _TIMEOUT, _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE, _JITTER = 30.0, 8, 0.5, 60.0, 0.25
 _TEMPORARY = ("rate limit", "timeout", "timed out", "try again", "busy", "unexpected error")
 _DAILY_LIMIT = "daily"
@@ -132,17 +132,7 @@ class Etherscan:
     def _page(self, address: str, cursor: Cursor) -> list[Record]:
         import stamina
 
-        query = {
-            "chainid": _MAINNET,
-            "module": "account",
-            "action": "txlist",
-            "address": address,
-            "startblock": cursor.block,
-            "page": cursor.page,
-            "offset": PAGE,
-            "sort": "asc",
-            "apikey": self._key,
-        }
+        query = {"address": address, "startblock": cursor.block, "page": cursor.page, "apikey": self._key}
         pauses = {"wait_initial": _FIRST_PAUSE, "wait_max": _LONGEST_PAUSE, "wait_jitter": _JITTER}
         try:
             for attempt in stamina.retry_context(_backoff, attempts=_TRIES, timeout=None, **pauses):
@@ -164,7 +154,7 @@ class Etherscan:
         import httpx
 
         try:
-            answer = self._client.get(self.url, params=query)
+            answer = self._client.get(self.url, params=_FIXED_QUERY | query)
         except httpx.RequestError as error:
             raise _TemporaryError(self._without_key(reason(error))) from None
         if answer.status_code == 429 or answer.status_code >= 500:

@@ -44,27 +44,11 @@ _TRANSACTIONS = {
 _CRYO = _TRANSACTIONS | {"value": ("value_string", "value_binary", "value_f64"), "status": ("success",)}
 _TOKENS = (("token_address", "value"), ("tokenSymbol", "value"), ("erc20", "from_address"))
 _TRACES = (("trace_type", "value"), ("action_from", "action_value"))
-_ETHERSCAN = {
-    "from": ("from",),
-    "to": ("to",),
-    "value": ("value",),
-    "time": ("timeStamp",),
-    "hash": ("hash",),
-    "block": ("blockNumber",),
-    "error": ("isError",),
-    "contract": ("contractAddress",),
-}
+_ETHERSCAN = {"from": ("from",), "to": ("to",), "value": ("value",), "time": ("timeStamp",), "hash": ("hash",)}
+_ETHERSCAN |= {"block": ("blockNumber",), "error": ("isError",), "contract": ("contractAddress",)}
 _ETHERSCAN_MARKS = ("from", "to", "value", "timeStamp")
-_XBLOCK = {
-    "from": ("From",),
-    "to": ("To",),
-    "eth": ("Value",),
-    "time": ("TimeStamp",),
-    "hash": ("TxHash",),
-    "block": ("BlockHeight",),
-    "error": ("isError",),
-    "contract": ("ContractAddress",),
-}
+_XBLOCK = {"from": ("From",), "to": ("To",), "eth": ("Value",), "time": ("TimeStamp",), "hash": ("TxHash",)}
+_XBLOCK |= {"block": ("BlockHeight",), "error": ("isError",), "contract": ("ContractAddress",)}
 
 
 @dataclass(frozen=True)
@@ -145,11 +129,9 @@ def parse_columns(text: str) -> dict[str, str]:
         if role not in ROLES:
             raise unknown("role in --columns", role, ROLES)
         roles[role] = column
-    missing = [
-        role for role in ("from", "to", "value") if role not in roles and not (role == "value" and "eth" in roles)
-    ]
-    if missing:
-        raise InputError(f"--columns: no {missing[0]}=… ({ROLES[missing[0]]})")
+    for role in ("from", "to", "value"):
+        if role not in roles and not (role == "value" and "eth" in roles):
+            raise InputError(f"--columns: no {role}=… ({ROLES[role]})")
     if "value" in roles and "eth" in roles:
         raise InputError("--columns: value=… and eth=… exclude each other")
     return roles

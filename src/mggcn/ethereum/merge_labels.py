@@ -17,12 +17,8 @@ from mggcn.ethereum.label_lists import LabelledAddress, read_list
 from mggcn.storage import check_file_free, write_atomically
 
 CLASSES = ("ICO", "Converter", "Exchange", "Mining", "Gambling", "Phish")
-_CLASS_OF = {
-    "icowallet": "ICO",
-    "icowallets": "ICO",
-    "bancor": "Converter",
-    "phishhack": "Phish",
-} | {name.lower(): name for name in CLASSES}
+_CLASS_OF = {name.lower(): name for name in CLASSES}
+_CLASS_OF |= {"icowallet": "ICO", "icowallets": "ICO", "bancor": "Converter", "phishhack": "Phish"}
 _REQUIRED_NAME = {"bancor": "converter", "phishhack": "fake_phishing"}
 """What the name of an address must contain for the label to count."""
 

@@ -1,6 +1,6 @@
 """Runs the stages of a build on an engine, and counts what each rule did."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,9 +91,8 @@ def run(engine: Engine, inputs: BuildInputs, work: Path, on_stage: OnStage) -> T
     kinds = tuple(dict.fromkeys(source.kind for source in sources))
     tally = _count(engine, rows, transactions, kinds, tuple(notes))
     if tally.rows == 0:
-        raise InputError(
-            f"{table_files.name_files([file for source in sources for file in source.originals])}: no rows"
-        )
+        originals = [file for source in sources for file in source.originals]
+        raise InputError(f"{table_files.name_files(originals)}: no rows")
     if tally.kept == 0:
         rule = max(tally.dropped, key=lambda rule: tally.dropped[rule])
         raise InputError(f"{sources[0].label}: no row is left of {tally.rows:,}; most were dropped as {_words(rule)!r}")
@@ -115,8 +114,8 @@ def _rows(
     hashed = [source for source in sources if "hash" in source.roles]
     if inputs.receipts is not None and not hashed:
         raise InputError(f"--receipts: {sources[0].label} has no hashes by which a receipt is found")
-    receipts = None if inputs.receipts is None else _receipts(engine, inputs.receipts, work)
-    blocks = None if inputs.blocks is None else _blocks(engine, inputs.blocks, work)
+    receipts = _latest(engine, inputs.receipts, formats.RECEIPTS, "hash", work)
+    blocks = _latest(engine, inputs.blocks, formats.BLOCKS, "block", work)
     internal = any(source.kind in formats.INTERNAL for source in hashed)
     alone = sum(len(source.files) for source in sources) == 1
     units = [unit for source in sources for unit in ([source] if "hash" in source.roles else source.split())]
@@ -138,16 +137,19 @@ def _rows(
     return parts
 
 
-def _receipts(engine: Engine, path: Path, work: Path) -> Table:
-    files = table_files.extra_table(path, formats.RECEIPTS, ("hash",), work)
+def _latest(
+    engine: Engine, path: Path | None, roles: Mapping[str, tuple[str, ...]], key: str, work: Path
+) -> Table | None:
+    """Return receipts or blocks, one row per hash or block number, or None without a file."""
+    if path is None:
+        return None
+    files = table_files.extra_table(path, roles, ("hash",) if key == "hash" else ("block", "time"), work)
     table = engine.read(files)
-    return tables.latest(table, files.roles, values.text(table[files.roles["hash"]]).lower())
+    return tables.latest(table, files.roles, _key(table[files.roles[key]], key))
 
 
-def _blocks(engine: Engine, path: Path, work: Path) -> Table:
-    files = table_files.extra_table(path, formats.BLOCKS, ("block", "time"), work)
-    table = engine.read(files)
-    return tables.latest(table, files.roles, values.integer(table[files.roles["block"]], 18))
+def _key(column: Column, role: str) -> Column:
+    return values.text(column).lower() if role == "hash" else values.integer(column, 18)
 
 
 def _with_receipts(table: Table, roles: dict[str, str], receipts: Table) -> tuple[Table, dict[str, str]]:
@@ -155,7 +157,7 @@ def _with_receipts(table: Table, roles: dict[str, str], receipts: Table) -> tupl
     receipt = {"receipt": "joined_hash"}
     if "hash" not in roles:
         return table.mutate(joined_hash=ibis.null("string")), roles | receipt
-    joined = table.mutate(joined_key=values.text(table[roles["hash"]]).lower()).left_join(receipts, "joined_key")
+    joined = table.mutate(joined_key=_key(table[roles["hash"]], "hash")).left_join(receipts, "joined_key")
     columns = {role: f"joined_{role}" for role in formats.RECEIPTS if role not in ("hash", "block")}
     added = {role: name for role, name in columns.items() if name in receipts.columns}
     filled = {
@@ -166,7 +168,7 @@ def _with_receipts(table: Table, roles: dict[str, str], receipts: Table) -> tupl
 
 def _with_times(table: Table, roles: dict[str, str], blocks: Table) -> tuple[Table, dict[str, str]]:
     table = table.drop("joined_key") if "joined_key" in table.columns else table
-    table = table.mutate(joined_key=values.integer(table[roles["block"]], 18)).left_join(blocks, "joined_key")
+    table = table.mutate(joined_key=_key(table[roles["block"]], "block")).left_join(blocks, "joined_key")
     return table, roles | {"time": "joined_time"}
 
 

@@ -11,14 +11,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from mggcn.errors import InputError
 from mggcn.ethereum import require
 from mggcn.ethereum.label_file import csv_bytes
-from mggcn.ethereum.simulate_accounts import CLASSES, END, Accounts
+from mggcn.ethereum.simulate_accounts import CLASSES, Accounts
 from mggcn.ethereum.simulate_behaviours import BEHAVIOURS
-from mggcn.ethereum.simulate_rows import Rows, address_text, schema, table
+from mggcn.ethereum.simulate_rows import Rows, address_text, table
 from mggcn.ethereum.simulate_world import Transfers, World, draw_lifetimes
 from mggcn.keys import Key
 from mggcn.storage import check_file_free, write_atomically
@@ -79,15 +77,20 @@ def simulate(
         raise InputError(f"scale: {scale} is not between {_LEAST_SCALE} and {_LARGEST_SCALE:g}")
     key = Key.of(seed).fold("ethereum")
     accounts = Accounts.draw(scale, key.fold("accounts").generator())
-    rows = _rows(accounts, scale, key)
-    columns = schema(f"not real transactions: mggcn ethereum simulate, scale {scale:g}, seed {seed}")
+    exchanges = draw_lifetimes(key.fold("desks").generator(), accounts.popularity.size, 300)
+    transfers: list[Transfers] = []
+    for name, behaviour in BEHAVIOURS.items():
+        transfers += behaviour(World(accounts, exchanges, scale, key.fold(name).generator()))
+    rows = Rows.of(transfers, key.fold("rows"), accounts.total)
+    note = f"not real transactions: mggcn ethereum simulate, scale {scale:g}, seed {seed}"
+    schema = table(rows, 0, 0).schema.with_metadata({"simulation": note})
     out.parent.mkdir(parents=True, exist_ok=True)
     draft = out.with_name(f".{out.name}.draft")
     try:
-        with pq.ParquetWriter(draft, columns, compression="zstd") as file:
+        with pq.ParquetWriter(draft, schema, compression="zstd") as file:
             for first in range(0, len(rows), slice_rows):
                 last = min(first + slice_rows, len(rows))
-                file.write_table(table(rows, first, last, columns))
+                file.write_table(table(rows, first, last).cast(schema))
                 on_progress(last, len(rows))
         with draft.open("rb") as file:
             os.fsync(file.fileno())
@@ -111,18 +114,3 @@ def is_simulated(path: str | Path) -> bool:
         return b"simulation" in (pq.read_metadata(path).metadata or {})
     except (pa.ArrowException, OSError):
         return False
-
-
-def _rows(accounts: Accounts, scale: float, key: Key) -> Rows:
-    """Run all behaviours and merge their transfers."""
-    flows: list[Transfers] = []
-    exchanges = draw_lifetimes(key.fold("desks").generator(), accounts.popularity.size, 300)
-    for name, behaviour in BEHAVIOURS.items():
-        flows += behaviour(World(accounts, exchanges, scale, key.fold(name).generator()))
-    second = np.concatenate([flow.second for flow in flows])
-    kept = second < END
-    calls = np.repeat([flow.call for flow in flows], [flow.second.size for flow in flows])
-    source, target, gwei = (
-        np.concatenate([getattr(flow, name) for flow in flows])[kept] for name in ("source", "target", "gwei")
-    )
-    return Rows.ordered(source, target, gwei, second[kept], calls[kept], key.fold("rows"), accounts.total)

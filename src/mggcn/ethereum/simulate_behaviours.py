@@ -170,23 +170,20 @@ def ordinary(world: World) -> Iterator[Transfers]:
     giver[0] = accounts.payers[0]
     yield Transfers(giver, users, world.ether(1.0, users.size), births)
 
-    size = world.scaled(290_000)
-    second = world.seconds(size)
-    gwei = world.ether(0.5, size) * (rng.random(size) > 0.03)
+    second = world.seconds(290_000)
+    gwei = world.ether(0.5, second.size) * (rng.random(second.size) > 0.03)
     yield Transfers(accounts.users(rng, second), accounts.users(rng, second), gwei, second)
 
     dapps = world.group("dapp")
-    size = world.scaled(310_000)
-    second = world.seconds(size)
-    dapp = dapps[(dapps.size * rng.random(size) ** 2.2).astype(np.int64)]
-    gwei = world.ether(0.2, size) * (rng.random(size) < 0.35)
+    second = world.seconds(310_000)
+    dapp = dapps[(dapps.size * rng.random(second.size) ** 2.2).astype(np.int64)]
+    gwei = world.ether(0.2, second.size) * (rng.random(second.size) < 0.35)
     yield Transfers(accounts.users(rng, second), dapp, gwei, second, call=True)
 
-    size = world.scaled(9_000)
-    second = world.seconds(size)
+    second = world.seconds(9_000)
     creator = accounts.users(rng, second)
-    yield Transfers(creator, np.full(size, NO_RECEIVER), np.zeros(size, np.int64), second, call=True)
-    yield Transfers(creator, creator, world.ether(0.1, size), second + DAY)
+    yield Transfers(creator, np.full_like(second, NO_RECEIVER), np.zeros_like(second), second, call=True)
+    yield Transfers(creator, creator, world.ether(0.1, second.size), second + DAY)
 
 
 BEHAVIOURS: dict[str, Callable[[World], Iterator[Transfers]]] = {

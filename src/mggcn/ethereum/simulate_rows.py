@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.ethereum.simulate_accounts import START, Ints
-from mggcn.ethereum.simulate_world import NO_RECEIVER
+from mggcn.ethereum.simulate_accounts import END, START, Ints
+from mggcn.ethereum.simulate_world import NO_RECEIVER, Transfers
 from mggcn.keys import GOLDEN, MASK, Key, folds
 
 _FIRST_BLOCK, _BLOCK_SECONDS = 778_483, 14  # the first block of 2016; the mean time per block then
@@ -46,14 +46,17 @@ class Rows:
     accounts: int
 
     @classmethod
-    def ordered(
-        cls, source: Ints, target: Ints, gwei: Ints, second: Ints, call: NDArray[np.bool_], key: Key, accounts: int
-    ) -> "Rows":
-        """Sort transactions by time; those of one second keep their order."""
+    def of(cls, transfers: list[Transfers], key: Key, accounts: int) -> "Rows":
+        """Sort transfers by time, without those after the end; transfers of one second keep their order."""
+        second = np.concatenate([part.second for part in transfers])
         order = np.argsort(second, kind="stable")
-        block = ((second - START) // _BLOCK_SECONDS).astype(np.int32)[order]
-        ends = source.astype(np.int32)[order], target.astype(np.int32)[order]
-        return cls(*ends, gwei[order], block, call[order], key, accounts)
+        order = order[second[order] < END]
+        source, target, gwei = (
+            np.concatenate([getattr(part, name) for part in transfers])[order] for name in ("source", "target", "gwei")
+        )
+        call = np.repeat([part.call for part in transfers], [part.second.size for part in transfers])[order]
+        block = ((second[order] - START) // _BLOCK_SECONDS).astype(np.int32)
+        return cls(source.astype(np.int32), target.astype(np.int32), gwei, block, call, key, accounts)
 
     def __len__(self) -> int:
         return self.source.size
@@ -87,22 +90,8 @@ class Rows:
         return np.maximum.accumulate(np.where(is_first, np.arange(len(self)), 0)).astype(np.int32)
 
 
-def schema(note: str) -> Any:
-    """Return the columns of ethereum-etl's transactions and two of its receipts, with ``note`` as metadata."""
-    import pyarrow as pa
-
-    text, number, money = pa.string(), pa.int64(), pa.decimal128(38, 0)
-    columns = {
-        "hash": text, "nonce": number, "block_hash": text, "block_number": number, "transaction_index": number,
-        "from_address": text, "to_address": text, "value": money, "gas": number, "gas_price": number, "input": text,
-        "block_timestamp": number, "max_fee_per_gas": number, "max_priority_fee_per_gas": number,
-        "transaction_type": number, "receipt_gas_used": number, "receipt_status": number,
-    }  # fmt: skip
-    return pa.schema(list(columns.items()), metadata={"simulation": note})
-
-
-def table(rows: Rows, first: int, last: int, columns: Any) -> Any:
-    """Return the rows ``first`` to ``last - 1`` as a table with the columns of :func:`schema`."""
+def table(rows: Rows, first: int, last: int) -> Any:
+    """Return the rows ``first`` to ``last - 1`` with the columns of ethereum-etl's transactions and two of receipts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -126,15 +115,15 @@ def table(rows: Rows, first: int, last: int, columns: Any) -> Any:
     block_hashes = _bytes(rows.key.fold("block"), origin, last - origin, 32)
     receivers = _text(rows.addresses[np.where(creation, 0, target)])
     empty = pa.nulls(count, pa.int64())
-    values = {
+    columns = {
         "hash": _text(_bytes(rows.key.fold("hash"), first, count, 32)),
-        "nonce": rows.nonces[part],
+        "nonce": rows.nonces[part].astype(np.int64),
         "block_hash": _text(block_hashes[starts - origin]),
         "block_number": _FIRST_BLOCK + rows.block[part].astype(np.int64),
         "transaction_index": np.arange(first, last) - starts,
         "from_address": _text(rows.addresses[rows.source[part]]),
         "to_address": pc.if_else(pa.array(~creation), receivers, pa.scalar(None, pa.string())),
-        "value": pc.add(whole, pa.array(dust).cast(pa.decimal128(19, 0))),
+        "value": pc.add(whole, pa.array(dust).cast(pa.decimal128(19, 0))).cast(pa.decimal128(38, 0)),
         "gas": limit,
         "gas_price": price.astype(np.int64),
         "input": inputs[input_index],
@@ -145,8 +134,7 @@ def table(rows: Rows, first: int, last: int, columns: Any) -> Any:
         "receipt_gas_used": np.where(failed, limit, used),
         "receipt_status": 1 - failed.astype(np.int64),
     }
-    arrays = {field.name: pa.array(values[field.name]).cast(field.type) for field in columns}
-    return pa.table(arrays).cast(columns)
+    return pa.table({name: pa.array(column) for name, column in columns.items()})
 
 
 def address_text(addresses: NDArray[np.uint8]) -> list[str]:

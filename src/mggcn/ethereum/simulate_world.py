@@ -104,8 +104,8 @@ class World:
         return self.rng.exponential(mean, count).astype(np.int64) + 1
 
     def seconds(self, count: int) -> Ints:
-        """Draw seconds from the whole period; later ones are likelier, as traffic grew."""
-        return START + (np.sqrt(self.rng.random(count)) * (END - START)).astype(np.int64)
+        """Draw ``count`` seconds, at scale 1, from the whole period; later ones are likelier, as traffic grew."""
+        return START + (np.sqrt(self.rng.random(self.scaled(count))) * (END - START)).astype(np.int64)
 
     def seconds_between(self, first: Ints, last: Ints) -> Ints:
         """Draw a second from each interval."""

@@ -47,7 +47,7 @@ class Spark:
         reader = self._session.read
         if files.format == "parquet":
             return self._table(reader.parquet(*paths))
-        reader = reader.schema(_text_schema(files.columns))
+        reader = reader.schema(", ".join(f"`{name.replace('`', '``')}` STRING" for name in files.columns))
         if files.format == "json":
             return self._table(reader.json(paths, mode="FAILFAST"))
         return self._table(reader.csv(paths, header=True, quote='"', escape='"', mode="FAILFAST"))
@@ -92,9 +92,3 @@ def _session(memory: int) -> Any:
         if not configured.contains(key):
             builder = builder.config(key, value)
     return builder.getOrCreate()
-
-
-def _text_schema(columns: tuple[str, ...]) -> Any:
-    from pyspark.sql.types import StringType, StructField, StructType
-
-    return StructType([StructField(name, StringType()) for name in columns])

@@ -8,24 +8,17 @@ from mggcn.errors import InputError, unknown
 from mggcn.ethereum import rules, tables
 from mggcn.ethereum.engines import unmerged_selects
 from mggcn.ethereum.formats import INTERNAL, recognise
+from mggcn.ethereum.schemas import INT, TEXT
 from mggcn.ethereum.values import Table
 
 DIALECTS = ("bigquery", "clickhouse", "databricks", "datafusion", "duckdb", "snowflake", "trino")
 PREFIX = "mggcn_"
 
-_BIGQUERY = {
-    "hash": "string",
-    "block_number": "int64",
-    "block_timestamp": "timestamp('UTC')",
-    "from_address": "string",
-    "to_address": "string",
-    "value": "decimal(38,9)",
-    "gas_price": "int64",
-    "receipt_gas_used": "int64",
-    "receipt_effective_gas_price": "int64",
-    "receipt_contract_address": "string",
-    "receipt_status": "int64",
-}
+_BIGQUERY = (
+    {"hash": TEXT, "block_number": INT, "block_timestamp": "timestamp('UTC')", "value": "decimal(38,9)"}
+    | dict.fromkeys(("from_address", "to_address", "receipt_contract_address"), TEXT)
+    | dict.fromkeys(("gas_price", "receipt_gas_used", "receipt_effective_gas_price", "receipt_status"), INT)
+)
 """The columns used of ``bigquery-public-data.crypto_ethereum.transactions``."""
 
 
@@ -50,7 +43,7 @@ def script(
         raise unknown("dialect", dialect, DIALECTS)
     if len(names) != 1:
         raise InputError(f"--engine sql: one table is needed, not {len(names)}")
-    table = _table(names[0], dict.fromkeys(roles.values(), "string") if roles else _BIGQUERY)
+    table = _table(names[0], dict.fromkeys(roles.values(), TEXT) if roles else _BIGQUERY)
     kind, columns = recognise(table.columns, roles)
     rules.check_roles(columns, kind)
     first = rules.apply_rules(table, columns, as_of=as_of, any_ids=any_ids, internal=kind in INTERNAL)

@@ -94,8 +94,8 @@ def _split_lines(data: "Dataset") -> list[str]:
     """The number of accounts of each class in each part of the split."""
     if data.split is None:
         return []
-    rows = [("class", "train", "val", "test")]
+    lines = [f"{'class':<28} {'train':>7} {'val':>7} {'test':>7}"]
     for number, name in enumerate(data.classes):
         parts = (data.split.train, data.split.val, data.split.test)
-        rows.append((name, *(str((data.y[part] == number).sum()) for part in parts)))
-    return [f"{name:<28} {train:>7} {val:>7} {test:>7}" for name, train, val, test in rows]
+        lines.append(f"{name:<28} " + " ".join(f"{(data.y[part] == number).sum():>7}" for part in parts))
+    return lines

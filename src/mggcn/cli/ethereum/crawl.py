@@ -1,5 +1,6 @@
 """``mggcn ethereum crawl``: the transactions of labelled accounts and their neighbours, from Etherscan."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -34,8 +35,6 @@ def crawl(
         max_transactions: The largest number of transactions to fetch for one account, rounded up to pages of 1,000.
         quiet: Show no progress.
     """
-    from contextlib import closing
-
     from mggcn.cli.ethereum._crawl_progress import crawl_progress
     from mggcn.ethereum import etherscan
     from mggcn.ethereum.crawl import crawl
