@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mggcn.errors import InputError
+from mggcn.ethereum._label_file import read_labels
 from mggcn.ethereum.formats import parse_columns, recognise
-from mggcn.ethereum.label_file import read_labels
 from tests.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 ROWS = [transaction(1, A, B, 2 * ETH), transaction(2, B, C, ETH // 3), transaction(3, A, D, 7, receipt_status=0)]

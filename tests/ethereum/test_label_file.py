@@ -6,7 +6,7 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.ethereum.label_file import read_labels
+from mggcn.ethereum._label_file import read_labels
 from tests.ethereum.transactions import A, B, transaction, write
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from mggcn.errors import InputError
-from mggcn.ethereum import rules, values
-from mggcn.ethereum.schemas import check_types
+from mggcn.ethereum import _values, rules
+from mggcn.ethereum._schemas import check_types
 from tests.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 
@@ -201,7 +201,7 @@ def test_ether_is_read_exactly(duckdb: Any) -> None:
         (None, None, False),
     ]
     column = ibis.memtable(pa.table({"eth": pa.array([spelled for spelled, *_ in cases])}))
-    found = duckdb.to_pyarrow(values.with_wei_of_ether(column, "eth")).to_pylist()
+    found = duckdb.to_pyarrow(_values.with_wei_of_ether(column, "eth")).to_pylist()
     assert [(row["eth"], row["ether_wei"], row["ether_cut"]) for row in found] == cases
 
 
@@ -217,7 +217,7 @@ def test_ether_is_read_exactly(duckdb: Any) -> None:
 )
 def test_wei_are_exact_from_any_type(duckdb: Any, column: pa.Array, wei: list[int | None]) -> None:
     table = ibis.memtable(pa.table({"value": column}))
-    found = duckdb.to_pyarrow(table.select(wei=values.integer(table.value)))
+    found = duckdb.to_pyarrow(table.select(wei=_values.integer(table.value)))
     assert found.schema.field("wei").type == pa.decimal128(38, 0)
     assert found["wei"].to_pylist() == wei
 
@@ -225,7 +225,7 @@ def test_wei_are_exact_from_any_type(duckdb: Any, column: pa.Array, wei: list[in
 def test_bytes_may_be_hexadecimal_text(duckdb: Any) -> None:
     spelled = [f"0x{10**27 + 7:064x}", "0x0A", "0x", "0xg", "10", "0x" + "f" * 64, None]
     table = ibis.memtable(pa.table({"value_binary": pa.array(spelled), "value": pa.array(spelled)}))
-    found = duckdb.to_pyarrow(table.select(bytes=values.wei(table.value_binary), text=values.wei(table.value)))
+    found = duckdb.to_pyarrow(table.select(bytes=_values.wei(table.value_binary), text=_values.wei(table.value)))
     assert found["bytes"].to_pylist() == [10**27 + 7, 10, *[None] * 5]
     assert found["text"].to_pylist() == [*[None] * 4, 10, None, None]
 
@@ -246,7 +246,7 @@ def test_times_in_text(duckdb: Any) -> None:
     ]
     bad = ["2017-02-31 00:00:00", "2017-07-14T02:40:00+02:00", "soon", "", None]
     table = ibis.memtable(pa.table({"time": pa.array([*good, *bad])}))
-    found = duckdb.to_pyarrow(table.select(time=values.seconds(table.time)))
+    found = duckdb.to_pyarrow(table.select(time=_values.seconds(table.time)))
     assert found.schema.field("time").type == pa.int64()
     assert found["time"].to_pylist() == [1_500_000_000] * len(good) + [None] * len(bad)
 
@@ -255,7 +255,7 @@ def test_times_in_text(duckdb: Any) -> None:
 def test_timestamps_are_cut_to_seconds(duckdb: Any, kind: pa.DataType) -> None:
     moment = pa.array([1_500_000_000_700_000], pa.timestamp("us")).cast(kind, safe=False)
     table = ibis.memtable(pa.table({"time": moment}))
-    assert duckdb.to_pyarrow(table.select(time=values.seconds(table.time)))["time"].to_pylist() == [1_500_000_000]
+    assert duckdb.to_pyarrow(table.select(time=_values.seconds(table.time)))["time"].to_pylist() == [1_500_000_000]
 
 
 def test_a_stage_of_other_types_is_refused(tmp_path: Path) -> None:

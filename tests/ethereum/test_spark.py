@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
+from mggcn.ethereum._table_files import expand
 from mggcn.ethereum.build import build
 from mggcn.ethereum.pipeline import BuildInputs
 from mggcn.ethereum.simulate import simulate
-from mggcn.ethereum.table_files import expand
 from tests.ethereum.test_formats import write_csv
 from tests.ethereum.transactions import ETH, A, B, C, address, transaction, write
 

@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from mggcn.errors import InputError
-from mggcn.ethereum import table_files
+from mggcn.ethereum import _table_files
 from mggcn.ethereum.formats import parse_columns
 from tests.ethereum.test_formats import ROWS, SUMS, balances, etl, write_csv, write_lines
 from tests.ethereum.transactions import ETH, FEE, A, B, C, Row, counts, stages, transaction, write
@@ -187,8 +187,8 @@ def test_cryo_may_have_hexadecimal_values(tmp_path: Path) -> None:
 
 
 def test_many_files_without_hashes_are_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expand = Mock(wraps=table_files.expand)
-    monkeypatch.setattr(table_files, "expand", expand)
+    expand = Mock(wraps=_table_files.expand)
+    monkeypatch.setattr(_table_files, "expand", expand)
     columns = parse_columns("from=a,to=b,value=v,time=t")
     for place in range(12):
         write_csv(tmp_path / f"{place}.csv", [{"a": A, "b": B, "v": place, "t": 1_500_000_000}])

@@ -15,12 +15,13 @@ import numpy as np
 
 from mggcn import storage
 from mggcn.dataset import UNLABELLED, Dataset
-from mggcn.errors import InputError, prefix_errors
-from mggcn.ethereum import assemble, engines, pipeline
-from mggcn.ethereum.label_file import read_labels
+from mggcn.datasets.blame import blaming
+from mggcn.errors import InputError
+from mggcn.ethereum import _assemble, _engines, pipeline
+from mggcn.ethereum._label_file import read_labels
+from mggcn.ethereum._table_files import expand
 from mggcn.ethereum.pipeline import BuildInputs, OnStage, Tally
 from mggcn.ethereum.simulate import is_simulated
-from mggcn.ethereum.table_files import expand
 
 EngineName = Literal["duckdb", "spark"]
 
@@ -77,14 +78,14 @@ def build(
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.work.", dir=out.parent) as folder, _timed(quiet) as on_stage:
         work = Path(folder)
-        with engines.open_engine(engine, work, memory) as running:
+        with _engines.open_engine(engine, work, memory) as running:
             tally = pipeline.run(running, inputs, work, on_stage)
         on_stage("data set")
-        accounts = assemble.read_accounts(work, account_labels)
-        graph, attributes = assemble.read_graph(work, accounts.y.size)
+        accounts = _assemble.read_accounts(work, account_labels)
+        graph, attributes = _assemble.read_graph(work, accounts.y.size)
         simulated = any(is_simulated(file) for file in files)
-        with prefix_errors(labels or out):
-            dataset = assemble.assemble(
+        with blaming(labels or out):
+            dataset = _assemble.assemble(
                 accounts,
                 graph,
                 attributes,
@@ -93,7 +94,7 @@ def build(
                 source="SIMULATED: " * simulated + _source(tally, inputs, labels, seed),
                 seed=seed,
             )
-        tables = {file: work / file for file in (assemble.ACCOUNTS, assemble.EDGES)}
+        tables = {file: work / file for file in (_assemble.ACCOUNTS, _assemble.EDGES)}
         storage.save(dataset, out, overwrite=overwrite, tables=tables)
     num_labels = 0 if account_labels is None else len(account_labels.names)
     num_labelled = int(np.sum(accounts.y != UNLABELLED))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mggcn.errors import InputError
-from mggcn.ethereum.crawl_store import Store
+from mggcn.ethereum._crawl_store import Store
 from mggcn.ethereum.etherscan import Etherscan, Record
 from mggcn.ethereum.label_lists import is_address
 from mggcn.keys import Key

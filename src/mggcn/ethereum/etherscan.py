@@ -26,7 +26,7 @@ PAGE = 1_000
 WINDOW = 10_000
 """The number of records that paging can reach; the records after them are listed from a later start block."""
 
-_FIXED_QUERY = {"chainid": 1, "module": "account", "action": "txlist", "offset": PAGE, "sort": "asc"}
+_FIXED_QUERY: dict[str, Any] = {"chainid": 1, "module": "account", "action": "txlist", "offset": PAGE, "sort": "asc"}
 _TIMEOUT, _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE, _JITTER = 30.0, 8, 0.5, 60.0, 0.25
 _TEMPORARY = ("rate limit", "timeout", "timed out", "try again", "busy", "unexpected error")
 _DAILY_LIMIT = "daily"

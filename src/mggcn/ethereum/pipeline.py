@@ -8,11 +8,11 @@ import ibis
 
 from mggcn.datasets.blame import blaming
 from mggcn.errors import InputError
-from mggcn.ethereum import formats, rules, table_files, tables, values
-from mggcn.ethereum.engines import Engine, stage_files
-from mggcn.ethereum.schemas import Types, check_types
-from mggcn.ethereum.table_files import TableFiles
-from mggcn.ethereum.values import Column, Table
+from mggcn.ethereum import _table_files, _tables, _values, formats, rules
+from mggcn.ethereum._engines import Engine, stage_files
+from mggcn.ethereum._schemas import Types, check_types
+from mggcn.ethereum._table_files import TableFiles
+from mggcn.ethereum._values import Column, Table
 
 OnStage = Callable[[str], None]
 """Called with the name of each stage when it starts."""
@@ -81,26 +81,26 @@ def run(engine: Engine, inputs: BuildInputs, work: Path, on_stage: OnStage) -> T
 
     rewritten = work / "rewritten"
     rewritten.mkdir()
-    sources = table_files.transaction_tables(inputs.transactions, inputs.columns, rewritten)
+    sources = _table_files.transaction_tables(inputs.transactions, inputs.columns, rewritten)
     notes: dict[str, None] = {}
     if inputs.balances is not None and inputs.as_of is not None:
         notes["balances are used as given, even if they are later than --as-of"] = None
     first, *others = _rows(engine, sources, inputs, rewritten, notes)
     rows = stage("rows", first.union(*others) if others else first, rules.ROWS)
-    transactions = stage("transactions", tables.transactions(rows), tables.TRANSACTIONS)
+    transactions = stage("transactions", _tables.transactions(rows), _tables.TRANSACTIONS)
     kinds = tuple(dict.fromkeys(source.kind for source in sources))
     tally = _count(engine, rows, transactions, kinds, tuple(notes))
     if tally.rows == 0:
         originals = [file for source in sources for file in source.originals]
-        raise InputError(f"{table_files.name_files(originals)}: no rows")
+        raise InputError(f"{_table_files.name_files(originals)}: no rows")
     if tally.kept == 0:
         rule = max(tally.dropped, key=lambda rule: tally.dropped[rule])
         raise InputError(f"{sources[0].label}: no row is left of {tally.rows:,}; most were dropped as {_words(rule)!r}")
-    accounts = stage("accounts", tables.accounts(transactions), tables.ACCOUNTS)
-    edges = stage("edges", tables.edges(transactions, accounts), tables.EDGES)
-    links = stage("links", tables.links(edges), tables.LINKS)
+    accounts = stage("accounts", _tables.accounts(transactions), _tables.ACCOUNTS)
+    edges = stage("edges", _tables.edges(transactions, accounts), _tables.EDGES)
+    links = stage("links", _tables.links(edges), _tables.LINKS)
     balances = _balances(engine, inputs, rewritten)
-    stage("features", tables.features(links, accounts, balances), tables.FEATURES)
+    stage("features", _tables.features(links, accounts, balances), _tables.FEATURES)
     return tally
 
 
@@ -143,13 +143,13 @@ def _latest(
     """Return receipts or blocks, one row per hash or block number, or None without a file."""
     if path is None:
         return None
-    files = table_files.extra_table(path, roles, ("hash",) if key == "hash" else ("block", "time"), work)
+    files = _table_files.extra_table(path, roles, ("hash",) if key == "hash" else ("block", "time"), work)
     table = engine.read(files)
-    return tables.latest(table, files.roles, _key(table[files.roles[key]], key))
+    return _tables.latest(table, files.roles, _key(table[files.roles[key]], key))
 
 
 def _key(column: Column, role: str) -> Column:
-    return values.text(column).lower() if role == "hash" else values.integer(column, 18)
+    return _values.text(column).lower() if role == "hash" else _values.integer(column, 18)
 
 
 def _with_receipts(table: Table, roles: dict[str, str], receipts: Table) -> tuple[Table, dict[str, str]]:
@@ -175,20 +175,20 @@ def _with_times(table: Table, roles: dict[str, str], blocks: Table) -> tuple[Tab
 def _first_present(role: str, column: Column, fallback: Column) -> Column:
     """Return a column whose missing values are replaced by those of ``fallback``."""
     if role in ("gas", "price"):
-        return values.integer(column).fill_null(values.integer(fallback))
-    return values.text(column).nullif("").fill_null(values.text(fallback))
+        return _values.integer(column).fill_null(_values.integer(fallback))
+    return _values.text(column).nullif("").fill_null(_values.text(fallback))
 
 
 def _balances(engine: Engine, inputs: BuildInputs, work: Path) -> Table | None:
     if inputs.balances is None:
         return None
-    files = table_files.extra_table(inputs.balances, formats.BALANCES, ("account", "balance"), work)
+    files = _table_files.extra_table(inputs.balances, formats.BALANCES, ("account", "balance"), work)
     with blaming(files.label):
         table = engine.read(files)
-        account = values.text(table[files.roles["account"]])
+        account = _values.text(table[files.roles["account"]])
         balances = table.select(
             account=account if inputs.any_ids else account.lower(),
-            balance=values.wei(table[files.roles["balance"]]),
+            balance=_values.wei(table[files.roles["balance"]]),
         )
     return balances.group_by("account").agg(balance=balances.balance.max())
 
@@ -203,7 +203,7 @@ def _count(engine: Engine, rows: Table, transactions: Table, kinds: tuple[str, .
 
     dropped, copies = counts(rows, "dropped"), counts(transactions, "copy")
     kept = transactions.filter(transactions.copy == "")
-    flags = {name: values.whole(kept[name].cast("int64").sum().fill_null(0)) for name in rules.CHANGED}
+    flags = {name: _values.whole(kept[name].cast("int64").sum().fill_null(0)) for name in rules.CHANGED}
     (changed,) = engine.rows(kept.agg(**flags))
     return Tally(
         rows=sum(dropped.values()),

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 import ibis
 
 from mggcn.errors import InputError
-from mggcn.ethereum import values
-from mggcn.ethereum.schemas import FLAG, INT, TEXT, WEI
-from mggcn.ethereum.values import Column, Table
+from mggcn.ethereum import _values
+from mggcn.ethereum._schemas import FLAG, INT, TEXT, WEI
+from mggcn.ethereum._values import Column, Table
 
 DROPPED = {
     "no_time": "its time is missing, or neither seconds since 1970 nor a time in UTC",
@@ -104,7 +104,7 @@ def apply_rules(
         src=rows.genesis.ifelse(rows.receiver, rows.sender),
         dst=ibis.cases((rows.moves, rows.target), (rows.genesis, rows.receiver), else_=rows.sender),
         wei=(rows.moves | rows.genesis).ifelse(rows.wei, zero),
-        count=values.whole(rows.moves.ifelse(rows["count"], 0)),
+        count=_values.whole(rows.moves.ifelse(rows["count"], 0)),
         mixed_case=~rows.genesis & (changes[0] | changes[1] | (rows.made & changes[2])),
         creation=rows.made & ~rows.failed,
         unknown_contract=rows.creation & ~rows.made & ~rows.failed,
@@ -115,10 +115,10 @@ def apply_rules(
 def _read(table: Table, roles: Mapping[str, str]) -> Table:
     """Return the contents of the columns in the types of the first stage."""
     if "eth" in roles:
-        table = values.with_wei_of_ether(table, roles["eth"])
+        table = _values.with_wei_of_ether(table, roles["eth"])
         wei, cut = table["ether_wei"], table["ether_cut"]
     else:
-        wei, cut = values.wei(table[roles["value"]]), ibis.literal(False)
+        wei, cut = _values.wei(table[roles["value"]]), ibis.literal(False)
     column = {role: table[name] for role, name in roles.items()}
     ends = {end: _text(column, role) for end, role in _ENDS.items()}
     spelled = {f"spelled_{end}": name for end, name in ends.items()}
@@ -128,7 +128,7 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
         hash=_text(column, "hash").lower(),
         part=_text(column, "part"),
         block=_integer(column, "block", 18).cast("int64"),
-        time=values.seconds(column["time"]),
+        time=_values.seconds(column["time"]),
         wei=wei,
         fee=_fee(column),
         count=_integer(column, "count", 18, default=1).cast("int64"),
@@ -156,7 +156,7 @@ def _dropped(rows: Table, as_of: int | None, any_ids: bool) -> Column:
 
 
 def _text(column: Mapping[str, Column], role: str) -> Column:
-    return values.text(column[role]) if role in column else ibis.literal("")
+    return _values.text(column[role]) if role in column else ibis.literal("")
 
 
 def _is_account(name: Column, any_ids: bool) -> Column:
@@ -185,7 +185,7 @@ def _joined(rows: Table, names: Sequence[str]) -> Column:
 
 def _integer(column: Mapping[str, Column], role: str, digits: int, default: int = 0) -> Column:
     missing = ibis.literal(default, type=WEI)
-    return values.integer(column[role], digits).fill_null(missing) if role in column else missing
+    return _values.integer(column[role], digits).fill_null(missing) if role in column else missing
 
 
 def _fee(column: Mapping[str, Column]) -> Column:

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 import ibis
 
 from mggcn.errors import InputError, unknown
-from mggcn.ethereum import rules, tables
-from mggcn.ethereum.engines import unmerged_selects
+from mggcn.ethereum import _tables, rules
+from mggcn.ethereum._engines import unmerged_selects
+from mggcn.ethereum._schemas import INT, TEXT
+from mggcn.ethereum._values import Table
 from mggcn.ethereum.formats import INTERNAL, recognise
-from mggcn.ethereum.schemas import INT, TEXT
-from mggcn.ethereum.values import Table
 
 DIALECTS = ("bigquery", "clickhouse", "databricks", "datafusion", "duckdb", "snowflake", "trino")
 PREFIX = "mggcn_"
@@ -47,15 +47,15 @@ def script(
     kind, columns = recognise(table.columns, roles)
     rules.check_roles(columns, kind)
     first = rules.apply_rules(table, columns, as_of=as_of, any_ids=any_ids, internal=kind in INTERNAL)
-    rows, transactions = _stage("rows", rules.ROWS), _stage("transactions", tables.TRANSACTIONS)
-    accounts, edges = _stage("accounts", tables.ACCOUNTS), _stage("edges", tables.EDGES)
+    rows, transactions = _stage("rows", rules.ROWS), _stage("transactions", _tables.TRANSACTIONS)
+    accounts, edges = _stage("accounts", _tables.ACCOUNTS), _stage("edges", _tables.EDGES)
     stages = {
         "rows": first,
-        "transactions": tables.transactions(rows),
-        "accounts": tables.accounts(transactions),
-        "edges": tables.edges(transactions, accounts),
-        "links": tables.links(edges),
-        "features": tables.features(_stage("links", tables.LINKS), accounts),
+        "transactions": _tables.transactions(rows),
+        "accounts": _tables.accounts(transactions),
+        "edges": _tables.edges(transactions, accounts),
+        "links": _tables.links(edges),
+        "features": _tables.features(_stage("links", _tables.LINKS), accounts),
     }
     with unmerged_selects():
         return "\n\n".join(

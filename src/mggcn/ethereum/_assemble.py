@@ -19,11 +19,11 @@ from pyarrow import parquet
 from mggcn.dataset import UNLABELLED, Dataset, Split
 from mggcn.errors import InputError
 from mggcn.ethereum import features
-from mggcn.ethereum.engines import stage_files
+from mggcn.ethereum._engines import stage_files
+from mggcn.ethereum._label_file import AccountLabels
+from mggcn.ethereum._schemas import INT, TEXT, WEI, arrow_schema
+from mggcn.ethereum._tables import FEATURES
 from mggcn.ethereum.features import ETHER, quotient
-from mggcn.ethereum.label_file import AccountLabels
-from mggcn.ethereum.schemas import INT, TEXT, WEI, arrow_schema
-from mggcn.ethereum.tables import FEATURES
 from mggcn.graph import Graph, index_dtype
 
 SHARES = (0.7, 0.1, 0.2)

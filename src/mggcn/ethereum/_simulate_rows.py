@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.ethereum.simulate_accounts import END, START, Ints
-from mggcn.ethereum.simulate_world import NO_RECEIVER, Transfers
+from mggcn.ethereum._simulate_accounts import END, START, Ints
+from mggcn.ethereum._simulate_world import NO_RECEIVER, Transfers
 from mggcn.keys import GOLDEN, MASK, Key, folds
 
 _FIRST_BLOCK, _BLOCK_SECONDS = 778_483, 14  # the first block of 2016; the mean time per block then

@@ -14,9 +14,9 @@ import ibis
 
 from mggcn.datasets.blame import reason
 from mggcn.errors import InputError
-from mggcn.ethereum.spark import Spark
-from mggcn.ethereum.table_files import TableFiles
-from mggcn.ethereum.values import Table
+from mggcn.ethereum._spark import Spark
+from mggcn.ethereum._table_files import TableFiles
+from mggcn.ethereum._values import Table
 
 _LEAST_MEMORY = 500  # megabytes; Spark does not start with less
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.ethereum.simulate_accounts import DAY, END, HOUR, START, Accounts, Floats, Ints
+from mggcn.ethereum._simulate_accounts import DAY, END, HOUR, START, Accounts, Floats, Ints
 
 GWEI = 10**9  # per ether
 FEE = 420_000  # gwei: 21,000 gas at 20 gwei

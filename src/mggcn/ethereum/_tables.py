@@ -9,9 +9,9 @@ from collections.abc import Mapping
 
 import ibis
 
+from mggcn.ethereum._schemas import FLAG, INT, TEXT, WEI
+from mggcn.ethereum._values import Column, Table, integer, whole
 from mggcn.ethereum.rules import CHANGED
-from mggcn.ethereum.schemas import FLAG, INT, TEXT, WEI
-from mggcn.ethereum.values import Column, Table, integer, whole
 
 TRANSACTIONS = (
     {"src": TEXT, "dst": TEXT, "time": INT, "wei": WEI, "fee": WEI, "count": INT, "moves": FLAG, "copy": TEXT}

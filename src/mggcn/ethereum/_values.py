@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import ibis
 
 from mggcn.errors import InputError
-from mggcn.ethereum.schemas import WEI
+from mggcn.ethereum._schemas import WEI
 
 Column: TypeAlias = Any
 Table: TypeAlias = Any

@@ -8,8 +8,8 @@ import ibis
 
 from mggcn.errors import InputError, first_line
 from mggcn.ethereum import require
-from mggcn.ethereum.table_files import TableFiles
-from mggcn.ethereum.values import Table
+from mggcn.ethereum._table_files import TableFiles
+from mggcn.ethereum._values import Table
 
 _DEFAULTS = {
     "spark.master": "local[*]",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from mggcn.datasets.blame import blaming
 from mggcn.errors import InputError
+from mggcn.ethereum._table_file import FileFormat, TableFile, file_format, inspect
 from mggcn.ethereum.formats import assign_roles, recognise
-from mggcn.ethereum.table_file import FileFormat, TableFile, file_format, inspect
 
 _MOST_NAMED = 3  # files that a message names before it counts the rest
 

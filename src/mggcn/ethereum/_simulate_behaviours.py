@@ -1,7 +1,7 @@
 """How the accounts of a simulated chain behave: six kinds of services and the ordinary users around them.
 
-Every behaviour takes the :class:`~mggcn.ethereum.simulate_world.World` and yields
-:class:`~mggcn.ethereum.simulate_world.Transfers`. Classes overlap on purpose: services differ more in size, age and
+Every behaviour takes the ``World`` and yields
+``Transfers``. Classes overlap on purpose: services differ more in size, age and
 typical amount within a class than between classes, the cold wallet of an exchange and the vault of an ICO both hold
 large sums for a long time, and many services did almost nothing. Such accounts differ only in whom they deal with.
 """
@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from mggcn.ethereum.simulate_accounts import BETTING, DAY, HOUR, INVESTING, MINING, TRADING, TRUSTING, Ints
-from mggcn.ethereum.simulate_world import FEE, NO_RECEIVER, Transfers, World
+from mggcn.ethereum._simulate_accounts import BETTING, DAY, HOUR, INVESTING, MINING, TRADING, TRUSTING, Ints
+from mggcn.ethereum._simulate_world import FEE, NO_RECEIVER, Transfers, World
 
 _CASH_OUTS, _HOPS = 12, 3  # of a phishing account, about
 
