@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 import ibis
 
-from mggcn.datasets.blame import reason
-from mggcn.errors import InputError
+from mggcn.errors import InputError, first_line
 from mggcn.ethereum._spark import Spark
 from mggcn.ethereum._table_files import TableFiles
 from mggcn.ethereum._values import Table
@@ -81,7 +80,7 @@ def _one_line_errors(subject: str) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        raise InputError(_csv_error(str(error)) or f"{subject}: {reason(error)}") from None
+        raise InputError(_csv_error(str(error)) or f"{subject}: {first_line(error)}") from None
 
 
 def _csv_error(message: str) -> str | None:

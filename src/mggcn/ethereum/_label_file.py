@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import UNLABELLED
-from mggcn.datasets.blame import blaming
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum.label_lists import csv_rows, is_address
 
 _ACCOUNT_COLUMNS = ("address", "account", "id")
@@ -48,14 +47,14 @@ def read_labels(path: Path, *, any_ids: bool = False) -> AccountLabels:
     """
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    with blaming(path):
+    with prefix_errors(path):
         try:
             with path.open(newline="", encoding="utf-8-sig") as file:
                 lines = file.readlines()
         except UnicodeDecodeError as error:
             raise InputError(f"not text ({error.reason})") from None
-        first_line = lines[0] if lines else ""
-        delimiter = next((mark for mark in ",;\t" if mark in first_line), " ")
+        header_line = lines[0] if lines else ""
+        delimiter = next((mark for mark in ",;\t" if mark in header_line), " ")
         rows = list(csv_rows(lines, delimiter))
         account_column, label_column, start = _columns(rows[0][1] if rows else [])
         names: dict[str, str] = {}

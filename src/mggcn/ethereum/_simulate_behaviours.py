@@ -1,9 +1,8 @@
 """How the accounts of a simulated chain behave: six kinds of services and the ordinary users around them.
 
-Every behaviour takes the ``World`` and yields
-``Transfers``. Classes overlap on purpose: services differ more in size, age and
-typical amount within a class than between classes, the cold wallet of an exchange and the vault of an ICO both hold
-large sums for a long time, and many services did almost nothing. Such accounts differ only in whom they deal with.
+Every behaviour takes the ``World`` and yields ``Transfers``. Classes overlap on purpose: services differ more in size,
+age and typical amount within a class than between classes, the cold wallet of an exchange and the vault of an ICO both
+hold large sums for a long time, and many services did almost nothing. Such accounts differ only in whom they deal with.
 """
 
 from collections.abc import Callable, Iterator

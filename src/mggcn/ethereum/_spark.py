@@ -60,7 +60,7 @@ class Spark:
         try:
             self._frame(table).write.parquet(path, compression="zstd")
         except PySparkException as error:
-            raise InputError(f"{stage}: {reason(error)}") from None
+            raise InputError(f"{stage}: {first_line(error)}") from None
         return self._table(self._session.read.parquet(path))
 
     def rows(self, table: Table) -> list[dict[str, Any]]:

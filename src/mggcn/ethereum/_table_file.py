@@ -14,8 +14,7 @@ from uuid import uuid4
 from pyarrow import parquet
 
 from mggcn.datasets import columns
-from mggcn.datasets.blame import blaming, reason
-from mggcn.errors import InputError
+from mggcn.errors import InputError, first_line, prefix_errors
 
 FileFormat = Literal["parquet", "csv", "json"]
 
@@ -107,7 +106,7 @@ def _json_columns(path: Path, file: IO[str]) -> tuple[str, ...]:
     except duckdb.Error as error:
         file.seek(0)
         _check_lines(file)
-        raise InputError(reason(error)) from None
+        raise InputError(first_line(error)) from None
 
 
 def _check_lines(file: IO[str]) -> None:
@@ -125,7 +124,7 @@ def _document_rows(text: str) -> list[dict[str, Any]]:
     try:
         rows = json.loads(text)
     except json.JSONDecodeError as error:
-        raise InputError(f"not valid JSON ({reason(error)})") from None
+        raise InputError(f"not valid JSON ({first_line(error)})") from None
     if isinstance(rows, dict):
         key = next((key for key in _ROW_KEYS if key in rows), None)
         if key is None:
@@ -141,7 +140,7 @@ def _open_text(path: Path) -> Iterator[IO[str]]:
     """Open a file, compressed or not, as text; errors in the block name it."""
     opener = gzip.open if path.suffix.lower() == ".gz" else open
     try:
-        with blaming(path), opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+        with prefix_errors(path), opener(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield cast("IO[str]", file)
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{path}: not readable ({reason(error)})") from None
+        raise InputError(f"{path}: not readable ({first_line(error)})") from None

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mggcn.datasets.blame import blaming
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum._table_file import FileFormat, TableFile, file_format, inspect
 from mggcn.ethereum.formats import assign_roles, recognise
 
@@ -59,7 +58,7 @@ def transaction_tables(paths: Iterable[Path], roles: Mapping[str, str] | None, w
         if table is None or not table.columns:
             continue
         if table.shape not in recognised:
-            with blaming(path):
+            with prefix_errors(path):
                 recognised[table.shape] = recognise(table.columns, roles)
         groups.setdefault(table.shape, []).append((path, table))
     if not groups:

@@ -15,8 +15,7 @@ import numpy as np
 
 from mggcn import storage
 from mggcn.dataset import UNLABELLED, Dataset
-from mggcn.datasets.blame import blaming
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _assemble, _engines, pipeline
 from mggcn.ethereum._label_file import read_labels
 from mggcn.ethereum._table_files import expand
@@ -84,7 +83,7 @@ def build(
         accounts = _assemble.read_accounts(work, account_labels)
         graph, attributes = _assemble.read_graph(work, accounts.y.size)
         simulated = any(is_simulated(file) for file in files)
-        with blaming(labels or out):
+        with prefix_errors(labels or out):
             dataset = _assemble.assemble(
                 accounts,
                 graph,

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_plus
 
-from mggcn.datasets.blame import reason
-from mggcn.errors import InputError
+from mggcn.errors import InputError, first_line
 from mggcn.ethereum import require
 
 URL = "https://api.etherscan.io/v2/api"
@@ -107,7 +106,7 @@ class Etherscan:
         try:
             address = httpx.URL(url)
         except httpx.InvalidURL as error:
-            raise InputError(f"{url}: not a URL ({reason(error)})") from None
+            raise InputError(f"{url}: not a URL ({first_line(error)})") from None
         if address.scheme != "https" and not (address.scheme == "http" and address.host in _LOOPBACK):
             raise InputError(f"{url}: not an https address; the key would be sent unencrypted")
         self.url, self._key = url, key
@@ -156,7 +155,7 @@ class Etherscan:
         try:
             answer = self._client.get(self.url, params=_FIXED_QUERY | query)
         except httpx.RequestError as error:
-            raise _TemporaryError(self._without_key(reason(error))) from None
+            raise _TemporaryError(self._without_key(first_line(error))) from None
         if answer.status_code == 429 or answer.status_code >= 500:
             pause = _seconds(answer.headers.get("Retry-After"))
             raise _TemporaryError(f"HTTP {answer.status_code}", pause and max(pause, next_pause))

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mggcn.datasets.blame import blaming, reason
-from mggcn.errors import InputError
+from mggcn.errors import InputError, first_line, prefix_errors
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 _MAINNET = "1"
@@ -44,7 +43,7 @@ def read_list(path: Path, label: str | None = None) -> Iterator[LabelledAddress]
     """Yield the entries of a list; ``label`` replaces all labels in it."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    with blaming(path):
+    with prefix_errors(path):
         entries = _from_json(path, label) if path.suffix.lower() == ".json" else _from_csv(path, label)
         for entry in entries:
             yield replace(entry, location=f"{path}: {entry.location}")
@@ -77,14 +76,14 @@ def csv_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[s
             yield line, row
             line = reader.line_num + 1
     except csv.Error as error:
-        raise InputError(f"line {line}: not readable as CSV ({reason(error)})") from None
+        raise InputError(f"line {line}: not readable as CSV ({first_line(error)})") from None
 
 
 def _from_json(path: Path, label: str | None) -> Iterator[LabelledAddress]:
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"not valid JSON ({reason(error)})") from None
+        raise InputError(f"not valid JSON ({first_line(error)})") from None
     if not isinstance(entries, dict):
         raise InputError("not a JSON object of addresses")
     for text, fields in entries.items():
@@ -100,10 +99,10 @@ def _from_json(path: Path, label: str | None) -> Iterator[LabelledAddress]:
 def _from_csv(path: Path, label: str | None) -> Iterator[LabelledAddress]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         try:
-            first_line = file.readline()
+            header_line = file.readline()
             file.seek(0)
-            rows = csv_rows(file, ";" if ";" in first_line else ",")
-            header = _header(first_line, rows)
+            rows = csv_rows(file, ";" if ";" in header_line else ",")
+            header = _header(header_line, rows)
             if "address" not in header:
                 raise InputError(f"line 1: no column 'address' among {', '.join(map(repr, header))}")
             if label is None and header == ["address"]:
@@ -121,12 +120,12 @@ def _from_csv(path: Path, label: str | None) -> Iterator[LabelledAddress]:
                 name = label or fields.get("label", default)
                 yield LabelledAddress(address, name, fields.get("nametag"), location, mainnet)
         except UnicodeDecodeError as error:
-            raise InputError(f"not a readable CSV file ({reason(error)})") from None
+            raise InputError(f"not a readable CSV file ({first_line(error)})") from None
 
 
-def _header(first_line: str, rows: Iterator[tuple[int, list[str]]]) -> list[str]:
+def _header(header_line: str, rows: Iterator[tuple[int, list[str]]]) -> list[str]:
     """Return the names of the columns, reduced to lower-case letters; a file without a header has address and label."""
-    names = re.split("[;,]", first_line.strip())
+    names = re.split("[;,]", header_line.strip())
     if is_address(names[0].strip().lower()):
         return ["address", "label"][: len(names)]
     _, header = next(rows, (1, []))

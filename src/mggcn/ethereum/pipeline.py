@@ -6,8 +6,7 @@ from pathlib import Path
 
 import ibis
 
-from mggcn.datasets.blame import blaming
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _table_files, _tables, _values, formats, rules
 from mggcn.ethereum._engines import Engine, stage_files
 from mggcn.ethereum._schemas import Types, check_types
@@ -121,7 +120,7 @@ def _rows(
     units = [unit for source in sources for unit in ([source] if "hash" in source.roles else source.split())]
     parts = []
     for source in units:
-        with blaming(source.label):
+        with prefix_errors(source.label):
             table, roles = engine.read(source), dict(source.roles)
             if receipts is not None:
                 table, roles = _with_receipts(table, roles, receipts)
@@ -183,7 +182,7 @@ def _balances(engine: Engine, inputs: BuildInputs, work: Path) -> Table | None:
     if inputs.balances is None:
         return None
     files = _table_files.extra_table(inputs.balances, formats.BALANCES, ("account", "balance"), work)
-    with blaming(files.label):
+    with prefix_errors(files.label):
         table = engine.read(files)
         account = _values.text(table[files.roles["account"]])
         balances = table.select(
