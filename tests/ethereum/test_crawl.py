@@ -32,14 +32,14 @@ def town() -> dict[str, list[dict[str, str]]]:
     """Three labelled accounts, each with twenty neighbours, who have a friend each; one has no transactions."""
     accounts: dict[str, list[dict[str, str]]] = {}
     for number, neighbour in enumerate(NEIGHBOURS):
-        one = LABELLED[number % 3]
+        account = LABELLED[number % 3]
         friend = f"0x{number + 10_000:040x}"
         paid, passed = (
-            record(10 + number, number, neighbour, one),
+            record(10 + number, number, neighbour, account),
             record(50 + number, 1000 + number, neighbour, friend),
         )
-        for account, row in ((one, paid), (neighbour, paid), (neighbour, passed), (friend, passed)):
-            accounts.setdefault(account, []).append(row)
+        for owner, row in ((account, paid), (neighbour, paid), (neighbour, passed), (friend, passed)):
+            accounts.setdefault(owner, []).append(row)
     accounts[LABELLED[0]].insert(0, record(0, 9999, "GENESIS", LABELLED[0]))
     accounts[LABELLED[1]].append(record(99, 9998, LABELLED[1], ""))
     return accounts
@@ -66,7 +66,7 @@ def api(server: FakeEtherscan, key: str = KEY) -> Etherscan:
 
 
 def listed(server: FakeEtherscan, account: str, cursor: Cursor | None = None) -> list[str]:
-    return [one["hash"] for page, _ in api(server).pages(account, cursor) for one in page]
+    return [record["hash"] for page, _ in api(server).pages(account, cursor) for record in page]
 
 
 def lines(folder: Path) -> list[dict[str, str]]:
@@ -145,7 +145,7 @@ def test_a_server_that_is_not_there_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "message"),
     [
         (refusal("Invalid API Key"), "Etherscan refused the key in ETHERSCAN_API_KEY"),
         (refusal("Too many invalid api key attempts, please try again later"), "refused the key"),
@@ -155,10 +155,10 @@ def test_a_server_that_is_not_there_is_tried_again() -> None:
         ((302, b"http://127.0.0.1:9/elsewhere"), "HTTP 302"),
     ],
 )
-def test_faults_that_stay_stop_at_once(server: FakeEtherscan, fault: tuple[int, bytes], told: str) -> None:
+def test_faults_that_stay_stop_at_once(server: FakeEtherscan, fault: tuple[int, bytes], message: str) -> None:
     server.faults = [fault]
     client = api(server)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         list(client.pages(LABELLED[0]))
     assert client.calls == 1
 
@@ -180,11 +180,12 @@ def test_the_rate_is_kept() -> None:
 def test_all_neighbours_of_a_labelled_account_and_a_part_of_theirs(server: FakeEtherscan, tmp_path: Path) -> None:
     done = crawl(api(server), LABELLED, tmp_path, two_hop=0.3, seed=5)
     key = Key.of(5).fold("two-hop")
-    chosen = sorted((one for one in NEIGHBOURS if draw(one, key) < 0.3), key=lambda one: draw(one, key))
-    assert [account for account, _, _ in server.calls] == LABELLED + chosen
-    assert done == Crawled((3, 3), (len(chosen), len(chosen)), 62 + 2 * len(chosen), 0, 3 + len(chosen), 0)
-    assert 8 < len(chosen) < 30
-    assert {one["hash"] for one in lines(tmp_path)} >= {row["hash"] for one in LABELLED for row in server.accounts[one]}
+    selected = sorted((name for name in NEIGHBOURS if draw(name, key) < 0.3), key=lambda name: draw(name, key))
+    assert [account for account, _, _ in server.calls] == LABELLED + selected
+    assert done == Crawled((3, 3), (len(selected), len(selected)), 62 + 2 * len(selected), 0, 3 + len(selected), 0)
+    assert 8 < len(selected) < 30
+    expected = {row["hash"] for account in LABELLED for row in server.accounts[account]}
+    assert {record["hash"] for record in lines(tmp_path)} >= expected
 
 
 def test_a_finished_crawl_fetches_nothing_and_a_larger_part_only_the_rest(
@@ -240,7 +241,7 @@ def _fail_after(server: FakeEtherscan, fetched: int, folder: Path) -> None:
 def test_killed_crawls_go_on_with_nothing_fetched_twice(server: FakeEtherscan, tmp_path: Path) -> None:
     server.accounts[LABELLED[1]] = [record(n, n, LABELLED[1], NEIGHBOURS[n % 60]) for n in range(2_500)]
     labels = tmp_path / "labels.csv"
-    labels.write_text("address,label\n" + "".join(f"{one},Mining\n" for one in LABELLED))
+    labels.write_text("address,label\n" + "".join(f"{account},Mining\n" for account in LABELLED))
     crawl(api(server), LABELLED, tmp_path / "whole", two_hop=0.3)
     asked, server.calls = server.calls, []
     server.pause = 0.01
@@ -287,7 +288,7 @@ def test_whatever_a_kill_leaves_is_cut_off(tmp_path: Path) -> None:
         store.add("0xa", page[:1], None)
         store.add("0xb", page, None)
     journal, kept = (tmp_path / "journal.log").read_bytes(), (tmp_path / "transactions.jsonl").read_bytes()
-    starts = [0, *(place + 1 for place, byte in enumerate(journal) if byte == ord("\n"))]
+    starts = [0, *(position + 1 for position, byte in enumerate(journal) if byte == ord("\n"))]
     for length in {*range(0, len(journal), 7), *starts, *(start - 1 for start in starts[1:])}:
         (tmp_path / "journal.log").write_bytes(journal[:length])
         whole = sum(start <= length for start in starts) - 1
@@ -340,13 +341,13 @@ def test_the_key_is_never_shown(
     command = ["ethereum", "crawl", "--labels", str(labels), "--out", str(tmp_path / "out"), "--base-url", server.url]
     server.faults = [refusal(f"Invalid API Key {KEY}")]
     assert main(command) == 2
-    told = capsys.readouterr().err
-    assert "refused the key in ETHERSCAN_API_KEY: Invalid API Key …" in told
-    assert len(told.splitlines()) == 2  # the stage and the error
+    errors = capsys.readouterr().err
+    assert "refused the key in ETHERSCAN_API_KEY: Invalid API Key …" in errors
+    assert len(errors.splitlines()) == 2  # the stage and the error
     server.faults = [(400, f"bad {KEY}".encode())]
     assert main([*command, "--quiet"]) == 2
     shown = capsys.readouterr()
-    assert KEY not in told + shown.out + shown.err
+    assert KEY not in errors + shown.out + shown.err
     assert all(KEY not in path.read_text() for path in (tmp_path / "out").iterdir())
     monkeypatch.setenv("ETHERSCAN_API_KEY", " ")
     assert main(command) == 2
@@ -362,7 +363,7 @@ def test_the_key_is_not_sent_in_the_clear(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--two-hop", "1.5"], "two-hop: 1.5 is not between 0 and 1"),
         (["--max-accounts", "0"], "max-accounts: 0"),
@@ -370,13 +371,13 @@ def test_the_key_is_not_sent_in_the_clear(url: str) -> None:
     ],
 )
 def test_bad_options_are_one_line(
-    server: FakeEtherscan, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], told: str
+    server: FakeEtherscan, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
     labels = tmp_path / "labels.csv"
     labels.write_text(f"address,label\n{LABELLED[0]},ICO\n")
     command = ["ethereum", "crawl", "--labels", str(labels), "--out", str(tmp_path / "out"), "--base-url", server.url]
     assert main([*command, *options]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     labels.write_text("address,label\n0x12,ICO\n")
     assert main(command) == 2
@@ -404,7 +405,7 @@ def test_a_recorded_answer_is_crawled_and_kept_as_it_was(
     server.accounts = {account: logged["res"]}
     done = crawl(api(server), [account], tmp_path, two_hop=1.0)
     assert lines(tmp_path) == logged["res"]
-    ends = {end for one in logged["res"] for end in (one["from"], one["to"])} - {account, "GENESIS", ""}
+    ends = {end for row in logged["res"] for end in (row["from"], row["to"])} - {account, "GENESIS", ""}
     assert done.neighbours == (len(ends), len(ends))
 
 

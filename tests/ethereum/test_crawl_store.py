@@ -29,16 +29,16 @@ def test_transactions_that_no_crawl_wrote_are_left_alone(
 
 
 @pytest.mark.parametrize(
-    ("journal", "told"),
+    ("journal", "message"),
     [
         (b"my notes", "line 1: not a line of a crawl's journal"),
         (b"my\nnotes", "line 1: not a line of a crawl's journal"),
         (b'{"crawl": {"seed": 1, "accounts": "x"}}\n{"acc', "begun with seed 1, not 0"),
     ],
 )
-def test_a_journal_that_is_refused_is_left_alone(tmp_path: Path, journal: bytes, told: str) -> None:
+def test_a_journal_that_is_refused_is_left_alone(tmp_path: Path, journal: bytes, message: str) -> None:
     (tmp_path / "journal.log").write_bytes(journal)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         Store(tmp_path, 0, "x")
     assert contents(tmp_path) == {"journal.log": journal}
 
@@ -52,8 +52,8 @@ def test_the_command_refuses_in_one_line(
     out.mkdir()
     (out / "transactions.jsonl").write_bytes(b"mine\n")
     assert main(["ethereum", "crawl", "--labels", str(labels), "--out", str(out)]) == 2
-    told = "not written by a crawl, journal.log does not list it; choose another folder"
-    assert capsys.readouterr().err == f"mggcn: error: {out / 'transactions.jsonl'}: {told}\n"
+    message = "not written by a crawl, journal.log does not list it; choose another folder"
+    assert capsys.readouterr().err == f"mggcn: error: {out / 'transactions.jsonl'}: {message}\n"
     assert contents(out) == {"transactions.jsonl": b"mine\n"}
 
 

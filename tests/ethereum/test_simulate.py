@@ -78,9 +78,9 @@ def test_every_class_is_labelled_and_takes_part(chain: pa.Table, folder: Path) -
 
 
 def test_the_chain_is_in_order(chain: pa.Table) -> None:
-    block, place = chain["block_number"].to_numpy(), chain["transaction_index"].to_numpy()
+    block, index = chain["block_number"].to_numpy(), chain["transaction_index"].to_numpy()
     second = chain["block_timestamp"].to_numpy()
-    assert ((np.diff(block) == 0) == (place[1:] > 0)).all()
+    assert ((np.diff(block) == 0) == (index[1:] > 0)).all()
     assert (np.diff(block) >= 0).all()
     assert START <= second.min() <= second.max() < END
     assert len(set(zip(block, chain["block_hash"].to_pylist(), strict=True))) == np.unique(block).size
@@ -112,10 +112,10 @@ def test_amounts_and_accounts_are_in_range(world: World, name: str) -> None:
 
 
 def test_a_deposit_is_swept_to_its_exchange(world: World) -> None:
-    place = np.array([5, 9])
-    paid, swept = world.deposit(world.group("user")[:2], place, np.array([10**9, 100]), np.array([START, START]))
+    deposit = np.array([5, 9])
+    paid, swept = world.deposit(world.group("user")[:2], deposit, np.array([10**9, 100]), np.array([START, START]))
     assert (swept.source == paid.target).all()
-    assert (swept.target == world.accounts.collectors[world.accounts.owners[place]]).all()
+    assert (swept.target == world.accounts.collectors[world.accounts.owners[deposit]]).all()
     assert swept.gwei.tolist() == [10**9 - FEE, 0]
     assert (swept.second > paid.second).all()
 
@@ -135,7 +135,7 @@ def test_a_scale_out_of_range_is_refused(tmp_path: Path, scale: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--out", "."], ".: transactions are written as Parquet, to a file named .parquet or .pq"),
         (["--out", "c.csv"], "c.csv: transactions are written as Parquet, to a file named .parquet or .pq"),
@@ -145,12 +145,16 @@ def test_a_scale_out_of_range_is_refused(tmp_path: Path, scale: float) -> None:
     ],
 )
 def test_files_that_cannot_be_written_are_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d.parquet").mkdir()
     assert main(["ethereum", "simulate", "--scale", "0.001", *options]) == 2
-    assert capsys.readouterr().err == f"mggcn: error: {told}\n"
+    assert capsys.readouterr().err == f"mggcn: error: {message}\n"
     assert [path.name for path in tmp_path.rglob("*")] == ["d.parquet"]
 
 
