@@ -16,8 +16,8 @@ from mkdocs.structure.files import File, Files
 INSERTS: dict[str, Callable[[], str]] = {
     "ethereum-changed": ethereum.changed,
     "ethereum-dropped": ethereum.dropped,
-    "ethereum-features": ethereum.thirteen,
-    "ethereum-formats": ethereum.read,
+    "ethereum-features": ethereum.feature_formulas,
+    "ethereum-formats": ethereum.known_formats,
     "ethereum-results": ethereum.results,
     "ethereum-roles": ethereum.roles,
     "experiments": experiments.table,

@@ -1,4 +1,4 @@
-"""What stands on the page of Ethereum: rules, features, formats and columns from the package, results from records."""
+"""The generated parts of the Ethereum page: rules, features, formats and roles of columns, and results."""
 
 from generate import experiments
 from generate.committed import about, packed, sections
@@ -9,50 +9,50 @@ _NONE = "–"
 
 
 def dropped() -> str:
-    """The rules that drop a row, in the order in which they are asked."""
-    return _table(("rule", "a row is dropped where"), [(_words(name), why) for name, why in rules.DROPPED.items()])
+    """The rules that drop a row, in the order in which they are applied."""
+    return _table(("rule", "a row is dropped if"), [(_words(name), why) for name, why in rules.DROPPED.items()])
 
 
 def changed() -> str:
-    """The rules that change what a row says."""
+    """The rules that change a row."""
     return _table(("rule", "what it means"), [(_words(name), why) for name, why in rules.CHANGED.items()])
 
 
-def thirteen() -> str:
+def feature_formulas() -> str:
     """The features with their formulas."""
-    rows = [(str(place), f"`{name}`", formula) for place, (name, formula) in enumerate(features.FORMULAS.items(), 1)]
+    rows = [(str(number), f"`{name}`", formula) for number, (name, formula) in enumerate(features.FORMULAS.items(), 1)]
     return _table(("", "feature", "formula"), rows)
 
 
-def read() -> str:
-    """The formats that are read, and the columns that tell them apart."""
+def known_formats() -> str:
+    """The formats that are read, and the columns by which they are recognised."""
     marks: dict[str, list[str]] = {}
     for form in formats.FORMATS:
         if not form.refusal:
             marks.setdefault(form.name, []).append(", ".join(f"`{mark}`" for mark in form.marks))
-    return _table(("format", "told by the columns"), [(name, "; or ".join(found)) for name, found in marks.items()])
+    return _table(("format", "recognised by"), [(name, "; or ".join(columns)) for name, columns in marks.items()])
 
 
 def roles() -> str:
-    """What ``--columns`` takes."""
+    """The roles that ``--columns`` accepts."""
     return _table(("role", "the column holds"), [(f"`{name}`", what) for name, what in formats.ROLES.items()])
 
 
 def results() -> str:
-    """A table for each data set of the experiments on Ethereum that has records; the others are not run yet."""
+    """A table for each data set with records in the experiments on Ethereum; experiments without records are named."""
     committed = {about(path): path for path in packed()}
     parts = []
-    for one in experiments.files():
-        if not any("ethereum" in name for name in one.folders):
+    for experiment in experiments.files():
+        if not any("ethereum" in name for name in experiment.folders):
             continue
-        path = committed.get(one.name)
-        found = [section for section in sections(path) if section.run] if path else []
-        told = f"`{experiments.place(one)}`: {one.title}."
-        if path is None or not found:
-            parts.append(f"{told} Not run yet.")
+        path = committed.get(experiment.name)
+        finished = [section for section in sections(path) if section.run] if path else []
+        title = f"`{experiments.place(experiment)}`: {experiment.title}."
+        if path is None or not finished:
+            parts.append(f"{title} Not run yet.")
         else:
-            parts.append(f"{told} [The full report](results/index.md#{path.stem}).")
-            parts += [_section(section) for section in found]
+            parts.append(f"{title} [The full report](results/index.md#{path.stem}).")
+            parts += [_section(section) for section in finished]
     return "\n\n".join(parts)
 
 
@@ -82,6 +82,6 @@ def _words(rule: str) -> str:
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]], numbers: int = 0) -> str:
-    """A Markdown table whose last columns, so many, are numbers."""
+    """A Markdown table whose last ``numbers`` columns are aligned to the right."""
     marks = ["---"] * (len(head) - numbers) + ["---:"] * numbers
     return "\n".join(f"| {' | '.join(row)} |" for row in [head, tuple(marks), *rows])

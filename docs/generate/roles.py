@@ -1,4 +1,4 @@
-"""Docstrings name other things in Sphinx's way, ``:class:`mggcn.graph.Graph```; here these become links."""
+"""Converts Sphinx roles in docstrings, such as ``:class:`mggcn.graph.Graph```, to links of the documentation."""
 
 import re
 from typing import Any
@@ -9,7 +9,7 @@ _ROLE = re.compile(r":(?:class|func|meth|mod|data|attr):`([\w.]+)`")
 
 
 class Roles(griffe.Extension):
-    """Turns the roles in all docstrings that mkdocstrings reads into references, where the thing has a page."""
+    """Converts the roles in all docstrings that mkdocstrings reads."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
         """Rewrite an object's docstring."""
@@ -18,10 +18,10 @@ class Roles(griffe.Extension):
 
 
 def linked(text: str) -> str:
-    """Roles as references that stay plain code where nothing on the site answers to them."""
+    """Convert roles to references; a reference without a target on the site stays plain code."""
     return _ROLE.sub(r'<autoref identifier="\1" optional>`\1`</autoref>', text)
 
 
 def plain(text: str) -> str:
-    """Roles as code."""
+    """Convert roles to code."""
     return _ROLE.sub(r"`\1`", text)

@@ -170,10 +170,10 @@ def test_rules_features_and_formats_are_those_of_the_package() -> None:
     assert ethereum.dropped().splitlines()[2:3] == [f"| no time | {rules.DROPPED['no_time']} |"]
     assert len(ethereum.dropped().splitlines()) == 2 + len(rules.DROPPED)
     assert len(ethereum.changed().splitlines()) == 2 + len(rules.CHANGED)
-    assert len(ethereum.thirteen().splitlines()) == 2 + 13
-    assert "| 13 | `tx_freq` | (in_tx + out_tx) / (active_days + 1) |" in ethereum.thirteen()
-    assert ethereum.read().count("| cryo |") == 1
-    assert "token transfers" not in ethereum.read()
+    assert len(ethereum.feature_formulas().splitlines()) == 2 + 13
+    assert "| 13 | `tx_freq` | (in_tx + out_tx) / (active_days + 1) |" in ethereum.feature_formulas()
+    assert ethereum.known_formats().count("| cryo |") == 1
+    assert "token transfers" not in ethereum.known_formats()
 
 
 def test_results_on_ethereum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

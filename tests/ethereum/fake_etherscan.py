@@ -47,9 +47,10 @@ class FakeEtherscan(ThreadingHTTPServer):
 
     Attributes:
         accounts: the records of each account, in the order of blocks.
-        faults: answers to be given before any other.
+        faults: answers that are sent before all others.
         calls: account, first block and page of each call.
         pause: how long an answer takes, in seconds.
+        retry_after: the header of that name in answers with status 429 and from 500 on.
     """
 
     daemon_threads = True
@@ -60,6 +61,7 @@ class FakeEtherscan(ThreadingHTTPServer):
         self.faults: list[Fault] = []
         self.calls: list[tuple[str, int, int]] = []
         self.pause = 0.0
+        self.retry_after: str | None = None
         self.url = f"http://127.0.0.1:{self.server_port}/v2/api"
 
     def handle_error(self, *_: object) -> None:
@@ -77,8 +79,8 @@ class FakeEtherscan(ThreadingHTTPServer):
         offset = int(query["offset"])
         if page * offset > 10_000:
             return refusal("Result window is too large, PageNo x Offset size must be less than or equal to 10000")
-        found = [one for one in self.accounts.get(address, []) if int(one["blockNumber"]) >= block]
-        rows = found[(page - 1) * offset : page * offset][:1_000]
+        records = [record for record in self.accounts.get(address, []) if int(record["blockNumber"]) >= block]
+        rows = records[(page - 1) * offset : page * offset][:1_000]
         if not rows:
             return 200, b'{"status": "0", "message": "No transactions found", "result": []}'
         return 200, json.dumps({"status": "1", "message": "OK", "result": rows}).encode()
@@ -95,6 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         if 300 <= status < 400:
             self.send_header("Location", body.decode())
+        if self.server.retry_after and (status == 429 or status >= 500):
+            self.send_header("Retry-After", self.server.retry_after)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -16,8 +16,8 @@ from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.ethereum import features, require
 from mggcn.ethereum.build import build, parse_as_of
-from mggcn.ethereum.exact import ETHER, integers, quotient
-from mggcn.ethereum.pipeline import Inputs
+from mggcn.ethereum.features import ETHER, integers, quotient
+from mggcn.ethereum.pipeline import BuildInputs
 from tests.ethereum.transactions import ETH, FEE, A, B, C, D, Row, address, transaction, write
 
 DAY = 86_400
@@ -37,7 +37,7 @@ def ledger() -> list[Row]:
 
 @pytest.fixture
 def built(tmp_path: Path) -> Path:
-    build(Inputs((write(tmp_path / "t.parquet", ledger()),)), tmp_path / "out")
+    build(BuildInputs((write(tmp_path / "t.parquet", ledger()),)), tmp_path / "out")
     return tmp_path / "out"
 
 
@@ -99,9 +99,9 @@ def test_the_tables_beside_it_are_exact(built: Path) -> None:
 
 def test_files_their_number_and_their_order_change_nothing(built: Path, tmp_path: Path) -> None:
     rows = ledger()
-    parts = [write(tmp_path / f"{place}.parquet", [row]) for place, row in enumerate(rows)]
+    parts = [write(tmp_path / f"{number}.parquet", [row]) for number, row in enumerate(rows)]
     write(tmp_path / "again.parquet", rows[1:3])
-    build(Inputs((tmp_path / "again.parquet", *reversed(parts))), tmp_path / "other")
+    build(BuildInputs((tmp_path / "again.parquet", *reversed(parts))), tmp_path / "other")
     assert storage.load(tmp_path / "other").digest == storage.load(built).digest
     for name in ("accounts.parquet", "edges.parquet"):
         assert parquet.read_table(tmp_path / "other" / name).equals(parquet.read_table(built / name))
@@ -109,10 +109,10 @@ def test_files_their_number_and_their_order_change_nothing(built: Path, tmp_path
 
 def test_as_of_is_the_same_as_a_file_that_ends_there(tmp_path: Path) -> None:
     whole, early = write(tmp_path / "t.parquet", ledger()), write(tmp_path / "e.parquet", ledger()[:4])
-    cut = build(Inputs((whole,), as_of=parse_as_of("2017-07-31")), tmp_path / "cut")
+    cut = build(BuildInputs((whole,), as_of=parse_as_of("2017-07-31")), tmp_path / "cut")
     assert cut.tally.dropped["later"] == 1
     assert cut.dataset.num_nodes == 3
-    assert cut.dataset.digest == build(Inputs((early,)), tmp_path / "early").dataset.digest
+    assert cut.dataset.digest == build(BuildInputs((early,)), tmp_path / "early").dataset.digest
     assert "as of 2017-07-31 23:59:59 UTC" in cut.dataset.source
 
 
@@ -138,7 +138,7 @@ def test_other_dates_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "name"),
+    ("option", "name"),
     [
         (None, "ethereum:simulated-out"),
         ("mine", "simulated-mine"),
@@ -146,18 +146,18 @@ def test_other_dates_are_refused(text: str) -> None:
         ("simulated chain", "simulated chain"),
     ],
 )
-def test_simulated_rows_are_called_so_whatever_the_name(tmp_path: Path, given: str | None, name: str) -> None:
+def test_simulated_rows_are_called_so_whatever_the_name(tmp_path: Path, option: str | None, name: str) -> None:
     path = write(tmp_path / "t.parquet", ledger())
     parquet.write_table(parquet.read_table(path).replace_schema_metadata({"simulation": "{}"}), path)
-    assert build(Inputs((path,)), tmp_path / "out", name=given).dataset.name == name
+    assert build(BuildInputs((path,)), tmp_path / "out", name=option).dataset.name == name
 
 
 def test_quotients_are_rounded_once() -> None:
     wei = [47_451_219_234_000_000_000, 10**27 + 1, -3, 0, 2**100 + 1]
     column = pa.array([Decimal(0), *map(Decimal, wei)], pa.decimal128(38, 0))[1:]
     assert integers(column) == wei
-    assert quotient(column, unit=ETHER).tolist() == [float(Fraction(one, ETHER)) for one in wei]
-    assert quotient(column, np.full(5, 7), unit=ETHER).tolist() == [float(Fraction(one, 7 * ETHER)) for one in wei]
+    assert quotient(column, unit=ETHER).tolist() == [float(Fraction(value, ETHER)) for value in wei]
+    assert quotient(column, np.full(5, 7), unit=ETHER).tolist() == [float(Fraction(value, 7 * ETHER)) for value in wei]
     assert quotient(pa.array([2**62 + 1, 3])).tolist() == [float(2**62), 3.0]
 
 
@@ -165,7 +165,7 @@ def test_a_class_without_an_account_is_left_out(tmp_path: Path) -> None:
     ring = write(tmp_path / "t.parquet", crowd(20))
     rows = [f"{address(number)},{'b' if number % 2 else 'c'}" for number in range(20)]
     (tmp_path / "l.csv").write_text("\n".join([*rows, f"{address(99)},a"]))
-    built = build(Inputs((ring,)), tmp_path / "out", labels=tmp_path / "l.csv")
+    built = build(BuildInputs((ring,)), tmp_path / "out", labels=tmp_path / "l.csv")
     assert (built.dataset.classes, built.labels, built.unknown) == (("b", "c"), 21, 1)
     assert np.array_equal(built.dataset.y, 1 - np.arange(20) % 2)
 
@@ -175,9 +175,9 @@ def test_too_few_labels_name_their_file_and_the_counts(tmp_path: Path, labels: s
     ring = write(tmp_path / "t.parquet", crowd(20))
     rows = [f"{address(number)},{label}" for number, label in enumerate(labels)]
     (tmp_path / "few.csv").write_text("\n".join([*rows, f"{address(99)},a"]))
-    told = rf"few\.csv: too few labelled accounts have a transaction \({counts}\) for a 7:1:2 split \(split: \w+ is"
-    with pytest.raises(InputError, match=told):
-        build(Inputs((ring,)), tmp_path / "few", labels=tmp_path / "few.csv")
+    message = rf"few\.csv: too few labelled accounts have a transaction \({counts}\) for a 7:1:2 split \(split: \w+ is"
+    with pytest.raises(InputError, match=message):
+        build(BuildInputs((ring,)), tmp_path / "few", labels=tmp_path / "few.csv")
     assert not (tmp_path / "few").exists()
 
 
@@ -198,10 +198,10 @@ def test_the_commands_build_train_predict(tmp_path: Path, capsys: pytest.Capture
     labels = [f"{address(number)},{'often' if number < 30 else 'once'}" for number in range(60)]
     (tmp_path / "labels.csv").write_text("\n".join(["address,label", *labels, f"{address(999)},once"]) + "\n")
     assert main(["ethereum", "build", "t.parquet", "--labels", "labels.csv", "--out", "accounts", "--seed", "3"]) == 0
-    told = capsys.readouterr()
-    assert "60 of 61 labelled accounts have a transaction" in told.out
-    assert "often                             21       3       6" in told.out
-    assert "features" in told.err
+    output = capsys.readouterr()
+    assert "60 of 61 labelled accounts have a transaction" in output.out
+    assert "often                             21       3       6" in output.out
+    assert "features" in output.err
     assert main(["train", "accounts", "--set", "epochs=30", "--quiet"]) == 0
     assert main(["predict", "runs/ethereum-accounts-mg-gcn-seed0", "--out", "accounts.parquet"]) == 0
     scored = parquet.read_table("accounts.parquet").to_pydict()
@@ -258,12 +258,12 @@ def test_a_folder_that_is_read_is_not_replaced(
 def test_the_stages_as_sql(capsys: pytest.CaptureFixture[str], dialect: str) -> None:
     table = "bigquery-public-data.crypto_ethereum.transactions"
     assert main(["ethereum", "build", table, "--engine", "sql", "--dialect", dialect, "--as-of", "2020-01-01"]) == 0
-    told = capsys.readouterr().out
-    assert told.count("CREATE TABLE mggcn_") == 6
-    assert "1577923199" in told
+    output = capsys.readouterr().out
+    assert output.count("CREATE TABLE mggcn_") == 6
+    assert "1577923199" in output
     if dialect == "bigquery":
-        assert "`bigquery-public-data`.`crypto_ethereum`.`transactions`" in told
-        assert "FLOAT" not in told
+        assert "`bigquery-public-data`.`crypto_ethereum`.`transactions`" in output
+        assert "FLOAT" not in output
 
 
 def test_a_missing_library_is_named_with_its_extra() -> None:

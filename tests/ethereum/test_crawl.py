@@ -9,17 +9,18 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from mggcn import storage
 from mggcn.cli import main
+from mggcn.cli.ethereum._crawl_progress import ProgressLines
 from mggcn.errors import InputError
 from mggcn.ethereum import etherscan
+from mggcn.ethereum._crawl_store import Store
 from mggcn.ethereum.crawl import Crawled, crawl, draw
-from mggcn.ethereum.crawl_progress import Lines
-from mggcn.ethereum.crawl_store import Store, Terms
-from mggcn.ethereum.etherscan import Bucket, Cursor, Etherscan, key_from_environment
+from mggcn.ethereum.etherscan import Cursor, Etherscan, RateLimit, key_from_environment
 from mggcn.keys import Key
 from tests.ethereum.fake_etherscan import KEY, FakeEtherscan, record, refusal, serving
 
@@ -31,14 +32,14 @@ def town() -> dict[str, list[dict[str, str]]]:
     """Three labelled accounts, each with twenty neighbours, who have a friend each; one has no transactions."""
     accounts: dict[str, list[dict[str, str]]] = {}
     for number, neighbour in enumerate(NEIGHBOURS):
-        one = LABELLED[number % 3]
+        account = LABELLED[number % 3]
         friend = f"0x{number + 10_000:040x}"
         paid, passed = (
-            record(10 + number, number, neighbour, one),
+            record(10 + number, number, neighbour, account),
             record(50 + number, 1000 + number, neighbour, friend),
         )
-        for account, row in ((one, paid), (neighbour, paid), (neighbour, passed), (friend, passed)):
-            accounts.setdefault(account, []).append(row)
+        for owner, row in ((account, paid), (neighbour, paid), (neighbour, passed), (friend, passed)):
+            accounts.setdefault(owner, []).append(row)
     accounts[LABELLED[0]].insert(0, record(0, 9999, "GENESIS", LABELLED[0]))
     accounts[LABELLED[1]].append(record(99, 9998, LABELLED[1], ""))
     return accounts
@@ -52,12 +53,20 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeEtherscan]:
         yield server
 
 
-def api(server: FakeEtherscan, naps: list[float] | None = None, key: str = KEY) -> Etherscan:
-    return Etherscan(key, 1e6, server.url, sleep=(naps if naps is not None else []).append)
+@pytest.fixture(autouse=True)
+def naps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses between two tries, in seconds; no time is spent on them."""
+    seconds: list[float] = []
+    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=seconds.append))
+    return seconds
+
+
+def api(server: FakeEtherscan, key: str = KEY) -> Etherscan:
+    return Etherscan(key, 1e6, server.url)
 
 
 def listed(server: FakeEtherscan, account: str, cursor: Cursor | None = None) -> list[str]:
-    return [one["hash"] for page, _ in api(server).pages(account, cursor) for one in page]
+    return [record["hash"] for page, _ in api(server).pages(account, cursor) for record in page]
 
 
 def lines(folder: Path) -> list[dict[str, str]]:
@@ -85,7 +94,7 @@ def test_a_block_beyond_the_window_is_an_error(server: FakeEtherscan) -> None:
         listed(server, "0xa", Cursor(7))
 
 
-def test_faults_that_pass_are_tried_again_with_growing_pauses(server: FakeEtherscan) -> None:
+def test_faults_that_pass_are_tried_again_with_growing_pauses(server: FakeEtherscan, naps: list[float]) -> None:
     server.faults = [
         refusal("Max rate limit reached, please use API Key for higher rate limit"),
         (429, b"slow down"),
@@ -95,20 +104,32 @@ def test_faults_that_pass_are_tried_again_with_growing_pauses(server: FakeEthers
         (200, b'{"status": "1", "message": "OK", "result": [{"hash": "0x1"}]}'),
         refusal("", "Query Timeout occured. Please select a smaller result dataset"),
     ]
-    naps: list[float] = []
-    client = api(server, naps)
+    client = api(server)
     pages = list(client.pages(LABELLED[2]))
     assert [len(page) for page, _ in pages] == [20]
     assert (client.calls, client.retries) == (8, 7)
+    assert len(naps) == 7
     assert all(0.5 * 0.5 * 2**number <= nap <= 1.5 * 0.5 * 2**number for number, nap in enumerate(naps))
 
 
 def test_a_slow_answer_is_given_up_and_asked_for_again(server: FakeEtherscan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(etherscan, "_TIMEOUT", 0.2)
     server.pause = 0.6
-    client = Etherscan(KEY, 1e6, server.url, sleep=lambda _: setattr(server, "pause", 0.0))
+    monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda _: setattr(server, "pause", 0.0)))
+    client = api(server)
     assert len(next(client.pages(LABELLED[2]))[0]) == 20
     assert client.retries == 1
+
+
+def test_a_pause_that_the_server_asks_for_is_kept(server: FakeEtherscan, naps: list[float]) -> None:
+    server.retry_after = "7"
+    server.faults = [(429, b"")] * 6
+    assert len(next(api(server).pages(LABELLED[2]))[0]) == 20
+    assert naps == [7, 7, 7, 7, 8, 16]
+    server.retry_after = "86400"
+    server.faults = [(503, b"")]
+    next(api(server).pages(LABELLED[2]))
+    assert naps[6:] == [60]
 
 
 def test_a_lasting_fault_ends_in_one_line(server: FakeEtherscan) -> None:
@@ -118,13 +139,13 @@ def test_a_lasting_fault_ends_in_one_line(server: FakeEtherscan) -> None:
 
 
 def test_a_server_that_is_not_there_is_tried_again() -> None:
-    client = Etherscan(KEY, 1e6, "http://127.0.0.1:9/v2/api", sleep=[].append)
+    client = Etherscan(KEY, 1e6, "http://127.0.0.1:9/v2/api")
     with pytest.raises(InputError, match="gave up after 8 tries"):
         list(client.pages(LABELLED[0]))
 
 
 @pytest.mark.parametrize(
-    ("fault", "told"),
+    ("fault", "message"),
     [
         (refusal("Invalid API Key"), "Etherscan refused the key in ETHERSCAN_API_KEY"),
         (refusal("Too many invalid api key attempts, please try again later"), "refused the key"),
@@ -134,36 +155,37 @@ def test_a_server_that_is_not_there_is_tried_again() -> None:
         ((302, b"http://127.0.0.1:9/elsewhere"), "HTTP 302"),
     ],
 )
-def test_faults_that_stay_stop_at_once(server: FakeEtherscan, fault: tuple[int, bytes], told: str) -> None:
+def test_faults_that_stay_stop_at_once(server: FakeEtherscan, fault: tuple[int, bytes], message: str) -> None:
     server.faults = [fault]
     client = api(server)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         list(client.pages(LABELLED[0]))
     assert client.calls == 1
 
 
 def test_the_rate_is_kept() -> None:
     now = [0.0]
-    bucket = Bucket(4.0, clock=lambda: now[0], sleep=lambda seconds: now.__setitem__(0, now[0] + seconds))
+    limit = RateLimit(4.0, clock=lambda: now[0], sleep=lambda seconds: now.__setitem__(0, now[0] + seconds))
     for _ in range(9):
-        bucket.take()
+        limit.wait()
     assert now[0] == pytest.approx(2.0)
     now[0] += 60
     for _ in range(9):
-        bucket.take()
+        limit.wait()
     assert now[0] == pytest.approx(64.0)
     with pytest.raises(InputError, match="rate"):
-        Bucket(0)
+        RateLimit(0)
 
 
 def test_all_neighbours_of_a_labelled_account_and_a_part_of_theirs(server: FakeEtherscan, tmp_path: Path) -> None:
     done = crawl(api(server), LABELLED, tmp_path, two_hop=0.3, seed=5)
     key = Key.of(5).fold("two-hop")
-    chosen = sorted((one for one in NEIGHBOURS if draw(one, key) < 0.3), key=lambda one: draw(one, key))
-    assert [account for account, _, _ in server.calls] == LABELLED + chosen
-    assert done == Crawled((3, 3), (len(chosen), len(chosen)), 62 + 2 * len(chosen), 0, 3 + len(chosen), 0)
-    assert 8 < len(chosen) < 30
-    assert {one["hash"] for one in lines(tmp_path)} >= {row["hash"] for one in LABELLED for row in server.accounts[one]}
+    selected = sorted((name for name in NEIGHBOURS if draw(name, key) < 0.3), key=lambda name: draw(name, key))
+    assert [account for account, _, _ in server.calls] == LABELLED + selected
+    assert done == Crawled((3, 3), (len(selected), len(selected)), 62 + 2 * len(selected), 0, 3 + len(selected), 0)
+    assert 8 < len(selected) < 30
+    expected = {row["hash"] for account in LABELLED for row in server.accounts[account]}
+    assert {record["hash"] for record in lines(tmp_path)} >= expected
 
 
 def test_a_finished_crawl_fetches_nothing_and_a_larger_part_only_the_rest(
@@ -219,7 +241,7 @@ def _fail_after(server: FakeEtherscan, fetched: int, folder: Path) -> None:
 def test_killed_crawls_go_on_with_nothing_fetched_twice(server: FakeEtherscan, tmp_path: Path) -> None:
     server.accounts[LABELLED[1]] = [record(n, n, LABELLED[1], NEIGHBOURS[n % 60]) for n in range(2_500)]
     labels = tmp_path / "labels.csv"
-    labels.write_text("address,label\n" + "".join(f"{one},Mining\n" for one in LABELLED))
+    labels.write_text("address,label\n" + "".join(f"{account},Mining\n" for account in LABELLED))
     crawl(api(server), LABELLED, tmp_path / "whole", two_hop=0.3)
     asked, server.calls = server.calls, []
     server.pause = 0.01
@@ -260,14 +282,13 @@ def test_killed_crawls_go_on_with_nothing_fetched_twice(server: FakeEtherscan, t
 
 
 def test_whatever_a_kill_leaves_is_cut_off(tmp_path: Path) -> None:
-    terms = Terms(0, "x")
     page = [record(1, 1, "0xa", "0xb"), record(2, 2, "0xa", "0xb")]
-    with Store(tmp_path, terms) as store:
+    with Store(tmp_path, 0, "x") as store:
         store.add("0xa", page, Cursor(0, 2, ("0x2",)))
         store.add("0xa", page[:1], None)
         store.add("0xb", page, None)
     journal, kept = (tmp_path / "journal.log").read_bytes(), (tmp_path / "transactions.jsonl").read_bytes()
-    starts = [0, *(place + 1 for place, byte in enumerate(journal) if byte == ord("\n"))]
+    starts = [0, *(position + 1 for position, byte in enumerate(journal) if byte == ord("\n"))]
     for length in {*range(0, len(journal), 7), *starts, *(start - 1 for start in starts[1:])}:
         (tmp_path / "journal.log").write_bytes(journal[:length])
         whole = sum(start <= length for start in starts) - 1
@@ -275,9 +296,9 @@ def test_whatever_a_kill_leaves_is_cut_off(tmp_path: Path) -> None:
             (tmp_path / "transactions.jsonl").write_bytes(kept + b'{"torn')
         else:
             (tmp_path / "transactions.jsonl").unlink(missing_ok=True)
-        with Store(tmp_path, terms) as store:
+        with Store(tmp_path, 0, "x") as store:
             assert store.count == [0, 0, 2, 3, 5][whole]
-            assert store.begun("0xa") == ((Cursor(0, 2, ("0x2",)), 2) if whole == 2 else (Cursor(), 0))
+            assert store.position("0xa") == ((Cursor(0, 2, ("0x2",)), 2) if whole == 2 else (Cursor(), 0))
             assert store.finished == [set(), set(), set(), {"0xa"}, {"0xa", "0xb"}][whole]
             assert len(list(store.records())) == store.count
 
@@ -288,14 +309,28 @@ def test_a_folder_of_another_crawl_is_refused(server: FakeEtherscan, tmp_path: P
         crawl(api(server), LABELLED, tmp_path, seed=1)
     with pytest.raises(InputError, match="other labelled accounts"):
         crawl(api(server), LABELLED[:2], tmp_path)
-    with Store(tmp_path / "busy", Terms(0, "x")), pytest.raises(InputError, match="another crawl is writing"):
-        Store(tmp_path / "busy", Terms(0, "x"))
+    with Store(tmp_path / "busy", 0, "x"), pytest.raises(InputError, match="another crawl is writing"):
+        Store(tmp_path / "busy", 0, "x")
     (tmp_path / "transactions.jsonl").write_bytes(b"")
     with pytest.raises(InputError, match="the file is damaged"):
         crawl(api(server), LABELLED, tmp_path)
     (tmp_path / "journal.log").write_bytes(b"[]\n")
     with pytest.raises(InputError, match="line 1: not a line"):
         crawl(api(server), LABELLED, tmp_path)
+
+
+def test_the_key_is_not_logged(server: FakeEtherscan, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(0)
+    server.faults = [(500, b""), refusal(f"{KEY}: try again")]
+    list(api(server).pages(LABELLED[0]))
+    assert "stamina" in {record.name for record in caplog.records}
+    assert all(KEY not in str(vars(record)) + record.getMessage() for record in caplog.records)
+
+
+def test_a_missing_library_is_one_line_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mggcn.ethereum.find_spec", lambda _: None)
+    with pytest.raises(InputError, match=r"^this needs httpx: pip install 'mggcn\[crawl\]'$"):
+        Etherscan(KEY)
 
 
 def test_the_key_is_never_shown(
@@ -306,13 +341,13 @@ def test_the_key_is_never_shown(
     command = ["ethereum", "crawl", "--labels", str(labels), "--out", str(tmp_path / "out"), "--base-url", server.url]
     server.faults = [refusal(f"Invalid API Key {KEY}")]
     assert main(command) == 2
-    told = capsys.readouterr().err
-    assert "refused the key in ETHERSCAN_API_KEY: Invalid API Key …" in told
-    assert len(told.splitlines()) == 2  # the stage and the error
+    errors = capsys.readouterr().err
+    assert "refused the key in ETHERSCAN_API_KEY: Invalid API Key …" in errors
+    assert len(errors.splitlines()) == 2  # the stage and the error
     server.faults = [(400, f"bad {KEY}".encode())]
     assert main([*command, "--quiet"]) == 2
     shown = capsys.readouterr()
-    assert KEY not in told + shown.out + shown.err
+    assert KEY not in errors + shown.out + shown.err
     assert all(KEY not in path.read_text() for path in (tmp_path / "out").iterdir())
     monkeypatch.setenv("ETHERSCAN_API_KEY", " ")
     assert main(command) == 2
@@ -328,7 +363,7 @@ def test_the_key_is_not_sent_in_the_clear(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--two-hop", "1.5"], "two-hop: 1.5 is not between 0 and 1"),
         (["--max-accounts", "0"], "max-accounts: 0"),
@@ -336,13 +371,13 @@ def test_the_key_is_not_sent_in_the_clear(url: str) -> None:
     ],
 )
 def test_bad_options_are_one_line(
-    server: FakeEtherscan, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], told: str
+    server: FakeEtherscan, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
     labels = tmp_path / "labels.csv"
     labels.write_text(f"address,label\n{LABELLED[0]},ICO\n")
     command = ["ethereum", "crawl", "--labels", str(labels), "--out", str(tmp_path / "out"), "--base-url", server.url]
     assert main([*command, *options]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     labels.write_text("address,label\n0x12,ICO\n")
     assert main(command) == 2
@@ -351,9 +386,9 @@ def test_bad_options_are_one_line(
 
 def test_lines_tell_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
-    shown = Lines(clock=lambda: now[0])
+    shown = ProgressLines(clock=lambda: now[0])
     for done in range(5, 11):
-        shown.follow("accounts", done, 10)
+        shown.update("accounts", done, 10)
         now[0] += 100.0
     assert capsys.readouterr().err.splitlines()[:3] == [
         "accounts: 5 of 10",
@@ -370,7 +405,7 @@ def test_a_recorded_answer_is_crawled_and_kept_as_it_was(
     server.accounts = {account: logged["res"]}
     done = crawl(api(server), [account], tmp_path, two_hop=1.0)
     assert lines(tmp_path) == logged["res"]
-    ends = {end for one in logged["res"] for end in (one["from"], one["to"])} - {account, "GENESIS", ""}
+    ends = {end for row in logged["res"] for end in (row["from"], row["to"])} - {account, "GENESIS", ""}
     assert done.neighbours == (len(ends), len(ends))
 
 

@@ -6,11 +6,9 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.ethereum.crawl_store import Store, Terms
-from mggcn.ethereum.labels_read import addresses
+from mggcn.ethereum._crawl_store import Store
+from mggcn.ethereum.label_lists import addresses
 from tests.ethereum.transactions import A, B
-
-TERMS = Terms(0, "x")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -25,23 +23,23 @@ def test_transactions_that_no_crawl_wrote_are_left_alone(
     files = {"transactions.jsonl": transactions} | ({} if journal is None else {"journal.log": journal})
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
-    with pytest.raises(InputError, match=r"transactions\.jsonl: not of a crawl"):
-        Store(tmp_path, TERMS)
+    with pytest.raises(InputError, match=r"transactions\.jsonl: not written by a crawl"):
+        Store(tmp_path, 0, "x")
     assert contents(tmp_path) == files
 
 
 @pytest.mark.parametrize(
-    ("journal", "told"),
+    ("journal", "message"),
     [
         (b"my notes", "line 1: not a line of a crawl's journal"),
         (b"my\nnotes", "line 1: not a line of a crawl's journal"),
         (b'{"crawl": {"seed": 1, "accounts": "x"}}\n{"acc', "begun with seed 1, not 0"),
     ],
 )
-def test_a_journal_that_is_refused_is_left_alone(tmp_path: Path, journal: bytes, told: str) -> None:
+def test_a_journal_that_is_refused_is_left_alone(tmp_path: Path, journal: bytes, message: str) -> None:
     (tmp_path / "journal.log").write_bytes(journal)
-    with pytest.raises(InputError, match=told):
-        Store(tmp_path, TERMS)
+    with pytest.raises(InputError, match=message):
+        Store(tmp_path, 0, "x")
     assert contents(tmp_path) == {"journal.log": journal}
 
 
@@ -54,8 +52,8 @@ def test_the_command_refuses_in_one_line(
     out.mkdir()
     (out / "transactions.jsonl").write_bytes(b"mine\n")
     assert main(["ethereum", "crawl", "--labels", str(labels), "--out", str(out)]) == 2
-    told = "not of a crawl, journal.log does not know it; give another folder"
-    assert capsys.readouterr().err == f"mggcn: error: {out / 'transactions.jsonl'}: {told}\n"
+    message = "not written by a crawl, journal.log does not list it; choose another folder"
+    assert capsys.readouterr().err == f"mggcn: error: {out / 'transactions.jsonl'}: {message}\n"
     assert contents(out) == {"transactions.jsonl": b"mine\n"}
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mggcn.errors import InputError
+from mggcn.ethereum._label_file import read_labels
 from mggcn.ethereum.formats import parse_columns, recognise
-from mggcn.ethereum.labelling import read_labels
 from tests.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 ROWS = [transaction(1, A, B, 2 * ETH), transaction(2, B, C, ETH // 3), transaction(3, A, D, 7, receipt_status=0)]
@@ -74,8 +74,8 @@ def test_numbers_of_json_lines_are_exact(tmp_path: Path) -> None:
 
 def test_ethereum_etl_with_receipts_and_blocks(tmp_path: Path) -> None:
     files = etl(tmp_path)
-    given = {"receipts": files["receipts"], "blocks": files["blocks"]}
-    assert balances(tmp_path / "work", files["transactions"], **given) == SUMS
+    extra = {"receipts": files["receipts"], "blocks": files["blocks"]}
+    assert balances(tmp_path / "work", files["transactions"], **extra) == SUMS
     with pytest.raises(InputError, match=r"transactions\.csv: no time \(ethereum-etl\): give --blocks"):
         balances(tmp_path / "again", files["transactions"])
 
@@ -133,7 +133,7 @@ def test_etherscan(tmp_path: Path, shape: str) -> None:
     assert balances(tmp_path / "work", path) == SUMS
 
 
-def test_an_error_of_etherscan_is_told(tmp_path: Path) -> None:
+def test_an_error_of_etherscan_is_reported(tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text('{"status":"0","message":"NOTOK","result":"Max rate limit reached"}')
     with pytest.raises(InputError, match=r"t\.json: its rows are not a list of objects but 'Max rate limit reached'"):
         balances(tmp_path / "work", tmp_path / "t.json")
@@ -143,9 +143,9 @@ def test_xblock_keeps_transfers_within_a_transaction(tmp_path: Path) -> None:
     row = {"": 0, "TxHash": "0x1", "BlockHeight": 4, "TimeStamp": 1_500_000_000, "From": A, "To": B}
     row |= {"Value": "0.100000000000000000", "ContractAddress": "NULL", "Input": "0x", "isError": "0"}
     inner = row | {"From": B, "To": "NULL", "Value": "0E-18", "ContractAddress": C}
-    one = write_csv(tmp_path / "1.csv", [row, inner])
-    two = write_csv(tmp_path / "2.csv", [row, row | {"TxHash": "0x2", "isError": "1", "Value": "5"}])
-    tally, accounts, links = stages(tmp_path / "work", one, two)
+    first = write_csv(tmp_path / "1.csv", [row, inner])
+    second = write_csv(tmp_path / "2.csv", [row, row | {"TxHash": "0x2", "isError": "1", "Value": "5"}])
+    tally, accounts, links = stages(tmp_path / "work", first, second)
     assert counts(tally) == {"duplicate": 1, "creation": 1, "failed": 1}
     assert [row["balance_wei"] for row in accounts] == [-ETH // 10, ETH // 10, 0]
     assert {(row["node"], row["other"]) for row in links} == {(0, 0), (0, 1), (1, 0), (1, 2), (2, 1)}
@@ -162,16 +162,16 @@ def test_any_table_by_its_columns(tmp_path: Path) -> None:
 
 
 def test_balances_replace_what_the_transactions_add_up_to(tmp_path: Path) -> None:
-    given = write(tmp_path / "b.parquet", [{"address": B.upper().replace("0X", "0x"), "eth_balance": "123"}])
-    found = balances(tmp_path / "work", write(tmp_path / "t.parquet", ROWS), balances=given)
-    assert found == [SUMS[0], (B, 123), SUMS[2]]
+    true_balances = write(tmp_path / "b.parquet", [{"address": B.upper().replace("0X", "0x"), "eth_balance": "123"}])
+    computed = balances(tmp_path / "work", write(tmp_path / "t.parquet", ROWS), balances=true_balances)
+    assert computed == [SUMS[0], (B, 123), SUMS[2]]
 
 
 def test_files_may_have_different_formats_and_be_empty(tmp_path: Path) -> None:
-    one = write(tmp_path / "1.parquet", ROWS[:1])
-    two = write_csv(tmp_path / "2.csv", ROWS[1:])
+    first = write(tmp_path / "1.parquet", ROWS[:1])
+    second = write_csv(tmp_path / "2.csv", ROWS[1:])
     (tmp_path / "3.csv").write_text("")
-    assert balances(tmp_path / "work", one, two, tmp_path / "3.csv") == SUMS
+    assert balances(tmp_path / "work", first, second, tmp_path / "3.csv") == SUMS
 
 
 @pytest.mark.parametrize(
@@ -266,12 +266,12 @@ def test_real_ethereum_etl(tmp_path: Path, samples: Path) -> None:
     stream = folder / "test_stream_blocks_17173049_17173050_expected_transactions.json"
     files = [folder / f"{name}_transactions.csv", folder / f"{name}_transactions.json"]
     empty = folder / "test_export_blocks_job_block_without_transactions_expected_transactions.csv"
-    one, accounts, _ = stages(tmp_path / "1", files[0], empty)
-    two, others, _ = stages(tmp_path / "2", *files)
-    three, whole, _ = stages(tmp_path / "3", stream)
-    assert (one.rows, one.kept, two.rows, two.dropped["duplicate"], three.kept) == (298, 298, 596, 298, 298)
+    first, accounts, _ = stages(tmp_path / "1", files[0], empty)
+    second, others, _ = stages(tmp_path / "2", *files)
+    third, whole, _ = stages(tmp_path / "3", stream)
+    assert (first.rows, first.kept, second.rows, second.dropped["duplicate"], third.kept) == (298, 298, 596, 298, 298)
     assert accounts == others
-    assert (one.changed["unknown_contract"], three.changed["creation"]) == (1, 1)
+    assert (first.changed["unknown_contract"], third.changed["creation"]) == (1, 1)
     assert sum(row["in_wei"] for row in accounts) >= sum(row["in_wei"] for row in whole) > 0
     assert sum(row["fee_wei"] for row in whole) > 10**17
 
@@ -279,8 +279,8 @@ def test_real_ethereum_etl(tmp_path: Path, samples: Path) -> None:
 def test_real_receipts(tmp_path: Path, samples: Path) -> None:
     folder = samples / "ethereum_etl"
     file = folder / "test_export_blocks_job_block_with_logs_expected_transactions.csv"
-    given = folder / "test_export_receipts_job_receipts_with_logs_expected_receipts.json"
-    tally, accounts, _ = stages(tmp_path / "work", file, receipts=given)
+    receipts = folder / "test_export_receipts_job_receipts_with_logs_expected_receipts.json"
+    tally, accounts, _ = stages(tmp_path / "work", file, receipts=receipts)
     assert tally.rows == tally.kept
     assert sum(row["fee_wei"] for row in accounts) > 0
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from mggcn.errors import InputError
-from mggcn.ethereum import rules, values
-from mggcn.ethereum.checks import check_types
+from mggcn.ethereum import _values, rules
+from mggcn.ethereum._schemas import check_types
 from tests.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 
@@ -32,8 +32,8 @@ def run(tmp_path: Path, rows: list[Row], **options: object) -> tuple[dict[str, i
 
 
 def test_a_transfer_moves_its_value_and_costs_its_fee(tmp_path: Path) -> None:
-    told, accounts, pairs = run(tmp_path, [transaction(1, A, B, 5 * ETH), transaction(4, B, A, 2 * ETH)])
-    assert told == {}
+    counted, accounts, pairs = run(tmp_path, [transaction(1, A, B, 5 * ETH), transaction(4, B, A, 2 * ETH)])
+    assert counted == {}
     assert pairs == {(A, B), (B, A)}
     assert accounts[A] == {
         "address": A,
@@ -55,28 +55,28 @@ def test_a_transfer_moves_its_value_and_costs_its_fee(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("status", [0, "0", False, "False", 0.0, "0.0", "0x0"])
 def test_a_failed_transaction_only_costs_its_fee(tmp_path: Path, status: object) -> None:
-    told, accounts, pairs = run(tmp_path, [transaction(1, A, B, receipt_status=status)])
-    assert told == {"failed": 1}
+    counted, accounts, pairs = run(tmp_path, [transaction(1, A, B, receipt_status=status)])
+    assert counted == {"failed": 1}
     assert (set(accounts), pairs) == ({A}, set())
     assert (accounts[A]["balance_wei"], accounts[A]["out_tx"], accounts[A]["last_time"]) == (-FEE, 0, 0)
 
 
 def test_before_byzantium_there_is_no_status_and_it_succeeded(tmp_path: Path) -> None:
-    told, _, pairs = run(tmp_path, [transaction(1, A, B, receipt_status=None)])
-    assert told == {}
+    counted, _, pairs = run(tmp_path, [transaction(1, A, B, receipt_status=None)])
+    assert counted == {}
     assert len(pairs) == 2
 
 
 @pytest.mark.parametrize("status", [1, "1", True, "TRUE", 1.0, "0x1", "", float("nan")])
 def test_a_status_of_success_in_its_spellings(tmp_path: Path, status: object) -> None:
-    told, _, pairs = run(tmp_path, [transaction(1, A, B, receipt_status=status)])
-    assert (told, pairs) == ({}, {(A, B), (B, A)})
+    counted, _, pairs = run(tmp_path, [transaction(1, A, B, receipt_status=status)])
+    assert (counted, pairs) == ({}, {(A, B), (B, A)})
 
 
 def test_any_other_status_drops_the_row(tmp_path: Path) -> None:
     rows = [transaction(number, A, B, receipt_status=status) for number, status in enumerate(["2", "reverted", "1"])]
-    told, accounts, _ = run(tmp_path, rows)
-    assert told == {"unknown_status": 2}
+    counted, accounts, _ = run(tmp_path, rows)
+    assert counted == {"unknown_status": 2}
     assert accounts[A]["out_tx"] == 1
 
 
@@ -85,32 +85,32 @@ def test_the_receiver_of_a_creation_is_the_contract(tmp_path: Path) -> None:
         transaction(1, A, None, 3 * ETH, receipt_contract_address=C.upper().replace("0X", "0x")),
         transaction(2, A, "", 3 * ETH),
     ]
-    told, accounts, pairs = run(tmp_path, rows)
-    assert told == {"creation": 1, "unknown_contract": 1, "mixed_case": 1}
+    counted, accounts, pairs = run(tmp_path, rows)
+    assert counted == {"creation": 1, "unknown_contract": 1, "mixed_case": 1}
     assert pairs == {(A, C), (C, A)}
     assert accounts[C]["in_wei"] == 3 * ETH
     assert accounts[A]["balance_wei"] == -3 * ETH - 2 * FEE
 
 
 def test_nothing_moves_from_an_account_to_itself(tmp_path: Path) -> None:
-    told, accounts, pairs = run(tmp_path, [transaction(1, A, A)])
-    assert told == {"to_itself": 1}
+    counted, accounts, pairs = run(tmp_path, [transaction(1, A, A)])
+    assert counted == {"to_itself": 1}
     assert pairs == set()
     assert (accounts[A]["balance_wei"], accounts[A]["in_tx"], accounts[A]["n_counterparties"]) == (-FEE, 0, 0)
 
 
 def test_ether_of_genesis_is_a_balance_without_a_transaction(tmp_path: Path) -> None:
     rows = [transaction(1, "GENESIS", A, 9 * ETH, hash="GENESIS_a", receipt_gas_used=0), transaction(2, A, B, 4 * ETH)]
-    told, accounts, pairs = run(tmp_path, rows)
-    assert told == {"genesis": 1}
+    counted, accounts, pairs = run(tmp_path, rows)
+    assert counted == {"genesis": 1}
     assert pairs == {(A, B), (B, A)}
     assert (accounts[A]["balance_wei"], accounts[A]["in_tx"], accounts[A]["max_wei"]) == (5 * ETH - FEE, 0, 4 * ETH)
 
 
 def test_genesis_needs_a_receiver(tmp_path: Path) -> None:
     rows = [transaction(1, "GENESIS", None, receipt_contract_address=C), transaction(2, A, B)]
-    told, accounts, _ = run(tmp_path, rows)
-    assert told == {"malformed_receiver": 1}
+    counted, accounts, _ = run(tmp_path, rows)
+    assert counted == {"malformed_receiver": 1}
     assert set(accounts) == {A, B}
 
 
@@ -130,30 +130,30 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
         ("later", transaction(12, A, B, block_timestamp=1_500_001_001)),
     ]
     last = transaction(13, C, D, block_timestamp=1_500_001_000)
-    told, accounts, _ = run(tmp_path, [*(row for _, row in bad), last], as_of=1_500_001_000)
-    assert told == Counter(rule for rule, _ in bad)
+    counted, accounts, _ = run(tmp_path, [*(row for _, row in bad), last], as_of=1_500_001_000)
+    assert counted == Counter(rule for rule, _ in bad)
     assert set(accounts) == {C, D}
 
 
 def test_an_address_is_the_same_in_any_case(tmp_path: Path) -> None:
-    told, accounts, _ = run(tmp_path, [transaction(1, "0x" + A[2:].upper(), B), transaction(2, A, B)])
-    assert told == {"mixed_case": 1}
+    counted, accounts, _ = run(tmp_path, [transaction(1, "0x" + A[2:].upper(), B), transaction(2, A, B)])
+    assert counted == {"mixed_case": 1}
     assert accounts[A]["out_tx"] == 2
 
 
 def test_copies_go_and_the_highest_block_stays(tmp_path: Path) -> None:
     again = transaction(1, A, B, hash=f"0X{1:064X}")
     moved = transaction(7, A, B, hash=f"0x{1:064x}", receipt_gas_used=30_000)
-    told, accounts, _ = run(tmp_path, [transaction(1, A, B), again, moved, dict(moved), transaction(2, A, B)])
-    assert told == {"duplicate": 1, "reorganised": 2}
+    counted, accounts, _ = run(tmp_path, [transaction(1, A, B), again, moved, dict(moved), transaction(2, A, B)])
+    assert counted == {"duplicate": 1, "reorganised": 2}
     assert (accounts[A]["out_tx"], accounts[A]["fee_wei"]) == (2, 300_000 + FEE)
 
 
 def test_without_hashes_equal_rows_of_two_files_are_copies_and_of_one_are_not(tmp_path: Path) -> None:
     bare = [{name: transaction(1, A, B)[name] for name in ("from_address", "to_address", "value", "block_timestamp")}]
-    one, two = write(tmp_path / "1.parquet", bare * 2), write(tmp_path / "2.parquet", bare * 3)
-    for place, files in enumerate([(one, two), (two, one)]):
-        tally, accounts, _ = stages(tmp_path / str(place), *files)
+    first, second = write(tmp_path / "1.parquet", bare * 2), write(tmp_path / "2.parquet", bare * 3)
+    for number, files in enumerate([(first, second), (second, first)]):
+        tally, accounts, _ = stages(tmp_path / str(number), *files)
         assert (tally.kept, tally.dropped["duplicate"], accounts[0]["out_tx"]) == (3, 2, 3)
         assert any("no hashes" in note for note in tally.notes)
 
@@ -168,12 +168,12 @@ def test_without_hashes_rows_that_differ_in_anything_are_no_copies(tmp_path: Pat
         row | {"receipt_status": 0, "to_address": C},
         row | {"receipt_status": 0, "value": "7"},
     ]
-    files = [write(tmp_path / f"{place}.parquet", [one]) for place, one in enumerate([row, *others])]
+    files = [write(tmp_path / f"{number}.parquet", [single]) for number, single in enumerate([row, *others])]
     tally, accounts, _ = stages(tmp_path / "apart", *files)
     assert (tally.kept, accounts[0]["out_tx"], accounts[0]["fee_wei"]) == (6, 3, 5 * FEE + 300_000)
-    for place, mixed in enumerate([[row, *others], [*reversed(others), row]]):
-        again = write(tmp_path / f"again{place}.parquet", mixed)
-        assert stages(tmp_path / str(place), *files, again)[1] == accounts
+    for number, mixed in enumerate([[row, *others], [*reversed(others), row]]):
+        again = write(tmp_path / f"again{number}.parquet", mixed)
+        assert stages(tmp_path / str(number), *files, again)[1] == accounts
 
 
 def test_nothing_left_is_an_error_that_says_why(tmp_path: Path) -> None:
@@ -201,8 +201,8 @@ def test_ether_is_read_exactly(duckdb: Any) -> None:
         (None, None, False),
     ]
     column = ibis.memtable(pa.table({"eth": pa.array([spelled for spelled, *_ in cases])}))
-    found = duckdb.to_pyarrow(values.with_wei_of_ether(column, "eth")).to_pylist()
-    assert [(row["eth"], row["ether_wei"], row["ether_cut"]) for row in found] == cases
+    result = duckdb.to_pyarrow(_values.with_wei_of_ether(column, "eth")).to_pylist()
+    assert [(row["eth"], row["ether_wei"], row["ether_cut"]) for row in result] == cases
 
 
 @pytest.mark.parametrize(
@@ -217,17 +217,17 @@ def test_ether_is_read_exactly(duckdb: Any) -> None:
 )
 def test_wei_are_exact_from_any_type(duckdb: Any, column: pa.Array, wei: list[int | None]) -> None:
     table = ibis.memtable(pa.table({"value": column}))
-    found = duckdb.to_pyarrow(table.select(wei=values.integer(table.value)))
-    assert found.schema.field("wei").type == pa.decimal128(38, 0)
-    assert found["wei"].to_pylist() == wei
+    result = duckdb.to_pyarrow(table.select(wei=_values.integer(table.value)))
+    assert result.schema.field("wei").type == pa.decimal128(38, 0)
+    assert result["wei"].to_pylist() == wei
 
 
 def test_bytes_may_be_hexadecimal_text(duckdb: Any) -> None:
     spelled = [f"0x{10**27 + 7:064x}", "0x0A", "0x", "0xg", "10", "0x" + "f" * 64, None]
     table = ibis.memtable(pa.table({"value_binary": pa.array(spelled), "value": pa.array(spelled)}))
-    found = duckdb.to_pyarrow(table.select(bytes=values.wei(table.value_binary), text=values.wei(table.value)))
-    assert found["bytes"].to_pylist() == [10**27 + 7, 10, *[None] * 5]
-    assert found["text"].to_pylist() == [*[None] * 4, 10, None, None]
+    result = duckdb.to_pyarrow(table.select(bytes=_values.wei(table.value_binary), text=_values.wei(table.value)))
+    assert result["bytes"].to_pylist() == [10**27 + 7, 10, *[None] * 5]
+    assert result["text"].to_pylist() == [*[None] * 4, 10, None, None]
 
 
 def test_floats_are_refused_as_inexact(tmp_path: Path) -> None:
@@ -246,16 +246,16 @@ def test_times_in_text(duckdb: Any) -> None:
     ]
     bad = ["2017-02-31 00:00:00", "2017-07-14T02:40:00+02:00", "soon", "", None]
     table = ibis.memtable(pa.table({"time": pa.array([*good, *bad])}))
-    found = duckdb.to_pyarrow(table.select(time=values.seconds(table.time)))
-    assert found.schema.field("time").type == pa.int64()
-    assert found["time"].to_pylist() == [1_500_000_000] * len(good) + [None] * len(bad)
+    result = duckdb.to_pyarrow(table.select(time=_values.seconds(table.time)))
+    assert result.schema.field("time").type == pa.int64()
+    assert result["time"].to_pylist() == [1_500_000_000] * len(good) + [None] * len(bad)
 
 
 @pytest.mark.parametrize("kind", [pa.timestamp("ns"), pa.timestamp("us", "UTC"), pa.timestamp("ms")])
 def test_timestamps_are_cut_to_seconds(duckdb: Any, kind: pa.DataType) -> None:
     moment = pa.array([1_500_000_000_700_000], pa.timestamp("us")).cast(kind, safe=False)
     table = ibis.memtable(pa.table({"time": moment}))
-    assert duckdb.to_pyarrow(table.select(time=values.seconds(table.time)))["time"].to_pylist() == [1_500_000_000]
+    assert duckdb.to_pyarrow(table.select(time=_values.seconds(table.time)))["time"].to_pylist() == [1_500_000_000]
 
 
 def test_a_stage_of_other_types_is_refused(tmp_path: Path) -> None:

@@ -11,10 +11,10 @@ import pytest
 from mggcn.cli import main
 from mggcn.datasets import columns
 from mggcn.errors import InputError
+from mggcn.ethereum._simulate_accounts import CLASSES, END, START, Accounts
+from mggcn.ethereum._simulate_behaviours import BEHAVIOURS
+from mggcn.ethereum._simulate_world import FEE, World, draw_lifetimes
 from mggcn.ethereum.simulate import is_simulated, simulate
-from mggcn.ethereum.simulate_accounts import CLASSES, END, START, Accounts
-from mggcn.ethereum.simulate_agents import BEHAVIOURS
-from mggcn.ethereum.simulate_scene import FEE, Scene, lives
 from mggcn.keys import Key
 
 SCALE = 0.004
@@ -37,10 +37,11 @@ def chain(folder: Path) -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def scene() -> Scene:
+def world() -> World:
     key = Key.of(3)
-    accounts = Accounts.of(SCALE, key.generator())
-    return Scene(accounts, lives(key.fold(1).generator(), accounts.fame.size, 300), SCALE, key.fold(2).generator())
+    accounts = Accounts.draw(SCALE, key.generator())
+    exchanges = draw_lifetimes(key.fold(1).generator(), accounts.popularity.size, 300)
+    return World(accounts, exchanges, SCALE, key.fold(2).generator())
 
 
 def test_the_columns_are_those_of_ethereum_etl(chain: pa.Table) -> None:
@@ -77,9 +78,9 @@ def test_every_class_is_labelled_and_takes_part(chain: pa.Table, folder: Path) -
 
 
 def test_the_chain_is_in_order(chain: pa.Table) -> None:
-    block, place = chain["block_number"].to_numpy(), chain["transaction_index"].to_numpy()
+    block, index = chain["block_number"].to_numpy(), chain["transaction_index"].to_numpy()
     second = chain["block_timestamp"].to_numpy()
-    assert ((np.diff(block) == 0) == (place[1:] > 0)).all()
+    assert ((np.diff(block) == 0) == (index[1:] > 0)).all()
     assert (np.diff(block) >= 0).all()
     assert START <= second.min() <= second.max() < END
     assert len(set(zip(block, chain["block_hash"].to_pylist(), strict=True))) == np.unique(block).size
@@ -102,27 +103,27 @@ def test_the_awkward_kinds_of_row_are_there(chain: pa.Table) -> None:
 
 
 @pytest.mark.parametrize("name", BEHAVIOURS)
-def test_amounts_and_accounts_are_in_range(scene: Scene, name: str) -> None:
-    for flow in BEHAVIOURS[name](scene):
+def test_amounts_and_accounts_are_in_range(world: World, name: str) -> None:
+    for flow in BEHAVIOURS[name](world):
         assert flow.source.shape == flow.target.shape == flow.gwei.shape == flow.second.shape
         assert flow.gwei.min(initial=0) >= 0
-        assert 0 <= flow.source.min(initial=0) <= flow.source.max(initial=0) < scene.accounts.total
-        assert -1 <= flow.target.min(initial=0) <= flow.target.max(initial=0) < scene.accounts.total
+        assert 0 <= flow.source.min(initial=0) <= flow.source.max(initial=0) < world.accounts.total
+        assert -1 <= flow.target.min(initial=0) <= flow.target.max(initial=0) < world.accounts.total
 
 
-def test_a_deposit_is_swept_to_its_exchange(scene: Scene) -> None:
-    place = np.array([5, 9])
-    paid, swept = scene.swept(scene.group("user")[:2], place, np.array([10**9, 100]), np.array([START, START]))
+def test_a_deposit_is_swept_to_its_exchange(world: World) -> None:
+    deposit = np.array([5, 9])
+    paid, swept = world.deposit(world.group("user")[:2], deposit, np.array([10**9, 100]), np.array([START, START]))
     assert (swept.source == paid.target).all()
-    assert (swept.target == scene.accounts.collectors[scene.accounts.owners[place]]).all()
+    assert (swept.target == world.accounts.collectors[world.accounts.owners[deposit]]).all()
     assert swept.gwei.tolist() == [10**9 - FEE, 0]
     assert (swept.second > paid.second).all()
 
 
-def test_users_act_after_they_appear(scene: Scene) -> None:
+def test_users_act_after_they_appear(world: World) -> None:
     seconds = np.linspace(START + 86_400 * 200, END - 1, 500).astype(np.int64)
-    drawn = scene.accounts.users(scene.rng, seconds, taste=2) - scene.group("user")[0]
-    assert (scene.accounts.births[drawn] <= seconds).all()
+    drawn = world.accounts.users(world.rng, seconds, interest=2) - world.group("user")[0]
+    assert (world.accounts.births[drawn] <= seconds).all()
     assert 0.65 < (drawn % 8 == 2).mean() < 0.9
 
 
@@ -134,7 +135,7 @@ def test_a_scale_out_of_range_is_refused(tmp_path: Path, scale: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["--out", "."], ".: transactions are written as Parquet, to a file named .parquet or .pq"),
         (["--out", "c.csv"], "c.csv: transactions are written as Parquet, to a file named .parquet or .pq"),
@@ -144,12 +145,16 @@ def test_a_scale_out_of_range_is_refused(tmp_path: Path, scale: float) -> None:
     ],
 )
 def test_files_that_cannot_be_written_are_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, options: list[str], told: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    options: list[str],
+    message: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d.parquet").mkdir()
     assert main(["ethereum", "simulate", "--scale", "0.001", *options]) == 2
-    assert capsys.readouterr().err == f"mggcn: error: {told}\n"
+    assert capsys.readouterr().err == f"mggcn: error: {message}\n"
     assert [path.name for path in tmp_path.rglob("*")] == ["d.parquet"]
 
 

@@ -1,7 +1,6 @@
-"""Spark gives what DuckDB gives: the same rows of the same types in every stage, and so the same data set.
+"""Spark and DuckDB give the same rows of the same types in every stage, and so the same data set.
 
-All formats go through one build, as Spark takes long to start a stage; the real rows are left out where they are not at
-hand.
+All formats are read in one build, because Spark takes long to start a stage. Real rows are included if available.
 """
 
 import json
@@ -13,10 +12,10 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
+from mggcn.ethereum._table_files import expand
 from mggcn.ethereum.build import build
-from mggcn.ethereum.pipeline import Inputs
+from mggcn.ethereum.pipeline import BuildInputs
 from mggcn.ethereum.simulate import simulate
-from mggcn.ethereum.sources import expand
 from tests.ethereum.test_formats import write_csv
 from tests.ethereum.transactions import ETH, A, B, C, address, transaction, write
 
@@ -79,18 +78,19 @@ def odd_rows(folder: Path) -> list[Path]:
         "to": address(77),
         "value": str(7 * ETH),
     }
-    coded = {name: f"0x{one.hex()}" if isinstance(one, bytes) else one for name, one in cryo.items()}
+    coded = {name: f"0x{value.hex()}" if isinstance(value, bytes) else value for name, value in cryo.items()}
     bare = {"from_address": A, "to_address": B, "value": 5, "block_timestamp": 1_500_000_000, "receipt_status": 0.0}
     answer, lines = folder / "answer.json", folder / "lines.json"
     answer.write_text(
         json.dumps({"status": "1", "result": [etherscan | {"isError": "0", "gasUsed": "21000", "gasPrice": "5"}]})
     )
     large = {"value": 12_345_678_901_234_567_890_123_457}
-    short = {name: one for name, one in transaction(3 * 10**6 + 1, A, None, 5).items() if one not in (None, 1)}
+    short = {name: value for name, value in transaction(3 * 10**6 + 1, A, None, 5).items() if value not in (None, 1)}
     lines.write_text("".join(json.dumps(row) + "\n" for row in (short, transaction(3 * 10**6, B, C) | large)))
     return [
         write_csv(
-            folder / "spelled.csv", [{name: "" if one is None else one for name, one in row.items()} for row in spelled]
+            folder / "spelled.csv",
+            [{name: "" if value is None else value for name, value in row.items()} for row in spelled],
         ),
         write_csv(
             folder / "xblock.csv", [xblock, xblock, xblock | {"To": "NULL", "Value": "0E-18", "ContractAddress": C}]
@@ -130,7 +130,7 @@ def test_spark_gives_the_rows_and_types_of_duckdb(tmp_path: Path, session: Any, 
     receipts = receipts_of_few(tmp_path)
     built = [
         build(
-            Inputs(files, receipts=receipts),
+            BuildInputs(files, receipts=receipts),
             tmp_path / engine,
             labels=tmp_path / "labels.csv",
             engine=engine,
@@ -145,7 +145,7 @@ def test_spark_gives_the_rows_and_types_of_duckdb(tmp_path: Path, session: Any, 
         assert built[0].tally.dropped[rule] > 0, rule
     assert all(count > 0 for count in built[0].tally.changed.values()), built[0].tally.changed
     for name in ("accounts.parquet", "edges.parquet"):
-        one, other = (parquet.read_table(tmp_path / engine / name) for engine in ("duckdb", "spark"))
-        assert one.schema.equals(other.schema)
-        assert one.equals(other)
+        duckdb, spark = (parquet.read_table(tmp_path / engine / name) for engine in ("duckdb", "spark"))
+        assert duckdb.schema.equals(spark.schema)
+        assert duckdb.equals(spark)
     assert built[0].dataset.digest == built[1].dataset.digest

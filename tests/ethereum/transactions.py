@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from mggcn.ethereum import engines, pipeline
-from mggcn.ethereum.pipeline import Inputs, Tally
+from mggcn.ethereum import _engines, pipeline
+from mggcn.ethereum.pipeline import BuildInputs, Tally
 
 ETH = 10**18
 Row = dict[str, Any]
@@ -52,13 +52,13 @@ def write(path: Path, rows: Sequence[Row], schema: Any = None) -> Path:
 def stages(work: Path, *files: Path, engine: str = "duckdb", **options: Any) -> tuple[Tally, list[Row], list[Row]]:
     """The tally, the accounts and the links of some files; exact numbers are Python's integers."""
     work.mkdir()
-    with engines.opened(engine, work, "1GB") as running:
-        tally = pipeline.run(running, Inputs(files, **options), work, lambda _: None)
-        found = [
-            [row for file in running.files(stage) for row in parquet.read_table(file).to_pylist()]
-            for stage in ("features", "links")
-        ]
-    return tally, *([_integers(row) for row in rows] for rows in found)
+    with _engines.open_engine(engine, work, "1GB") as running:
+        tally = pipeline.run(running, BuildInputs(files, **options), work, lambda _: None)
+    accounts, links = (
+        [_integers(row) for file in _engines.stage_files(work, stage) for row in parquet.read_table(file).to_pylist()]
+        for stage in ("features", "links")
+    )
+    return tally, accounts, links
 
 
 def _integers(row: Row) -> Row:

@@ -16,9 +16,10 @@ import numpy as np
 from mggcn import storage
 from mggcn.dataset import UNLABELLED, Dataset
 from mggcn.errors import InputError, prefix_errors
-from mggcn.ethereum import assemble, engines, pipeline
-from mggcn.ethereum.labelling import Labels, read_labels
-from mggcn.ethereum.pipeline import Inputs, Tally
+from mggcn.ethereum import _assemble, _engines, pipeline
+from mggcn.ethereum._label_file import read_labels
+from mggcn.ethereum._table_files import expand
+from mggcn.ethereum.pipeline import BuildInputs, OnStage, Tally
 from mggcn.ethereum.simulate import is_simulated
 
 EngineName = Literal["duckdb", "spark"]
@@ -26,12 +27,12 @@ EngineName = Literal["duckdb", "spark"]
 
 @dataclass(frozen=True)
 class Built:
-    """A data set and how it came about.
+    """The result of a build.
 
     Attributes:
         dataset: as stored.
-        tally: what became of the rows.
-        labels: how many accounts the label file names; 0 without one.
+        tally: the rows that the rules dropped or changed.
+        labels: the number of accounts in the label file; 0 without one.
         unknown: how many of them have no transaction.
     """
 
@@ -42,7 +43,7 @@ class Built:
 
 
 def build(
-    inputs: Inputs,
+    inputs: BuildInputs,
     out: Path,
     *,
     labels: Path | None = None,
@@ -56,51 +57,51 @@ def build(
     """Build a dataset folder with ``accounts.parquet`` and ``edges.parquet`` beside its arrays.
 
     Args:
-        inputs: what to read.
-        out: the folder to make.
+        inputs: the files to read.
+        out: the folder to write.
         labels: a file with the columns address and label.
-        engine: what carries out the tables.
-        memory: how much of it the engine may use.
-        name: what runs call the data set; ``ethereum:`` and the folder's name when left out, which makes the paper's
-            settings the defaults. That of simulated rows always has ``simulated`` in it.
+        engine: computes the tables.
+        memory: the memory limit of the engine.
+        name: of the data set; by default ``ethereum:`` and the folder's name, for which the paper's settings are the
+            defaults. The name of simulated data always contains ``simulated``.
         seed: of the split.
         overwrite: replace an existing dataset folder.
-        quiet: do not tell the stages on standard error.
+        quiet: do not print the stages on standard error.
     """
     storage.check_free(out, overwrite=overwrite)
-    files = inputs.files()
+    files = expand(inputs.transactions)
     for file in files:
         if file.resolve().is_relative_to(out.resolve()):
             raise InputError(f"{out}: holds {file.name}, which is to be read, so it is not replaced")
-    known = None if labels is None else read_labels(labels, any_ids=inputs.any_ids)
+    account_labels = None if labels is None else read_labels(labels, any_ids=inputs.any_ids)
     out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.work.", dir=out.parent) as folder, _telling(quiet) as say:
+    with tempfile.TemporaryDirectory(prefix=f".{out.name}.work.", dir=out.parent) as folder, _timed(quiet) as on_stage:
         work = Path(folder)
-        with engines.opened(engine, work, memory) as running:
-            tally = pipeline.run(running, inputs, work, say)
-            stages = {stage: running.files(stage) for stage in ("features", "links")}
-        say("data set")
-        tables = {file: work / file for file in ("accounts.parquet", "edges.parquet")}
-        accounts = assemble.read_accounts(stages["features"], known, tables["accounts.parquet"])
-        graph, attributes = assemble.read_graph(stages["links"], accounts.y.size, work, tables["edges.parquet"])
+        with _engines.open_engine(engine, work, memory) as running:
+            tally = pipeline.run(running, inputs, work, on_stage)
+        on_stage("data set")
+        accounts = _assemble.read_accounts(work, account_labels)
+        graph, attributes = _assemble.read_graph(work, accounts.y.size)
         simulated = any(is_simulated(file) for file in files)
         with prefix_errors(labels or out):
-            dataset = assemble.assemble(
+            dataset = _assemble.assemble(
                 accounts,
                 graph,
                 attributes,
-                known,
+                account_labels,
                 name=_name(name or f"ethereum:{out.name}", simulated),
                 source="SIMULATED: " * simulated + _source(tally, inputs, labels, seed),
                 seed=seed,
             )
+        tables = {file: work / file for file in (_assemble.ACCOUNTS, _assemble.EDGES)}
         storage.save(dataset, out, overwrite=overwrite, tables=tables)
-    stored = storage.load(out, mmap=True)
-    return Built(stored, tally, *_known(known, accounts))
+    num_labels = 0 if account_labels is None else len(account_labels.names)
+    num_labelled = int(np.sum(accounts.y != UNLABELLED))
+    return Built(storage.load(out, mmap=True), tally, num_labels, num_labels - num_labelled)
 
 
 def parse_as_of(text: str) -> int:
-    """The last second that counts: the end of a date, or a time, both in UTC unless the time says otherwise."""
+    """Return the last second to include: the end of a date, or a time; in UTC unless the time has another zone."""
     try:
         with suppress(ValueError):
             return int(datetime.combine(date.fromisoformat(text), clock(23, 59, 59), UTC).timestamp())
@@ -112,55 +113,35 @@ def parse_as_of(text: str) -> int:
         ) from None
 
 
-def split_lines(dataset: Dataset) -> list[str]:
-    """How many accounts of each class train, choose the epoch and test."""
-    if dataset.split is None:
-        return []
-    parts = [
-        np.bincount(dataset.y[part], minlength=dataset.num_classes)
-        for part in (dataset.split.train, dataset.split.val, dataset.split.test)
-    ]
-    rows = [
-        ("class", "train", "val", "test"),
-        *zip(dataset.classes, *(map(str, part.tolist()) for part in parts), strict=True),
-    ]
-    return [f"{one:<28} {train:>7} {val:>7} {test:>7}" for one, train, val, test in rows]
-
-
 def _name(name: str, simulated: bool) -> str:
     if not simulated or "simulated" in name:
         return name
-    kind, colon, last = name.rpartition(":")
-    return f"{kind}{colon}simulated-{last}"
+    prefix, colon, last = name.rpartition(":")
+    return f"{prefix}{colon}simulated-{last}"
 
 
-def _known(labels: Labels | None, accounts: assemble.Accounts) -> tuple[int, int]:
-    if labels is None:
-        return 0, 0
-    return len(labels.names), len(labels.names) - int(np.sum(accounts.y != UNLABELLED))
-
-
-def _source(tally: Tally, inputs: Inputs, labels: Path | None, seed: int) -> str:
-    told = [f"{tally.kept:,} transactions ({', '.join(tally.formats)})"]
+def _source(tally: Tally, inputs: BuildInputs, labels: Path | None, seed: int) -> str:
+    parts = [f"{tally.kept:,} transactions ({', '.join(tally.formats)})"]
     if inputs.as_of is not None:
-        told.append(f"as of {datetime.fromtimestamp(inputs.as_of, UTC):%Y-%m-%d %H:%M:%S} UTC")
+        parts.append(f"as of {datetime.fromtimestamp(inputs.as_of, UTC):%Y-%m-%d %H:%M:%S} UTC")
     if labels is not None:
-        told.append(f"labels of {labels.name}, 7:1:2 split of seed {seed}")
-    return "; ".join(told)
+        parts.append(f"labels of {labels.name}, 7:1:2 split of seed {seed}")
+    return "; ".join(parts)
 
 
 @contextmanager
-def _telling(quiet: bool) -> Iterator[pipeline.Say]:
-    """Tell each stage when it starts and how long the one before took, on standard error."""
-    begun: list[tuple[str, float]] = []
+def _timed(quiet: bool) -> Iterator[OnStage]:
+    """Print each stage with its duration on standard error."""
+    stages: list[tuple[str, float]] = []
 
-    def end() -> None:
-        if begun and not quiet:
-            sys.stderr.write(f"{begun[-1][0]:<14} {time.perf_counter() - begun[-1][1]:8.1f} s\n")
+    def finish() -> None:
+        if stages and not quiet:
+            name, started = stages[-1]
+            sys.stderr.write(f"{name:<14} {time.perf_counter() - started:8.1f} s\n")
 
-    def say(stage: str) -> None:
-        end()
-        begun.append((stage, time.perf_counter()))
+    def start(stage: str) -> None:
+        finish()
+        stages.append((stage, time.perf_counter()))
 
-    yield say
-    end()
+    yield start
+    finish()

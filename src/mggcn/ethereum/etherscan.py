@@ -1,50 +1,50 @@
-"""Etherscan's API, version 2: the transactions of an account, page by page, at a polite rate.
+"""Client for Etherscan's API, version 2: the transactions of an account, page by page, at a limited rate.
 
-A call that fails for now (too fast, server trouble, a broken answer) is tried again with growing, jittered pauses; one
-that cannot work (a wrong key) is an error at once. The key goes into the address of a call and nowhere else: calls do
-not follow redirects, use http only on this machine, and messages are cleared of the key.
+A call that fails temporarily (rate limit, server error, broken answer) is repeated after growing, randomised pauses. A
+call that cannot succeed (a wrong key) is an error at once. The key is sent as part of the URL of a call and appears
+nowhere else: redirects are not followed, plain http is allowed only on this machine, and messages and logs never show
+the key.
 """
 
 import json
+import logging
 import os
-import random
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from http.client import HTTPException
 from typing import Any
+from urllib.parse import quote_plus
 
 from mggcn.errors import InputError, first_line
+from mggcn.ethereum import require
 
 URL = "https://api.etherscan.io/v2/api"
 KEY_VARIABLE = "ETHERSCAN_API_KEY"
 PAGE = 1_000
-"""Records a call may give."""
+"""The number of records that one call can return."""
 WINDOW = 10_000
-"""Records that pages may reach; what lies beyond is reached by starting at a later block."""
-_MAINNET = 1
-_TIMEOUT, _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE = 30.0, 8, 0.5, 60.0
-_FOR_NOW = ("rate limit", "timeout", "timed out", "try again", "busy", "unexpected error")
-_FOR_TODAY = "daily"
+"""The number of records that paging can reach; the records after them are listed from a later start block."""
+
+_FIXED_QUERY: dict[str, Any] = {"chainid": 1, "module": "account", "action": "txlist", "offset": PAGE, "sort": "asc"}
+_TIMEOUT, _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE, _JITTER = 30.0, 8, 0.5, 60.0, 0.25
+_TEMPORARY = ("rate limit", "timeout", "timed out", "try again", "busy", "unexpected error")
+_DAILY_LIMIT = "daily"
 _BAD_KEY = "invalid api key"
-_NEEDED = ("blockNumber", "hash", "from", "to", "value")
-_NONE = "no transactions found"
-_LOCAL = ("127.0.0.1", "localhost", "::1")
+_NO_RECORDS = "no transactions found"
+_REQUIRED_FIELDS = ("blockNumber", "hash", "from", "to", "value")
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 Record = dict[str, str]
 
 
 @dataclass(frozen=True)
 class Cursor:
-    """Where the next page of an account starts.
+    """The position at which the next page of an account starts.
 
     Args:
-        block: the first block asked for.
-        page: the page among the records from that block on.
-        seen: the hashes of the records of the last block so far, which the next page may repeat.
+        block: the start block of the query.
+        page: the page number, counted from that block.
+        seen: hashes of the records already returned from the last block; the next page may repeat them.
     """
 
     block: int = 0
@@ -52,181 +52,185 @@ class Cursor:
     seen: tuple[str, ...] = ()
 
 
-class _TransientError(Exception):
-    """A failure that may be gone at the next try."""
+class _TemporaryError(Exception):
+    """A failure that may be gone at the next try; ``pause`` is the wait in seconds that the server asked for."""
 
-    def __init__(self, told: str, pause: float = 0.0) -> None:
-        super().__init__(told)
+    def __init__(self, message: str, pause: float = 0.0) -> None:
+        super().__init__(message)
         self.pause = pause
 
 
-class Bucket:
-    """Tokens that come back at a steady rate; one is taken for each call, and no more than one is saved up.
+class RateLimit:
+    """Keeps calls apart by at least ``1 / rate`` seconds.
 
     Args:
-        rate: tokens a second.
-        clock: the time in seconds.
-        sleep: waits that many seconds.
+        rate: calls per second.
+        clock: returns the time in seconds.
+        sleep: waits for a number of seconds.
     """
 
     def __init__(
         self, rate: float, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         if not 0 < rate < float("inf"):
-            raise InputError(f"rate: {rate} is not a positive number of calls a second")
-        self._rate, self._clock, self._sleep = rate, clock, sleep
-        self._tokens, self._then = 1.0, clock()
+            raise InputError(f"rate: {rate} is not a positive number of calls per second")
+        self._interval, self._clock, self._sleep = 1 / rate, clock, sleep
+        self._next = clock()
 
-    def take(self) -> None:
-        """Take a token, waiting for it if need be."""
+    def wait(self) -> None:
+        """Wait until the next call is allowed."""
         now = self._clock()
-        self._tokens = min(1.0, self._tokens + (now - self._then) * self._rate)
-        self._then = now
-        if self._tokens < 1:
-            wait = (1 - self._tokens) / self._rate
-            self._sleep(wait)
-            self._tokens, self._then = 1.0, self._then + wait
-        self._tokens -= 1
+        if now < self._next:
+            self._sleep(self._next - now)
+        self._next = max(now, self._next) + self._interval
 
 
 class Etherscan:
-    """The API.
+    """The API client.
 
     Args:
-        key: the user's key.
-        rate: calls a second.
-        url: where the API is.
-        sleep: waits that many seconds.
+        key: the user's API key.
+        rate: calls per second.
+        url: the address of the API.
+
+    Attributes:
+        calls: the number of calls made.
+        retries: how many of them repeated a failed call.
     """
 
-    def __init__(
-        self, key: str, rate: float = 3.0, url: str = URL, sleep: Callable[[float], None] = time.sleep
-    ) -> None:
-        parts = urllib.parse.urlsplit(url)
-        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOCAL):
-            raise InputError(f"{url}: not an https address, and the key would be sent in the clear")
-        self.url, self._key, self._sleep = url, key, sleep
+    def __init__(self, key: str, rate: float = 3.0, url: str = URL) -> None:
+        for library in ("httpx", "stamina"):
+            require(library, "crawl")
+        import httpx
+
+        try:
+            address = httpx.URL(url)
+        except httpx.InvalidURL as error:
+            raise InputError(f"{url}: not a URL ({first_line(error)})") from None
+        if address.scheme != "https" and not (address.scheme == "http" and address.host in _LOOPBACK):
+            raise InputError(f"{url}: not an https address; the key would be sent unencrypted")
+        self.url, self._key = url, key
         self.calls, self.retries = 0, 0
-        self._bucket = Bucket(rate, sleep=sleep)
-        self._opener = urllib.request.build_opener(_NoRedirects)
-        self._jitter = random.Random()  # noqa: S311 - spreads out pauses, decides nothing
+        self._rate_limit = RateLimit(rate)
+        self._client = httpx.Client(timeout=_TIMEOUT, follow_redirects=False)
+
+    def close(self) -> None:
+        """Close the connection to the server."""
+        self._client.close()
 
     def pages(self, address: str, cursor: Cursor | None = None) -> Iterator[tuple[list[Record], Cursor | None]]:
-        """The transactions of an account from ``cursor`` on: a page, and where the next one starts or None."""
-        here: Cursor | None = cursor or Cursor()
-        while here is not None:
-            records = self._page(address, here)
-            seen = set(here.seen)
-            fresh = [record for record in records if record["hash"] not in seen]
-            here = _after(address, here, records)
-            yield fresh, here
+        """Yield each page of an account's transactions from ``cursor`` on, with the cursor of the next page or None."""
+        current: Cursor | None = cursor or Cursor()
+        while current is not None:
+            records = self._page(address, current)
+            seen = set(current.seen)
+            new = [record for record in records if record["hash"] not in seen]
+            current = _next_cursor(address, current, records)
+            yield new, current
 
     def _page(self, address: str, cursor: Cursor) -> list[Record]:
-        query = {
-            "chainid": _MAINNET,
-            "module": "account",
-            "action": "txlist",
-            "address": address,
-            "startblock": cursor.block,
-            "page": cursor.page,
-            "offset": PAGE,
-            "sort": "asc",
-            "apikey": self._key,
-        }
-        number = 0
-        while True:
-            number += 1
-            self._bucket.take()
-            self.calls += 1
-            try:
-                return _records(self._get(query))
-            except _TransientError as error:
-                told = self._clear(str(error))
-                if number == _TRIES:
-                    raise InputError(
-                        f"{self.url}: {address}: gave up after {number} tries ({told}); run it again to go on from here"
-                    ) from None
-                self.retries += 1
-                pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2 ** (number - 1)) * self._jitter.uniform(0.5, 1.5)
-                self._sleep(max(pause, error.pause))
-            except InputError as error:
-                raise InputError(f"{self.url}: {address}: {self._clear(str(error))}") from None
+        import stamina
 
-    def _get(self, query: dict[str, Any]) -> bytes:
+        query = {"address": address, "startblock": cursor.block, "page": cursor.page, "apikey": self._key}
+        pauses = {"wait_initial": _FIRST_PAUSE, "wait_max": _LONGEST_PAUSE, "wait_jitter": _JITTER}
         try:
-            with self._opener.open(f"{self.url}?{urllib.parse.urlencode(query)}", timeout=_TIMEOUT) as answer:
-                content: bytes = answer.read()
-                return content
-        except urllib.error.HTTPError as error:
-            with error:
-                if error.code == 429 or error.code >= 500:
-                    raise _TransientError(f"HTTP {error.code}", _seconds(error.headers.get("Retry-After"))) from None
-                raise InputError(f"HTTP {error.code} {error.reason}") from None
-        except (urllib.error.URLError, HTTPException, OSError) as error:
-            raise _TransientError(first_line(error)) from None
+            for attempt in stamina.retry_context(_backoff, attempts=_TRIES, timeout=None, **pauses):
+                with attempt:
+                    self._rate_limit.wait()
+                    self.calls += 1
+                    self.retries += attempt.num > 1
+                    return _records(self._get(query, attempt.next_wait))
+        except _TemporaryError as error:
+            raise InputError(
+                f"{self.url}: {address}: gave up after {_TRIES} tries ({error}); run it again to go on from here"
+            ) from None
+        except InputError as error:
+            raise InputError(f"{self.url}: {address}: {error}") from None
+        raise AssertionError("stamina raises the error of the last try")
 
-    def _clear(self, text: str) -> str:
-        return text.replace(self._key, "…").replace(urllib.parse.quote_plus(self._key), "…")
+    def _get(self, query: dict[str, Any], next_pause: float) -> str:
+        """Return the body of the answer without the key; a pause asked for by the server is at least ``next_pause``."""
+        import httpx
 
+        try:
+            answer = self._client.get(self.url, params=_FIXED_QUERY | query)
+        except httpx.RequestError as error:
+            raise _TemporaryError(self._without_key(first_line(error))) from None
+        if answer.status_code == 429 or answer.status_code >= 500:
+            pause = _seconds(answer.headers.get("Retry-After"))
+            raise _TemporaryError(f"HTTP {answer.status_code}", pause and max(pause, next_pause))
+        if not answer.is_success:
+            raise InputError(self._without_key(f"HTTP {answer.status_code} {answer.reason_phrase}"))
+        return self._without_key(answer.text)
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Leaves a redirect as the error it is here: following it would hand the key to another address."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """Follow nothing."""
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key, "…").replace(quote_plus(self._key), "…")
 
 
 def key_from_environment() -> str:
-    """The user's key, which is read from the environment and from nowhere else."""
+    """Return the user's key, which is read from the environment and from nowhere else."""
     key = os.environ.get(KEY_VARIABLE, "").strip()
     if not key:
         raise InputError(f"{KEY_VARIABLE}: the environment variable with the Etherscan key is not set")
     return key
 
 
-def _records(content: bytes) -> list[Record]:
-    """The records of an answer, or why there are none."""
+def _shows_no_key(record: logging.LogRecord) -> bool:
+    """Return False for httpx's log entries of our requests, which contain the URL and so the key."""
+    return "apikey=" not in record.getMessage()
+
+
+logging.getLogger("httpx").addFilter(_shows_no_key)
+logging.getLogger("stamina").addHandler(logging.NullHandler())  # else retries are printed where logging is not set up
+
+
+def _backoff(error: Exception) -> bool | float:
+    """Return whether to try again, or the pause in seconds that the server asked for."""
+    return isinstance(error, _TemporaryError) and (error.pause or True)
+
+
+def _records(content: str) -> list[Record]:
+    """Return the records of an answer; raise an error if it has none for another reason than an empty account."""
     try:
         answer = json.loads(content)
         status, message, result = (answer[name] for name in ("status", "message", "result"))
     except (ValueError, TypeError, KeyError):
-        raise _TransientError("the answer is not the JSON that was asked for") from None
-    told = f"{message}: {result}".lower() if isinstance(result, str) else str(message).lower()
-    if _BAD_KEY in told:
-        raise InputError(
-            f"Etherscan refused the key in {KEY_VARIABLE}: {result if isinstance(result, str) else message}"
-        )
-    if _FOR_TODAY in told:
+        raise _TemporaryError("the answer is not the JSON that was asked for") from None
+    explanation = result if isinstance(result, str) else message
+    lowered = f"{message}: {explanation}".lower()
+    if _BAD_KEY in lowered:
+        raise InputError(f"Etherscan refused the key in {KEY_VARIABLE}: {explanation}")
+    if _DAILY_LIMIT in lowered:
         raise InputError(f"{result}; run it again when the limit is lifted to go on from here")
-    if _NONE in told:
+    if _NO_RECORDS in lowered:
         return []
     if status != "1" or not isinstance(result, list):
-        if any(sign in told for sign in _FOR_NOW):
-            raise _TransientError(str(result or message))
+        if any(sign in lowered for sign in _TEMPORARY):
+            raise _TemporaryError(str(result or message))
         raise InputError(f"Etherscan answers {message!r}: {result!r}")
     for record in result:
-        if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in _NEEDED):
-            raise _TransientError(f"a record without {', '.join(_NEEDED)}")
+        if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in _REQUIRED_FIELDS):
+            raise _TemporaryError(f"a record without {', '.join(_REQUIRED_FIELDS)}")
         if not record["blockNumber"].isdecimal():
-            raise _TransientError(f"a record with blockNumber {record['blockNumber']!r}")
+            raise _TemporaryError(f"a record with blockNumber {record['blockNumber']!r}")
     return result
 
 
-def _after(address: str, here: Cursor, records: list[Record]) -> Cursor | None:
-    """Where the page after this one starts."""
+def _next_cursor(address: str, cursor: Cursor, records: list[Record]) -> Cursor | None:
+    """Return where the page after ``records`` starts, or None after the last page."""
     if len(records) < PAGE:
         return None
     last = records[-1]["blockNumber"]
     seen = tuple(record["hash"] for record in records if record["blockNumber"] == last)
     if records[0]["blockNumber"] == last:
-        seen = here.seen + seen
-    if here.page * PAGE < WINDOW:
-        return Cursor(here.block, here.page + 1, seen)
-    if int(last) == here.block:
+        seen = cursor.seen + seen
+    if cursor.page * PAGE < WINDOW:
+        return Cursor(cursor.block, cursor.page + 1, seen)
+    if int(last) == cursor.block:
         raise InputError(f"{address}: more than {WINDOW:,} transactions in block {last}, which the API cannot list")
     return Cursor(int(last), 1, seen)
 
 
-def _seconds(text: str | None) -> float:
-    """The pause that a server asks for, where it says one in seconds."""
-    return min(float(text), _LONGEST_PAUSE) if text and text.isdecimal() else 0.0
+def _seconds(retry_after: str | None) -> float:
+    """Return the pause of a Retry-After header given in seconds; 0 for any other header."""
+    return min(float(retry_after), _LONGEST_PAUSE) if retry_after and retry_after.isdecimal() else 0.0

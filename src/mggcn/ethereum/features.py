@@ -1,8 +1,8 @@
-"""The 13 features of an account.
+"""The 13 features of an account, computed from exact integers.
 
 The paper names balance, in degree, out degree and transaction frequency; the others are ours.
 
-Every feature f is stored as sign(f) · log(1 + |f|); their scale is fitted on training accounts when a model is trained.
+Every feature f is stored as sign(f) · log(1 + |f|). Training fits the scale of the features on the training accounts.
 """
 
 from typing import Any
@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.ethereum.exact import ETHER, quotient
-
 FORMULAS = {
-    "balance": "sum of I - sum of O - fees of everything sent + what genesis gave, in ether; or as --balances says",
+    "balance": "sum of I - sum of O - fees of all sent transactions + ether from genesis, in ether; or from --balances",
     "in_degree": "distinct senders of I",
     "out_degree": "distinct receivers of O",
     "n_counterparties": "distinct accounts among both",
@@ -27,30 +25,64 @@ FORMULAS = {
     "active_days": "days from the first to the last of I and O",
     "tx_freq": "(in_tx + out_tx) / (active_days + 1)",
 }
-"""Each feature, with I and O the transactions into and out of an account that moved value between two accounts."""
+"""The formula of each feature; I and O are the transactions into and out of an account that moved value."""
 NAMES = tuple(FORMULAS)
+ETHER = 10**18
+"""In wei."""
 _DAY = 86_400
 
 
 def matrix(batch: Any) -> NDArray[np.float64]:
     """[n, 13] the features before the logarithm, from a ``pyarrow`` batch of the stage ``features``."""
-    number = {name: batch[name].to_numpy() for name in ("in_tx", "out_tx", "first_time", "last_time")}
-    active = number["last_time"] - number["first_time"]
-    transactions = number["in_tx"] + number["out_tx"]
-    found = [
-        quotient(batch["balance_wei"], unit=ETHER),
-        *(quotient(batch[name]) for name in NAMES[1:6]),
-        quotient(batch["in_wei"], unit=ETHER),
-        quotient(batch["out_wei"], unit=ETHER),
-        quotient(batch["in_wei"], np.maximum(number["in_tx"], 1), unit=ETHER),
-        quotient(batch["out_wei"], np.maximum(number["out_tx"], 1), unit=ETHER),
-        quotient(batch["max_wei"], unit=ETHER),
-        active / _DAY,
-        transactions * _DAY / (active + _DAY),
-    ]
-    return np.column_stack(found)
+    column = {name: batch[name].to_numpy() for name in ("in_tx", "out_tx", "first_time", "last_time")}
+    active_seconds = column["last_time"] - column["first_time"]
+    transactions = column["in_tx"] + column["out_tx"]
+    return np.column_stack(
+        [
+            quotient(batch["balance_wei"], unit=ETHER),
+            *(quotient(batch[name]) for name in NAMES[1:6]),
+            quotient(batch["in_wei"], unit=ETHER),
+            quotient(batch["out_wei"], unit=ETHER),
+            quotient(batch["in_wei"], np.maximum(column["in_tx"], 1), unit=ETHER),
+            quotient(batch["out_wei"], np.maximum(column["out_tx"], 1), unit=ETHER),
+            quotient(batch["max_wei"], unit=ETHER),
+            active_seconds / _DAY,
+            transactions * _DAY / (active_seconds + _DAY),
+        ]
+    )
 
 
 def signed_log(features: NDArray[np.float64]) -> NDArray[np.float32]:
     """sign(f) · log(1 + |f|), as float32."""
     return np.asarray(np.sign(features) * np.log1p(np.abs(features)), np.float32)
+
+
+def quotient(numerator: Any, denominator: NDArray[np.int64] | None = None, unit: int = 1) -> NDArray[np.float64]:
+    """``numerator / (denominator · unit)``, rounded once.
+
+    Python divides integers of any size with correct rounding; a float64 of wei, or a product of floats, is inexact.
+
+    Args:
+        numerator: [n] a ``pyarrow`` array of int64 or decimal128 with scale 0, without nulls.
+        denominator: [n] positive; 1 if None.
+        unit: a common factor of all denominators, such as 10**18 wei.
+    """
+    numerators = integers(numerator)
+    if denominator is None:
+        return np.fromiter((value / unit for value in numerators), np.float64, len(numerators))
+    pairs = zip(numerators, denominator.tolist(), strict=True)
+    return np.fromiter((value / (divisor * unit) for value, divisor in pairs), np.float64, len(numerators))
+
+
+def integers(column: Any) -> list[int]:
+    """Return the values of a ``pyarrow`` array of integers, or of decimals with scale 0, as Python integers."""
+    import pyarrow
+
+    if column.null_count:
+        raise ValueError("nulls among exact numbers")
+    if not pyarrow.types.is_decimal128(column.type):
+        values: list[int] = column.to_pylist()
+        return values
+    words = np.frombuffer(column.buffers()[1], np.dtype([("low", "<u8"), ("high", "<i8")]))
+    words = words[column.offset : column.offset + len(column)]
+    return [(high << 64) + low for high, low in zip(words["high"].tolist(), words["low"].tolist(), strict=True)]

@@ -1,6 +1,6 @@
-"""Which file is what: the formats of transactions, told apart by their columns, and where each keeps what is needed.
+"""The known formats of transactions: the columns by which each is recognised, and the column of each role.
 
-A column's *role* is what it means whatever it is called; ``--columns`` gives roles by hand.
+A *role* is what a column means, whatever its name; ``--columns`` sets roles by hand.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,19 +13,19 @@ ROLES = {
     "from": "the sender",
     "to": "the receiver",
     "value": "the value in wei",
-    "eth": "the value in ether, in place of value",
+    "eth": "the value in ether, instead of value",
     "time": "seconds since 1970, or a time in UTC",
     "hash": "the transaction's hash",
-    "part": "what tells apart transfers within one transaction",
+    "part": "what distinguishes transfers within one transaction",
     "block": "the block's number",
-    "status": "1 or true where it succeeded, 0 or false where it failed",
-    "error": "0 or false where it succeeded, 1 or true where it failed",
-    "contract": "the contract that a creation made",
+    "status": "1 or true if it succeeded, 0 or false if it failed",
+    "error": "0 or false if it succeeded, 1 or true if it failed",
+    "contract": "the contract that was created",
     "gas": "the gas used",
-    "price": "what a unit of gas cost, in wei",
-    "list_price": "the same, where price is empty",
-    "fee": "the fee in wei, in place of gas and price",
-    "count": "how many transactions the row sums up",
+    "price": "the price of a unit of gas, in wei",
+    "list_price": "the same, used if price is empty",
+    "fee": "the fee in wei, instead of gas and price",
+    "count": "how many transactions the row adds up",
 }
 
 _TRANSACTIONS = {
@@ -44,28 +44,23 @@ _TRANSACTIONS = {
 _CRYO = _TRANSACTIONS | {"value": ("value_string", "value_binary", "value_f64"), "status": ("success",)}
 _TOKENS = (("token_address", "value"), ("tokenSymbol", "value"), ("erc20", "from_address"))
 _TRACES = (("trace_type", "value"), ("action_from", "action_value"))
-_ETHERSCAN = {
-    "from": ("from",),
-    "to": ("to",),
-    "value": ("value",),
-    "time": ("timeStamp",),
-    "hash": ("hash",),
-    "block": ("blockNumber",),
-    "error": ("isError",),
-    "contract": ("contractAddress",),
-}
+_ETHERSCAN = {"from": ("from",), "to": ("to",), "value": ("value",), "time": ("timeStamp",), "hash": ("hash",)}
+_ETHERSCAN |= {"block": ("blockNumber",), "error": ("isError",), "contract": ("contractAddress",)}
+_ETHERSCAN_MARKS = ("from", "to", "value", "timeStamp")
+_XBLOCK = {"from": ("From",), "to": ("To",), "eth": ("Value",), "time": ("TimeStamp",), "hash": ("TxHash",)}
+_XBLOCK |= {"block": ("BlockHeight",), "error": ("isError",), "contract": ("ContractAddress",)}
 
 
 @dataclass(frozen=True)
 class Format:
-    """A kind of table.
+    """A format of transactions.
 
     Args:
-        name: in words.
-        marks: the columns that tell it apart.
-        roles: for each role the columns that may have it, the best first.
-        refusal: why it cannot be used, where it cannot.
-        internal: whether rows may be transfers within a transaction, which share its hash.
+        name: for messages.
+        marks: the columns by which it is recognised.
+        roles: for each role its possible columns, the preferred first.
+        refusal: why it cannot be used; empty if it can.
+        internal: whether rows can be transfers within a transaction, which share its hash.
     """
 
     name: str
@@ -81,35 +76,13 @@ FORMATS = (
     *(Format("cryo", ("from_address", "to_address", value), _CRYO) for value in _CRYO["value"]),
     Format("BigQuery", ("from_address", "to_address", "value", "receipt_status"), _TRANSACTIONS),
     Format("ethereum-etl", ("from_address", "to_address", "value"), _TRANSACTIONS),
-    Format(
-        "Etherscan internal transactions",
-        ("from", "to", "value", "timeStamp", "traceId"),
-        _ETHERSCAN | {"part": ("traceId",)},
-    ),
-    Format(
-        "Etherscan",
-        ("from", "to", "value", "timeStamp"),
-        _ETHERSCAN | {"gas": ("gasUsed",), "price": ("gasPrice",)},
-    ),
-    Format(
-        "XBlock",
-        ("From", "To", "Value", "TimeStamp"),
-        {
-            "from": ("From",),
-            "to": ("To",),
-            "eth": ("Value",),
-            "time": ("TimeStamp",),
-            "hash": ("TxHash",),
-            "block": ("BlockHeight",),
-            "error": ("isError",),
-            "contract": ("ContractAddress",),
-        },
-        internal=True,
-    ),
+    Format("Etherscan internal transactions", (*_ETHERSCAN_MARKS, "traceId"), _ETHERSCAN | {"part": ("traceId",)}),
+    Format("Etherscan", _ETHERSCAN_MARKS, _ETHERSCAN | {"gas": ("gasUsed",), "price": ("gasPrice",)}),
+    Format("XBlock", ("From", "To", "Value", "TimeStamp"), _XBLOCK, internal=True),
 )
-GIVEN = "given columns"
-INTERNAL = (GIVEN, *(form.name for form in FORMATS if form.internal))
-"""The formats whose rows may be transfers within a transaction, which share its hash."""
+BY_HAND = "given columns"
+INTERNAL = (BY_HAND, *(form.name for form in FORMATS if form.internal))
+"""The formats whose rows can be transfers within a transaction, which share its hash."""
 RECEIPTS = {
     "hash": ("transaction_hash", "hash"),
     "block": ("block_number",),
@@ -125,26 +98,29 @@ BALANCES = {
 }
 
 
-def recognise(names: Sequence[str], given: Mapping[str, str] | None = None) -> tuple[str, dict[str, str]]:
-    """The format of a table with these columns and the column of each role; ``given`` are roles set by hand."""
-    if given:
-        return GIVEN, _given(names, given)
+def recognise(columns: Sequence[str], roles: Mapping[str, str] | None = None) -> tuple[str, dict[str, str]]:
+    """Return the name of a table's format and the column of each role; ``roles`` are roles set by hand."""
+    if roles:
+        for role, column in roles.items():
+            if column not in columns:
+                raise InputError(f"no column {column!r} for {role} (it has {', '.join(map(repr, columns))})")
+        return BY_HAND, dict(roles)
     for form in FORMATS:
-        if all(mark in names for mark in form.marks):
+        if all(mark in columns for mark in form.marks):
             if form.refusal:
                 raise InputError(f"these are {form.name}: {form.refusal}")
-            return form.name, assigned(names, form.roles)
-    raise InputError(f"{_what_is_missing(names)}; give the columns by hand: --columns from=…,to=…,value=…,time=…")
+            return form.name, assign_roles(columns, form.roles)
+    raise InputError(f"{_missing(columns)}; give the columns by hand: --columns from=…,to=…,value=…,time=…")
 
 
-def assigned(names: Sequence[str], roles: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """The column of each role that has one."""
-    found = {role: [name for name in known if name in names] for role, known in roles.items()}
-    return {role: columns[0] for role, columns in found.items() if columns}
+def assign_roles(columns: Sequence[str], candidates: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Return the column of each role that has one."""
+    present = {role: [name for name in names if name in columns] for role, names in candidates.items()}
+    return {role: names[0] for role, names in present.items() if names}
 
 
 def parse_columns(text: str) -> dict[str, str]:
-    """Read ``from=…,to=…,value=…,time=…``."""
+    """Parse ``from=…,to=…,value=…,time=…``."""
     roles: dict[str, str] = {}
     for entry in text.split(","):
         role, equals, column = (part.strip() for part in entry.partition("="))
@@ -153,30 +129,21 @@ def parse_columns(text: str) -> dict[str, str]:
         if role not in ROLES:
             raise unknown("role in --columns", role, ROLES)
         roles[role] = column
-    missing = [
-        role for role in ("from", "to", "value") if role not in roles and not (role == "value" and "eth" in roles)
-    ]
-    if missing:
-        raise InputError(f"--columns: no {missing[0]}=… ({ROLES[missing[0]]})")
+    for role in ("from", "to", "value"):
+        if role not in roles and not (role == "value" and "eth" in roles):
+            raise InputError(f"--columns: no {role}=… ({ROLES[role]})")
     if "value" in roles and "eth" in roles:
         raise InputError("--columns: value=… and eth=… exclude each other")
     return roles
 
 
-def _given(names: Sequence[str], given: Mapping[str, str]) -> dict[str, str]:
-    for role, column in given.items():
-        if column not in names:
-            raise InputError(f"no column {column!r} for {role} (it has {', '.join(map(repr, names))})")
-    return dict(given)
-
-
-def _what_is_missing(names: Sequence[str]) -> str:
-    """The format that lacks least, and what of it is not there."""
+def _missing(columns: Sequence[str]) -> str:
+    """Say which column is missing, in the format that lacks the fewest."""
     usable = [form for form in FORMATS if not form.refusal]
-    near = min(usable, key=lambda form: (sum(mark not in names for mark in form.marks), -len(form.marks)))
-    missing = [mark for mark in near.marks if mark not in names]
-    if len(missing) == len(near.marks):
-        return f"no known format has the columns {', '.join(map(repr, names))}"
-    close = get_close_matches(missing[0], names, n=1)
-    hint = f" ({close[0]!r} is there)" if close else ""
-    return f"column {missing[0]!r} of {near.name} is missing{hint}"
+    nearest = min(usable, key=lambda form: (sum(mark not in columns for mark in form.marks), -len(form.marks)))
+    missing = [mark for mark in nearest.marks if mark not in columns]
+    if len(missing) == len(nearest.marks):
+        return f"no known format has the columns {', '.join(map(repr, columns))}"
+    similar = get_close_matches(missing[0], columns, n=1)
+    hint = f" ({similar[0]!r} is there)" if similar else ""
+    return f"column {missing[0]!r} of {nearest.name} is missing{hint}"

@@ -1,31 +1,33 @@
-"""The stages of a build, one after the other, on an engine; what each rule did is counted on the way."""
+"""Runs the stages of a build on an engine, and counts what each rule did."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import ibis
 
 from mggcn.errors import InputError, prefix_errors
-from mggcn.ethereum import formats, rules, sources, tables, values
-from mggcn.ethereum.engines import Engine
-from mggcn.ethereum.sources import Source
-from mggcn.ethereum.values import Column, Table
+from mggcn.ethereum import _table_files, _tables, _values, formats, rules
+from mggcn.ethereum._engines import Engine, stage_files
+from mggcn.ethereum._schemas import Types, check_types
+from mggcn.ethereum._table_files import TableFiles
+from mggcn.ethereum._values import Column, Table
 
-Say = Callable[[str], None]
+OnStage = Callable[[str], None]
+"""Called with the name of each stage when it starts."""
 
 
 @dataclass(frozen=True)
-class Inputs:
+class BuildInputs:
     """What a data set is built from.
 
     Args:
         transactions: files and folders.
-        columns: the column of each role, where the format is none of the known.
-        receipts: for files without status, gas and contract.
-        blocks: for files without time.
-        balances: of accounts, in wei, instead of what the transactions add up to.
-        as_of: seconds since 1970; what is later is not there.
+        columns: the column of each role, for a table in no known format.
+        receipts: a table for transactions without status, gas and contract.
+        blocks: a table for transactions without time.
+        balances: a table of balances in wei, used instead of the sums of the transactions.
+        as_of: seconds since 1970; later transactions are ignored.
         any_ids: accounts are any text; else they must be addresses.
     """
 
@@ -37,22 +39,18 @@ class Inputs:
     as_of: int | None = None
     any_ids: bool = False
 
-    def files(self) -> list[Path]:
-        """The files of transactions."""
-        return sources.expand(self.transactions)
-
 
 @dataclass(frozen=True)
 class Tally:
-    """What became of the rows.
+    """The number of rows that each rule dropped or changed.
 
     Attributes:
-        rows: how many there were.
-        kept: how many stayed.
+        rows: read from the files.
+        kept: not dropped.
         dropped: by rule.
-        changed: by rule, among those that stayed.
-        formats: of the files, in words.
-        notes: what the files do not say, and what is taken in its place.
+        changed: by rule, among the rows kept.
+        formats: of the files.
+        notes: what the files do not contain, and what is assumed instead.
     """
 
     rows: int
@@ -60,149 +58,157 @@ class Tally:
     dropped: dict[str, int]
     changed: dict[str, int]
     formats: tuple[str, ...]
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """A table for a person; rules that no row met are left out."""
-        told = [("rows in", self.rows, "")]
-        told += [(f"- {_words(rule)}", count, rules.DROPPED[rule]) for rule, count in self.dropped.items() if count]
-        told += [("rows kept", self.kept, "")]
-        told += [(f"~ {_words(rule)}", count, rules.CHANGED[rule]) for rule, count in self.changed.items() if count]
-        return [f"{what:<28} {count:>13,}  {why}".rstrip() for what, count, why in told]
+        """Return a printable table; rules that apply to no row are left out."""
+        table = [("rows in", self.rows, "")]
+        table += [(f"- {_words(rule)}", count, rules.DROPPED[rule]) for rule, count in self.dropped.items() if count]
+        table += [("rows kept", self.kept, "")]
+        table += [(f"~ {_words(rule)}", count, rules.CHANGED[rule]) for rule, count in self.changed.items() if count]
+        return [f"{name:<28} {count:>13,}  {description}".rstrip() for name, count, description in table]
 
 
-def run(engine: Engine, inputs: Inputs, work: Path, say: Say) -> Tally:
-    """Carry out all stages; the engine then has ``accounts``, ``edges``, ``links`` and ``features``."""
+def run(engine: Engine, inputs: BuildInputs, work: Path, on_stage: OnStage) -> Tally:
+    """Compute all stages; ``work`` then holds the files of ``accounts``, ``edges``, ``links`` and ``features``."""
+
+    def stage(name: str, table: Table, types: Types) -> Table:
+        on_stage(name)
+        written = engine.write(name, table)
+        check_types(name, stage_files(work, name), types)
+        return written
+
     rewritten = work / "rewritten"
     rewritten.mkdir()
-    found = sources.transactions(inputs.transactions, inputs.columns, rewritten)
-    late = inputs.balances is not None and inputs.as_of is not None
-    notes: dict[str, None] = {"balances are taken as they are given, be they later than --as-of": None} if late else {}
-    say("rows")
-    rows = engine.stage("rows", _united(_judged(engine, found, inputs, rewritten, notes)), rules.ROWS)
-    say("transactions")
-    transactions = engine.stage("transactions", tables.transactions(rows), tables.TRANSACTIONS)
-    tally = _count(engine, rows, transactions, tuple(dict.fromkeys(one.format for one in found)), tuple(notes))
+    sources = _table_files.transaction_tables(inputs.transactions, inputs.columns, rewritten)
+    notes: dict[str, None] = {}
+    if inputs.balances is not None and inputs.as_of is not None:
+        notes["balances are used as given, even if they are later than --as-of"] = None
+    first, *others = _rows(engine, sources, inputs, rewritten, notes)
+    rows = stage("rows", first.union(*others) if others else first, rules.ROWS)
+    transactions = stage("transactions", _tables.transactions(rows), _tables.TRANSACTIONS)
+    kinds = tuple(dict.fromkeys(source.kind for source in sources))
+    tally = _count(engine, rows, transactions, kinds, tuple(notes))
     if tally.rows == 0:
-        raise InputError(f"{sources.listed([file for one in found for file in one.given])}: no rows")
+        originals = [file for source in sources for file in source.originals]
+        raise InputError(f"{_table_files.name_files(originals)}: no rows")
     if tally.kept == 0:
-        why = max(tally.dropped, key=lambda rule: tally.dropped[rule])
-        raise InputError(f"{found[0].label}: no row is left of {tally.rows:,}; most were dropped as {_words(why)!r}")
-    say("accounts")
-    accounts = engine.stage("accounts", tables.accounts(transactions), tables.ACCOUNTS)
-    say("edges")
-    edges = engine.stage("edges", tables.edges(transactions, accounts), tables.EDGES)
-    say("links")
-    links = engine.stage("links", tables.links(edges), tables.LINKS)
-    say("features")
+        rule = max(tally.dropped, key=lambda rule: tally.dropped[rule])
+        raise InputError(f"{sources[0].label}: no row is left of {tally.rows:,}; most were dropped as {_words(rule)!r}")
+    accounts = stage("accounts", _tables.accounts(transactions), _tables.ACCOUNTS)
+    edges = stage("edges", _tables.edges(transactions, accounts), _tables.EDGES)
+    links = stage("links", _tables.links(edges), _tables.LINKS)
     balances = _balances(engine, inputs, rewritten)
-    engine.stage("features", tables.features(links, accounts, balances), tables.FEATURES)
+    stage("features", _tables.features(links, accounts, balances), _tables.FEATURES)
     return tally
 
 
-def _judged(engine: Engine, found: list[Source], inputs: Inputs, work: Path, notes: dict[str, None]) -> list[Table]:
-    """The judged rows of each source, those without hashes a file at a time, as copies are then told by their file.
+def _rows(
+    engine: Engine, sources: list[TableFiles], inputs: BuildInputs, work: Path, notes: dict[str, None]
+) -> list[Table]:
+    """Return the first stage of each source; what a source does not contain is added to ``notes``.
 
-    ``notes`` gets what a source does not say.
+    A source without hashes is read file by file, because copies are then searched between files.
     """
-    hashed = [source for source in found if "hash" in source.roles]
-    parts = [part for source in found for part in ([source] if "hash" in source.roles else source.apart())]
+    hashed = [source for source in sources if "hash" in source.roles]
     if inputs.receipts is not None and not hashed:
-        raise InputError(f"--receipts: {found[0].label} has no hashes by which a receipt is found")
-    receipts = None if inputs.receipts is None else _receipts(engine, inputs.receipts, work)
-    blocks = None if inputs.blocks is None else _blocks(engine, inputs.blocks, work)
-    internal = any(source.format in formats.INTERNAL for source in hashed)
-    alone = sum(len(source.files) for source in found) == 1
-    judged = []
-    for source in parts:
+        raise InputError(f"--receipts: {sources[0].label} has no hashes by which a receipt is found")
+    receipts = _latest(engine, inputs.receipts, formats.RECEIPTS, "hash", work)
+    blocks = _latest(engine, inputs.blocks, formats.BLOCKS, "block", work)
+    internal = any(source.kind in formats.INTERNAL for source in hashed)
+    alone = sum(len(source.files) for source in sources) == 1
+    units = [unit for source in sources for unit in ([source] if "hash" in source.roles else source.split())]
+    parts = []
+    for source in units:
         with prefix_errors(source.label):
             table, roles = engine.read(source), dict(source.roles)
             if receipts is not None:
                 table, roles = _with_receipts(table, roles, receipts)
             if blocks is not None and "time" not in roles and "block" in roles:
                 table, roles = _with_times(table, roles, blocks)
-            rules.check_roles(roles, source.format)
-            notes |= dict.fromkeys(rules.notes(roles, source.format))
-            rows = rules.judged(
-                table, roles, as_of=inputs.as_of, any_ids=inputs.any_ids, internal=internal, alone=alone
+            rules.check_roles(roles, source.kind)
+            notes |= dict.fromkeys(rules.notes(roles, source.kind))
+            parts.append(
+                rules.apply_rules(
+                    table, roles, as_of=inputs.as_of, any_ids=inputs.any_ids, internal=internal, alone=alone
+                )
             )
-        judged.append(rows)
-    return judged
+    return parts
 
 
-def _receipts(engine: Engine, path: Path, work: Path) -> Table:
-    extra = sources.beside(path, formats.RECEIPTS, ("hash",), work)
-    table = engine.read(extra)
-    return tables.latest(table, extra.roles, values.text(table[extra.roles["hash"]]).lower())
+def _latest(
+    engine: Engine, path: Path | None, roles: Mapping[str, tuple[str, ...]], key: str, work: Path
+) -> Table | None:
+    """Return receipts or blocks, one row per hash or block number, or None without a file."""
+    if path is None:
+        return None
+    files = _table_files.extra_table(path, roles, ("hash",) if key == "hash" else ("block", "time"), work)
+    table = engine.read(files)
+    return _tables.latest(table, files.roles, _key(table[files.roles[key]], key))
 
 
-def _blocks(engine: Engine, path: Path, work: Path) -> Table:
-    extra = sources.beside(path, formats.BLOCKS, ("block", "time"), work)
-    table = engine.read(extra)
-    return tables.latest(table, extra.roles, values.integer(table[extra.roles["block"]], 18))
+def _key(column: Column, role: str) -> Column:
+    return _values.text(column).lower() if role == "hash" else _values.integer(column, 18)
 
 
 def _with_receipts(table: Table, roles: dict[str, str], receipts: Table) -> tuple[Table, dict[str, str]]:
-    """What receipts say, and what the table itself says where they are silent."""
+    """Join receipts; the table's own columns fill the gaps in them."""
     receipt = {"receipt": "joined_hash"}
     if "hash" not in roles:
         return table.mutate(joined_hash=ibis.null("string")), roles | receipt
-    joined = table.mutate(joined_key=values.text(table[roles["hash"]]).lower()).left_join(receipts, "joined_key")
-    known = {role: f"joined_{role}" for role in formats.RECEIPTS if role not in ("hash", "block")}
-    added = {role: name for role, name in known.items() if name in receipts.columns}
-    both = {name: _first(role, joined[name], joined[roles[role]]) for role, name in added.items() if role in roles}
-    return joined.mutate(**both), roles | added | receipt
+    joined = table.mutate(joined_key=_key(table[roles["hash"]], "hash")).left_join(receipts, "joined_key")
+    columns = {role: f"joined_{role}" for role in formats.RECEIPTS if role not in ("hash", "block")}
+    added = {role: name for role, name in columns.items() if name in receipts.columns}
+    filled = {
+        name: _first_present(role, joined[name], joined[roles[role]]) for role, name in added.items() if role in roles
+    }
+    return joined.mutate(**filled), roles | added | receipt
 
 
 def _with_times(table: Table, roles: dict[str, str], blocks: Table) -> tuple[Table, dict[str, str]]:
     table = table.drop("joined_key") if "joined_key" in table.columns else table
-    table = table.mutate(joined_key=values.integer(table[roles["block"]], 18)).left_join(blocks, "joined_key")
+    table = table.mutate(joined_key=_key(table[roles["block"]], "block")).left_join(blocks, "joined_key")
     return table, roles | {"time": "joined_time"}
 
 
-def _first(role: str, one: Column, other: Column) -> Column:
-    """What one column says, or the other where it says nothing."""
+def _first_present(role: str, column: Column, fallback: Column) -> Column:
+    """Return a column whose missing values are replaced by those of ``fallback``."""
     if role in ("gas", "price"):
-        return values.integer(one).fill_null(values.integer(other))
-    return values.text(one).nullif("").fill_null(values.text(other))
+        return _values.integer(column).fill_null(_values.integer(fallback))
+    return _values.text(column).nullif("").fill_null(_values.text(fallback))
 
 
-def _balances(engine: Engine, inputs: Inputs, work: Path) -> Table | None:
+def _balances(engine: Engine, inputs: BuildInputs, work: Path) -> Table | None:
     if inputs.balances is None:
         return None
-    extra = sources.beside(inputs.balances, formats.BALANCES, ("account", "balance"), work)
-    with prefix_errors(extra.label):
-        table = engine.read(extra)
-        account = values.text(table[extra.roles["account"]])
-        spelled = table.select(
+    files = _table_files.extra_table(inputs.balances, formats.BALANCES, ("account", "balance"), work)
+    with prefix_errors(files.label):
+        table = engine.read(files)
+        account = _values.text(table[files.roles["account"]])
+        balances = table.select(
             account=account if inputs.any_ids else account.lower(),
-            balance=values.wei(table[extra.roles["balance"]]),
+            balance=_values.wei(table[files.roles["balance"]]),
         )
-    return spelled.group_by("account").agg(balance=spelled.balance.max())
+    return balances.group_by("account").agg(balance=balances.balance.max())
 
 
 def _words(rule: str) -> str:
     return rule.replace("_", " ")
 
 
-def _united(parts: list[Table]) -> Table:
-    first, *others = parts
-    return first.union(*others) if others else first
-
-
-def _count(engine: Engine, rows: Table, transactions: Table, names: tuple[str, ...], notes: tuple[str, ...]) -> Tally:
-    def numbers(table: Table, column: str) -> dict[str, int]:
+def _count(engine: Engine, rows: Table, transactions: Table, kinds: tuple[str, ...], notes: tuple[str, ...]) -> Tally:
+    def counts(table: Table, column: str) -> dict[str, int]:
         return {row[column]: row["n"] for row in engine.rows(table.group_by(column).agg(n=table.count()))}
 
-    dropped, copies = numbers(rows, "dropped"), numbers(transactions, "copy")
+    dropped, copies = counts(rows, "dropped"), counts(transactions, "copy")
     kept = transactions.filter(transactions.copy == "")
-    flags = {name: values.whole(kept[name].cast("int64").sum().fill_null(0)) for name in rules.CHANGED}
+    flags = {name: _values.whole(kept[name].cast("int64").sum().fill_null(0)) for name in rules.CHANGED}
     (changed,) = engine.rows(kept.agg(**flags))
     return Tally(
         rows=sum(dropped.values()),
         kept=copies.get("", 0),
         dropped={rule: (dropped | copies).get(rule, 0) for rule in rules.DROPPED},
         changed=changed,
-        formats=names,
+        formats=kinds,
         notes=notes,
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
+    from mggcn.dataset import Dataset
     from mggcn.ethereum.build import Built
 
 
@@ -31,27 +32,27 @@ def build(
 ) -> None:
     """Build a data set of accounts: a graph, 13 features, labels and a stratified 7:1:2 split.
 
-    The format is told from the columns: ethereum-etl, BigQuery exports, cryo, Etherscan's txlist, XBlock, as Parquet,
-    CSV or JSON. Ends with what each rule did to how many rows.
+    Reads ethereum-etl, BigQuery exports, cryo, Etherscan's txlist and XBlock, as Parquet, CSV or JSON; the format is
+    recognised by the columns. At the end it prints how many rows each rule dropped or changed.
 
     Args:
-        transactions: Files, or folders of files; with --engine sql the name of a table.
-        labels: A CSV file with the columns address and label; without it nothing is labelled.
-        out: The dataset folder to make; it also gets accounts.parquet and edges.parquet.
-        engine: duckdb works in this process, spark on a cluster or this machine; sql only prints the SQL.
-        dialect: Of --engine sql: bigquery, snowflake, trino, databricks, clickhouse, duckdb and others.
-        as_of: Ignore everything later: a date, which counts to its end, or a time such as 2020-01-31T12:00:00; in UTC.
-        memory: How much the engine may use, as in 4GB; at least 500MB.
+        transactions: Files or folders; with --engine sql, the name of a table.
+        labels: A CSV file with the columns address and label; without it no account is labelled.
+        out: The dataset folder to write; it also receives accounts.parquet and edges.parquet.
+        engine: duckdb runs in this process, spark on a cluster or on this machine; sql only prints the SQL script.
+        dialect: The SQL dialect of --engine sql: bigquery, snowflake, trino, databricks, clickhouse, duckdb and others.
+        as_of: Ignore later transactions. A date (included to its end) or a time such as 2020-01-31T12:00:00, in UTC.
+        memory: The memory limit of the engine, such as 4GB; at least 500MB.
         columns: The columns of a table in no known format: from=…,to=…,value=…,time=…, with eth=… for a value in ether,
-            and optional hash, block, status, error, contract, gas, price, fee, count.
-        ids: address wants 0x and 40 digits; text takes any name of an account.
+            and optionally hash, block, status, error, contract, gas, price, fee, count.
+        ids: address requires 0x and 40 hexadecimal digits; text accepts any name of an account.
         receipts: ethereum-etl's receipts, for transactions without status and gas used.
         blocks: ethereum-etl's blocks, for transactions without time.
-        balances: A table with address and eth_balance (wei), used instead of what the transactions add up to.
-        name: What runs call it; ethereum: and the folder's name when left out. Simulated rows put simulated- in it.
-        seed: Of the split.
+        balances: A table with address and eth_balance (wei), used instead of the sums of the transactions.
+        name: The name of the data set; by default ethereum: and the folder's name. Simulated data get simulated- in it.
+        seed: The seed of the split.
         overwrite: Replace an existing dataset folder.
-        quiet: Do not tell the stages.
+        quiet: Do not print the stages.
     """
     from mggcn.ethereum import require
 
@@ -59,7 +60,7 @@ def build(
     from mggcn.errors import InputError
     from mggcn.ethereum import build as building
     from mggcn.ethereum import formats
-    from mggcn.ethereum.pipeline import Inputs
+    from mggcn.ethereum.pipeline import BuildInputs
 
     roles = None if columns is None else formats.parse_columns(columns)
     until = None if as_of is None else building.parse_as_of(as_of)
@@ -71,7 +72,7 @@ def build(
     if out is None:
         raise InputError("--out: the dataset folder to make is missing")
     files = tuple(Path(file) for file in transactions)
-    inputs = Inputs(files, roles, receipts, blocks, balances, until, ids == "text")
+    inputs = BuildInputs(files, roles, receipts, blocks, balances, until, ids == "text")
     built = building.build(
         inputs, out, labels=labels, engine=engine, memory=memory, name=name, seed=seed, overwrite=overwrite, quiet=quiet
     )
@@ -79,13 +80,22 @@ def build(
 
 
 def _lines(built: "Built", out: Path) -> list[str]:
-    from mggcn.ethereum.build import split_lines
-
-    data, graph = built.dataset, built.dataset.graph
+    data = built.dataset
     lines = [*built.tally.lines(), ""]
     if built.tally.notes:
         lines += [*(f"note: {note}" for note in built.tally.notes), ""]
     if built.labels:
-        known = built.labels - built.unknown
-        lines += [f"{known:,} of {built.labels:,} labelled accounts have a transaction", *split_lines(data), ""]
-    return [*lines, f"{data.name}: {data.num_nodes:,} accounts, {graph.num_edges:,} edges in {out}"]
+        present = built.labels - built.unknown
+        lines += [f"{present:,} of {built.labels:,} labelled accounts have a transaction", *_split_lines(data), ""]
+    return [*lines, f"{data.name}: {data.num_nodes:,} accounts, {data.graph.num_edges:,} edges in {out}"]
+
+
+def _split_lines(data: "Dataset") -> list[str]:
+    """The number of accounts of each class in each part of the split."""
+    if data.split is None:
+        return []
+    lines = [f"{'class':<28} {'train':>7} {'val':>7} {'test':>7}"]
+    for number, name in enumerate(data.classes):
+        parts = (data.split.train, data.split.val, data.split.test)
+        lines.append(f"{name:<28} " + " ".join(f"{(data.y[part] == number).sum():>7}" for part in parts))
+    return lines

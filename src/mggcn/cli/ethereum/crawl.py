@@ -1,5 +1,6 @@
 """``mggcn ethereum crawl``: the transactions of labelled accounts and their neighbours, from Etherscan."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -20,29 +21,29 @@ def crawl(
 ) -> None:
     """Fetch the transactions of labelled accounts, and of a random part of their neighbours, from Etherscan.
 
-    The key is read from the environment variable ETHERSCAN_API_KEY. A crawl that stopped goes on where it was when the
-    same command is given again; then mggcn ethereum build reads the folder.
+    The API key is read from the environment variable ETHERSCAN_API_KEY. To continue a crawl that stopped, run the same
+    command again. The resulting folder is an input of mggcn ethereum build.
 
     Args:
-        labels: A CSV file with a column address, such as mggcn ethereum labels writes; labels are not looked at.
-        out: The folder for transactions.jsonl and the journal of what is fetched.
+        labels: A CSV file with a column address, such as mggcn ethereum labels writes; its labels are not used.
+        out: The folder for transactions.jsonl and the journal of the crawl.
         two_hop: The part of the labelled accounts' neighbours whose transactions are fetched too, 0 to 1.
-        seed: Of that part.
-        rate: Calls a second; the free plan allows 3.
-        base_url: Where the API is; Etherscan's version 2 when left out.
-        max_accounts: The most accounts to fetch in all.
-        max_transactions: The most transactions to fetch of one account, to the next full page of 1,000.
+        seed: Selects that part.
+        rate: Calls per second; Etherscan's free plan allows 3.
+        base_url: The address of the API; by default Etherscan's API, version 2.
+        max_accounts: The largest number of accounts to fetch in all.
+        max_transactions: The largest number of transactions to fetch for one account, rounded up to pages of 1,000.
         quiet: Show no progress.
     """
+    from mggcn.cli.ethereum._crawl_progress import crawl_progress
     from mggcn.ethereum import etherscan
     from mggcn.ethereum.crawl import crawl
-    from mggcn.ethereum.crawl_progress import following
-    from mggcn.ethereum.labels_read import addresses
+    from mggcn.ethereum.label_lists import addresses
 
     accounts = addresses(labels)
-    api = etherscan.Etherscan(etherscan.key_from_environment(), rate, base_url or etherscan.URL)
-    with following(quiet=quiet) as follow:
-        done = crawl(
+    client = etherscan.Etherscan(etherscan.key_from_environment(), rate, base_url or etherscan.URL)
+    with closing(client) as api, crawl_progress(quiet=quiet) as on_progress:
+        crawled = crawl(
             api,
             accounts,
             out,
@@ -50,14 +51,14 @@ def crawl(
             seed=seed,
             max_accounts=max_accounts,
             max_transactions=max_transactions,
-            follow=follow,
+            on_progress=on_progress,
         )
     lines = [
-        f"{done.records:,} transactions in {out}",
-        "labelled accounts {:,} of {:,}".format(*done.labelled),
-        "their neighbours  {:,} of {:,} chosen".format(*done.neighbours),
-        f"calls             {done.calls:,}, of which {done.retries:,} were tried again",
+        f"{crawled.records:,} transactions in {out}",
+        "labelled accounts {:,} of {:,}".format(*crawled.labelled),
+        "their neighbours  {:,} of {:,} selected".format(*crawled.neighbours),
+        f"calls             {crawled.calls:,}, of which {crawled.retries:,} repeated a failed call",
     ]
-    if done.cut:
-        lines.append(f"cut short         {done.cut:,} accounts with {max_transactions or 0:,} transactions or more")
+    if crawled.cut:
+        lines.append(f"cut short         {crawled.cut:,} accounts with {max_transactions or 0:,} transactions or more")
     print("\n".join(lines))  # noqa: T201

@@ -8,32 +8,33 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from collections import Counter
 
-    from mggcn.ethereum.labels import Merged
+    from mggcn.ethereum.merge_labels import MergedLabels
 
-_MOST = 12
+_MOST_SHOWN = 12
 
 
 def labels(lists: list[str], /, *, out: Path, overwrite: Annotated[bool, Parameter(negative=())] = False) -> None:
-    """Merge lists of labelled addresses into ICO, Converter, Exchange, Mining, Gambling and Phish.
+    """Merge lists of labelled addresses into the classes ICO, Converter, Exchange, Mining, Gambling and Phish.
 
-    ICO are ico-wallets; Converter are bancor's with Converter in their name; Exchange, Mining and Gambling are the
-    labels of that name; Phish are phish-hack's named Fake_Phishing. An address of two classes is left out and written
-    to a file of conflicts beside the labels.
+    ICO: addresses labelled ico-wallets. Converter: addresses labelled bancor with Converter in their name. Exchange,
+    Mining and Gambling: addresses with the label of that name. Phish: addresses labelled phish-hack with Fake_Phishing
+    in their name. An address of two classes is left out and listed in a file of conflicts beside the labels.
 
     Args:
-        lists: Files: JSON of {address: {name, labels}}, CSV with a column address, or, as in Phish=FILE, one address a
-            line. A CSV without a column label has the label of its file name, or of its folder for an all.csv.
+        lists: Files: JSON of {address: {name, labels}}, CSV with a column address, or text with one address per line,
+            given as in Phish=FILE. A CSV without a column label has the label of its file name, or of its folder if
+            the file is all.csv.
         out: The CSV file to write, with the columns address and label.
-        overwrite: Replace existing files; never one of the lists.
+        overwrite: Replace existing files, but never one of the lists.
     """
-    from mggcn.ethereum import labels as merging
+    from mggcn.ethereum import merge_labels
 
-    merged = merging.merge(merging.parse_list(text) for text in lists)
-    conflicts = merging.write(merged, out, overwrite=overwrite)
+    merged = merge_labels.merge(merge_labels.parse_list(text) for text in lists)
+    conflicts = merge_labels.write(merged, out, overwrite=overwrite)
     print("\n".join(_lines(merged, out, conflicts)))  # noqa: T201
 
 
-def _lines(merged: "Merged", out: Path, conflicts: Path) -> list[str]:
+def _lines(merged: "MergedLabels", out: Path, conflicts: Path) -> list[str]:
     rows = [("", *merged.counts, "")]
     rows += [
         (path.name, *(f"{counts[name]:,}" for name in merged.counts), "") for path, counts in merged.by_file.items()
@@ -43,18 +44,20 @@ def _lines(merged: "Merged", out: Path, conflicts: Path) -> list[str]:
     lines = [f"{name:<{width}} " + " ".join(f"{cell:>9}" for cell in cells) for name, *cells in rows]
     if merged.conflicts:
         lines.append(f"{len(merged.conflicts):,} addresses of two classes are left out, see {conflicts}:")
-        lines += [f"  {address} {' and '.join(names)}" for address, names in list(merged.conflicts.items())[:_MOST]]
-        lines += ["  …"] * (len(merged.conflicts) > _MOST)
+        shown = list(merged.conflicts.items())[:_MOST_SHOWN]
+        lines += [f"  {address} {' and '.join(names)}" for address, names in shown]
+        lines += ["  …"] * (len(merged.conflicts) > _MOST_SHOWN)
     if merged.unnamed:
-        lines.append(f"not named Converter or Fake_Phishing, left out: {_told(merged.unnamed)}")
+        lines.append(f"name without Converter or Fake_Phishing, left out: {_most_common(merged.unnamed)}")
     if merged.dropped:
-        lines.append(f"labels of no class, left out: {_told(merged.dropped)}")
+        lines.append(f"labels of no class, left out: {_most_common(merged.dropped)}")
     if merged.foreign:
         lines.append(f"{len(merged.foreign):,} entries of other chains, left out; the first in {merged.foreign[0]}")
     return lines
 
 
-def _told(counts: "Counter[str]") -> str:
-    told = [f"{label} {count:,}" for label, count in counts.most_common(_MOST)]
-    rest = counts.total() - sum(count for _, count in counts.most_common(_MOST))
-    return ", ".join(told) + (f" and {len(counts) - _MOST:,} more with {rest:,}" if len(counts) > _MOST else "")
+def _most_common(counts: "Counter[str]") -> str:
+    shown = counts.most_common(_MOST_SHOWN)
+    rest = counts.total() - sum(count for _, count in shown)
+    more = f" and {len(counts) - _MOST_SHOWN:,} more with {rest:,}" if len(counts) > _MOST_SHOWN else ""
+    return ", ".join(f"{label} {count:,}" for label, count in shown) + more

@@ -1,4 +1,4 @@
-"""``mggcn ethereum simulate``: transactions of agents, in place of data that were never published."""
+"""``mggcn ethereum simulate``: simulated transactions, because the paper's data were never published."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,15 +14,15 @@ def simulate(
     labels: Path | None = None,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Simulate transactions of accounts like the paper's six classes; a simulation, not real data.
+    """Simulate transactions of accounts like those of the paper's six classes. These are not real data.
 
-    The file has the columns of ethereum-etl's transactions and says in its metadata that it is simulated.
+    The file has the columns of ethereum-etl's transactions, and its metadata say that it is simulated.
 
     Args:
         out: The Parquet file to write, named .parquet or .pq.
-        scale: 1 has the size of the paper's data: 1.4 million accounts, 2.8 million edges, 816 labels.
+        scale: 1 is the size of the paper's data: 1.4 million accounts, 2.8 million edges, 816 labels.
         seed: The same seed and scale give the same rows.
-        labels: The CSV file of labels to write; beside the Parquet file when left out.
+        labels: The CSV file of labels to write; by default beside the Parquet file.
         overwrite: Replace existing files.
     """
     from rich.console import Console
@@ -34,16 +34,17 @@ def simulate(
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("simulating", total=None)
-        done = simulate(
+        simulation = simulate(
             out,
             labels=labels,
             scale=scale,
             seed=seed,
             overwrite=overwrite,
-            follow=lambda rows, total: progress.update(task, completed=rows, total=total),
+            on_progress=lambda rows, total: progress.update(task, completed=rows, total=total),
         )
-    counts = ", ".join(f"{name} {count:,}" for name, count in done.labels.items())
+    counts = ", ".join(f"{name} {count:,}" for name, count in simulation.labels.items())
     print(  # noqa: T201
-        f"{out}: SIMULATED, {done.transactions:,} transactions, {done.accounts:,} accounts, {done.edges:,} edges\n"
+        f"{out}: SIMULATED, {simulation.transactions:,} transactions, {simulation.accounts:,} accounts, "
+        f"{simulation.edges:,} edges\n"
         f"{labels}: labels of simulated accounts, {counts}"
     )

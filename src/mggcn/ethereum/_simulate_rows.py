@@ -1,7 +1,7 @@
-"""Simulated transactions as a Parquet file with ethereum-etl's columns, written a slice at a time.
+"""Simulated transactions as tables with ethereum-etl's columns, a slice of rows at a time.
 
-Hashes, addresses, gas and the last digits of values are functions of the seed and of a row's or an account's number,
-so that the rows do not depend on how the file is cut into slices.
+Hashes, addresses, gas and the last digits of values are functions of the seed and the number of the row or account, so
+that rows do not depend on the sizes of the slices.
 """
 
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.ethereum.simulate_accounts import START, Ints
-from mggcn.ethereum.simulate_scene import NOWHERE
+from mggcn.ethereum._simulate_accounts import END, START, Ints
+from mggcn.ethereum._simulate_world import NO_RECEIVER, Transfers
 from mggcn.keys import GOLDEN, MASK, Key, folds
 
-_FIRST_BLOCK, _BLOCK_SECONDS = 778_483, 14  # the first of 2016; about what a block took then
+_FIRST_BLOCK, _BLOCK_SECONDS = 778_483, 14  # the first block of 2016; the mean time per block then
 _TRANSFER_GAS = 21_000
 _HEX = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), dtype=np.uint16)
 _CREATION, _PLAIN = "0x6080604052", "0x"
@@ -25,16 +25,16 @@ _CALLS = ("0xa9059cbb", "0xd0e30db0", "0x", "0x095ea7b3")
 
 @dataclass(frozen=True)
 class Rows:
-    """All transactions in the order of time.
+    """All transactions, sorted by time.
 
     Args:
         source: the sending account.
-        target: the receiving account, or nowhere.
+        target: the receiving account, or :data:`NO_RECEIVER`.
         gwei: the value without its last nine digits.
-        block: the block, counted from the first simulated one.
+        block: the number of blocks since the first one.
         call: whether a contract is called.
-        key: of everything that is drawn by row or account.
-        accounts: how many accounts there are.
+        key: of the values that are drawn per row or account.
+        accounts: the number of accounts.
     """
 
     source: NDArray[np.int32]
@@ -46,21 +46,24 @@ class Rows:
     accounts: int
 
     @classmethod
-    def ordered(
-        cls, source: Ints, target: Ints, gwei: Ints, second: Ints, call: NDArray[np.bool_], key: Key, accounts: int
-    ) -> "Rows":
-        """Put transactions into the order of time; those of one second keep the order they come in."""
+    def of(cls, transfers: list[Transfers], key: Key, accounts: int) -> "Rows":
+        """Sort transfers by time, without those after the end; transfers of one second keep their order."""
+        second = np.concatenate([part.second for part in transfers])
         order = np.argsort(second, kind="stable")
-        block = ((second - START) // _BLOCK_SECONDS).astype(np.int32)[order]
-        ends = source.astype(np.int32)[order], target.astype(np.int32)[order]
-        return cls(*ends, gwei[order], block, call[order], key, accounts)
+        order = order[second[order] < END]
+        source, target, gwei = (
+            np.concatenate([getattr(part, name) for part in transfers])[order] for name in ("source", "target", "gwei")
+        )
+        call = np.repeat([part.call for part in transfers], [part.second.size for part in transfers])[order]
+        block = ((second[order] - START) // _BLOCK_SECONDS).astype(np.int32)
+        return cls(source.astype(np.int32), target.astype(np.int32), gwei, block, call, key, accounts)
 
     def __len__(self) -> int:
         return self.source.size
 
-    def pairs(self) -> int:
-        """How many pairs of different accounts deal with each other."""
-        between = (self.target != NOWHERE) & (self.target != self.source)
+    def num_pairs(self) -> int:
+        """Return the number of pairs of different accounts with a transaction."""
+        between = (self.target != NO_RECEIVER) & (self.target != self.source)
         source, target = self.source[between].astype(np.int64), self.target[between].astype(np.int64)
         return int(np.unique(np.minimum(source, target) * self.accounts + np.maximum(source, target)).size)
 
@@ -71,7 +74,7 @@ class Rows:
 
     @cached_property
     def nonces(self) -> NDArray[np.int32]:
-        """How many transactions the sender had sent before."""
+        """The number of earlier transactions of the same sender."""
         order = np.argsort(self.source, kind="stable")
         sender = self.source[order]
         starts = np.flatnonzero(np.diff(sender, prepend=-1))
@@ -81,63 +84,49 @@ class Rows:
         return nonces
 
     @cached_property
-    def leaders(self) -> NDArray[np.int32]:
-        """The first row of each row's block."""
-        fresh = np.diff(self.block, prepend=-1) != 0
-        return np.maximum.accumulate(np.where(fresh, np.arange(len(self)), 0)).astype(np.int32)
+    def block_starts(self) -> NDArray[np.int32]:
+        """For each row, the first row of its block."""
+        is_first = np.diff(self.block, prepend=-1) != 0
+        return np.maximum.accumulate(np.where(is_first, np.arange(len(self)), 0)).astype(np.int32)
 
 
-def schema(note: str) -> Any:
-    """The columns of ethereum-etl's transactions and two of its receipts, with ``note`` as the file's metadata."""
-    import pyarrow as pa
-
-    text, number, money = pa.string(), pa.int64(), pa.decimal128(38, 0)
-    columns = {
-        "hash": text, "nonce": number, "block_hash": text, "block_number": number, "transaction_index": number,
-        "from_address": text, "to_address": text, "value": money, "gas": number, "gas_price": number, "input": text,
-        "block_timestamp": number, "max_fee_per_gas": number, "max_priority_fee_per_gas": number,
-        "transaction_type": number, "receipt_gas_used": number, "receipt_status": number,
-    }  # fmt: skip
-    return pa.schema(list(columns.items()), metadata={"simulation": note})
-
-
-def table(rows: Rows, first: int, last: int, columns: Any) -> Any:
-    """The rows from ``first`` up to ``last`` as a table with the columns of :func:`schema`."""
+def table(rows: Rows, first: int, last: int) -> Any:
+    """Return the rows ``first`` to ``last - 1`` with the columns of ethereum-etl's transactions and two of receipts."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     part = slice(first, last)
     count = last - first
     target, gwei, call = rows.target[part], rows.gwei[part], rows.call[part]
-    creation = target == NOWHERE
+    creation = target == NO_RECEIVER
     draws = {name: _draws(rows.key.fold(name), first, count) for name in ("gas", "price", "input", "fails", "dust")}
     price = np.exp(2.3 + 0.9 * (draws["price"] + draws["gas"] - 1)) * 1e9
     used = np.where(call, _TRANSFER_GAS + (draws["gas"] ** 3 * 300_000).astype(np.int64), _TRANSFER_GAS)
     limit = np.where(call, used + used // 4, used)
     failed = draws["fails"] < np.where(call, 0.035, 0.004)
-    exact = gwei % 10_000 == 0  # typed by a person: no digits below
-    dust = np.where(exact, 0, (draws["dust"] * 10**9).astype(np.int64))
+    rounded = gwei % 10_000 == 0  # typed by a person: no digits below
+    dust = np.where(rounded, 0, (draws["dust"] * 10**9).astype(np.int64))
     whole = pc.multiply(pa.array(gwei).cast(pa.decimal128(19, 0)), pa.scalar(Decimal(10**9), pa.decimal128(10, 0)))
-    words = np.array([*_CALLS, _PLAIN, _CREATION])
-    word = np.where(call, (draws["input"] * len(_CALLS)).astype(np.int64), len(_CALLS))
-    word = np.where(creation, len(_CALLS) + 1, word)
-    leaders = rows.leaders[part]
-    origin = int(leaders[0]) if count else 0
+    inputs = np.array([*_CALLS, _PLAIN, _CREATION])
+    input_index = np.where(call, (draws["input"] * len(_CALLS)).astype(np.int64), len(_CALLS))
+    input_index = np.where(creation, len(_CALLS) + 1, input_index)
+    starts = rows.block_starts[part]
+    origin = int(starts[0]) if count else 0
     block_hashes = _bytes(rows.key.fold("block"), origin, last - origin, 32)
     receivers = _text(rows.addresses[np.where(creation, 0, target)])
     empty = pa.nulls(count, pa.int64())
-    values = {
+    columns = {
         "hash": _text(_bytes(rows.key.fold("hash"), first, count, 32)),
-        "nonce": rows.nonces[part],
-        "block_hash": _text(block_hashes[leaders - origin]),
+        "nonce": rows.nonces[part].astype(np.int64),
+        "block_hash": _text(block_hashes[starts - origin]),
         "block_number": _FIRST_BLOCK + rows.block[part].astype(np.int64),
-        "transaction_index": np.arange(first, last) - leaders,
+        "transaction_index": np.arange(first, last) - starts,
         "from_address": _text(rows.addresses[rows.source[part]]),
         "to_address": pc.if_else(pa.array(~creation), receivers, pa.scalar(None, pa.string())),
-        "value": pc.add(whole, pa.array(dust).cast(pa.decimal128(19, 0))),
+        "value": pc.add(whole, pa.array(dust).cast(pa.decimal128(19, 0))).cast(pa.decimal128(38, 0)),
         "gas": limit,
         "gas_price": price.astype(np.int64),
-        "input": pa.array(words).take(pa.array(word)),
+        "input": inputs[input_index],
         "block_timestamp": START + rows.block[part].astype(np.int64) * _BLOCK_SECONDS,
         "max_fee_per_gas": empty,
         "max_priority_fee_per_gas": empty,
@@ -145,13 +134,11 @@ def table(rows: Rows, first: int, last: int, columns: Any) -> Any:
         "receipt_gas_used": np.where(failed, limit, used),
         "receipt_status": 1 - failed.astype(np.int64),
     }
-    return pa.table({name: pa.array(values[name]).cast(columns.field(name).type) for name in columns.names}).cast(
-        columns
-    )
+    return pa.table({name: pa.array(column) for name, column in columns.items()})
 
 
 def address_text(addresses: NDArray[np.uint8]) -> list[str]:
-    """Addresses of twenty bytes as 0x and hexadecimal digits."""
+    """Return addresses of twenty bytes as 0x and hexadecimal digits."""
     return ["0x" + address.tobytes().hex() for address in addresses]
 
 
@@ -161,18 +148,18 @@ def _folds(key: Key, first: int, count: int) -> NDArray[np.uint64]:
 
 
 def _draws(key: Key, first: int, count: int) -> NDArray[np.float64]:
-    """Numbers in [0, 1) for rows from ``first`` on."""
+    """Return numbers in [0, 1) for ``count`` rows from ``first`` on."""
     return (_folds(key, first, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def _bytes(key: Key, first: int, count: int, width: int) -> NDArray[np.uint8]:
-    """``width`` random bytes for each number from ``first`` on."""
+    """Return ``width`` random bytes for each number from ``first`` on."""
     words = -(-width // 8)
     return _folds(key, first * words, count * words).astype("<u8").view(np.uint8).reshape(count, words * 8)[:, :width]
 
 
 def _text(rows: NDArray[np.uint8]) -> Any:
-    """Rows of bytes as an Arrow array of 0x and hexadecimal digits."""
+    """Return rows of bytes as an Arrow array of 0x and hexadecimal digits."""
     import pyarrow as pa
 
     count, width = rows.shape

@@ -1,4 +1,4 @@
-"""Merging label lists: every published format, the rules for names and conflicts, and errors with their place."""
+"""Merging label lists: every published format, the rules for names and conflicts, and errors with their location."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,8 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.ethereum.labels import CLASSES, merge, parse_list, write
-from mggcn.ethereum.labels_read import addresses
+from mggcn.ethereum.label_lists import addresses
+from mggcn.ethereum.merge_labels import CLASSES, merge, parse_list, write
 
 A, B, C, D, E = (f"0x{digit * 40}" for digit in "abcde")
 
@@ -38,10 +38,10 @@ def test_json_needs_the_names_of_converters_and_phishers(tmp_path: Path) -> None
         D: {"name": "Cryptopia Hack", "labels": ["phish-hack"]},
         E: {"name": "", "labels": ["exchange"]},
     }
-    found = merge([(put(tmp_path / "all.json", json.dumps(table)), None)])
-    assert found.classes == {A: "Converter", C: "Phish", E: "Exchange"}
-    assert found.unnamed == {"bancor": 1, "phish-hack": 1}
-    assert found.dropped == {"defi": 1}
+    result = merge([(put(tmp_path / "all.json", json.dumps(table)), None)])
+    assert result.classes == {A: "Converter", C: "Phish", E: "Exchange"}
+    assert result.unnamed == {"bancor": 1, "phish-hack": 1}
+    assert result.dropped == {"defi": 1}
 
 
 def test_a_list_without_labels_has_that_of_its_file_or_folder(tmp_path: Path) -> None:
@@ -53,21 +53,21 @@ def test_a_list_without_labels_has_that_of_its_file_or_folder(tmp_path: Path) ->
 def test_other_chains_are_left_out(tmp_path: Path) -> None:
     rows = f"address,chainId,label,nameTag\n{A},1,gambling,Dice\n{B},10,gambling,Dice\n"
     accounts = put(tmp_path / "accounts.csv", rows)
-    found = merge([(accounts, None)])
-    assert found.classes == {A: "Gambling"}
-    assert found.foreign == [f"{accounts}: line 3"]
+    result = merge([(accounts, None)])
+    assert result.classes == {A: "Gambling"}
+    assert result.foreign == [f"{accounts}: line 3"]
     plain = put(tmp_path / "plain.txt", f"{A}\nbnb10whzywcrge79\n")
-    found = merge([parse_list(f"Phish={plain}")])
-    assert found.classes == {A: "Phish"}
-    assert found.foreign == [f"{plain}: line 2"]
+    result = merge([parse_list(f"Phish={plain}")])
+    assert result.classes == {A: "Phish"}
+    assert result.foreign == [f"{plain}: line 2"]
 
 
-def test_an_address_of_two_classes_is_left_out_and_told(tmp_path: Path) -> None:
+def test_an_address_of_two_classes_is_left_out_and_reported(tmp_path: Path) -> None:
     first = put(tmp_path / "exchange.csv", f"Address,Name Tag\n{A},x\n{B},y\n")
     second = put(tmp_path / "mining.csv", f"Address,Name Tag\n{A},x\n{C},z\n")
-    found = merge([(first, None), (second, None)])
-    assert found.classes == {B: "Exchange", C: "Mining"}
-    conflicts = write(found, tmp_path / "out" / "labels.csv")
+    result = merge([(first, None), (second, None)])
+    assert result.classes == {B: "Exchange", C: "Mining"}
+    conflicts = write(result, tmp_path / "out" / "labels.csv")
     assert conflicts.read_text().splitlines()[1:] == [
         f"{A},Exchange,{first}: line 2",
         f"{A},Mining,{second}: line 2",
@@ -77,7 +77,7 @@ def test_an_address_of_two_classes_is_left_out_and_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "text", "told"),
+    ("name", "text", "message"),
     [
         ("mining.csv", f"address\n{A}\n", "a list without labels; give its class as in Phish=FILE"),
         ("mining.csv", f"address,label\n{A},mining\n{A[:-1]},mining\n", f"line 3: '{A[:-1]}' is not an address"),
@@ -91,24 +91,24 @@ def test_an_address_of_two_classes_is_left_out_and_told(tmp_path: Path) -> None:
         ("all.json", json.dumps({"0x12": {"labels": []}}), "entry '0x12': '0x12' is not an address"),
     ],
 )
-def test_errors_name_the_file_and_the_place(tmp_path: Path, name: str, text: str, told: str) -> None:
+def test_errors_name_the_file_and_the_location(tmp_path: Path, name: str, text: str, message: str) -> None:
     file = put(tmp_path / name, text)
     with pytest.raises(InputError) as error:
         merged(file)
     assert str(error.value).startswith(f"{file}: ")
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
-def test_the_command_tells_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_what_it_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = put(
         tmp_path / "cloud.csv", f"address;label\n{A};mining\n{A};exchange\n{B};gambling\n{C};donate\nbnb1;mining\n"
     )
     assert main(["ethereum", "labels", str(file), "--out", str(tmp_path / "labels.csv")]) == 0
-    told = capsys.readouterr().out
-    assert "1 addresses of two classes" in told
-    assert f"1 entries of other chains, left out; the first in {file}: line 6" in told
-    assert f"{A} Mining and Exchange" in told
-    assert "donate 1" in told
+    output = capsys.readouterr().out
+    assert "1 addresses of two classes" in output
+    assert f"1 entries of other chains, left out; the first in {file}: line 6" in output
+    assert f"{A} Mining and Exchange" in output
+    assert "donate 1" in output
     assert main(["ethereum", "labels", f"Fish={file}", "--out", str(tmp_path / "other.csv")]) == 2
     assert "did you mean Phish?" in capsys.readouterr().err
     (tmp_path / "none.csv").write_text(f"address,label\n{A},donate\n")
@@ -123,7 +123,7 @@ def test_a_class_that_is_given_is_that_of_every_address(tmp_path: Path) -> None:
     assert addresses(file) == [A, B]
 
 
-def test_conflicts_alone_are_written_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_conflicts_alone_are_written_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = put(tmp_path / "cloud.csv", f"address;label\n{A};exchange\n{A};mining\n")
     out = tmp_path / "labels.csv"
     assert main(["ethereum", "labels", str(file), "--out", str(out)]) == 2
@@ -148,8 +148,8 @@ def test_files_are_replaced_only_when_asked_and_lists_never(
         return code, capsys.readouterr().err
 
     for options in ([], ["--overwrite"]):
-        for out, told in (("./mining.csv", "mining.csv"), ("x.csv", "x.conflicts.csv")):
-            assert run(out, *options) == (2, f"mggcn: error: {told}: one of the lists to merge, it would be replaced\n")
+        for out, file in (("./mining.csv", "mining.csv"), ("x.csv", "x.conflicts.csv")):
+            assert run(out, *options) == (2, f"mggcn: error: {file}: one of the lists to merge, it would be replaced\n")
         for out in (".", "folder.csv"):
             assert run(out, *options) == (2, f"mggcn: error: {out}: a folder, not a file to write\n")
     assert run("notes.csv") == (2, "mggcn: error: notes.csv: already exists\n")
@@ -161,8 +161,8 @@ def test_files_are_replaced_only_when_asked_and_lists_never(
 
 def test_the_published_lists_merge(data_root: Path) -> None:
     lists = data_root / "ethereum_samples" / "etherscan_labels"
-    found = merge([(lists / "combinedLabels_20220730.json", None)])
-    assert found.counts == dict(zip(CLASSES, (178, 737, 373, 127, 43, 5665), strict=True))
+    result = merge([(lists / "combinedLabels_20220730.json", None)])
+    assert result.counts == dict(zip(CLASSES, (178, 737, 373, 127, 43, 5665), strict=True))
     files = [*sorted(lists.glob("*.csv")), lists / "combinedLabels_20220730.json"]
     everything = merge([*((file, None) for file in files), (lists / "bert4eth_phisher_account.txt", "Phish")])
     assert everything.counts == dict(zip(CLASSES, (178, 898, 373, 127, 45, 5957), strict=True))

@@ -6,12 +6,12 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.ethereum.labelling import read_labels
+from mggcn.ethereum._label_file import read_labels
 from tests.ethereum.transactions import A, B, transaction, write
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (f"wallet,category\n{A},Phish\n", "line 1: 'wallet' is not an address"),
         (f"address,label\n{A},Phish\n0x123,Phish\n", "line 3: '0x123' is not an address"),
@@ -21,12 +21,12 @@ from tests.ethereum.transactions import A, B, transaction, write
         (f"address,label\n{A},{'x' * 200_000}\n", "line 2: not readable as CSV (field larger than field limit"),
     ],
 )
-def test_errors_name_the_line_and_the_value(tmp_path: Path, text: str, told: str) -> None:
+def test_errors_name_the_line_and_the_value(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "labels.csv"
     file.write_text(text)
     with pytest.raises(InputError) as error:
         read_labels(file)
-    assert str(error.value).startswith(f"{file}: {told}")
+    assert str(error.value).startswith(f"{file}: {message}")
 
 
 def test_any_name_will_do_where_ids_are_text(tmp_path: Path) -> None:
@@ -40,6 +40,6 @@ def test_the_command_ends_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixt
     labels.write_text(f"wallet,category\n{A},Phish\n")
     file = write(tmp_path / "t.parquet", [transaction(1, A, B)])
     assert main(["ethereum", "build", str(file), "--labels", str(labels), "--out", str(out)]) == 2
-    told = "line 1: 'wallet' is not an address (0x and 40 hexadecimal digits)"
-    assert capsys.readouterr().err == f"mggcn: error: {labels}: {told}\n"
+    message = "line 1: 'wallet' is not an address (0x and 40 hexadecimal digits)"
+    assert capsys.readouterr().err == f"mggcn: error: {labels}: {message}\n"
     assert not out.exists()

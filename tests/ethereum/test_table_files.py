@@ -1,4 +1,4 @@
-"""What files hold, how they are read together, and the one line that says what is wrong with one."""
+"""The contents of files, how they are grouped, and the one-line messages about broken files."""
 
 import gzip
 import json
@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 
 from mggcn.errors import InputError
-from mggcn.ethereum import sources
+from mggcn.ethereum import _table_files
 from mggcn.ethereum.formats import parse_columns
 from tests.ethereum.test_formats import ROWS, SUMS, balances, etl, write_csv, write_lines
 from tests.ethereum.transactions import ETH, FEE, A, B, C, Row, counts, stages, transaction, write
@@ -28,9 +28,9 @@ ANSWER = {
 
 
 def valued(path: Path, number: int, value: pa.Array) -> Path:
-    """One row whose value has a type of its own."""
+    """One row whose value has a given type."""
     row = transaction(number, A, B)
-    columns = {name: pa.array([one]) for name, one in row.items()} | {"value": value}
+    columns = {name: pa.array([cell]) for name, cell in row.items()} | {"value": value}
     parquet.write_table(pa.table(columns), path)
     return path
 
@@ -48,8 +48,8 @@ def test_parquet_files_with_other_types_are_read_apart(tmp_path: Path) -> None:
 
 def test_receipts_of_other_types_are_refused(tmp_path: Path) -> None:
     (tmp_path / "receipts").mkdir()
-    for place, status in enumerate([1, "1"]):
-        write(tmp_path / "receipts" / f"{place}.parquet", [{"transaction_hash": "0x1", "status": status}])
+    for number, status in enumerate([1, "1"]):
+        write(tmp_path / "receipts" / f"{number}.parquet", [{"transaction_hash": "0x1", "status": status}])
     path = write(tmp_path / "t.parquet", ROWS)
     with pytest.raises(InputError, match=r"1\.parquet: its columns, or their types, differ from those of .*0\.parquet"):
         balances(tmp_path / "work", path, receipts=tmp_path / "receipts")
@@ -68,8 +68,8 @@ def test_lines_of_json_may_leave_out_what_is_null(tmp_path: Path, suffix: str) -
         path.write_bytes(gzip.compress(path.read_bytes()))
     tally, accounts, _ = stages(tmp_path / "work", path)
     assert counts(tally) == {"creation": 1, "failed": 1}
-    found = [(row["address"], row["balance_wei"]) for row in accounts]
-    assert found == [(A, -3 * ETH - 5 - 3 * FEE), (B, 5), (C, 3 * ETH)]
+    computed = [(row["address"], row["balance_wei"]) for row in accounts]
+    assert computed == [(A, -3 * ETH - 5 - 3 * FEE), (B, 5), (C, 3 * ETH)]
 
 
 def test_one_transaction_in_xblock_and_in_another_format_counts_once(tmp_path: Path) -> None:
@@ -93,8 +93,8 @@ def test_receipts_with_gaps_leave_what_the_transactions_know(tmp_path: Path) -> 
         {"transaction_hash": rows[0]["hash"], "status": "0", "gas_used": "1"} | empty,
         {"transaction_hash": rows[3]["hash"], "status": "", "gas_used": ""} | empty,
     ]
-    given = write_csv(tmp_path / "receipts.csv", receipts)
-    tally, accounts, _ = stages(tmp_path / "work", write(tmp_path / "t.parquet", rows), receipts=given)
+    file = write_csv(tmp_path / "receipts.csv", receipts)
+    tally, accounts, _ = stages(tmp_path / "work", write(tmp_path / "t.parquet", rows), receipts=file)
     assert counts(tally) == {"failed": 2, "no_receipt": 2, "creation": 1}
     assert (accounts[0]["out_tx"], accounts[0]["fee_wei"]) == (2, 3 * FEE + 10)
 
@@ -187,11 +187,11 @@ def test_cryo_may_have_hexadecimal_values(tmp_path: Path) -> None:
 
 
 def test_many_files_without_hashes_are_listed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    expand = Mock(wraps=sources.expand)
-    monkeypatch.setattr(sources, "expand", expand)
+    expand = Mock(wraps=_table_files.expand)
+    monkeypatch.setattr(_table_files, "expand", expand)
     columns = parse_columns("from=a,to=b,value=v,time=t")
-    for place in range(12):
-        write_csv(tmp_path / f"{place}.csv", [{"a": A, "b": B, "v": place, "t": 1_500_000_000}])
+    for number in range(12):
+        write_csv(tmp_path / f"{number}.csv", [{"a": A, "b": B, "v": number, "t": 1_500_000_000}])
     tally, accounts, _ = stages(tmp_path / "work", *sorted(tmp_path.glob("*.csv")), columns=columns)
     assert (tally.kept, accounts[1]["balance_wei"]) == (12, sum(range(12)))
     assert expand.call_count == 1

@@ -1,7 +1,7 @@
-"""A column of any type as an exact one: accounts as text, wei as decimals, times as seconds, in Ibis expressions.
+"""Ibis expressions that convert a column of any type exactly: accounts to text, wei to decimals, times to seconds.
 
-What cannot be read becomes null. Text is first replaced by a harmless constant where it cannot be read, so that no
-engine meets a cast that fails. No float is ever made: engines round them differently.
+Values that cannot be read become null. Text that cannot be read is replaced by a valid constant before it is cast, so
+that no cast fails in any engine. No expression uses floats, because engines round them differently.
 """
 
 from typing import Any, TypeAlias
@@ -9,24 +9,24 @@ from typing import Any, TypeAlias
 import ibis
 
 from mggcn.errors import InputError
+from mggcn.ethereum._schemas import WEI
 
 Column: TypeAlias = Any
 Table: TypeAlias = Any
 
-WEI = "decimal(38,0)"
 EMPTY = ("", "null", "none", "nan", "<na>", "0x")
-"""How files spell that there is nothing, in lower case."""
+"""The spellings of a missing value in files, in lower case."""
 
-_ETHER_PLACES = 18
-_MOST_DIGITS = 28  # eighty times all ether there is; ten billion such values still fit into 38 digits
+_ETHER_DECIMALS = 18
+_MOST_DIGITS = 28  # eighty times all existing ether; the sum of ten billion such values still fits into 38 digits
 _HEX_DIGITS = 24
-_BYTES = "_binary"  # how cryo's columns of bytes end, which it writes as text when asked for hexadecimal
-_LATEST = 10**11  # seconds; what is larger is in milliseconds
+_BYTES = "_binary"  # the suffix of cryo's columns of bytes, which it can also write as hexadecimal text
+_LATEST = 10**11  # seconds; larger numbers are milliseconds
 _DAY_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?( ?UTC|Z|[+]00(:?00)?)?$"
 
 
 def _hex(value: bytes) -> str:
-    """The engines' own function of this name."""
+    """Stand for the engines' built-in function of this name."""
     raise NotImplementedError
 
 
@@ -34,7 +34,7 @@ _HEX = ibis.udf.scalar.builtin(_hex, name="hex")
 
 
 def text(column: Column) -> Column:
-    """The value as text, empty where there is none; bytes become 0x and lower-case hexadecimal digits."""
+    """Return the value as text, empty if missing; bytes become 0x and lower-case hexadecimal digits."""
     if column.type().is_binary():
         column = ibis.literal("0x") + _HEX(column).lower()
     elif not column.type().is_string():
@@ -44,7 +44,7 @@ def text(column: Column) -> Column:
 
 
 def integer(column: Column, digits: int = _MOST_DIGITS) -> Column:
-    """A number that is not negative as ``decimal(38,0)``; null where it is none or has more digits."""
+    """Return a non-negative number as ``decimal(38,0)``; null if it is not one or has more digits."""
     kind = column.type()
     _refuse_floats(column)
     if kind.is_string():
@@ -56,7 +56,7 @@ def integer(column: Column, digits: int = _MOST_DIGITS) -> Column:
 
 
 def wei(column: Column) -> Column:
-    """A value in wei as :func:`integer` has it; text in a column of bytes is 0x and hexadecimal digits."""
+    """Return a value in wei like :func:`integer`; text in a column of bytes is read as 0x and hexadecimal digits."""
     if not (column.type().is_string() and column.get_name().endswith(_BYTES)):
         return integer(column)
     spelled = column.lower()
@@ -66,9 +66,10 @@ def wei(column: Column) -> Column:
 
 
 def with_wei_of_ether(table: Table, name: str) -> Table:
-    """The table with ``ether_wei``, from a column of decimals such as ``0.25``, ``3`` or ``7e-09``.
+    """Add ``ether_wei``, computed from a column of decimals such as ``0.25``, ``3`` or ``7e-09``.
 
-    ``ether_cut`` says whether digits below one wei were cut. Characters are moved, nothing is multiplied or divided.
+    ``ether_cut`` says whether digits below one wei were cut off. The decimal point is moved in the text; nothing is
+    multiplied or divided.
     """
     column = table[name]
     _refuse_floats(column)
@@ -78,11 +79,11 @@ def with_wei_of_ether(table: Table, name: str) -> Table:
     powers = table.ether_safe.contains("e").ifelse(table.ether_safe.re_replace("^.*e[+]?", ""), "0")
     table = table.mutate(ether_power=powers.cast("int64"), ether_safe=table.ether_safe.re_replace("e.*$", ""))
     fraction = table.ether_safe.contains(".").ifelse(table.ether_safe.re_replace("^.*[.]", ""), "")
-    table = table.mutate(ether_shift=table.ether_power + _ETHER_PLACES - fraction.length())
+    table = table.mutate(ether_shift=table.ether_power + _ETHER_DECIMALS - fraction.length())
     zeros = ibis.literal("0").repeat(ibis.greatest(table.ether_shift, 0))
     table = table.mutate(ether_digits=table.ether_safe.replace(".", "") + zeros)
-    stay = ibis.greatest(table.ether_digits.length() + ibis.least(table.ether_shift, 0), 0)
-    table = table.mutate(ether_stay=stay)
+    length = ibis.greatest(table.ether_digits.length() + ibis.least(table.ether_shift, 0), 0)
+    table = table.mutate(ether_stay=length)
     table = table.mutate(ether_kept=ibis.literal("0") + table.ether_digits.substr(0, table.ether_stay))
     readable = table.ether_valid & table.ether_kept.re_search(f"^0*[0-9]{{1,{_MOST_DIGITS}}}$")
     rest = table.ether_digits.substr(table.ether_stay, table.ether_digits.length())
@@ -92,7 +93,7 @@ def with_wei_of_ether(table: Table, name: str) -> Table:
 
 
 def seconds(column: Column) -> Column:
-    """Seconds since 1970 in UTC from such seconds, a timestamp, or text of either."""
+    """Return seconds since 1970 in UTC, from such seconds, a timestamp, or text of either."""
     kind = column.type()
     if kind.is_timestamp():
         return column.truncate("s").epoch_seconds().cast("int64")
@@ -105,12 +106,12 @@ def seconds(column: Column) -> Column:
 
 
 def whole(number: Column) -> Column:
-    """An int64 on every engine, where a sum or a row number would be an int32 or a 128-bit integer."""
+    """Return an int64 on every engine; sums and row numbers are int32 or 128-bit integers on some."""
     return number.cast(WEI).cast("int64")
 
 
 def _decimal_text(column: Column, readable: Column) -> Column:
-    """The number that the digits of a readable text stand for, null for other text."""
+    """Return the number in a text if it is readable, else null."""
     digits = readable.ifelse(column.re_replace("[.]0*$", ""), "0").cast(WEI)
     return readable.ifelse(digits, ibis.null(WEI))
 
@@ -120,15 +121,15 @@ def _in_range(number: Column) -> Column:
 
 
 def _from_hexadecimal(digits: Column) -> Column:
-    """The number that big-endian hexadecimal digits stand for; null past 24 digits."""
+    """Return the number of big-endian hexadecimal digits; null if there are more than 24."""
     padded = (ibis.literal("0" * _HEX_DIGITS) + digits.re_replace("^0+", "")).right(_HEX_DIGITS)
-    places = [
-        ibis.literal("0123456789abcdef").find(padded.substr(place, 1)).cast(WEI)
-        * ibis.literal(16 ** (_HEX_DIGITS - 1 - place), type=WEI)
-        for place in range(_HEX_DIGITS)
+    terms = [
+        ibis.literal("0123456789abcdef").find(padded.substr(position, 1)).cast(WEI)
+        * ibis.literal(16 ** (_HEX_DIGITS - 1 - position), type=WEI)
+        for position in range(_HEX_DIGITS)
     ]
     fits = digits.re_search(f"^0*[0-9a-f]{{0,{_HEX_DIGITS}}}$")
-    return fits.ifelse(sum(places[1:], places[0]).cast(WEI), ibis.null(WEI))
+    return fits.ifelse(sum(terms[1:], terms[0]).cast(WEI), ibis.null(WEI))
 
 
 def _refuse_floats(column: Column) -> None:
