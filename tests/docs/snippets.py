@@ -1,7 +1,7 @@
 """The snippets of a page: what is run, what is only parsed, and what output they must have.
 
 - A ``python`` block is run. Blocks of a page share their names and one empty folder, in the page's order.
-- A ``toml`` block is saved in that folder under the name that the page gives it with "Saved as".
+- A block after "Saved as `NAME`" is saved in that folder under this name and not run; a ``toml`` block always is.
 - A ``console`` block is a list of commands, each run in that folder. Where ``<!-- not run: REASON -->`` stands above
   the block, ``mggcn`` commands are only parsed: the command and its options must exist.
 - A ``text`` block is what the block before it prints on standard output: its last lines. ``…`` stands for anything
@@ -34,6 +34,7 @@ class Snippet:
         line: of the page, where it starts.
         reason: why it is not run; empty where it is.
         output: what it must print; empty where the page does not say.
+        saved: the name of the file that holds it; empty where it is not saved.
     """
 
     kind: str
@@ -41,6 +42,7 @@ class Snippet:
     line: int
     reason: str
     output: str
+    saved: str = ""
 
     @property
     def commands(self) -> list[str]:
@@ -64,9 +66,16 @@ def snippets(text: str) -> list[Snippet]:
             text.count("\n", 0, one.start("kind")) + 1,
             one["reason"] or "",
             followed.get(one.start(), ""),
+            _saved(text[before.end() if before else 0 : one.start()]),
         )
-        for one in found
+        for before, one in pairwise([None, *found])
     ]
+
+
+def _saved(text: str) -> str:
+    """The name of a file that the sentences before a block give it."""
+    names = re.findall(r"Saved as `([^`]+)`", text)
+    return names[-1] if names else ""
 
 
 def prints(told: str, printed: str) -> bool:

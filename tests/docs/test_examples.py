@@ -25,7 +25,9 @@ def of(page: Path) -> list[Snippet]:
 
 def runs(page: Path, snippet: Snippet) -> bool:
     parsed = page.name in PARSED_PAGES or page.name in MADE_BY_SCRIPTS
-    return snippet.kind == "python" or (snippet.kind == "console" and not snippet.reason and not parsed)
+    if snippet.kind == "python":
+        return not snippet.saved
+    return snippet.kind == "console" and not snippet.reason and not parsed
 
 
 def named(pages: list[Path]) -> list[object]:
@@ -37,13 +39,13 @@ def test_snippets_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
     names: dict[str, object] = {}
     for snippet in of(page):
         where = f"{page.name}, line {snippet.line}"
-        if snippet.kind == "toml":
-            saved = re.search(r"Saved as `([^`]+)`", page.read_text())
-            assert saved, f"{where}: the page does not say under which name it is saved"
-            (tmp_path / saved[1]).write_text(snippet.body)
+        assert snippet.saved or snippet.kind != "toml", f"{where}: the page does not say under which name it is saved"
+        if snippet.saved:
+            (tmp_path / snippet.saved).write_text(snippet.body)
         if not runs(page, snippet):
             continue
         capsys.readouterr()
