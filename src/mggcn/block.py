@@ -1,7 +1,8 @@
-"""Block and Batch: all that samplers say and models hear.
+"""Block and Batch: what a sampler produces and a model consumes.
 
-A block is one layer's bipartite adjacency: which rows of the layer below reach each receiver. Fine, coarse and skip
-aggregation, and every other method of the literature, differ only in their blocks.
+A block is the bipartite adjacency of one layer: for each row that the layer computes (a receiver, PyG's target), it
+lists the rows of the layer below that are aggregated (its senders, PyG's sources). Fine, coarse and skip aggregation,
+and all other methods in this package, differ only in their blocks.
 """
 
 from collections.abc import Iterator
@@ -20,16 +21,16 @@ from mggcn.keys import Key
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One layer's edges, in compressed sparse rows over the receivers.
+    """The edges of one layer, as compressed sparse rows (CSR): one row per receiver.
 
     Attributes:
-        num_src: rows of the layer below.
-        indptr: [num_dst + 1] where each receiver's senders start.
+        num_src: the number of rows of the layer below.
+        indptr: [num_dst + 1] the start of each receiver's senders in ``indices``.
         indices: [num_edges] the senders, as rows of the layer below.
-        root: [num_dst] each receiver's own row in the layer below.
-        weight: [num_edges] factors of a weighted sum, which may carry gradient; None asks for the mean.
-        group: when set, every receiver t has so many senders, the rows t, t + num_dst, t + 2·num_dst …, and its own row
-            is t, so that a dense reduction over [group, num_dst, width] does the work.
+        root: [num_dst] the row of the layer below that holds the receiver itself.
+        weight: [num_edges] the factors of a weighted sum, which may require gradients; None for the mean.
+        group: when set, every receiver t has exactly ``group`` senders, the rows t, t + num_dst, t + 2·num_dst …, and
+            its root is row t, so that a dense reduction over [group, num_dst, channels] can be used.
     """
 
     num_src: int
@@ -45,22 +46,34 @@ class Block:
         return self.root.numel()
 
     @cached_property
-    def edge_index(self) -> Tensor:
-        """[2, num_edges] senders and receivers, as PyTorch Geometric's bipartite convolutions take them."""
+    def receivers(self) -> Tensor:
+        """[num_edges] the receiver of each edge."""
         rows = torch.arange(self.num_dst, device=self.indices.device)
-        receivers = torch.repeat_interleave(rows, self.indptr.diff(), output_size=self.indices.numel())
-        return torch.stack([self.indices.long(), receivers])
+        return torch.repeat_interleave(rows, self.indptr.diff(), output_size=self.indices.numel())
+
+    @cached_property
+    def edge_index(self) -> Tensor:
+        """[2, num_edges] int64: the senders as rows of the layer below, and the receivers 0 … num_dst - 1.
+
+        This is PyG's convention for bipartite graphs: ``conv((x, x[block.root]), block.edge_index)``.
+        """
+        return torch.stack([self.indices.long(), self.receivers])
 
     @cached_property
     def transposed(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """The edges by sender: [num_src + 1] where each one's start, then the place here and the receiver of each."""
-        places = np.arange(self.indices.numel())
-        rows = csr_array((places, self.indices.cpu().numpy(), self.indptr.cpu().numpy()), (self.num_dst, self.num_src))
+        """The same edges sorted by sender (CSC), as arrays on the host.
+
+        Returns:
+            [num_src + 1] the start of each sender's edges; then for each of those edges its index in ``indices``, and
+            its receiver.
+        """
+        edges = np.arange(self.indices.numel())
+        rows = csr_array((edges, self.indices.cpu().numpy(), self.indptr.cpu().numpy()), (self.num_dst, self.num_src))
         by_sender = rows.tocsc()
         return by_sender.indptr, by_sender.data, by_sender.indices
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> "Block":
-        """The same block on a device."""
+        """Copy the block to a device."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         moved: dict[str, Any] = {
             name: value.to(device, non_blocking=non_blocking)
@@ -75,8 +88,8 @@ class DrawnBlock(Block):
     """A block whose senders are a layer sample, drawn with replacement and shared by all receivers.
 
     Attributes:
-        count: [num_src] how often each row below was drawn.
-        draws: how many in all.
+        count: [num_src] the number of times each row of the layer below was drawn.
+        draws: the total number of draws.
     """
 
     count: Tensor = field(kw_only=True)
@@ -85,11 +98,11 @@ class DrawnBlock(Block):
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """Which rows of a batch are the same node, in a fixed shape: c distinct nodes, some of them unused, behind n rows.
+    """Which rows of a batch hold the same node: n rows that refer to at most c distinct nodes.
 
     Attributes:
-        packed: [2 · c + 1 + 2 · n] int32, all that follows end to end, so that one copy moves it.
-        capacity: c.
+        packed: [2 · c + 1 + 2 · n] int32, the four properties below in one tensor, so that one copy moves them all.
+        capacity: c; it is the same for all batches of a size, so that shapes stay fixed.
         count: n.
     """
 
@@ -99,35 +112,35 @@ class Repeats:
 
     @property
     def nodes(self) -> Tensor:
-        """[c] the distinct nodes, then zeros."""
+        """[c] the distinct nodes, padded with zeros."""
         return self.packed[: self.capacity]
 
     @property
     def indptr(self) -> Tensor:
-        """[c + 1] where each node's rows start in ``order``."""
+        """[c + 1] the start of each distinct node's rows in ``order``."""
         return self.packed[self.capacity : 2 * self.capacity + 1]
 
     @property
-    def place(self) -> Tensor:
-        """[n] each row's place among the distinct nodes."""
+    def index(self) -> Tensor:
+        """[n] the index of each row's node in ``nodes``."""
         return self.packed[2 * self.capacity + 1 : 2 * self.capacity + 1 + self.count]
 
     @property
     def order(self) -> Tensor:
-        """[n] the rows, node by node."""
+        """[n] the rows, sorted by node."""
         return self.packed[2 * self.capacity + 1 + self.count :]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HistoryBlock(Block):
-    """A block of a few drawn edges beside all of them, for a convolution that remembers old rows of every node.
+    """A block of drawn edges together with all edges, for a convolution that stores earlier rows of every node.
 
     Attributes:
-        num_nodes: of the graph.
-        nodes: [num_src] the node behind each row of the layer below.
-        noise: [num_edges] the factors of the drawn edges for a term of mean zero, such as dropout's.
-        all_indptr: [num_dst + 1] where all the senders of each receiver start.
-        all_nodes: [e] these senders, as nodes.
+        num_nodes: the number of nodes of the graph.
+        nodes: [num_src] the node of each row of the layer below.
+        noise: [num_edges] the factors of the drawn edges for a term of mean zero, such as the noise of dropout.
+        all_indptr: [num_dst + 1] the start of each receiver's senders in ``all_nodes``.
+        all_nodes: [e] all senders, as nodes.
         all_weight: [e] their factors.
     """
 
@@ -141,14 +154,14 @@ class HistoryBlock(Block):
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What a model needs to score some targets; complete when built.
+    """Everything a model needs to score some targets.
 
     Attributes:
-        nodes: [n] the node behind each input row; a node may stand in several rows.
-        blocks: one per layer that aggregates, the lowest first.
-        targets: [b] the nodes that the last block's receivers (or, without blocks, the input rows) stand for.
-        weight: [b] each target's factor in the sum that is the batch's loss; None asks for the mean.
-        repeats: which rows are the same node, where the sampler found out; None where it did not.
+        nodes: [n] the node of each input row; a node may occur in several rows.
+        blocks: one per layer that aggregates, the lowest layer first.
+        targets: [b] the nodes of the last block's receivers or, without blocks, of the input rows.
+        weight: [b] each target's factor in the loss, which is then a weighted sum; None for the mean.
+        repeats: which rows hold the same node, if the sampler has determined it.
     """
 
     nodes: Tensor
@@ -158,7 +171,7 @@ class Batch:
     repeats: Repeats | None = None
 
     def to(self, device: torch.device | str) -> "Batch":
-        """The same batch on a device."""
+        """Copy the batch to a device."""
         return Batch(
             self.nodes.to(device),
             tuple(block.to(device) for block in self.blocks),
@@ -169,23 +182,44 @@ class Batch:
 
 
 class Sampler(Protocol):
-    """Turns targets into batches."""
+    """Draws batches for targets. A sampler of your own needs ``batches`` and, unless it is a CPUSampler, ``device``."""
 
     @property
     def device(self) -> torch.device:
-        """Where it draws; targets on that device save it a copy."""
+        """The device on which the sampler draws; targets that are already there need no copy."""
         ...
 
     def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
-        """One pass over ``targets``; as a rule in their order, ``batch_size`` at a time, each exactly once.
+        """Make one pass over ``targets``.
 
-        A sampler of sub-graphs makes batches of its own size, and one of random sub-graphs may pass over some targets.
-        Costly random draws happen in the call itself, so that a caller can overlap them with other work; the returned
-        iterator only assembles batches.
+        Usually the batches contain the targets in order, ``batch_size`` at a time, each exactly once. A sampler of
+        sub-graphs may choose its batch sizes itself, and one of random sub-graphs may leave out some targets. Expensive
+        random draws belong in the call itself, which the training loop overlaps with other work; the iterator only
+        assembles batches.
+
+        Args:
+            targets: [n] node numbers.
+            key: of the random draws of this pass.
+            batch_size: targets per batch.
         """
         ...
 
 
-def node_numbers(targets: NDArray[np.int64] | Tensor) -> NDArray[np.int64]:
-    """Targets as a fresh array on the host."""
+class CPUSampler:
+    """Base class of the samplers that draw on the CPU."""
+
+    @property
+    def device(self) -> torch.device:
+        """The CPU."""
+        return torch.device("cpu")
+
+
+def node_ids(targets: NDArray[np.int64] | Tensor) -> NDArray[np.int64]:
+    """Copy targets to a new array on the host."""
     return np.array(targets.cpu().numpy() if isinstance(targets, Tensor) else targets, np.int64)
+
+
+def split_targets(targets: NDArray[np.int64] | Tensor, batch_size: int) -> list[NDArray[np.int64]]:
+    """Copy targets to the host and cut them into arrays of ``batch_size``."""
+    nodes = node_ids(targets)
+    return [nodes[start : start + batch_size] for start in range(0, nodes.size, batch_size)]

@@ -4,7 +4,7 @@ import torch
 
 from mggcn.kernels.combine import combine_project, cpu, gpu, reference
 from mggcn.kernels.expand import segment_sum
-from mggcn.sampling.repeats import find_repeats
+from mggcn.sampling._repeats import find_repeats
 from tests.gpu import GPU
 
 SHAPES = [(1, 3, 5, 2), (5, 7, 16, 3), (7, 33, 20, 41), (3, 70, 130, 17)]
@@ -62,10 +62,10 @@ def test_gpu_reads_repeated_rows_where_they_are() -> None:
     h = torch.randn(repeats.capacity, 12, device=GPU, requires_grad=True)
     weight = torch.randn(24, 3, device=GPU, requires_grad=True)
     coming = torch.randn(21, 3, device=GPU)
-    expected = reference.combine_project(h[repeats.place.long()], 5, 0.1, weight)
+    expected = reference.combine_project(h[repeats.index.long()], 5, 0.1, weight)
     of_h, of_weight = torch.autograd.grad(expected, (h, weight), coming)
-    found, joined = gpu.forward(h.detach(), 5, 0.1, weight.detach(), repeats.place)
-    back = gpu.backward(h.detach(), 5, 0.1, weight.detach(), joined, coming, repeats.place)
+    found, joined = gpu.forward(h.detach(), 5, 0.1, weight.detach(), repeats.index)
+    back = gpu.backward(h.detach(), 5, 0.1, weight.detach(), joined, coming, repeats.index)
     torch.testing.assert_close(found, expected.detach(), rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(segment_sum(back[0], repeats), of_h, rtol=1e-4, atol=1e-4)
     torch.testing.assert_close(back[1], of_weight, rtol=1e-4, atol=1e-4)

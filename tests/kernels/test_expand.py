@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from mggcn.kernels.expand import expand, reference
-from mggcn.sampling.repeats import find_repeats
+from mggcn.sampling._repeats import find_repeats
 from tests.gpu import GPU
 
 
@@ -17,7 +17,7 @@ def test_repeats_describe_every_batch(total: int, batch_rows: int) -> None:
         assert repeats.count == part.numel()
         assert torch.equal(repeats.nodes[: distinct.numel()], distinct)
         assert not repeats.nodes[distinct.numel() :].any()
-        assert torch.equal(repeats.nodes[repeats.place.long()], part)
+        assert torch.equal(repeats.nodes[repeats.index.long()], part)
         assert repeats.order.sort().values.tolist() == list(range(part.numel()))
         sizes = repeats.indptr.diff()
         assert int(repeats.indptr[0]) == 0

@@ -62,7 +62,7 @@ class GATConv(nn.Module):
         h: Tensor = self.linear(x).view(-1, self.heads, self.width)
         root, sender = (h * self.root).sum(dim=2), (h * self.sender).sum(dim=2)  # [num_src, heads]
         root, itself = root.index_select(0, block.root), sender.index_select(0, block.root)
-        receivers = _receivers(block)
+        receivers = block.receivers
         scores = functional.leaky_relu(
             root.index_select(0, receivers) + sender.index_select(0, block.indices), _SLOPE
         )  # [num_edges, heads]
@@ -77,12 +77,6 @@ class GATConv(nn.Module):
             out = out + root_share.unsqueeze(2).to(h.dtype) * h.index_select(0, block.root)
         joined = out.flatten(1) if self.concat else out.mean(dim=1)
         return joined if self.bias is None else joined + self.bias
-
-
-def _receivers(block: Block) -> Tensor:
-    """[num_edges] the receiver of each edge."""
-    rows = torch.arange(block.num_dst, device=block.indices.device)
-    return torch.repeat_interleave(rows, block.indptr.diff(), output_size=block.indices.numel())
 
 
 def _softmax(scores: Tensor, receivers: Tensor, block: Block, root: Tensor | None) -> tuple[Tensor, Tensor | None]:

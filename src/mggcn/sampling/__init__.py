@@ -1,8 +1,27 @@
-"""Samplers: each turns targets into batches of blocks."""
+"""Samplers, which draw batches of blocks for targets."""
 
+from mggcn.sampling.adaptive import AdaptiveSampler
+from mggcn.sampling.cluster import ClusterSampler
 from mggcn.sampling.full import FullSampler, WholeGraphSampler
+from mggcn.sampling.history import HistorySampler
+from mggcn.sampling.layerwise import FastGCNSampler, LadiesSampler
 from mggcn.sampling.mix_grained import MixGrainedSampler
 from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.sampling.rows import RowSampler
+from mggcn.sampling.saint import SaintSampler
 
-__all__ = ["DeviceMixGrainedSampler", "FullSampler", "MixGrainedSampler", "RowSampler", "WholeGraphSampler"]
+__all__ = [
+    "AdaptiveSampler",
+    "ClusterSampler",
+    "DeviceMixGrainedSampler",
+    "FastGCNSampler",
+    "FullSampler",
+    "HistorySampler",
+    "LadiesSampler",
+    "MixGrainedSampler",
+    "NeighborSampler",
+    "RowSampler",
+    "SaintSampler",
+    "WholeGraphSampler",
+]

@@ -1,8 +1,9 @@
-"""Normalised adjacency matrices, the linear operators of graph convolutions, as sparse matrices with self-loops.
+"""Normalised adjacency matrices with self-loops, the linear operators of graph convolutions.
 
-Row v holds the factors of the senders that v hears, itself among them.
+Row v holds the factors of the senders of v, which include v itself.
 """
 
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -22,7 +23,7 @@ Normalisation = Literal["symmetric", "row"]
 def propagation(graph: Graph, kind: Normalisation = "symmetric") -> csr_array:
     """[num_nodes, num_nodes] float32: D^-½ (A + I) D^-½ of Kipf and Welling, or D^-1 (A + I), the mean over N(v) and v.
 
-    D counts each node's stored neighbours and itself.
+    D is the number of stored neighbours of each node, plus one for the node itself.
     """
     n = graph.num_nodes
     loops = csr_array((np.ones(graph.num_stored, np.float32), graph.indices, graph.indptr), shape=(n, n))
@@ -35,14 +36,11 @@ def propagation(graph: Graph, kind: Normalisation = "symmetric") -> csr_array:
 
 
 def propagated(adjacency: csr_array, x: Features, threads: int | None = None) -> Features:
-    """[num_nodes, channels] the product of both; of dense rows on several threads. Sparse stays sparse."""
+    """[num_nodes, channels] adjacency @ x; sparse x gives a sparse result, dense x is multiplied on several threads."""
     if not isinstance(x, np.ndarray):
         return csr_array(adjacency @ x)
-    out, rows = np.empty(x.shape, np.float32), np.ascontiguousarray(x)
-
-    def fill(start: int, stop: int) -> None:
-        cpu.sums(adjacency.indptr, adjacency.indices, adjacency.data, rows, out, start, stop)
-
+    out = np.empty(x.shape, np.float32)
+    fill = partial(cpu.sums, adjacency.indptr, adjacency.indices, adjacency.data, np.ascontiguousarray(x), out)
     threading.over_ranges(fill, adjacency.shape[0], chunk=_CHUNK_ROWS, threads=threads)
     return out
 

@@ -1,20 +1,19 @@
-"""Batches of whole clusters: a few random parts of a partition and every edge between their nodes."""
+"""Batches of clusters: a few random parts of a partition with all edges between their nodes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.block import Batch, node_numbers
+from mggcn.block import Batch, CPUSampler, node_ids
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.subgraph import Subgraph, subgraph
 from mggcn.keys import Key, folds
-from mggcn.sampling.induced import induced_batch, targets_first
+from mggcn.sampling._induced import induced_batch, targets_first
 
 Nodes = NDArray[np.int64]
 
@@ -22,14 +21,14 @@ _METIS_SEED = 1
 
 
 @dataclass(frozen=True, eq=False)
-class ClusterSampler:
-    """Cuts the graph into parts once, and in every pass takes the parts a few at a time in random order.
+class ClusterSampler(CPUSampler):
+    """Cuts the graph into parts once, and in every pass visits the parts a few at a time in random order.
 
     Args:
-        graph: to be cut, which METIS does when the first batches are asked for.
+        graph: METIS cuts it when the first batches are requested.
         layers: the number of blocks.
-        parts: how many; never more than the nodes that have an edge.
-        parts_per_batch: how many make up one batch.
+        parts: the number of parts; at most the number of nodes that have an edge.
+        parts_per_batch: the number of parts in one batch.
         diagonal: the factor λ of Ã + λ diag(Ã).
     """
 
@@ -39,20 +38,15 @@ class ClusterSampler:
     parts_per_batch: int
     diagonal: float = 0.0
 
-    @property
-    def device(self) -> torch.device:
-        """The CPU."""
-        return torch.device("cpu")
-
     @cached_property
     def clusters(self) -> list[Nodes]:
         """The nodes of every part."""
         return partition(self.graph, self.parts)
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
-        """One pass over ``targets``, each exactly once, in batches of so many parts whatever the batch size."""
+        """One pass over ``targets``, each exactly once; ``parts_per_batch`` and not the batch size sets the batches."""
         is_target = np.zeros(self.graph.num_nodes, bool)
-        is_target[node_numbers(targets)] = True
+        is_target[node_ids(targets)] = True
         order = np.argsort(folds(key.value, len(self.clusters)), kind="stable")
         return self._assemble(order, is_target)
 
@@ -74,18 +68,19 @@ class ClusterSampler:
 
 
 def partition(graph: Graph, parts: int) -> list[Nodes]:
-    """Cut the nodes into parts of about the same size with few edges between them; the same at every call.
+    """Cut the nodes into parts of about equal size with few edges between them; every call gives the same parts.
 
-    METIS sees the nodes that have an edge, both ways where the graph is directed; the others are dealt out in turn.
+    METIS receives the nodes that have an edge, with directed edges taken both ways; the other nodes are distributed
+    evenly over the parts.
     """
-    linked, alone = np.flatnonzero(graph.degrees > 0), np.flatnonzero(graph.degrees == 0)
+    linked, isolated = np.flatnonzero(graph.degrees > 0), np.flatnonzero(graph.degrees == 0)
     parts = max(1, min(parts, linked.size))
     labels = np.empty(graph.num_nodes, np.int64)
     labels[linked] = _metis(graph, linked, parts)
-    labels[alone] = np.arange(alone.size) % parts
+    labels[isolated] = np.arange(isolated.size) % parts
     order = np.argsort(labels, kind="stable")
-    found = np.split(order, np.cumsum(np.bincount(labels, minlength=parts))[:-1])
-    return [nodes for nodes in found if nodes.size]
+    clusters = np.split(order, np.cumsum(np.bincount(labels, minlength=parts))[:-1])
+    return [nodes for nodes in clusters if nodes.size]
 
 
 def _metis(graph: Graph, linked: Nodes, parts: int) -> Nodes:
@@ -95,15 +90,11 @@ def _metis(graph: Graph, linked: Nodes, parts: int) -> Nodes:
         raise InputError("cluster-gcn needs pymetis: pip install 'mggcn[cluster]'") from None
     if linked.size == 0:
         return np.empty(0, np.int64)
-    width = pymetis.zero_copy_dtype()
-    edges = _both_ways(graph)
-    indptr = np.concatenate([[0], np.cumsum(np.diff(edges.indptr)[linked])]).astype(width)
-    row_of = np.zeros(graph.num_nodes, width)
+    dtype = pymetis.zero_copy_dtype()
+    undirected = graph if graph.direction == "both" else Graph.from_edges(*graph.edges(), graph.num_nodes)
+    indptr = np.concatenate([[0], np.cumsum(np.diff(undirected.indptr)[linked])]).astype(dtype)
+    row_of = np.zeros(graph.num_nodes, dtype)
     row_of[linked] = np.arange(linked.size)
-    adjacency = pymetis.CSRAdjacency(indptr, row_of[edges.indices])
-    cut = pymetis.part_graph(parts, adjacency, options=pymetis.Options(seed=_METIS_SEED))
-    return np.asarray(cut.vertex_part, np.int64)
-
-
-def _both_ways(graph: Graph) -> Graph:
-    return graph if graph.direction == "both" else Graph.from_edges(*graph.edges(), graph.num_nodes)
+    adjacency = pymetis.CSRAdjacency(indptr, row_of[undirected.indices])
+    labels = pymetis.part_graph(parts, adjacency, options=pymetis.Options(seed=_METIS_SEED)).vertex_part
+    return np.asarray(labels, np.int64)

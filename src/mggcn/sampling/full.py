@@ -1,4 +1,4 @@
-"""Blocks of whole neighbourhoods: nothing is sampled, so scores are exact and cost what the receptive field costs."""
+"""Blocks of whole neighbourhoods: nothing is sampled, so scores are exact; the cost is that of the receptive field."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,35 +10,29 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from mggcn.block import Batch, Block, node_numbers
+from mggcn.block import Batch, Block, CPUSampler, node_ids, split_targets
 from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key
 
 
 @dataclass(frozen=True, eq=False)
-class FullSampler:
-    """Gives every target the whole of its neighbourhood, as many hops out as there are layers.
+class FullSampler(CPUSampler):
+    """Gives each target its complete neighbourhood, with as many hops as layers.
 
     Args:
-        adjacency: [num_nodes, num_nodes] whose row v holds the factors of the senders that v hears.
+        adjacency: [num_nodes, num_nodes] whose row v holds the factors of the senders of v.
         layers: the number of blocks.
     """
 
     adjacency: csr_array
     layers: int
 
-    @property
-    def device(self) -> torch.device:
-        """The CPU."""
-        return torch.device("cpu")
-
     def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
         """One pass over ``targets``."""
-        chosen = node_numbers(targets)
-        return (self.batch(chosen[start : start + batch_size]) for start in range(0, chosen.size, batch_size))
+        return map(self.batch, split_targets(targets, batch_size))
 
     def batch(self, targets: NDArray[np.int64]) -> Batch:
-        """One batch of distinct targets."""
+        """The batch of some distinct targets."""
         blocks: list[Block] = []
         nodes = targets
         for _ in range(self.layers):
@@ -50,21 +44,16 @@ class FullSampler:
 
 
 @dataclass(frozen=True, eq=False)
-class WholeGraphSampler:
-    """Puts all targets in one batch: every layer below the last computes the whole graph.
+class WholeGraphSampler(CPUSampler):
+    """Puts all targets in one batch in which every layer below the last computes all nodes of the graph.
 
     Args:
-        adjacency: [num_nodes, num_nodes] whose row v holds the factors of the senders that v hears.
+        adjacency: as in FullSampler.
         layers: the number of blocks.
     """
 
     adjacency: csr_array
     layers: int
-
-    @property
-    def device(self) -> torch.device:
-        """The CPU."""
-        return torch.device("cpu")
 
     @cached_property
     def below(self) -> Block:
@@ -72,14 +61,14 @@ class WholeGraphSampler:
         return _block(self.adjacency, np.arange(self.adjacency.shape[0]))
 
     def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
-        """All ``targets`` at once, whatever the batch size."""
-        chosen = node_numbers(targets)
-        last = _block(self.adjacency[chosen], chosen)
+        """All ``targets`` in one batch, whatever the batch size."""
+        receivers = node_ids(targets)
+        last = _block(self.adjacency[receivers], receivers)
         nodes = torch.arange(self.adjacency.shape[0])
-        yield Batch(nodes, (*[self.below] * (self.layers - 1), last), torch.from_numpy(chosen))
+        yield Batch(nodes, (*[self.below] * (self.layers - 1), last), torch.from_numpy(receivers))
 
 
 def _block(rows: csr_array, receivers: NDArray[np.int64]) -> Block:
-    """The block of some rows over all nodes."""
+    """The block of some rows of the adjacency; all nodes are rows of the layer below."""
     indptr, indices = (torch.from_numpy(part.astype(np.int64)) for part in (rows.indptr, rows.indices))
     return Block(rows.shape[1], indptr, indices, torch.from_numpy(receivers), torch.from_numpy(rows.data))

@@ -1,8 +1,8 @@
-"""Fine, coarse and skip: from sets of picks to blocks.
+"""The grains fine, coarse and skip: from sets of picks to blocks.
 
-Rows are (target, node) pairs: of b targets, row ``i·b + t`` is the i-th member of S(target t), so the targets come
-first. Pairs are never merged across targets, because a coarse layer gives the same node another value in another
-target's set.
+Rows are (target, node) pairs: with b targets, row ``i·b + t`` is the i-th member of S(target t), so the targets come
+first. Pairs are never merged across targets, because a coarse layer computes a different value for the same node in
+the set of another target.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ Padding = Literal["target", "none"]
 def schedule(layers: int, *, has_fine: bool = True, has_skip: bool = True) -> tuple[Grain, ...]:
     """The paper's grains for a number of layers: fine first, skip last, coarse between.
 
-    For ablations, a coarse layer stands for the fine one, or for the skip one, where it is only needed at the targets.
+    For ablations, a coarse layer can replace the fine layer, or the skip layer (``near``, computed for targets only).
     """
     if layers < 1:
         raise InputError(f"layers: {layers} is less than 1")
@@ -38,21 +38,21 @@ def schedule(layers: int, *, has_fine: bool = True, has_skip: bool = True) -> tu
 
 
 def coarse(graph: Graph, picks: NDArray[Any], *, include_self: bool = False, threads: int | None = None) -> Block:
-    """Every member u of every S(v) hears S(v) ∩ N(u): the paper's coarse-grained aggregator.
+    """Every member u of every S(v) aggregates S(v) ∩ N(u): the paper's coarse-grained aggregator.
 
-    A row of padding stands for its target in every respect: it hears what the target hears.
+    A row of padding is a copy of its target and has the same senders.
 
     Args:
-        graph: whose neighbours are heard.
+        graph: that defines N(u).
         picks: [b, s] members of S(v), the target first, short rows padded with the target.
-        include_self: whether u hears itself too, for convolutions that do not look at a receiver's own row.
+        include_self: make u a sender of itself, for convolutions that do not read the receiver's root row.
         threads: of the kernel; all cores when None.
     """
     b, s = picks.shape
     reached = induce(graph, picks, threads=threads).transpose(1, 0, 2)  # [s, b, s]
     if include_self:
-        own = np.where(picks == picks[:, :1], 0, np.arange(s))  # the target's rows of padding hear the target once
-        np.put_along_axis(reached, own.T[:, :, None], True, axis=2)
+        itself = np.where(picks == picks[:, :1], 0, np.arange(s))  # for rows of padding the target, once
+        np.put_along_axis(reached, itself.T[:, :, None], True, axis=2)
     _, target, member = np.nonzero(reached)
     indptr = np.zeros(b * s + 1, np.int64)
     np.cumsum(reached.sum(axis=2).reshape(-1), out=indptr[1:])
@@ -61,17 +61,17 @@ def coarse(graph: Graph, picks: NDArray[Any], *, include_self: bool = False, thr
 
 
 def near(block: Block, b: int) -> Block:
-    """Of a coarse block over b targets only what the targets hear, S(v) ∩ N(v)."""
+    """Restrict a coarse block over b targets to the targets as receivers, which aggregate S(v) ∩ N(v)."""
     end = int(block.indptr[b])
     return replace(block, indptr=block.indptr[: b + 1], indices=block.indices[:end], root=block.root[:b])
 
 
 def skip(picks: NDArray[Any], *, include_target: bool = True, padding: Padding = "target") -> Block:
-    """Every target hears all of S(v), whether or not its members touch it: the paper's skip connection.
+    """Every target aggregates all of S(v), neighbours of it or not: the paper's skip connection.
 
     Args:
         picks: [b, s] members of S(v), the target first, short rows padded with the target.
-        include_target: whether the target is a member of its own mean (the paper) or not (the authors' code).
+        include_target: whether the mean includes the target itself (the paper) or not (the authors' code).
         padding: ``target`` counts each row of padding as one more copy of the target; ``none`` leaves it out.
     """
     b, s = picks.shape
@@ -88,11 +88,11 @@ def skip(picks: NDArray[Any], *, include_target: bool = True, padding: Padding =
 
 @lru_cache(maxsize=8)
 def _whole_groups(b: int, s: int) -> Block:
-    """Every one of b receivers hears its s members; the same for all batches of a size."""
+    """The skip block of b targets with s members each, which is the same for all batches of this size."""
     senders = torch.arange(b * s).view(s, b).T.reshape(-1)
     return Block(b * s, torch.arange(0, b * s + 1, s), senders, torch.arange(b), group=s)
 
 
 def rows(picks: NDArray[Any]) -> torch.Tensor:
-    """The node behind each row: [b, s] picks to [b·s], targets first."""
+    """The node of each row: [b, s] picks to [b·s], targets first."""
     return torch.from_numpy(np.ascontiguousarray(picks.T)).view(-1)

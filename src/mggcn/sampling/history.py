@@ -1,4 +1,4 @@
-"""Batches for control variates: a few neighbours of each receiver to compute, and all of them to look up."""
+"""Batches for control variates: a few drawn neighbours of each receiver to compute, and all of them to look up."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from mggcn.block import Batch, HistoryBlock, node_numbers
+from mggcn.block import Batch, CPUSampler, HistoryBlock, split_targets
 from mggcn.kernels.relabel import block_between
 from mggcn.kernels.subset import subset
 from mggcn.keys import Key
 
 
 @dataclass(frozen=True, eq=False)
-class HistorySampler:
+class HistorySampler(CPUSampler):
     """Draws a few entries of each receiver's row, layer by layer from the targets down.
 
     Args:
-        adjacency: [num_nodes, num_nodes] whose row v holds the factors of the senders that v hears.
+        adjacency: [num_nodes, num_nodes] whose row v holds the factors of the senders of v.
         layers: the number of blocks.
         fanout: entries drawn from each row, uniformly without replacement.
     """
@@ -29,19 +29,12 @@ class HistorySampler:
     layers: int
     fanout: int
 
-    @property
-    def device(self) -> torch.device:
-        """The CPU."""
-        return torch.device("cpu")
-
     def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``."""
-        chosen = node_numbers(targets)
-        starts = range(0, chosen.size, batch_size)
-        return (self.batch(chosen[start : start + batch_size], key.fold(n)) for n, start in enumerate(starts))
+        return (self.batch(part, key.fold(n)) for n, part in enumerate(split_targets(targets, batch_size)))
 
     def batch(self, targets: NDArray[np.int64], key: Key) -> Batch:
-        """One batch of distinct targets."""
+        """The batch of some distinct targets."""
         blocks: list[HistoryBlock] = []
         nodes = targets
         for layer in range(self.layers):
@@ -56,14 +49,10 @@ class HistorySampler:
         scale = np.repeat(np.diff(rows.indptr) / np.maximum(count, 1), count)
         weight = (scale * rows.data[drawn]).astype(np.float32)
         noise = (np.sqrt(scale) * rows.data[drawn]).astype(np.float32)
-        block, nodes = block_between(receivers, indptr, rows.indices[drawn], rows.shape[1], weight)
+        drawn_edges, nodes = block_between(receivers, indptr, rows.indices[drawn], rows.shape[1], weight)
         all_indptr, all_nodes = (torch.from_numpy(part.astype(np.int64)) for part in (rows.indptr, rows.indices))
-        found = HistoryBlock(
-            block.num_src,
-            block.indptr,
-            block.indices,
-            block.root,
-            block.weight,
+        block = HistoryBlock(
+            **vars(drawn_edges),
             num_nodes=rows.shape[1],
             nodes=torch.from_numpy(nodes),
             noise=torch.from_numpy(noise),
@@ -71,4 +60,4 @@ class HistorySampler:
             all_nodes=all_nodes,
             all_weight=torch.from_numpy(rows.data),
         )
-        return found, nodes
+        return block, nodes

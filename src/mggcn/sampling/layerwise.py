@@ -1,16 +1,18 @@
-"""Layer-wise samples: one set of nodes per layer, shared by every receiver of a batch.
+"""Layer-wise samples: one set of nodes per layer, shared by all receivers of a batch.
 
-FastGCN draws each layer from one law for the whole graph (Chen, Ma and Xiao, FastGCN: fast learning with graph
-convolutional networks via importance sampling); LADIES draws it among the neighbours of the layer above (Zou and
+FastGCN draws each layer from one distribution over the whole graph (Chen, Ma and Xiao, FastGCN: fast learning with
+graph convolutional networks via importance sampling); LADIES draws it among the neighbours of the layer above (Zou and
 others, Layer-dependent importance sampling for training deep and large graph convolutional networks). Draws are
-independent and with replacement; a receiver hears the drawn nodes that it is adjacent to, each with its factor times
-the importance weight (times drawn) / (draws × probability), so that on average it hears all of its senders.
+independent and with replacement. A receiver aggregates the drawn nodes that are adjacent to it, each with its factor
+times the importance weight (times drawn) / (draws × probability), so that the expected value is the sum over all of its
+senders.
 
-The rows below a block are its receivers and then the other drawn nodes, so that every receiver's own row is at hand.
-Receivers that were not drawn themselves are there for that reason only: nothing above hears them, and they count for
-no probability.
+The rows below a block are its receivers, then the other drawn nodes, so that the row of every receiver is available.
+Receivers that were not drawn themselves are there only for that reason: nothing above aggregates them, and they do not
+influence the probabilities.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from mggcn.block import Batch, Block, DrawnBlock, node_numbers
+from mggcn.block import Batch, Block, CPUSampler, DrawnBlock, node_ids
 from mggcn.keys import Key, folds
 
 Candidates = Literal["all", "neighbours"]
@@ -30,8 +32,8 @@ Floats = NDArray[np.float64]
 Nodes = NDArray[np.int64]
 
 
-class Drawn(NamedTuple):
-    """One layer's sample.
+class LayerSample(NamedTuple):
+    """The nodes drawn for one layer.
 
     Attributes:
         nodes: [k] distinct, in ascending order.
@@ -44,102 +46,119 @@ class Drawn(NamedTuple):
     factor: Floats
 
 
+DrawLayer = Callable[[Nodes, csr_array, Key], LayerSample]
+"""Draws a layer, from the nodes drawn above it (at the top, the targets), their adjacency rows and the layer's key."""
+
+
 @dataclass(frozen=True, eq=False)
-class FastGCNSampler:
-    """Draws each layer with probability proportional to |Â(:, u)|², the same for every layer and batch.
+class LayerwiseSampler(CPUSampler, ABC):
+    """Base class: draws the layers of a batch from the targets down, with the distribution of a subclass.
 
     Args:
-        adjacency: [num_nodes, num_nodes] the matrix Â, whose row v holds the factors of the senders that v hears.
+        adjacency: [num_nodes, num_nodes] whose row v holds the factors of the senders of v.
         layers: the number of blocks.
         samples: nodes drawn per layer.
-        candidates: draw from ``all`` nodes (the paper), or only from the ``neighbours`` of the layer above (the
-            authors' code), which spends no draw on nodes that nobody hears; unbiased both ways.
     """
 
     adjacency: csr_array
     layers: int
     samples: int
-    candidates: Candidates = "all"
 
-    @property
-    def device(self) -> torch.device:
-        """The CPU."""
-        return torch.device("cpu")
+    normalise = False
+
+    @abstractmethod
+    def draw_function(self, targets: Nodes) -> DrawLayer:
+        """The function that draws each layer of a pass over ``targets``."""
+
+    def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
+        """One pass over ``targets``; each batch is drawn when the iterator reaches it."""
+        nodes = node_ids(targets)
+        return self._assemble(nodes, key, batch_size, self.draw_function(nodes))
+
+    def _assemble(self, targets: Nodes, key: Key, batch_size: int, draw_layer: DrawLayer) -> Iterator[Batch]:
+        for start in range(0, targets.size, batch_size):
+            drawn = receivers = targets[start : start + batch_size]
+            batch_targets = torch.from_numpy(receivers)
+            blocks: list[Block] = []
+            for layer in range(self.layers):
+                rows = self.adjacency[receivers]
+                drawn_rows = rows if drawn is receivers else self.adjacency[drawn]
+                sample = draw_layer(drawn, drawn_rows, key.fold("layer", start, layer))
+                block, receivers = block_of(rows, receivers, sample, normalise=self.normalise)
+                drawn = sample.nodes
+                blocks.insert(0, block)
+            yield Batch(torch.from_numpy(receivers), tuple(blocks), batch_targets)
+
+
+@dataclass(frozen=True, eq=False)
+class FastGCNSampler(LayerwiseSampler):
+    """Draws each layer with probability proportional to |Â(:, u)|², the same for every layer and batch.
+
+    Args:
+        adjacency: the matrix Â, see LayerwiseSampler.
+        layers: the number of blocks.
+        samples: nodes drawn per layer.
+        candidates: draw from ``all`` nodes (the paper), or only from the ``neighbours`` of the layer above (the
+            authors' code), which draws no node that has no receiver; both are unbiased.
+    """
+
+    candidates: Candidates = "all"
 
     @cached_property
     def importance(self) -> Floats:
         """[num_nodes] |Â(:, u)|²."""
         return squared_columns(self.adjacency)
 
-    def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
-        """One pass over ``targets``."""
-        chosen = node_numbers(targets)
-        choose = self._among_all(chosen) if self.candidates == "all" else self._among_neighbours
-        return layered_batches(self.adjacency, self.layers, chosen, key, batch_size, choose)
+    def draw_function(self, targets: Nodes) -> DrawLayer:
+        """Draw among the neighbours, or from one distribution over the whole graph.
 
-    def _among_all(self, targets: Nodes) -> "Choose":
-        """Draws from the law for the whole graph.
-
-        Only a node without neighbours hears itself alone; those that are no targets are left out, since no receiver
-        ever hears them, and in the graph of the training nodes they are many and would take nearly every draw.
+        The latter leaves out nodes without neighbours that are not targets: no receiver aggregates them, but in the
+        sub-graph of the training nodes there are many, and nearly all draws would fall on them.
         """
+        if self.candidates == "neighbours":
+            return self._among_neighbours
         importance = np.where(np.diff(self.adjacency.indptr) > 1, self.importance, 0)
         importance[targets] = self.importance[targets]
         sums = np.cumsum(importance)
         return lambda _nodes, _rows, key: draw(importance, sums, self.samples, key)
 
-    def _among_neighbours(self, nodes: Nodes, rows: csr_array, key: Key) -> Drawn:  # noqa: ARG002
-        heard = np.zeros(rows.shape[1], bool)
-        heard[rows.indices] = True
-        return draw_among(np.flatnonzero(heard), self.importance[heard], self.samples, key)
+    def _among_neighbours(self, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
+        is_sender = np.zeros(rows.shape[1], bool)
+        is_sender[rows.indices] = True
+        return draw_among(np.flatnonzero(is_sender), self.importance[is_sender], self.samples, key)
 
 
 @dataclass(frozen=True, eq=False)
-class LadiesSampler:
+class LadiesSampler(LayerwiseSampler):
     """Draws each layer with probability proportional to |P(:, u)|² over the rows of the layer above.
 
     Args:
-        adjacency: [num_nodes, num_nodes] the matrix P, whose row v holds the factors of the senders that v hears.
+        adjacency: the matrix P, see LayerwiseSampler.
         layers: the number of blocks.
         samples: nodes drawn per layer.
-        normalise: scale each receiver's factors to sum to 1, as the authors do; of less variance, but biased.
+        normalise: scale the factors of each receiver to a sum of 1, as the authors do; less variance, but biased.
     """
 
-    adjacency: csr_array
-    layers: int
-    samples: int
     normalise: bool = True
 
-    @property
-    def device(self) -> torch.device:
-        """The CPU."""
-        return torch.device("cpu")
+    def draw_function(self, targets: Nodes) -> DrawLayer:  # noqa: ARG002
+        """Draw among the neighbours of the layer above."""
+        return self._among_neighbours
 
-    def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
-        """One pass over ``targets``."""
-        chosen = node_numbers(targets)
-        return layered_batches(
-            self.adjacency, self.layers, chosen, key, batch_size, self._among_neighbours, normalise=self.normalise
-        )
-
-    def _among_neighbours(self, nodes: Nodes, rows: csr_array, key: Key) -> Drawn:  # noqa: ARG002
+    def _among_neighbours(self, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
         importance = squared_columns(rows)
-        heard = np.flatnonzero(importance)
-        return draw_among(heard, importance[heard], self.samples, key)
-
-
-Choose = Callable[[Nodes, csr_array, Key], Drawn]
-"""Draws a layer, given the nodes drawn above it (at the top, the targets), their rows and the layer's key."""
+        senders = np.flatnonzero(importance)
+        return draw_among(senders, importance[senders], self.samples, key)
 
 
 def squared_columns(rows: csr_array) -> Floats:
-    """[columns] the squared length of every column of some rows."""
+    """[columns] the squared length of every column."""
     squares = np.square(rows.data, dtype=np.float64)
     return np.bincount(rows.indices, squares, minlength=rows.shape[1]).astype(np.float64, copy=False)
 
 
-def draw(importance: Floats, sums: Floats, count: int, key: Key) -> Drawn:
-    """Draw places independently, each with probability importance / total.
+def draw(importance: Floats, sums: Floats, count: int, key: Key) -> LayerSample:
+    """Draw indices independently, each with probability importance / total.
 
     Args:
         importance: [n] not negative, not all zero.
@@ -149,74 +168,51 @@ def draw(importance: Floats, sums: Floats, count: int, key: Key) -> Drawn:
     """
     uniform = (folds(key.value, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     below = np.minimum(uniform * sums[-1], np.nextafter(sums[-1], 0))
-    places, times = np.unique(np.searchsorted(sums, below, side="right"), return_counts=True)
-    return Drawn(places, times, times * sums[-1] / (count * importance[places]))
+    indices, times = np.unique(np.searchsorted(sums, below, side="right"), return_counts=True)
+    return LayerSample(indices, times, times * sums[-1] / (count * importance[indices]))
 
 
-def draw_among(nodes: Nodes, importance: Floats, count: int, key: Key) -> Drawn:
-    """Draw from some nodes, of [n] importance, as :func:`draw` does."""
-    drawn = draw(importance, np.cumsum(importance), count, key)
-    return drawn._replace(nodes=nodes[drawn.nodes])
+def draw_among(nodes: Nodes, importance: Floats, count: int, key: Key) -> LayerSample:
+    """Draw from ``nodes`` [n] with the given importance [n], as :func:`draw` does."""
+    sample = draw(importance, np.cumsum(importance), count, key)
+    return sample._replace(nodes=nodes[sample.nodes])
 
 
-def layered_batches(
-    adjacency: csr_array,
-    layers: int,
-    targets: Nodes,
-    key: Key,
-    batch_size: int,
-    choose: Choose,
-    *,
-    normalise: bool = False,
-) -> Iterator[Batch]:
-    """Batches whose layers are drawn one below the other, each when it is asked for."""
-    for start in range(0, targets.size, batch_size):
-        chosen = targets[start : start + batch_size]
-        heard = receivers = chosen
-        blocks: list[Block] = []
-        for layer in range(layers):
-            rows = adjacency[receivers]
-            of_heard = rows if heard is receivers else adjacency[heard]
-            drawn = choose(heard, of_heard, key.fold("layer", start, layer))
-            block, receivers = block_of(rows, receivers, drawn, normalise=normalise)
-            heard = drawn.nodes
-            blocks.insert(0, block)
-        yield Batch(torch.from_numpy(receivers), tuple(blocks), torch.from_numpy(chosen))
-
-
-def block_of(rows: csr_array, receivers: Nodes, drawn: Drawn, *, normalise: bool = False) -> tuple[DrawnBlock, Nodes]:
-    """The block of a sample.
+def block_of(
+    rows: csr_array, receivers: Nodes, sample: LayerSample, *, normalise: bool = False
+) -> tuple[DrawnBlock, Nodes]:
+    """The block between a layer sample and its receivers.
 
     Args:
         rows: [num_dst, num_nodes] the receivers' rows of the adjacency.
         receivers: [num_dst] distinct nodes.
-        drawn: the sample below.
-        normalise: scale each receiver's factors to sum to 1.
+        sample: the layer below.
+        normalise: scale the factors of each receiver to a sum of 1.
 
     Returns:
         The block, and [num_src] the nodes of its rows below: the receivers, then the other drawn nodes.
     """
     factor = np.zeros(rows.shape[1])
-    factor[drawn.nodes] = drawn.factor
-    of_entry = factor[rows.indices]
-    kept = np.flatnonzero(of_entry)
-    senders, weight = rows.indices[kept], of_entry[kept] * rows.data[kept]
+    factor[sample.nodes] = sample.factor
+    entry_factor = factor[rows.indices]
+    kept = np.flatnonzero(entry_factor)
+    senders, weight = rows.indices[kept], entry_factor[kept] * rows.data[kept]
     indptr = np.searchsorted(kept, rows.indptr)
     if normalise:
         row = np.repeat(np.arange(receivers.size), np.diff(indptr))
         weight /= np.bincount(row, weight, minlength=receivers.size)[row]
-    nodes = np.concatenate([receivers, np.setdiff1d(drawn.nodes, receivers, assume_unique=True)])
-    place = np.zeros(rows.shape[1], np.int64)
-    place[nodes] = np.arange(nodes.size)
+    nodes = np.concatenate([receivers, np.setdiff1d(sample.nodes, receivers, assume_unique=True)])
+    row_of = np.zeros(rows.shape[1], np.int64)
+    row_of[nodes] = np.arange(nodes.size)
     count = np.zeros(nodes.size, np.float32)
-    count[place[drawn.nodes]] = drawn.times
+    count[row_of[sample.nodes]] = sample.times
     block = DrawnBlock(
         nodes.size,
         torch.from_numpy(indptr),
-        torch.from_numpy(place[senders]),
+        torch.from_numpy(row_of[senders]),
         torch.arange(receivers.size),
         torch.from_numpy(weight.astype(np.float32)),
         count=torch.from_numpy(count),
-        draws=int(drawn.times.sum()),
+        draws=int(sample.times.sum()),
     )
     return block, nodes

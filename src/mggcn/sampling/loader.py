@@ -1,13 +1,16 @@
-"""MG-GCN's sampler for PyTorch Geometric: its NodeLoader with our picks; no compiled extension is needed."""
+"""A loader for PyTorch Geometric that draws MG-GCN's picks; it needs no compiled extension."""
 
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from mggcn.errors import InputError
 from mggcn.graph import Direction, Graph
 from mggcn.kernels.aggregate import neighbour_mean
+from mggcn.kernels.induce import induce
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
 from mggcn.sampling import MixGrainedSampler, grains
@@ -20,58 +23,42 @@ except ImportError as error:
     raise InputError("MixGrainedLoader needs PyTorch Geometric; pip install 'mggcn[pyg]'") from error
 
 
-class _PickSampler(BaseSampler):  # type: ignore[misc]
-    """Draws picks for PyG's loader; the epoch lives in shared memory, so that long-lived workers see it."""
-
-    def __init__(self, sampler: MixGrainedSampler, key: Key) -> None:
-        self.sampler, self.key = sampler, key
-        self.epoch = torch.zeros((), dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
-
-    def sample_from_nodes(self, inputs: NodeSamplerInput, **_: Any) -> SamplerOutput:
-        targets = inputs.node.numpy()
-        key = self.sampler.fixed_key or self.key.fold("picks", int(self.epoch))
-        picks = self.sampler.table.draw(targets, self.sampler.picks, key, threads=self.sampler.threads)
-        near = grains.coarse(self.sampler.table.graph, picks, threads=self.sampler.threads)
-        receivers = torch.repeat_interleave(near.root, near.indptr.diff())
-        nodes = grains.rows(picks).long()
-        metadata = (inputs.input_id, inputs.time, torch.from_numpy(picks))
-        return SamplerOutput(nodes, row=near.indices, col=receivers, edge=None, metadata=metadata)
-
-    def sample_from_edges(self, *_: Any, **__: Any) -> SamplerOutput:
-        raise NotImplementedError("picks are drawn for nodes, not for edges")
-
-    @property
-    def edge_permutation(self) -> None:
-        return None
-
-
 class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
-    """PyG's NodeLoader over MG-GCN's picks.
+    """Batches of MG-GCN's picks for PyTorch Geometric, in place of its NeighborLoader.
 
-    A batch is an ordinary ``Data`` whose first ``batch_size`` rows are the targets and the rest their picks, a row per
-    (target, node) pair. Beside PyG's own fields it holds
+    A batch is a ``Data`` object with one row per (target, node) pair: the first ``batch_size`` rows are the targets,
+    the others their picks. A node that is picked for several targets has several rows. The batch has the fields that a
+    script written for NeighborLoader uses, so that ``model(batch.x, batch.edge_index)[: batch.batch_size]`` works with
+    any PyG model:
+
+    * ``x``, ``y`` and the other node fields of ``data``, one entry per row,
+    * ``edge_index``: from the rows of S(v) to each other where the graph has an edge, and from every pick to its target
+      v; no edge occurs twice, and no edge joins the rows of two targets,
+    * ``n_id``: the node of each row,
+    * ``batch_size`` and ``input_id``, as in NeighborLoader.
+
+    Two more fields serve :class:`mggcn.nn.MGGCN`, called as ``model(batch.fine, batch.blocks)``:
 
     * ``fine``: the input rows ``[x | mean of x over N(v)]``,
-    * ``blocks``: what :class:`mggcn.nn.MGGCN` takes after them,
-    * ``edge_index``: the coarse edges, between picks of one target that neighbour each other,
-    * ``skip_edge_index``: from every member of S(v) to the target v,
+    * ``blocks``: the :class:`mggcn.block.Block` of each layer after the first. ``blocks[i].edge_index`` has the edges
+      of a single layer, for bipartite convolutions.
 
-    so that ``model(batch.fine, batch.blocks)`` and PyG's own convolutions both work on it. Picks depend on (seed,
-    epoch, target) only: any number of workers gives the same batches.
+    If the component of a target has too few nodes, the missing picks are rows that repeat the target; ``edge_index``
+    has no edges for them. Picks depend only on (seed, epoch, target), so any number of workers gives the same batches.
 
     Args:
         data: a homogeneous graph with ``x``.
-        picks: the paper's M.
-        num_layers: of the model.
-        input_nodes: the targets, as in NodeLoader.
-        direction: ``both`` takes edges as undirected; ``in`` lets a node hear the sources of its edges only.
-        fine_self: whether the fine mean counts the node itself.
-        skip_self: whether the skip mean counts the target.
-        padding: what stands for missing picks, see :func:`mggcn.sampling.grains.skip`.
-        redraw: draw new picks every epoch.
+        picks: the paper's M, the number of nodes drawn per target.
+        num_layers: of MGGCN; other models may have any number of layers.
+        input_nodes: the targets, as in NeighborLoader.
+        direction: ``both`` takes edges as undirected; ``in`` takes the sources of a node's edges as its neighbours.
+        fine_self: whether the mean in ``fine`` includes the node itself.
+        skip_self: whether the mean over S(v) in the last block includes the target.
+        padding: how the last block counts missing picks, see :func:`mggcn.sampling.grains.skip`.
+        redraw: draw new picks in every epoch.
         seed: of the picks.
-        **kwargs: NodeLoader's and DataLoader's own, such as ``batch_size``, ``shuffle``, ``num_workers`` and
-            ``transform``.
+        **kwargs: further arguments of NodeLoader and DataLoader, such as ``batch_size``, ``shuffle``, ``num_workers``
+            and ``transform``.
     """
 
     def __init__(
@@ -107,7 +94,7 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
             fixed_key=None if redraw else key.fold("once"),
             threads=1 if kwargs.get("num_workers") else None,
         )
-        self._then = kwargs.pop("transform", None)
+        self._transform = kwargs.pop("transform", None)
         super().__init__(data, _PickSampler(sampler, key), input_nodes, **kwargs)
 
     def __iter__(self) -> Any:
@@ -116,11 +103,41 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         return super().__iter__()
 
     def filter_fn(self, out: SamplerOutput) -> Data:
-        """Join the rows with their features and blocks."""
+        """Add the features and blocks to the rows that the sampler has drawn."""
         batch = super().filter_fn(out)
-        picks = out.metadata[2].numpy()
         batch.fine = self._fine[out.node]
-        batch.blocks = self.node_sampler.sampler.blocks(picks)
-        members = torch.arange(out.node.numel())
-        batch.skip_edge_index = torch.stack([members, members % batch.batch_size])
-        return batch if self._then is None else self._then(batch)
+        batch.blocks = self.node_sampler.sampler.blocks(out.metadata[2].numpy())
+        return batch if self._transform is None else self._transform(batch)
+
+
+class _PickSampler(BaseSampler):  # type: ignore[misc]
+    """Draws picks for PyG's loader; the epoch is in shared memory, so that persistent workers see it change."""
+
+    def __init__(self, sampler: MixGrainedSampler, key: Key) -> None:
+        self.sampler, self.key = sampler, key
+        self.epoch = torch.zeros((), dtype=torch.int64).share_memory_()  # type: ignore[no-untyped-call]
+
+    def sample_from_nodes(self, inputs: NodeSamplerInput, **_: Any) -> SamplerOutput:
+        sampler, key = self.sampler, self.sampler.fixed_key or self.key.fold("picks", int(self.epoch))
+        picks = sampler.table.draw(inputs.node.numpy(), sampler.picks, key, threads=sampler.threads)
+        source, target = _edge_index(sampler.table.graph, picks, sampler.threads)
+        metadata = (inputs.input_id, inputs.time, torch.from_numpy(picks))
+        return SamplerOutput(grains.rows(picks).long(), row=source, col=target, edge=None, metadata=metadata)
+
+    def sample_from_edges(self, *_: Any, **__: Any) -> SamplerOutput:
+        raise NotImplementedError("picks are drawn for nodes, not for edges")
+
+    @property
+    def edge_permutation(self) -> None:
+        return None
+
+
+def _edge_index(graph: Graph, picks: NDArray[Any], threads: int | None) -> tuple[Tensor, Tensor]:
+    """The edges of the graph inside each S(v) and those from every pick to v, as rows; sorted by target row."""
+    is_pick = picks[:, 1:] != picks[:, :1]
+    joined = induce(graph, picks, threads=threads)  # [b, receiver, sender]
+    joined[:, 1:] &= is_pick[:, :, None]
+    joined[:, 0, 1:] |= is_pick
+    receiver, t, sender = np.nonzero(joined.transpose(1, 0, 2))
+    b = picks.shape[0]
+    return torch.from_numpy(sender * b + t), torch.from_numpy(receiver * b + t)

@@ -1,7 +1,7 @@
-"""The mix-grained sampler on a GPU: all picks of an epoch in one launch, batches of fixed shape, no host in between."""
+"""The mix-grained sampler on a GPU: one launch draws all picks of an epoch, and batches have fixed shapes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import torch
@@ -13,18 +13,18 @@ from mggcn.kernels.induce import induce_on
 from mggcn.kernels.pick import DevicePickTable
 from mggcn.keys import Key
 from mggcn.sampling import grains
-from mggcn.sampling.repeats import find_repeats
+from mggcn.sampling._repeats import find_repeats
 
 _MERGE_FROM = 8192
 
 
 @dataclass(frozen=True, eq=False)
 class DeviceMixGrainedSampler:
-    """Draws what :class:`mggcn.sampling.MixGrainedSampler` draws, on the GPU that holds the table.
+    """Draws the same picks as :class:`mggcn.sampling.MixGrainedSampler`, on the GPU that holds the table.
 
-    Batches of at least ``merge_from`` rows say which rows repeat; in smaller ones, and where each is only scored, that
-    saves less than it costs.
-    Its coarse blocks list all members of S(v) and give those outside N(u) the weight zero, so that shapes stay fixed.
+    Batches of at least ``merge_from`` rows contain ``repeats``; for smaller batches, and for scoring, finding the
+    repeats costs more than it saves. Coarse blocks list all members of S(v) and give those outside N(u) the weight
+    zero, so that shapes stay fixed.
     """
 
     table: DevicePickTable
@@ -45,40 +45,36 @@ class DeviceMixGrainedSampler:
 
     def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``; all picks are drawn in the call."""
-        given = targets if isinstance(targets, Tensor) else torch.from_numpy(np.array(targets))
-        chosen = given.to(self.device, self.table.indices.dtype)
+        nodes = targets if isinstance(targets, Tensor) else torch.from_numpy(np.array(targets))
+        nodes = nodes.to(self.device, self.table.indices.dtype)
         if self.layers == 1:
-            return self._slices(chosen, chosen.numel(), batch_size, 1)
-        rows = self.table.draw_rows(chosen, self.picks, self.fixed_key or key, batch_size)
+            return self._slices(nodes, nodes.numel(), batch_size, 1)
+        rows = self.table.draw_rows(nodes, self.picks, self.fixed_key or key, batch_size)
         repeats: list[Repeats] = []
         num_rows = batch_size * (1 + self.picks)
-        if self.merge_from is not None and num_rows >= self.merge_from and chosen.numel():
+        if self.merge_from is not None and num_rows >= self.merge_from and nodes.numel():
             least = self._capacities.get(batch_size, 0)
             repeats = find_repeats(rows, num_rows, self.table.weights.numel(), least)
             self._capacities[batch_size] = repeats[0].capacity
-        return self._slices(rows, chosen.numel(), batch_size, 1 + self.picks, repeats)
+        return self._slices(rows, nodes.numel(), batch_size, 1 + self.picks, repeats)
 
     def _slices(
         self, rows: Tensor, count: int, batch_size: int, size: int, repeats: Sequence[Repeats] = ()
     ) -> Iterator[Batch]:
         if rows.is_cuda:
             rows.record_stream(torch.cuda.current_stream())
-            for found in repeats:
-                found.packed.record_stream(torch.cuda.current_stream())
+            for batch_repeats in repeats:
+                batch_repeats.packed.record_stream(torch.cuda.current_stream())
         for number, start in enumerate(range(0, count, batch_size)):
             b = min(batch_size, count - start)
             nodes = rows[start * size : (start + b) * size]
-            same = repeats[number] if repeats else None
-            yield Batch(nodes, self._blocks(nodes.view(size, b)), nodes[:b], repeats=same)
+            batch_repeats = repeats[number] if repeats else None
+            yield Batch(nodes, self._blocks(nodes.view(size, b)), nodes[:b], repeats=batch_repeats)
 
     def _blocks(self, members: Tensor) -> tuple[Block, ...]:
-        blocks: list[Block] = []
         schedule = grains.schedule(self.layers)
-        if "coarse" in schedule:
-            blocks = [self._coarse(members)] * schedule.count("coarse")
-        if "skip" in schedule:
-            blocks.append(self._skip(members))
-        return tuple(blocks)
+        coarse = [self._coarse(members)] * schedule.count("coarse") if "coarse" in schedule else []
+        return (*coarse, self._skip(members)) if "skip" in schedule else tuple(coarse)
 
     def _skip(self, members: Tensor) -> Block:
         s, b = members.shape
@@ -93,7 +89,7 @@ class DeviceMixGrainedSampler:
         if self.padding == "none":
             counts[:, 1:] = (members[1:] != members[:1]).T.float()
         weight = counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
-        return Block(block.num_src, block.indptr, block.indices, block.root, weight.view(-1), block.group)
+        return replace(block, weight=weight.view(-1))
 
     def _coarse(self, members: Tensor) -> Block:
         s, b = members.shape
@@ -106,7 +102,7 @@ class DeviceMixGrainedSampler:
         table = self.table
         reached = induce_on(table.indptr, table.indices, table.symmetric, members).float()  # [s · b, s]
         if self.coarse_self:
-            own = torch.where(members == members[:1], 0, torch.arange(s, device=members.device)[:, None])
-            reached.scatter_(1, own.view(-1, 1), 1.0)
+            itself = torch.where(members == members[:1], 0, torch.arange(s, device=members.device)[:, None])
+            reached.scatter_(1, itself.view(-1, 1), 1.0)
         weight = reached / reached.sum(dim=1, keepdim=True).clamp(min=1)
-        return Block(block.num_src, block.indptr, block.indices, block.root, weight.view(-1))
+        return replace(block, weight=weight.view(-1))

@@ -1,4 +1,4 @@
-"""GraphSAGE's sampler: a fixed fan-out per layer, drawn from the targets down."""
+"""GraphSAGE's sampler: a fixed number of neighbours per layer, drawn from the targets down."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.block import Batch, Block, node_numbers
+from mggcn.block import Batch, Block, CPUSampler, split_targets
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.neighbors import draw_neighbours
@@ -17,17 +17,18 @@ from mggcn.keys import Key
 
 
 @dataclass(frozen=True, eq=False)
-class NeighborSampler:
-    """Lets every receiver hear a few of its neighbours, drawn uniformly without replacement.
+class NeighborSampler(CPUSampler):
+    """Draws some neighbours of every receiver, uniformly without replacement.
 
-    What a receiver hears depends on the key, the layer and the receiver alone, so a target is scored alike in any
-    company. Blocks ask for the mean, and list a receiver's senders in the random order in which they were drawn.
+    The neighbours drawn for a receiver depend only on the key, the layer and the receiver, so the score of a target
+    does not depend on the rest of its batch. Blocks have no weights (the mean), and list the senders of a receiver in
+    the random order in which they were drawn.
 
     Args:
         graph: whose rows list the neighbours.
-        fanouts: neighbours a receiver, one number per layer in the order of the hops: (25, 10) is 25 for the targets
-            and 10 for each of the nodes that they hear.
-        include_self: whether a receiver is also its own sender, before the others.
+        fanouts: neighbours per receiver, one number per hop: (25, 10) draws 25 for each target and 10 for each node
+            drawn for the targets.
+        include_self: list each receiver as its first sender.
         threads: of the kernel; all cores when None. The result does not depend on it.
     """
 
@@ -41,18 +42,12 @@ class NeighborSampler:
             if fanout < 1:
                 raise InputError(f"fanouts: {fanout} is less than 1")
 
-    @property
-    def device(self) -> torch.device:
-        """The CPU."""
-        return torch.device("cpu")
-
     def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
-        """One pass over ``targets``; each batch is drawn when it is asked for."""
-        chosen = node_numbers(targets)
-        return (self.batch(chosen[start : start + batch_size], key) for start in range(0, chosen.size, batch_size))
+        """One pass over ``targets``; each batch is drawn when the iterator reaches it."""
+        return (self.batch(part, key) for part in split_targets(targets, batch_size))
 
     def batch(self, targets: NDArray[np.int64], key: Key) -> Batch:
-        """One batch of distinct targets."""
+        """The batch of some distinct targets."""
         blocks: list[Block] = []
         nodes = targets
         for hop, fanout in enumerate(self.fanouts):

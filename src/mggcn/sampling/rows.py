@@ -1,4 +1,4 @@
-"""Targets alone: for models that read nothing but their own rows."""
+"""Batches of targets without blocks, for models that read only the target's own features."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,20 +8,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.block import Batch, node_numbers
+from mggcn.block import Batch, CPUSampler, node_ids
 from mggcn.keys import Key
 
 
 @dataclass(frozen=True)
-class RowSampler:
-    """Cuts targets into batches without blocks."""
-
-    @property
-    def device(self) -> torch.device:
-        """The CPU."""
-        return torch.device("cpu")
+class RowSampler(CPUSampler):
+    """Cuts the targets into batches without blocks."""
 
     def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
         """One pass over ``targets``."""
-        chosen = torch.from_numpy(node_numbers(targets))
-        return (Batch(part, (), part) for part in torch.split(chosen, batch_size))
+        nodes = torch.from_numpy(node_ids(targets))
+        return (Batch(part, (), part) for part in torch.split(nodes, batch_size))

@@ -1,8 +1,8 @@
-"""Batches of random sub-graphs, with the factors that make their sums and their loss unbiased.
+"""Batches of random sub-graphs, with factors that make their sums and their loss unbiased.
 
-The sub-graph that random walks induce holds node v with probability p_v and the edge from u to v with p_uv. Both are
-counted over sub-graphs drawn beforehand: C_v and C_uv out of N. A sum over those neighbours of v that are in the
-sub-graph divides each term by alpha_uv = C_uv / C_v, and the loss divides that of v by C_v / N.
+The sub-graph induced by random walks contains node v with probability p_v and the edge from u to v with p_uv. Both are
+estimated from sub-graphs drawn beforehand: C_v and C_uv out of N. A sum over those neighbours of v that are in the
+sub-graph divides each term by alpha_uv = C_uv / C_v, and the loss divides the term of v by C_v / N.
 """
 
 import math
@@ -11,23 +11,22 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.block import Batch, node_numbers
+from mggcn.block import Batch, CPUSampler, node_ids
 from mggcn.graph import Graph
 from mggcn.kernels.saint_walk import visited
 from mggcn.kernels.subgraph import Subgraph, subgraph
 from mggcn.keys import Key
-from mggcn.sampling.induced import induced_batch, targets_first
+from mggcn.sampling._induced import induced_batch, targets_first
 
 Nodes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How often sub-graphs drawn beforehand held each node and each edge.
+    """How many of the sub-graphs drawn beforehand contain each node and each edge.
 
     Attributes:
         draws: the number of sub-graphs, N.
@@ -42,12 +41,12 @@ class Counts:
 
 @dataclass(frozen=True, eq=False)
 class WalkSubgraphs:
-    """The sub-graphs that random walks from random roots induce.
+    """The sub-graphs induced by random walks from random roots.
 
     Args:
         graph: to walk on.
         pool: the nodes among which roots are drawn.
-        roots: of a sub-graph.
+        roots: the number of roots of a sub-graph.
         length: the steps of each walk.
     """
 
@@ -61,31 +60,31 @@ class WalkSubgraphs:
         return visited(self.graph, self.pool, self.roots, self.length, key)
 
     def count(self, coverage: float, key: Key) -> Counts:
-        """Draw sub-graphs until they hold each node of the pool ``coverage`` times on average, and count."""
-        is_pool = np.zeros(self.graph.num_nodes, bool)
-        is_pool[self.pool] = True
+        """Draw sub-graphs until each node of the pool is in ``coverage`` of them on average, and count."""
+        in_pool = np.zeros(self.graph.num_nodes, bool)
+        in_pool[self.pool] = True
         nodes, edges = np.zeros(self.graph.num_nodes, np.int32), np.zeros(self.graph.num_stored, np.int32)
-        draws, held = 0, 0
-        while held < coverage * self.pool.size:
+        draws, covered = 0, 0
+        while covered < coverage * self.pool.size:
             part = subgraph(self.graph, self.draw(key.fold(draws)))
             nodes[part.nodes] += 1
             edges[part.entries[part.entries >= 0]] += 1
-            held += int(np.count_nonzero(is_pool[part.nodes]))
+            covered += int(np.count_nonzero(in_pool[part.nodes]))
             draws += 1
         return Counts(draws, nodes, edges)
 
 
 @dataclass(eq=False)
-class SaintSampler:
-    """Draws a sub-graph a batch; a pass has as many as hold each target once on average.
+class SaintSampler(CPUSampler):
+    """Draws one sub-graph per batch; a pass has as many batches as contain each target once on average.
 
     Args:
         graph: to draw from.
         layers: the number of blocks.
-        roots: of a sub-graph; walks start from the targets.
+        roots: the number of roots of a sub-graph; walks start from targets.
         length: the steps of each walk.
-        coverage: how often the sub-graphs drawn beforehand hold each target, on average.
-        key: of the sub-graphs drawn beforehand, which happens when the first batches are asked for.
+        coverage: how many of the sub-graphs drawn beforehand contain a target, on average.
+        key: of the sub-graphs drawn beforehand, which happens when the first batches are requested.
     """
 
     graph: Graph
@@ -98,24 +97,19 @@ class SaintSampler:
     def __post_init__(self) -> None:
         self._counted: tuple[Nodes, Counts] | None = None
 
-    @property
-    def device(self) -> torch.device:
-        """The CPU."""
-        return torch.device("cpu")
-
     @cached_property
     def _share(self) -> NDArray[np.float64]:
         """[num_nodes] a neighbour's factor in the mean over a node and its neighbours in the whole graph."""
         return 1 / (1 + np.diff(self.graph.indptr))
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
-        """So many random sub-graphs, whatever the batch size, that hold each target once on average."""
-        pool = np.sort(node_numbers(targets))
+        """Random sub-graphs that contain each target once on average; the batch size is ignored."""
+        pool = np.sort(node_ids(targets))
         walks, counts = WalkSubgraphs(self.graph, pool, self.roots, self.length), self.counts(pool)
         return self._assemble(walks, counts, key)
 
     def counts(self, pool: Nodes) -> Counts:
-        """Of sub-graphs around these targets, kept for the next pass over the same."""
+        """The counts for these targets, kept for the next pass over the same targets."""
         if self._counted is None or not np.array_equal(self._counted[0], pool):
             walks = WalkSubgraphs(self.graph, pool, self.roots, self.length)
             self._counted = pool, walks.count(self.coverage, self.key)
@@ -135,7 +129,7 @@ class SaintSampler:
     def weight(self, part: Subgraph, counts: Counts) -> NDArray[np.float32]:
         """[e] Ã_vu / alpha_uv for every entry of a sub-graph, where Ã is the mean over a node and its neighbours.
 
-        What was never seen counts as seen once; a node's own factor needs no correction, since alpha_vv = 1.
+        Entries that were never counted have the count 1; self-loops need no correction, since alpha_vv = 1.
         """
         size = np.diff(part.indptr)
         factor = np.repeat(self._share[part.nodes], size)

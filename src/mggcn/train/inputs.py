@@ -43,7 +43,7 @@ class DenseInputs:
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Tensor | RepeatedRows:
         """[n, width]; on a GPU all of them unless the repeats are known, since shapes must stay fixed there."""
         if repeats is not None:
-            return RepeatedRows(self.parts[0].index_select(0, repeats.nodes), repeats.place, repeats)
+            return RepeatedRows(self.parts[0].index_select(0, repeats.nodes), repeats.index, repeats)
         if self.parts[0].device.type != "cpu":
             return self.parts[0].index_select(0, nodes.to(self.parts[0].device))
         if len(self.parts) == 1 and _is_all(nodes, self.parts[0].shape[0]):

@@ -2,11 +2,13 @@ import numpy as np
 import pytest
 import torch
 from torch_geometric.data import Data
-from torch_geometric.nn import SAGEConv
+from torch_geometric.nn import GraphSAGE, SAGEConv
 
+import mggcn
 from mggcn.dataset import Dataset
 from mggcn.datasets.pyg import to_pyg
 from mggcn.errors import InputError
+from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.nn import MGGCN
 from mggcn.sampling.loader import MixGrainedLoader
@@ -34,9 +36,55 @@ def test_a_batch_is_what_it_says(data: Data, small: Dataset) -> None:
         np.testing.assert_array_equal(batch.fine.numpy(), np.concatenate([small.x, means], 1)[batch.n_id.numpy()])
         for block in batch.blocks:
             assert_block_is_valid(block)
-        source, target = batch.n_id[batch.edge_index]
-        assert all(int(u) in small.graph.row(int(v)) for u, v in zip(source, target, strict=True))
-        assert torch.equal(batch.edge_index[0] % batch.batch_size, batch.edge_index[1] % batch.batch_size)
+        assert torch.equal(batch.input_id, batch.n_id[: batch.batch_size]), "as NeighborLoader does for a mask"
+        check_edges(batch, small.graph)
+
+
+def check_edges(batch: Data, graph: Graph) -> None:
+    """The graph's edges inside each S(v) and an edge from every pick to v, each once; none between two targets."""
+    b = batch.batch_size
+    picks = batch.n_id.view(-1, b).T.tolist()
+    expected = set()
+    for t, (target, *others) in enumerate(picks):
+        rows = [0, *(i for i, node in enumerate(others, 1) if node != target)]
+        expected |= {(i * b + t, t) for i in rows[1:]}
+        expected |= {(j * b + t, i * b + t) for i in rows for j in rows if picks[t][j] in graph.row(picks[t][i])}
+    pairs = [tuple(pair) for pair in batch.edge_index.T.tolist()]
+    assert len(pairs) == len(set(pairs))
+    assert set(pairs) == expected
+
+
+def test_missing_picks_have_no_edges() -> None:
+    graph = Graph.from_edges([0, 1, 3], [1, 2, 4], 6)
+    edges = torch.from_numpy(np.stack(graph.edges()))
+    (batch,) = MixGrainedLoader(Data(x=torch.ones(6, 1), edge_index=edges), picks=3, batch_size=6)
+    check_edges(batch, graph)
+    assert batch.edge_index[:, batch.edge_index[1] % 6 == 5].numel() == 0, "node 5 is isolated"
+    assert sorted(batch.edge_index[:, batch.edge_index[1] % 6 == 3].T.tolist()) == [[3, 9], [9, 3]]
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_a_stock_pyg_script_changes_one_line(num_workers: int) -> None:
+    """Only the line that creates the loader differs: NeighborLoader has ``num_neighbors=[10, 10]`` for ``picks``."""
+    torch.manual_seed(0)
+    data = to_pyg(mggcn.load("digits"))
+    options = {"input_nodes": data.train_mask, "batch_size": 64, "shuffle": True, "num_workers": num_workers}
+    loader = MixGrainedLoader(data, picks=10, **options)
+    model = GraphSAGE(data.num_features, hidden_channels=64, num_layers=2, out_channels=int(data.y.max()) + 1)
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    for _ in range(5):
+        model.train()
+        for batch in loader:
+            optimizer.zero_grad()
+            out = model(batch.x, batch.edge_index)[: batch.batch_size]
+            loss = torch.nn.functional.cross_entropy(out, batch.y[: batch.batch_size])
+            loss.backward()
+            optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        predicted = model(data.x, data.edge_index).argmax(dim=1)
+    correct = predicted[data.test_mask] == data.y[data.test_mask]
+    assert correct.float().mean() > 0.9
 
 
 def test_workers_change_nothing(data: Data) -> None:
@@ -70,10 +118,10 @@ def test_our_model_trains_on_it(data: Data) -> None:
 
 
 def test_pygs_own_convolutions_take_its_edges(data: Data) -> None:
-    """SAGEConv over the skip edges is the skip mean."""
+    """SAGEConv over the edges of the skip block is the skip mean."""
     batch = next(iter(loader(data)))
-    conv = SAGEConv(3, 2)
-    found = conv(batch.x, batch.skip_edge_index)[: batch.batch_size]
+    conv, skip = SAGEConv(3, 2), batch.blocks[-1]
+    found = conv((batch.x, batch.x[skip.root]), skip.edge_index)
     mean = batch.x.view(4, batch.batch_size, 3).mean(0)
     expected = conv.lin_l(mean) + conv.lin_r(batch.x[: batch.batch_size])
     torch.testing.assert_close(found, expected)

@@ -1,4 +1,4 @@
-"""Batches whose every layer runs on one and the same sub-graph."""
+"""Batches in which every layer runs on the same sub-graph."""
 
 import numpy as np
 import torch
@@ -9,10 +9,10 @@ from mggcn.kernels.subgraph import Subgraph
 
 
 def targets_first(nodes: NDArray[np.int64], is_target: NDArray[np.bool_]) -> tuple[NDArray[np.int64], int]:
-    """The same nodes with the targets before the others, and how many targets there are.
+    """Reorder the nodes of a sub-graph so that its targets come first; also return the number of targets.
 
     Args:
-        nodes: of a sub-graph.
+        nodes: of the sub-graph.
         is_target: [num_nodes] of the whole graph.
     """
     mask = is_target[nodes]
@@ -26,12 +26,12 @@ def induced_batch(
     layers: int,
     loss_weight: NDArray[np.float32] | None = None,
 ) -> Batch:
-    """All layers on a sub-graph whose first rows are the targets; only these receive in the last layer.
+    """Run all layers on a sub-graph whose first rows are the targets; the last layer computes only the targets.
 
     Args:
         part: the sub-graph.
         weight: [e] the factor of each of its entries.
-        num_targets: how many of its rows are targets.
+        num_targets: the number of targets.
         layers: the number of blocks.
         loss_weight: [num_targets] as in :class:`mggcn.block.Batch`.
     """
@@ -40,5 +40,5 @@ def induced_batch(
     below = Block(rows.numel(), indptr, indices, rows, factors)
     last = Block(rows.numel(), indptr[: num_targets + 1], indices[:stop], rows[:num_targets], factors[:stop])
     nodes = torch.from_numpy(part.nodes)
-    of_loss = None if loss_weight is None else torch.from_numpy(loss_weight)
-    return Batch(nodes, (*[below] * (layers - 1), last), nodes[:num_targets], of_loss)
+    target_weight = None if loss_weight is None else torch.from_numpy(loss_weight)
+    return Batch(nodes, (*[below] * (layers - 1), last), nodes[:num_targets], target_weight)
