@@ -1,1 +1,1 @@
-"""The loops that must be fast; each has a ``reference`` that is its specification and back ends held equal to it."""
+"""The performance-critical loops: ``reference`` specifies each one, and every back end is tested against it."""

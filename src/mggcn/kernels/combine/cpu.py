@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.kernels.compiled import compiled
+from mggcn.kernels._compiled import compiled
 
 Floats = NDArray[np.float32]
 

@@ -1,5 +1,6 @@
-"""The sub-graphs that sets of picks induce; the coarse grain's edges."""
+"""The sub-graphs induced by sets of picks, which are the edges of the coarse grain."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,9 @@ _CHUNK_TARGETS = 1024
 
 
 def induce(graph: Graph, picks: NDArray[Any], *, threads: int | None = None) -> NDArray[np.bool_]:
-    """Say which members of each set of picks neighbour each other: [b, s] nodes to [b, s, s]."""
+    """Which members of each set of picks are neighbours: [b, s] nodes to [b, s, s], entry (t, i, j) for j in N(i)."""
     out = np.empty((*picks.shape, picks.shape[1]), bool)
-
-    def fill(start: int, stop: int) -> None:
-        cpu.induce(graph.indptr, graph.indices, graph.direction == "both", picks, out, start, stop)
-
+    fill = partial(cpu.induce, graph.indptr, graph.indices, graph.direction == "both", picks, out)
     threading.over_ranges(fill, picks.shape[0], chunk=_CHUNK_TARGETS, threads=threads)
     return out
 

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.kernels.compiled import compiled
-from mggcn.kernels.pick.cpu import row_holds
+from mggcn.kernels._compiled import compiled
+from mggcn.kernels.pick.cpu import is_neighbour
 
 
 @compiled
@@ -25,9 +25,5 @@ def induce(
         for i in range(size):
             for j in range(size):
                 u, w = picks[t, i], picks[t, j]
-                if j > 0 and w == picks[t, 0]:
-                    out[t, i, j] = False
-                elif symmetric and indptr[w + 1] - indptr[w] < indptr[u + 1] - indptr[u]:
-                    out[t, i, j] = row_holds(indptr, indices, w, u)
-                else:
-                    out[t, i, j] = row_holds(indptr, indices, u, w)
+                is_padding = j > 0 and w == picks[t, 0]
+                out[t, i, j] = not is_padding and is_neighbour(indptr, indices, symmetric, u, w)

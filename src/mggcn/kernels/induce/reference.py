@@ -1,4 +1,4 @@
-"""Which picks of a target neighbour each other, S(v) ∩ N(u) for every u in S(v): the specification."""
+"""Which picks of a target are neighbours, S(v) ∩ N(u) for every u in S(v): the specification."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,9 +7,9 @@ from mggcn.graph import Graph
 
 
 def induce(graph: Graph, picks: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """[b, s, s] from [b, s] picks: entry (t, i, j) says that node j of set t is in N(node i).
+    """[b, s, s] from [b, s] picks: entry (t, i, j) is True if node j of set t is in N(node i).
 
-    Columns of padding are empty, so that a set counts no node twice; a row of padding repeats its target's row.
+    Columns of padding are False, so that no node of a set counts twice; a row of padding equals the row of its target.
     """
     b, s = picks.shape
     out = np.zeros((b, s, s), bool)

@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.kernels.compiled import compiled
+from mggcn.kernels._compiled import compiled
 
 Floats = NDArray[np.float32]
 

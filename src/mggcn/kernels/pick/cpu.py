@@ -1,7 +1,6 @@
-"""The pick kernel in numba: bit-identical to the reference, its cost independent of the degrees.
+"""The pick kernel in numba: bit-identical to the reference, with a cost that does not depend on the degrees.
 
-The pair (member, neighbour) is found by one search among the members' row totals and one in the running sums of that
-row.
+A pair (member, neighbour) is drawn by one search among the members' row totals and one in the running sums of that row.
 """
 
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mggcn.kernels.compiled import compiled
+from mggcn.kernels._compiled import compiled
 from mggcn.kernels.hashing import below, fold
 from mggcn.kernels.pick.reference import TRIALS
 
@@ -20,9 +19,9 @@ BOTH, BREADTH, DEPTH = 0, 1, 2
 
 @njit(inline="always")  # type: ignore[untyped-decorator]
 def _first_above(values: Any, low: Any, high: Any, value: Any, guess: Any) -> Any:
-    """In sorted values[low … high - 1] the first place above ``value``, sought around a guess in ever larger steps.
+    """The first index in sorted values[low … high - 1] above ``value``, searched in growing steps around a guess.
 
-    A good guess saves most of a plain search's jumps through memory, which are what a pick costs.
+    A good guess saves most of the memory accesses of a binary search, which are the main cost of a pick.
     """
     step = _NEAR
     if values[guess] > value:
@@ -51,52 +50,50 @@ def _first_above(values: Any, low: Any, high: Any, value: Any, guess: Any) -> An
 
 
 @njit(inline="always")  # type: ignore[untyped-decorator]
-def row_holds(indptr: Any, indices: Any, row: Any, node: Any) -> Any:
-    """Whether a sorted row holds a node; the search begins where it would stand among evenly spread neighbours."""
+def _row_holds(indptr: Any, indices: Any, row: Any, node: Any) -> Any:
+    """Whether a sorted row holds a node; the search starts where the node would be if neighbours were evenly spread."""
     start, stop = indptr[row], indptr[row + 1]
     if start == stop:
         return False
     guess = start + np.int64(node) * (stop - start) // (indptr.size - 1)
-    place = _first_above(indices, start, stop, node - 1, guess)
-    return place < stop and indices[place] == node
+    index = _first_above(indices, start, stop, node - 1, guess)
+    return index < stop and indices[index] == node
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def is_neighbour(indptr: Any, indices: Any, symmetric: Any, u: Any, w: Any) -> Any:
+    """Whether w is in N(u); in a symmetric graph, the shorter of the two rows is searched."""
+    shorter = symmetric and indptr[w + 1] - indptr[w] < indptr[u + 1] - indptr[u]
+    return _row_holds(indptr, indices, w, u) if shorter else _row_holds(indptr, indices, u, w)
 
 
 @njit(inline="always")  # type: ignore[untyped-decorator]
 def _is_candidate(
-    indptr: Any, indices: Any, symmetric: Any, chosen: Any, size: Any, first: Any, place: Any, w: Any
+    indptr: Any, indices: Any, symmetric: Any, members: Any, size: Any, first: Any, index: Any, w: Any
 ) -> Any:
     for i in range(size):
-        if chosen[i] == w:
+        if members[i] == w:
             return False
-    for i in range(first, place):
-        s = chosen[i]
-        shorter = symmetric and indptr[w + 1] - indptr[w] < indptr[s + 1] - indptr[s]
-        if row_holds(indptr, indices, w, s) if shorter else row_holds(indptr, indices, s, w):
+    for i in range(first, index):
+        if is_neighbour(indptr, indices, symmetric, members[i], w):
             return False
     return True
 
 
 @njit  # type: ignore[untyped-decorator]
-def _enumerate(
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    symmetric: Any,
-    chosen: Any,
-    size: Any,
-    first: Any,
-    end: Any,
-    value: Any,
+def pick_by_enumeration(
+    indptr: Any, indices: Any, weights: Any, symmetric: Any, members: Any, size: Any, first: Any, end: Any, value: Any
 ) -> Any:
+    """List all candidates next to members first … end - 1 and take one by the hash ``value``; -1 if there is none."""
     total = np.int64(0)
-    for place in range(first, end):
-        for edge in range(indptr[chosen[place]], indptr[chosen[place] + 1]):
-            if _is_candidate(indptr, indices, symmetric, chosen, size, first, place, indices[edge]):
+    for index in range(first, end):
+        for edge in range(indptr[members[index]], indptr[members[index] + 1]):
+            if _is_candidate(indptr, indices, symmetric, members, size, first, index, indices[edge]):
                 total += weights[indices[edge]]
     left = below(value, np.uint64(total))
-    for place in range(first, end):
-        for edge in range(indptr[chosen[place]], indptr[chosen[place] + 1]):
-            if _is_candidate(indptr, indices, symmetric, chosen, size, first, place, indices[edge]):
+    for index in range(first, end):
+        for edge in range(indptr[members[index]], indptr[members[index] + 1]):
+            if _is_candidate(indptr, indices, symmetric, members, size, first, index, indices[edge]):
                 left -= weights[indices[edge]]
                 if left < 0:
                     return indices[edge]
@@ -111,7 +108,7 @@ def _draw(
     weights: Any,
     symmetric: Any,
     explore: Any,
-    chosen: Any,
+    members: Any,
     size: Any,
     stream: Any,
     step: Any,
@@ -120,26 +117,26 @@ def _draw(
     end = 1 if explore == BREADTH else size
     total = np.int64(0)
     for i in range(first, end):
-        if indptr[chosen[i] + 1] > indptr[chosen[i]]:
-            total += sums[indptr[chosen[i] + 1] - 1]
+        if indptr[members[i] + 1] > indptr[members[i]]:
+            total += sums[indptr[members[i] + 1] - 1]
     if total == 0:
         return -1
     for trial in range(TRIALS):
         left = below(fold(stream, step * (TRIALS + 1) + trial), np.uint64(total))
-        place = first
+        index = first
         while True:
-            start, stop = indptr[chosen[place]], indptr[chosen[place] + 1]
+            start, stop = indptr[members[index]], indptr[members[index] + 1]
             row_total = sums[stop - 1] if stop > start else 0
             if left < row_total:
                 break
             left -= row_total
-            place += 1
+            index += 1
         guess = start + np.int64(np.float64(left) / np.float64(row_total) * np.float64(stop - start))
         w = indices[_first_above(sums, start, stop, left, min(guess, stop - 1))]
-        if _is_candidate(indptr, indices, symmetric, chosen, size, first, place, w):
+        if _is_candidate(indptr, indices, symmetric, members, size, first, index, w):
             return w
     value = fold(stream, step * (TRIALS + 1) + TRIALS)
-    return _enumerate(indptr, indices, weights, symmetric, chosen, size, first, end, value)
+    return pick_by_enumeration(indptr, indices, weights, symmetric, members, size, first, end, value)
 
 
 @compiled
@@ -160,13 +157,13 @@ def pick(
     for row in range(start, stop):
         target = targets[row]
         stream = fold(key, target)
-        chosen = out[row]
-        chosen[:] = target
-        for step in range(chosen.size - 1):
-            found = _draw(indptr, indices, sums, weights, symmetric, explore, chosen, step + 1, stream, step)
-            if found < 0:
+        members = out[row]
+        members[:] = target
+        for step in range(members.size - 1):
+            node = _draw(indptr, indices, sums, weights, symmetric, explore, members, step + 1, stream, step)
+            if node < 0:
                 break
-            chosen[step + 1] = found
+            members[step + 1] = node
 
 
 @compiled

@@ -1,7 +1,7 @@
 """The pick kernel in Triton: bit-identical to the reference, all targets of an epoch in one launch.
 
-A program draws for ``LANES`` targets at once, one per lane; a target's set S is a row of registers [LANES, WIDTH]. The
-searches run until the last lane is done.
+A program draws for ``LANES`` targets at once, one per lane; the set S of a target is a row of registers [LANES, WIDTH].
+The searches run until the last lane is done.
 """
 
 import triton
@@ -24,96 +24,75 @@ def _fold(value, n, golden: tl.constexpr, mix_1: tl.constexpr, mix_2: tl.constex
 
 @triton.jit
 def _first_above(sums, low, high, value):
-    """In sums[low … high] the first place above value, lane by lane; ``high`` where low == high."""
+    """The first index in sums[low … high] above value, for each lane; ``high`` where low == high."""
     while tl.max((low < high).to(tl.int32)) > 0:
         middle = (low + high) // 2
-        found = tl.load(sums + middle, mask=low < high, other=0)
-        above = found > value
+        running = tl.load(sums + middle, mask=low < high, other=0)
         active = low < high
-        high = tl.where(active & above, middle, high)
-        low = tl.where(active & (found <= value), middle + 1, low)
+        high = tl.where(active & (running > value), middle, high)
+        low = tl.where(active & (running <= value), middle + 1, low)
     return low
 
 
 @triton.jit
-def _holds(indptr, indices, row, node, active):
-    """Whether each sorted row holds each node; False where inactive."""
+def is_neighbour(indptr, indices, u, w, active, SYMMETRIC: tl.constexpr):
+    """Whether each w is in N(u), False where inactive; in a symmetric graph, the shorter of the two rows is searched."""
+    row, node = u, w
+    if SYMMETRIC:
+        u_degree = tl.load(indptr + u + 1, mask=active, other=0) - tl.load(indptr + u, mask=active, other=0)
+        w_degree = tl.load(indptr + w + 1, mask=active, other=0) - tl.load(indptr + w, mask=active, other=0)
+        row = tl.where(w_degree < u_degree, w, u)
+        node = tl.where(w_degree < u_degree, u, w)
     low = tl.load(indptr + row, mask=active, other=0)
     end = tl.load(indptr + row + 1, mask=active, other=0)
     high = end
-    while tl.max(tl.max((low < high).to(tl.int32), axis=1), axis=0) > 0:
+    while tl.max((low < high).to(tl.int32)) > 0:
         middle = (low + high) // 2
         less = tl.load(indices + middle, mask=low < high, other=0) < node
         searching = low < high
         high = tl.where(searching & (less == 0), middle, high)
         low = tl.where(searching & less, middle + 1, low)
-    return active & (low < end) & (tl.load(indices + low, mask=active & (low < end), other=-1) == node)
+    inside = active & (low < end)
+    return inside & (tl.load(indices + low, mask=inside, other=-1) == node)
 
 
 @triton.jit
-def _is_candidate(
-    indptr,
-    indices,
-    chosen,
-    column,
-    size,
-    place,
-    w,
-    active,
-    SYMMETRIC: tl.constexpr,
-):
-    """Whether w [LANES] is outside S and no member before ``place`` neighbours it."""
-    inside = tl.max(((chosen == w[:, None]) & (column < size)).to(tl.int32), axis=1) > 0
-    check = (column < place[:, None]) & (active & (inside == 0))[:, None]
-    row = chosen
-    node = tl.broadcast_to(w[:, None], chosen.shape)
-    if SYMMETRIC:
-        mine = tl.load(indptr + chosen + 1, mask=check, other=0) - tl.load(indptr + chosen, mask=check, other=0)
-        other = tl.load(indptr + node + 1, mask=check, other=0) - tl.load(indptr + node, mask=check, other=0)
-        row = tl.where(other < mine, node, chosen)
-        node = tl.where(other < mine, chosen, node)
-    earlier = tl.max(_holds(indptr, indices, row, node, check).to(tl.int32), axis=1) > 0
+def _is_candidate(indptr, indices, members, column, size, index, w, active, SYMMETRIC: tl.constexpr):
+    """Whether w [LANES] is outside S and not a neighbour of a member before ``index``."""
+    inside = tl.max(((members == w[:, None]) & (column < size)).to(tl.int32), axis=1) > 0
+    check = (column < index[:, None]) & (active & (inside == 0))[:, None]
+    node = tl.broadcast_to(w[:, None], members.shape)
+    earlier = tl.max(is_neighbour(indptr, indices, members, node, check, SYMMETRIC).to(tl.int32), axis=1) > 0
     return active & (inside == 0) & (earlier == 0)
 
 
 @triton.jit
-def _enumerate(
-    indptr,
-    indices,
-    weights,
-    chosen,
-    column,
-    size,
-    value,
-    active,
-    SYMMETRIC: tl.constexpr,
-):
-    """List the candidates of the active lanes, first to sum their weights, then to take one; -1 where none is left."""
+def _enumerate(indptr, indices, weights, members, column, size, value, active, SYMMETRIC: tl.constexpr):
+    """List the candidates of the active lanes, first to sum their weights, then to take one; -1 if there is none."""
     total = tl.zeros_like(value).to(tl.int64)
     left = total
-    found = total - 1
+    node = total - 1
     for sweep in tl.static_range(2):
         if sweep == 1:
             left = tl.umulhi(value, total.to(tl.uint64)).to(tl.int64)
-        for place in range(size):
-            member = tl.sum(tl.where(column == place, chosen, 0), axis=1)
+        for index in range(size):
+            member = tl.sum(tl.where(column == index, members, 0), axis=1)
             edge = tl.load(indptr + member, mask=active, other=0)
             end = tl.load(indptr + member + 1, mask=active, other=0)
             while tl.max((edge < end).to(tl.int32)) > 0:
                 here = edge < end
                 w = tl.load(indices + edge, mask=here, other=0).to(tl.int64)
-                good = _is_candidate(
-                    indptr, indices, chosen, column, size, tl.zeros_like(w) + place, w, here, SYMMETRIC
-                )
+                position = tl.zeros_like(w) + index
+                good = _is_candidate(indptr, indices, members, column, size, position, w, here, SYMMETRIC)
                 weight = tl.where(good, tl.load(weights + w, mask=good, other=0), 0)
                 if sweep == 0:
                     total += weight
                 else:
                     takes = good & (left >= 0) & (left < weight)
-                    found = tl.where(takes, w, found)
+                    node = tl.where(takes, w, node)
                     left -= weight
                 edge += 1
-    return found
+    return node
 
 
 @triton.jit(do_not_specialize=["key_low", "key_high"])
@@ -143,46 +122,46 @@ def _pick(
     key = (key_high.to(tl.uint32, bitcast=True).to(tl.uint64) << 32) | key_low.to(tl.uint32, bitcast=True).to(tl.uint64)
     stream = _fold(key, target, GOLDEN, MIX_1, MIX_2)
     column = tl.arange(0, WIDTH)[None, :]
-    chosen = tl.where(column == 0, target[:, None], -1)
+    members = tl.where(column == 0, target[:, None], -1)
     alive = inside
     for step in range(PICKS):
         size = step + 1
-        member = (column < size) & alive[:, None]
-        start = tl.load(indptr + chosen, mask=member, other=0)
-        stop = tl.load(indptr + chosen + 1, mask=member, other=0)
-        totals = tl.load(sums + stop - 1, mask=member & (stop > start), other=0).to(tl.int64)
+        is_member = (column < size) & alive[:, None]
+        start = tl.load(indptr + members, mask=is_member, other=0)
+        stop = tl.load(indptr + members + 1, mask=is_member, other=0)
+        totals = tl.load(sums + stop - 1, mask=is_member & (stop > start), other=0).to(tl.int64)
         running = tl.cumsum(totals, axis=1)
         total = tl.sum(totals, axis=1)
         alive = alive & (total > 0)
-        found = tl.zeros_like(target) - 1
+        node = tl.zeros_like(target) - 1
         waiting = alive
         trial = 0
         while (trial < TRIALS) & (tl.max(waiting.to(tl.int32)) > 0):
             counter = tl.zeros_like(target) + (step * (TRIALS + 1) + trial)
             point = tl.umulhi(_fold(stream, counter, GOLDEN, MIX_1, MIX_2), total.to(tl.uint64)).to(tl.int64)
-            place = tl.sum(((running <= point[:, None]) & (column < size)).to(tl.int64), axis=1)
-            left = point - tl.sum(tl.where(column < place[:, None], totals, 0), axis=1)
-            here = column == place[:, None]
+            index = tl.sum(((running <= point[:, None]) & (column < size)).to(tl.int64), axis=1)
+            left = point - tl.sum(tl.where(column < index[:, None], totals, 0), axis=1)
+            here = column == index[:, None]
             low = tl.sum(tl.where(here, start, 0), axis=1)
             high = tl.sum(tl.where(here, stop, 0), axis=1)
             edge = _first_above(sums, tl.where(waiting, low, 0), tl.where(waiting, high, 0), left)
             w = tl.load(indices + edge, mask=waiting, other=0).to(tl.int64)
-            good = _is_candidate(indptr, indices, chosen, column, size, place, w, waiting, SYMMETRIC)
-            found = tl.where(good, w, found)
+            good = _is_candidate(indptr, indices, members, column, size, index, w, waiting, SYMMETRIC)
+            node = tl.where(good, w, node)
             waiting = waiting & (good == 0)
             trial += 1
         if tl.max(waiting.to(tl.int32)) > 0:
             counter = tl.zeros_like(target) + (step * (TRIALS + 1) + TRIALS)
             value = _fold(stream, counter, GOLDEN, MIX_1, MIX_2)
-            listed = _enumerate(indptr, indices, weights, chosen, column, size, value, waiting, SYMMETRIC)
-            found = tl.where(waiting, listed, found)
-        alive = alive & (found >= 0)
-        chosen = tl.where((column == size) & alive[:, None], found[:, None], chosen)
-    rows = tl.where(chosen < 0, target[:, None], chosen)
+            listed = _enumerate(indptr, indices, weights, members, column, size, value, waiting, SYMMETRIC)
+            node = tl.where(waiting, listed, node)
+        alive = alive & (node >= 0)
+        members = tl.where((column == size) & alive[:, None], node[:, None], members)
+    rows = tl.where(members < 0, target[:, None], members)
     first = lane // batch_size * batch_size
     size = tl.minimum(count - first, batch_size)
-    place = first * (PICKS + 1) + (lane - first)
-    tl.store(out + place[:, None] + column * size[:, None], rows, mask=inside[:, None] & (column <= PICKS))
+    cell = first * (PICKS + 1) + (lane - first)
+    tl.store(out + cell[:, None] + column * size[:, None], rows, mask=inside[:, None] & (column <= PICKS))
 
 
 def pick(
@@ -198,28 +177,11 @@ def pick(
     out: Tensor,
 ) -> None:
     """Fill ``out`` [len(targets) · (1 + picks)] batch by batch, in each the targets first."""
-    count = targets.numel()
-    _pick[(triton.cdiv(count, LANES),)](
-        indptr,
-        indices,
-        sums,
-        weights,
-        targets,
-        _signed(key.value & 0xFFFFFFFF),
-        _signed(key.value >> 32),
-        out,
-        count,
-        batch_size,
-        PICKS=picks,
-        WIDTH=triton.next_power_of_2(picks + 1),
-        LANES=LANES,
-        TRIALS=TRIALS,
-        SYMMETRIC=symmetric,
-        GOLDEN=GOLDEN,
-        MIX_1=MIX_1,
-        MIX_2=MIX_2,
-        num_warps=1,
-    )
+    count, halves = targets.numel(), (_signed(key.value & 0xFFFFFFFF), _signed(key.value >> 32))
+    sizes = {"PICKS": picks, "WIDTH": triton.next_power_of_2(picks + 1), "LANES": LANES, "TRIALS": TRIALS}
+    constants = {"SYMMETRIC": symmetric, "GOLDEN": GOLDEN, "MIX_1": MIX_1, "MIX_2": MIX_2}
+    arrays = (indptr, indices, sums, weights, targets, *halves, out)
+    _pick[(triton.cdiv(count, LANES),)](*arrays, count, batch_size, **sizes, **constants, num_warps=1)
 
 
 def _signed(half: int) -> int:

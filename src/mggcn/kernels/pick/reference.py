@@ -1,14 +1,14 @@
 """Algorithm 1 of the paper by exact rejection, in plain Python: the specification of the fast kernels.
 
-A node's weight is its degree (the paper) or 1 (uniform picks). To pick one node for the set S: choose a member s of S
+A node's weight is its degree (the paper) or 1 (uniform picks). To pick one node for the set S, draw a member s of S
 and a neighbour w of s with probability proportional to weight(w) over all such pairs, and accept w unless it is in S
-already or a member that joined S before s also neighbours w. Each candidate is thus accepted through exactly one
-pair, so with probability proportional to its weight, which is Algorithm 1. After ``TRIALS`` rejections the candidates
-are listed instead; rejection has no memory, so the pick is still exact, and an empty list shows an exhausted
-component.
+already or is a neighbour of a member that joined S before s. Each candidate is thus accepted through exactly one pair,
+so with probability proportional to its weight, which is Algorithm 1. After ``TRIALS`` rejections the candidates are
+listed instead; trials are independent, so the pick is still exact, and an empty list means that the component has no
+further node.
 
-Two variants draw from fewer members: ``breadth`` from the target's own neighbours only, ``depth`` from the neighbours
-of the last pick only, so that S is a path.
+Two variants draw from fewer members: ``breadth`` from the target's neighbours only, ``depth`` from the neighbours of
+the last pick only, so that S is a path.
 """
 
 from collections.abc import Sequence
@@ -39,42 +39,42 @@ def pick_one(
 ) -> list[int]:
     """The target and its picks in the order of picking; fewer than ``picks`` when no candidate is left."""
     stream = fold(key.value, target)
-    chosen = [target]
+    members = [target]
     for step in range(picks):
-        open_members = {"both": chosen, "breadth": chosen[:1], "depth": chosen[-1:]}[explore]
-        found = _draw(graph, weights, chosen, open_members, stream, step)
-        if found is None:
+        open_members = {"both": members, "breadth": members[:1], "depth": members[-1:]}[explore]
+        node = _draw(graph, weights, members, open_members, stream, step)
+        if node is None:
             break
-        chosen.append(found)
-    return chosen
+        members.append(node)
+    return members
 
 
 def _draw(
-    graph: Graph, weights: Sequence[int], chosen: list[int], open_members: list[int], stream: int, step: int
+    graph: Graph, weights: Sequence[int], members: list[int], open_members: list[int], stream: int, step: int
 ) -> int | None:
     pairs = [(s, int(w)) for s in open_members for w in graph.row(s)]
     sums = list(accumulate(weights[w] for _, w in pairs))
     if not sums:
         return None
     for trial in range(TRIALS):
-        s, w = pairs[_find(sums, below(_hash(stream, step, trial), sums[-1]))]
-        if _is_candidate(graph, chosen, open_members, s, w):
+        s, w = pairs[_first_above(sums, below(_hash(stream, step, trial), sums[-1]))]
+        if _is_candidate(graph, members, open_members, s, w):
             return w
-    candidates = [w for s, w in pairs if _is_candidate(graph, chosen, open_members, s, w)]
+    candidates = [w for s, w in pairs if _is_candidate(graph, members, open_members, s, w)]
     if not candidates:
         return None
     sums = list(accumulate(weights[w] for w in candidates))
-    return candidates[_find(sums, below(_hash(stream, step, TRIALS), sums[-1]))]
+    return candidates[_first_above(sums, below(_hash(stream, step, TRIALS), sums[-1]))]
 
 
 def _hash(stream: int, step: int, trial: int) -> int:
     return fold(stream, step * (TRIALS + 1) + trial)
 
 
-def _find(sums: list[int], value: int) -> int:
-    return next(place for place, running in enumerate(sums) if running > value)
+def _first_above(sums: list[int], value: int) -> int:
+    return next(index for index, running in enumerate(sums) if running > value)
 
 
-def _is_candidate(graph: Graph, chosen: list[int], open_members: list[int], s: int, w: int) -> bool:
+def _is_candidate(graph: Graph, members: list[int], open_members: list[int], s: int, w: int) -> bool:
     earlier = open_members[: open_members.index(s)]
-    return w not in chosen and not any(w in graph.row(other) for other in earlier)
+    return w not in members and not any(w in graph.row(other) for other in earlier)

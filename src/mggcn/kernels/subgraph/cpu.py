@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.kernels.compiled import compiled
+from mggcn.kernels._compiled import compiled
 
 
 @compiled

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from mggcn.kernels.compiled import compiled
+from mggcn.kernels._compiled import compiled
 from mggcn.kernels.hashing import below, fold
 from mggcn.kernels.pick.cpu import row_holds
 from mggcn.kernels.walk.reference import END, FULL, TRIALS

@@ -1,0 +1,49 @@
+"""Numba kernels: compiled on their first call and cached on disk; a long compilation is announced on stderr."""
+
+import sys
+from collections.abc import Callable
+from threading import Timer
+from typing import Any, TypeVar
+
+from numba import njit
+from numba.core.event import Event, Listener, register
+
+Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+_PATIENCE = 1.0  # seconds that a compilation may take without a message
+
+_unannounced: dict[Any, str] = {}
+
+
+def compiled(function: Kernel) -> Kernel:
+    """Compile a kernel on its first call, or load it from numba's cache; it runs without the interpreter lock."""
+    kernel = njit(nogil=True, cache=True, error_model="numpy")(function)
+    _unannounced[kernel] = function.__name__
+    return kernel  # type: ignore[no-any-return]
+
+
+class _Announcer(Listener):  # type: ignore[misc]
+    """Prints the name of a kernel that numba compiles, once; kernels loaded from the cache trigger no event."""
+
+    def __init__(self) -> None:
+        self._timers: dict[Any, Timer] = {}
+
+    def on_start(self, event: Event) -> None:
+        kernel = event.data["dispatcher"]
+        if kernel in _unannounced:
+            timer = self._timers[kernel] = Timer(_PATIENCE, _announce, [kernel])
+            timer.daemon = True
+            timer.start()
+
+    def on_end(self, event: Event) -> None:
+        if timer := self._timers.pop(event.data["dispatcher"], None):
+            timer.cancel()
+
+
+def _announce(kernel: Any) -> None:
+    if name := _unannounced.pop(kernel, None):
+        sys.stderr.write(f"compiling the kernel '{name}', once on this machine ...\n")
+        sys.stderr.flush()
+
+
+register("numba:compile", _Announcer())
