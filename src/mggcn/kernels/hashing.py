@@ -1,4 +1,4 @@
-"""The hash of :mod:`mggcn.keys` inside numba kernels, bit for bit."""
+"""The hash of :mod:`mggcn.keys` for numba kernels, with identical results."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Run a compiled kernel over a range of rows on several threads.
 
-The kernels release the interpreter lock, so plain threads run them side by side. Unlike numba's own parallel loops this
-needs no threading layer, may be called from several threads at once, and survives a fork.
+The kernels release the interpreter lock, so plain threads run them in parallel. Unlike numba's parallel loops, this
+needs no threading layer, may be called from several threads at once, and works after a fork.
 """
 
 import os
@@ -17,13 +17,13 @@ def available() -> int:
 
 
 def shares(processes: int) -> list[list[int]]:
-    """The cores this process may use, dealt out evenly; where they are fewer than the processes, some share one."""
+    """Distribute the cores that this process may use; with fewer cores than processes, some share a core."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(available()))
     return [cores[number::processes] or [cores[number % len(cores)]] for number in range(processes)]
 
 
 def confine(cores: list[int]) -> None:
-    """Keep this process, and so every library in it, to some cores, where the system can."""
+    """Restrict this process, with all its libraries, to some cores if the system supports it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cores)
 

@@ -1,14 +1,17 @@
-"""The optimiser: Adam, without torch.optim's overhead on small tensors.
+"""The optimiser: Adam, without the overhead of torch.optim on small tensors.
 
-On a CPU torch's own fused kernel does the work; on a GPU it spreads small tensors over too few multiprocessors, so a
-kernel of ours takes its place, which also reads the step's number from the device, as a captured step must.
+On a CPU it calls torch's fused kernel. On a GPU that kernel runs small tensors on too few multiprocessors, so a Triton
+kernel replaces it, which also reads the number of the step from the device, as a captured step must.
 """
 
 from collections.abc import Iterable
+from functools import partial
 
 import torch
 from torch import Tensor
 from torch.optim.adam import adam
+
+_fused_adam = partial(adam, fused=True, amsgrad=False, maximize=False, beta1=0.9, beta2=0.999, eps=1e-8)
 
 
 class Adam:
@@ -18,7 +21,7 @@ class Adam:
         parameters: float32 tensors on one device.
         lr: the learning rate.
         weight_decay: factor of the L2 penalty.
-        clock: [1] on the parameters' device, the number of the current step, from 1; the caller moves it on.
+        clock: [1] on the parameters' device, the number of the current step, from 1; the caller increases it.
     """
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, weight_decay: float, clock: Tensor) -> None:
@@ -27,7 +30,7 @@ class Adam:
         self._moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in self._parameters]
 
     def clear(self) -> None:
-        """Forget the gradients."""
+        """Set the gradients to None."""
         for parameter in self._parameters:
             parameter.grad = None
 
@@ -47,22 +50,7 @@ class Adam:
     def _step_cpu(self, trained: list[tuple[Tensor, Tensor, Tensor, Tensor]]) -> None:
         weights, gradients, first, second = (list(tensors) for tensors in zip(*trained, strict=True))
         before = [self._clock.float() - 1 for _ in weights]
-        adam(
-            weights,
-            gradients,
-            first,
-            second,
-            [],
-            before,
-            fused=True,
-            amsgrad=False,
-            beta1=0.9,
-            beta2=0.999,
-            lr=self._lr,
-            weight_decay=self._decay,
-            eps=1e-8,
-            maximize=False,
-        )
+        _fused_adam(weights, gradients, first, second, [], before, lr=self._lr, weight_decay=self._decay)
 
     def _step_gpu(self, trained: list[tuple[Tensor, Tensor, Tensor, Tensor]]) -> None:
         from mggcn.kernels.adam import gpu

@@ -1,4 +1,4 @@
-"""Adam in Triton. The step's number lives on the device, so that a captured step can be replayed."""
+"""Adam in Triton. The number of the step is on the device, so that a captured step can be replayed."""
 
 import triton
 import triton.language as tl

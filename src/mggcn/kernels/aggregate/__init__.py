@@ -1,4 +1,6 @@
-"""Means over whole neighbourhoods, dense or sparse."""
+"""Means over all neighbours, of dense or sparse features."""
+
+from functools import partial
 
 import numpy as np
 import torch
@@ -14,20 +16,17 @@ _CHUNK_ROWS = 512
 
 
 def neighbour_mean(graph: Graph, x: Features, *, include_self: bool = False, threads: int | None = None) -> Features:
-    """The mean of x over N(v) for every node v, or over N(v) and v; zero where that is empty. Sparse stays sparse."""
+    """The mean of x over N(v), or over N(v) and v, for every node v; zero if that is empty. Sparse x: sparse means."""
     if not isinstance(x, np.ndarray):
         return _sparse_mean(graph, x, include_self)
     out = np.empty(x.shape, np.float32)
-
-    def fill(start: int, stop: int) -> None:
-        cpu.neighbour_mean(graph.indptr, graph.indices, x, include_self, out, start, stop)
-
+    fill = partial(cpu.neighbour_mean, graph.indptr, graph.indices, x, include_self, out)
     threading.over_ranges(fill, graph.num_nodes, chunk=_CHUNK_ROWS, threads=threads)
     return out
 
 
 def neighbour_mean_on(indptr: Tensor, indices: Tensor, x: Tensor, *, include_self: bool = False) -> Tensor:
-    """The same mean on a GPU, of a graph and dense features that live there."""
+    """The same mean on a GPU, for a graph and dense features that are there already."""
     from mggcn.kernels.aggregate import gpu
 
     out = torch.empty_like(x)

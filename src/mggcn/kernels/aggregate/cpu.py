@@ -1,4 +1,4 @@
-"""The mean over all neighbours in numba: four rows at a time, summed in float64 so that hubs lose nothing."""
+"""The mean over all neighbours in numba: four rows at a time, summed in float64 so that hubs stay accurate."""
 
 from typing import Any
 

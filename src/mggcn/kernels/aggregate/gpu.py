@@ -1,4 +1,4 @@
-"""The mean over all neighbours in Triton: a program sums one row's neighbours over a stretch of columns."""
+"""The mean over all neighbours in Triton: a program sums the neighbours of one row over a range of columns."""
 
 import triton
 import triton.language as tl
@@ -9,16 +9,7 @@ _EDGES = 8
 
 
 @triton.jit
-def _mean(
-    indptr,
-    indices,
-    x,
-    out,
-    width,
-    COLUMNS: tl.constexpr,
-    EDGES: tl.constexpr,
-    INCLUDE_SELF: tl.constexpr,
-):
+def _mean(indptr, indices, x, out, width, COLUMNS: tl.constexpr, EDGES: tl.constexpr, INCLUDE_SELF: tl.constexpr):
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
     inside = column < width
@@ -43,7 +34,7 @@ def _mean(
 
 
 def neighbour_mean(indptr: Tensor, indices: Tensor, x: Tensor, include_self: bool, out: Tensor) -> None:
-    """Fill ``out`` [num_nodes, width]; sums are compensated, so that hubs lose nothing."""
+    """Fill ``out`` [num_nodes, width]; sums are compensated (Kahan), so that hubs stay accurate."""
     nodes, width = x.shape
     grid = (nodes, triton.cdiv(width, _COLUMNS))
     _mean[grid](indptr, indices, x, out, width, COLUMNS=_COLUMNS, EDGES=_EDGES, INCLUDE_SELF=include_self, num_warps=2)

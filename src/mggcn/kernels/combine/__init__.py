@@ -1,4 +1,4 @@
-"""A grouped layer: activation, mean, concatenation and product, fused; with its gradients."""
+"""A grouped layer: activation, mean, concatenation and product in one kernel, with its gradients."""
 
 from typing import Any
 
@@ -12,15 +12,15 @@ from mggcn.kernels.expand import expand, segment_sum
 
 
 def combine_project(h: Tensor, group: int, slope: float, weight: Tensor, repeats: Repeats | None = None) -> Tensor:
-    """Concat(σ(h_t), mean of σ(h) over t's group) times W, σ the leaky ReLU.
+    """Concat(σ(h_t), mean of σ(h) over the group of t) times W, with σ the leaky ReLU.
 
     Args:
-        h: [group · b, channels]; row ``i·b + t`` is the i-th member of group t, the 0-th its own; with ``repeats``
-            the distinct ones of those rows.
+        h: [group · b, channels]; row ``i·b + t`` is the i-th member of group t, and member 0 is t itself; with
+            ``repeats``, only the distinct rows.
         group: members of each group.
-        slope: of the leaky ReLU on negative values.
+        slope: of the leaky ReLU for negative values.
         weight: [2 · channels, out].
-        repeats: which rows are the same; on a GPU only.
+        repeats: which rows are equal; on a GPU only.
 
     Returns:
         [b, out].
@@ -62,7 +62,7 @@ class _CombineProjectOnGpu(torch.autograd.Function):
         from mggcn.kernels.combine import gpu
 
         h = h.contiguous()
-        out, joined = gpu.forward(h, group, slope, weight, None if repeats is None else repeats.place)
+        out, joined = gpu.forward(h, group, slope, weight, None if repeats is None else repeats.index)
         ctx.save_for_backward(h, weight, joined)
         ctx.group, ctx.slope, ctx.repeats = group, slope, repeats
         return out
@@ -72,8 +72,9 @@ class _CombineProjectOnGpu(torch.autograd.Function):
         from mggcn.kernels.combine import gpu
 
         (h, weight, joined), repeats = ctx.saved_tensors, ctx.repeats
-        place = None if repeats is None else repeats.place
-        of_h, of_weight = gpu.backward(h, ctx.group, ctx.slope, weight, joined, gradients[0].contiguous(), place)
+        index = None if repeats is None else repeats.index
+        grad_out = gradients[0].contiguous()
+        grad_h, grad_weight = gpu.backward(h, ctx.group, ctx.slope, weight, joined, grad_out, index)
         if repeats is not None:
-            of_h = segment_sum(of_h, repeats)
-        return of_h, of_weight, None, None, None
+            grad_h = segment_sum(grad_h, repeats)
+        return grad_h, grad_weight, None, None, None

@@ -1,4 +1,4 @@
-"""The combination and its gradient in numba; one pass each where torch takes four."""
+"""The combination and its gradient in numba: one pass each, where torch needs four."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,11 @@ def forward(h: Floats, group: int, slope: np.float32, out: Floats) -> None:
     b, channels = out.shape[0], h.shape[1]
     share = np.float32(1.0 / group)
     for t in range(b):
-        own, mean, row = out[t, :channels], out[t, channels:], h[t]
+        root, mean, row = out[t, :channels], out[t, channels:], h[t]
         for c in range(channels):
-            own[c] = max(row[c], np.float32(0)) + slope * min(row[c], np.float32(0))
+            root[c] = max(row[c], np.float32(0)) + slope * min(row[c], np.float32(0))
         for c in range(channels):
-            mean[c] = own[c]
+            mean[c] = root[c]
         for i in range(1, group):
             row = h[i * b + t]
             for c in range(channels):
@@ -35,8 +35,8 @@ def backward(h: Floats, group: int, slope: np.float32, gradient: Floats, out: Fl
     for i in range(group):
         weight = np.float32(1.0 if i == 0 else 0.0)
         for t in range(b):
-            own, mean = gradient[t, :channels], gradient[t, channels:]
-            row, line = h[i * b + t], out[i * b + t]
+            root, mean = gradient[t, :channels], gradient[t, channels:]
+            row, out_row = h[i * b + t], out[i * b + t]
             for c in range(channels):
                 factor = np.float32(1) if row[c] > 0 else slope
-                line[c] = factor * (mean[c] * share + weight * own[c])
+                out_row[c] = factor * (mean[c] * share + weight * root[c])

@@ -1,8 +1,9 @@
 """The grouped layer and its gradients in Triton: one launch forward, one back.
 
-A program of the forward pass combines and projects ``ROWS`` groups. Backward, some programs give the gradient of h for
-``ROWS`` groups each and, in the same launch, others that of the matrix for ``ROWS`` of its rows each, always summed in
-the same order. Past ``_SMALL`` groups the latter is left to the library's product, which then fills the GPU.
+A program of the forward pass combines and multiplies ``ROWS`` groups. In the backward pass, some programs compute the
+gradient of h for ``ROWS`` groups each and, in the same launch, others that of the matrix for ``ROWS`` of its rows each,
+always summed in the same order. With more than ``_SMALL`` groups the library's product computes the latter, because it
+then uses the whole GPU.
 """
 
 import torch
@@ -15,9 +16,9 @@ _SMALL = 1024
 
 
 @triton.jit
-def _source(place, row, inside, REPEATED: tl.constexpr):
+def _source(index, row, inside, REPEATED: tl.constexpr):
     if REPEATED:
-        return tl.load(place + row, mask=inside, other=0)
+        return tl.load(index + row, mask=inside, other=0)
     else:  # noqa: RET505
         return row
 
@@ -28,7 +29,7 @@ def _forward(
     weight,
     joined,
     out,
-    place,
+    index,
     b,
     slope,
     CHANNELS: tl.constexpr,
@@ -46,22 +47,22 @@ def _forward(
     for start in tl.static_range(0, CHANNELS, BLOCK):
         c = start + tl.arange(0, BLOCK)
         mask = (t < b)[:, None] & (c < CHANNELS)[None, :]
-        cells = _source(place, t, t < b, REPEATED)[:, None] * CHANNELS + c[None, :]
+        cells = _source(index, t, t < b, REPEATED)[:, None] * CHANNELS + c[None, :]
         value = tl.load(h + cells, mask=mask, other=0.0).to(tl.float32)
-        own = tl.where(value > 0, value, slope * value)
-        mean = own
+        root = tl.where(value > 0, value, slope * value)
+        mean = root
         for i in tl.static_range(1, GROUP):
-            cells = _source(place, i * b + t, t < b, REPEATED)[:, None] * CHANNELS + c[None, :]
+            cells = _source(index, i * b + t, t < b, REPEATED)[:, None] * CHANNELS + c[None, :]
             value = tl.load(h + cells, mask=mask, other=0.0).to(tl.float32)
             mean += tl.where(value > 0, value, slope * value)
         mean = mean / GROUP
         both = joined + t[:, None] * (2 * CHANNELS) + c[None, :]
-        tl.store(both, own, mask=mask)
+        tl.store(both, root, mask=mask)
         tl.store(both + CHANNELS, mean, mask=mask)
-        known = (c < CHANNELS)[:, None] & (o < OUT)[None, :]
+        valid = (c < CHANNELS)[:, None] & (o < OUT)[None, :]
         entries = weight + c[:, None] * OUT + o[None, :]
-        total = tl.dot(own, tl.load(entries, mask=known, other=0.0), total, input_precision=PRECISION)
-        total = tl.dot(mean, tl.load(entries + CHANNELS * OUT, mask=known, other=0.0), total, input_precision=PRECISION)
+        total = tl.dot(root, tl.load(entries, mask=valid, other=0.0), total, input_precision=PRECISION)
+        total = tl.dot(mean, tl.load(entries + CHANNELS * OUT, mask=valid, other=0.0), total, input_precision=PRECISION)
     tl.store(out + t[:, None] * OUT + o[None, :], total, mask=(t < b)[:, None] & (o < OUT)[None, :])
 
 
@@ -70,10 +71,10 @@ def _backward(
     h,
     weight,
     joined,
-    coming,
-    of_h,
-    of_weight,
-    place,
+    grad_out,
+    grad_h,
+    grad_weight,
+    index,
     b,
     slope,
     parts,
@@ -90,21 +91,21 @@ def _backward(
     o = tl.arange(0, WIDTH)
     if tl.program_id(0) < parts:
         t = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-        g = tl.load(coming + t[:, None] * OUT + o[None, :], mask=(t < b)[:, None] & (o < OUT)[None, :], other=0.0)
+        g = tl.load(grad_out + t[:, None] * OUT + o[None, :], mask=(t < b)[:, None] & (o < OUT)[None, :], other=0.0)
         for start in tl.static_range(0, CHANNELS, BLOCK):
             c = start + tl.arange(0, BLOCK)
-            known = (c < CHANNELS)[:, None] & (o < OUT)[None, :]
+            valid = (c < CHANNELS)[:, None] & (o < OUT)[None, :]
             entries = weight + c[:, None] * OUT + o[None, :]
-            own = tl.dot(g, tl.trans(tl.load(entries, mask=known, other=0.0)), input_precision=PRECISION)
-            shared = tl.trans(tl.load(entries + CHANNELS * OUT, mask=known, other=0.0))
+            root = tl.dot(g, tl.trans(tl.load(entries, mask=valid, other=0.0)), input_precision=PRECISION)
+            shared = tl.trans(tl.load(entries + CHANNELS * OUT, mask=valid, other=0.0))
             mean = tl.dot(g, shared, input_precision=PRECISION) / GROUP
             mask = (t < b)[:, None] & (c < CHANNELS)[None, :]
             cells = t[:, None] * CHANNELS + c[None, :]
             for i in tl.static_range(0, GROUP):
-                value = mean + own if i == 0 else mean
-                source = _source(place, i * b + t, t < b, REPEATED)[:, None] * CHANNELS + c[None, :]
+                value = mean + root if i == 0 else mean
+                source = _source(index, i * b + t, t < b, REPEATED)[:, None] * CHANNELS + c[None, :]
                 active = tl.load(h + source, mask=mask, other=0.0) > 0
-                tl.store(of_h + i * b * CHANNELS + cells, tl.where(active, value, slope * value), mask=mask)
+                tl.store(grad_h + i * b * CHANNELS + cells, tl.where(active, value, slope * value), mask=mask)
     else:
         k = (tl.program_id(0) - parts) * ROWS + tl.arange(0, ROWS)
         total = tl.zeros([ROWS, WIDTH], tl.float32)
@@ -112,25 +113,25 @@ def _backward(
             t = start + tl.arange(0, STEP)
             mask = (k < 2 * CHANNELS)[:, None] & (t < b)[None, :]
             a = tl.load(joined + t[None, :] * (2 * CHANNELS) + k[:, None], mask=mask, other=0.0)
-            g = tl.load(coming + t[:, None] * OUT + o[None, :], mask=(t < b)[:, None] & (o < OUT)[None, :], other=0.0)
+            g = tl.load(grad_out + t[:, None] * OUT + o[None, :], mask=(t < b)[:, None] & (o < OUT)[None, :], other=0.0)
             total = tl.dot(a, g, total, input_precision=PRECISION)
         tl.store(
-            of_weight + k[:, None] * OUT + o[None, :], total, mask=(k < 2 * CHANNELS)[:, None] & (o < OUT)[None, :]
+            grad_weight + k[:, None] * OUT + o[None, :], total, mask=(k < 2 * CHANNELS)[:, None] & (o < OUT)[None, :]
         )
 
 
-def forward(h: Tensor, group: int, slope: float, weight: Tensor, place: Tensor | None = None) -> tuple[Tensor, Tensor]:
-    """[b, out], and the combination [b, 2 · channels] that the backward pass wants, both float32.
+def forward(h: Tensor, group: int, slope: float, weight: Tensor, index: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """[b, out], and the combination [b, 2 · channels] that the backward pass needs, both float32.
 
-    With ``place`` [group · b], row i of a batch is row ``place[i]`` of h.
+    With ``index`` [group · b], row i of the batch is row ``index[i]`` of h.
     """
-    rows, channels, out = h.shape[0] if place is None else place.numel(), h.shape[1], weight.shape[1]
+    rows, channels, out = h.shape[0] if index is None else index.numel(), h.shape[1], weight.shape[1]
     b = rows // group
     joined = torch.empty(b, 2 * channels, device=h.device)
     scores = torch.empty(b, out, device=h.device)
     sizes = {"CHANNELS": channels, "OUT": out, "GROUP": group, **_blocks(channels, out)}
-    options = {"PRECISION": _precision(), "REPEATED": place is not None}
-    _forward[(triton.cdiv(b, _ROWS),)](h, weight, joined, scores, place, b, slope, **sizes, **options)
+    options = {"PRECISION": _precision(), "REPEATED": index is not None}
+    _forward[(triton.cdiv(b, _ROWS),)](h, weight, joined, scores, index, b, slope, **sizes, **options)
     return scores, joined
 
 
@@ -140,22 +141,22 @@ def backward(
     slope: float,
     weight: Tensor,
     joined: Tensor,
-    coming: Tensor,
-    place: Tensor | None = None,
+    grad_out: Tensor,
+    index: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of every row of the batch and of the matrix from that of the result."""
-    rows, channels, out = h.shape[0] if place is None else place.numel(), h.shape[1], weight.shape[1]
+    """The gradients of all rows of the batch and of the matrix, from the gradient of the result."""
+    rows, channels, out = h.shape[0] if index is None else index.numel(), h.shape[1], weight.shape[1]
     b = rows // group
-    of_h = torch.empty(rows, channels, dtype=h.dtype, device=h.device)
+    grad_h = torch.empty(rows, channels, dtype=h.dtype, device=h.device)
     parts = triton.cdiv(b, _ROWS)
     small = b <= _SMALL
-    of_weight = torch.empty_like(weight) if small else joined.T @ coming
+    grad_weight = torch.empty_like(weight) if small else joined.T @ grad_out
     grid = (parts + (triton.cdiv(2 * channels, _ROWS) if small else 0),)
     sizes = {"CHANNELS": channels, "OUT": out, "GROUP": group, **_blocks(channels, out)}
-    arrays = (h, weight, joined, coming, of_h, of_weight, place)
-    options = {"STEP": _STEP, "PRECISION": _precision(), "REPEATED": place is not None}
+    arrays = (h, weight, joined, grad_out, grad_h, grad_weight, index)
+    options = {"STEP": _STEP, "PRECISION": _precision(), "REPEATED": index is not None}
     _backward[grid](*arrays, b, slope, parts, **sizes, **options)
-    return of_h, of_weight
+    return grad_h, grad_weight
 
 
 def _blocks(channels: int, out: int) -> dict[str, int]:

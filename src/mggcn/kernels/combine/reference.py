@@ -1,4 +1,4 @@
-"""A grouped layer: concat(σ(h_t), mean of σ(h) over t's group) times W, σ the leaky ReLU; the paper's equation."""
+"""A grouped layer: concat(σ(h_t), mean of σ(h) over the group of t) times W, with σ the leaky ReLU."""
 
 import torch
 from torch import Tensor
@@ -6,7 +6,7 @@ from torch.nn import functional
 
 
 def combine(h: Tensor, group: int, slope: float) -> Tensor:
-    """[group · b, channels] to [b, 2 · channels]; row ``i·b + t`` is the i-th member of group t, the 0-th its own."""
+    """[group · b, channels] to [b, 2 · channels]; row ``i·b + t`` is member i of group t, and member 0 is t."""
     active = functional.leaky_relu(h, slope).view(group, -1, h.shape[1])
     return torch.cat([active[0], active.mean(dim=0)], dim=1)
 

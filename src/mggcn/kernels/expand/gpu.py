@@ -9,7 +9,7 @@ _ROWS, _WARPS = 8, 1
 
 
 @triton.jit
-def _segment_sum(coming, indptr, order, out, CHANNELS: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr):
+def _segment_sum(gradient, indptr, order, out, CHANNELS: tl.constexpr, BLOCK: tl.constexpr, ROWS: tl.constexpr):
     row = tl.program_id(0)
     start = tl.load(indptr + row)
     stop = tl.load(indptr + row + 1)
@@ -19,15 +19,15 @@ def _segment_sum(coming, indptr, order, out, CHANNELS: tl.constexpr, BLOCK: tl.c
         r = begin + tl.arange(0, ROWS)
         source = tl.load(order + r, mask=r < stop, other=0)
         mask = (r < stop)[:, None] & (c < CHANNELS)[None, :]
-        values = tl.load(coming + source[:, None] * CHANNELS + c[None, :], mask=mask, other=0.0)
+        values = tl.load(gradient + source[:, None] * CHANNELS + c[None, :], mask=mask, other=0.0)
         total += tl.sum(values.to(tl.float32), axis=0)
     tl.store(out + row * CHANNELS + c, total, mask=c < CHANNELS)
 
 
-def segment_sum(coming: Tensor, indptr: Tensor, order: Tensor) -> Tensor:
-    """[c, channels]: for each distinct row the sum of ``coming`` [n, channels] over the rows that repeat it."""
-    count, channels = indptr.numel() - 1, coming.shape[1]
-    out = torch.empty(count, channels, dtype=coming.dtype, device=coming.device)
+def segment_sum(gradient: Tensor, indptr: Tensor, order: Tensor) -> Tensor:
+    """[c, channels]: for each distinct row, the sum of ``gradient`` [n, channels] over the rows that repeat it."""
+    count, channels = indptr.numel() - 1, gradient.shape[1]
+    out = torch.empty(count, channels, dtype=gradient.dtype, device=gradient.device)
     block = triton.next_power_of_2(channels)
-    _segment_sum[(count,)](coming, indptr, order, out, CHANNELS=channels, BLOCK=block, ROWS=_ROWS, num_warps=_WARPS)
+    _segment_sum[(count,)](gradient, indptr, order, out, CHANNELS=channels, BLOCK=block, ROWS=_ROWS, num_warps=_WARPS)
     return out

@@ -1,4 +1,4 @@
-"""From distinct rows to rows that repeat, by torch."""
+"""Copies distinct rows to the rows that repeat them, in torch."""
 
 from torch import Tensor
 
@@ -7,4 +7,4 @@ from mggcn.block import Repeats
 
 def expand(distinct: Tensor, repeats: Repeats) -> Tensor:
     """[c, channels] to [n, channels]."""
-    return distinct[repeats.place.long()]
+    return distinct[repeats.index.long()]

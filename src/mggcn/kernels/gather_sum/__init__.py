@@ -1,7 +1,7 @@
 """Weighted sums and means over the edges of a block, differentiable in the rows and in the weights.
 
-On a CPU torch's embedding bags do this too, but their backward pass sorts the edges anew every time and runs on one
-thread; here the edges are turned round once per block.
+On a CPU torch's embedding bags compute the same, but their backward pass sorts the edges in every call and runs on one
+thread; here the edges of a block are transposed once.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,8 @@ _WORK_A_CHUNK = 1 << 20
 
 def gather_sum(x: Tensor, block: Block) -> Tensor:
     """[num_src, channels] float32 on the CPU to [num_dst, channels]: weighted sums of senders, or their means."""
-    found: Tensor = _GatherSum.apply(x, block.weight, block)  # type: ignore[no-untyped-call]
-    return found
+    out: Tensor = _GatherSum.apply(x, block.weight, block)  # type: ignore[no-untyped-call]
+    return out
 
 
 class _GatherSum(torch.autograd.Function):
@@ -31,24 +31,23 @@ class _GatherSum(torch.autograd.Function):
         x = x.contiguous()
         ctx.save_for_backward(x, weight)
         ctx.block = block
-        factors = _factors(block)
-        return _sums(block.indptr.numpy(), block.indices.numpy(), factors, x)
+        return _sums(block.indptr.numpy(), block.indices.numpy(), _factors(block), x)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         x, weight = ctx.saved_tensors
-        coming, block = gradients[0].contiguous(), ctx.block
-        of_x = of_weight = None
+        grad_out, block = gradients[0].contiguous(), ctx.block
+        grad_x = grad_weight = None
         if ctx.needs_input_grad[0]:
             indptr, edges, receivers = block.transposed
-            of_x = _sums(indptr, receivers, _factors(block)[edges], coming)
+            grad_x = _sums(indptr, receivers, _factors(block)[edges], grad_out)
         if weight is not None and ctx.needs_input_grad[1]:
-            of_weight = _dots(block, x, coming)
-        return of_x, of_weight, None
+            grad_weight = _dots(block, x, grad_out)
+        return grad_x, grad_weight, None
 
 
 def _over_rows(fill: Callable[[int, int], None], num_rows: int, work: int) -> None:
-    """Spread large work over torch's number of threads; start none for what takes less time than they do."""
+    """Use torch's number of threads for large work; small work runs without threads, which cost more than they save."""
     chunks = max(1, work // _WORK_A_CHUNK)
     threads = torch.get_num_threads()
     threading.over_ranges(fill, num_rows, chunk=max(1, -(-num_rows // chunks)), threads=threads)
@@ -68,8 +67,8 @@ def _sums(indptr: NDArray[Any], indices: NDArray[Any], factors: NDArray[np.float
     return out
 
 
-def _dots(block: Block, x: Tensor, coming: Tensor) -> Tensor:
+def _dots(block: Block, x: Tensor, grad_out: Tensor) -> Tensor:
     out = x.new_empty(block.indices.numel())
-    arrays = (block.indptr.numpy(), block.indices.numpy(), x.detach().numpy(), coming.numpy(), out.numpy())
+    arrays = (block.indptr.numpy(), block.indices.numpy(), x.detach().numpy(), grad_out.numpy(), out.numpy())
     _over_rows(lambda start, stop: cpu.dots(*arrays, start, stop), block.num_dst, out.numel() * x.shape[1])
     return out

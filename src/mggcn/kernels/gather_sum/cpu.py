@@ -17,24 +17,24 @@ def sums(
     """Fill rows start … stop of ``out`` with the sum of factor times x over their edges."""
     channels = x.shape[1]
     for row in range(start, stop):
-        line = out[row]
-        line[:] = 0
+        out_row = out[row]
+        out_row[:] = 0
         for edge in range(indptr[row], indptr[row + 1]):
             factor, sender = factors[edge], x[indices[edge]]
             for c in range(channels):
-                line[c] += factor * sender[c]
+                out_row[c] += factor * sender[c]
 
 
 @compiled
 def dots(
-    indptr: NDArray[Any], indices: NDArray[Any], x: Floats, coming: Floats, out: Floats, start: int, stop: int
+    indptr: NDArray[Any], indices: NDArray[Any], x: Floats, grad_out: Floats, out: Floats, start: int, stop: int
 ) -> None:
     """Fill ``out`` for the edges of rows start … stop: the sender's x times the receiver's gradient."""
     channels = x.shape[1]
     for row in range(start, stop):
-        line = coming[row]
+        grad_row = grad_out[row]
         for edge in range(indptr[row], indptr[row + 1]):
             sender, total = x[indices[edge]], np.float32(0)
             for c in range(channels):
-                total += sender[c] * line[c]
+                total += sender[c] * grad_row[c]
             out[edge] = total

@@ -10,9 +10,7 @@ _LANES = 128
 
 
 @triton.jit
-def _induce(
-    indptr, indices, members, out, b, cells, SIZE: tl.constexpr, SYMMETRIC: tl.constexpr, LANES: tl.constexpr
-):
+def _induce(indptr, indices, members, out, b, cells, SIZE: tl.constexpr, SYMMETRIC: tl.constexpr, LANES: tl.constexpr):
     cell = tl.program_id(0) * LANES + tl.arange(0, LANES)
     inside = cell < cells
     row, j = cell // SIZE, cell % SIZE

@@ -1,4 +1,4 @@
-"""Cross-entropy with its gradient, fused."""
+"""Cross-entropy and its gradient in one kernel."""
 
 import torch
 from torch import Tensor
@@ -7,12 +7,12 @@ from torch import Tensor
 def cross_entropy(
     scores: Tensor, labels: Tensor, targets: Tensor, class_weight: Tensor | None, tally: Tensor
 ) -> Tensor:
-    """The gradient of the mean cross-entropy; b times the loss, and one batch, are added to a tally.
+    """Compute the gradient of the mean cross-entropy, and add b times the loss and one batch to a tally.
 
     Args:
         scores: [b, classes], detached.
         labels: [num_nodes].
-        targets: [b] the nodes whose labels count.
+        targets: [b] the node of each row of scores.
         class_weight: [classes]; the mean is then weighted.
         tally: [2] the sum of the losses of all targets so far, and the number of batches so far.
 

@@ -1,4 +1,4 @@
-"""Cross-entropy with its gradient on a CPU: the exponentials by torch, which has vector instructions for them."""
+"""Cross-entropy and its gradient on a CPU; torch computes the exponentials, with vector instructions."""
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ def _finish(
     tally: NDArray[np.float64],
     out: Floats,
 ) -> None:
-    """Turn probabilities into the gradient and add the loss up from their logarithms."""
+    """Replace the probabilities in ``out`` by the gradient, and add up the loss from their logarithms."""
     b, classes = out.shape
     share = 0.0
     for t in range(b):

@@ -1,4 +1,4 @@
-"""Cross-entropy with its gradient in Triton: one launch, the loss added to a running total on the device."""
+"""Cross-entropy and its gradient in Triton: one launch, which adds the loss to a running total on the device."""
 
 import triton
 import triton.language as tl
@@ -33,15 +33,15 @@ def _cross_entropy(
     largest = tl.max(value, axis=1)
     power = tl.exp(value - largest[:, None])
     norm = tl.sum(power, axis=1)
-    chosen = column == label[:, None]
-    own = tl.sum(tl.where(chosen, value, 0.0), axis=1)
+    is_label = column == label[:, None]
+    label_value = tl.sum(tl.where(is_label, value, 0.0), axis=1)
     factor = 1.0 / b
     if WEIGHTED:
         factor = tl.load(weight + label, mask=inside, other=0.0) / tl.load(share)
     factor = tl.where(inside, factor, 0.0)
-    gradient = factor[:, None] * (power / norm[:, None] - tl.where(chosen, 1.0, 0.0))
+    gradient = factor[:, None] * (power / norm[:, None] - tl.where(is_label, 1.0, 0.0))
     tl.store(out + cells, gradient, mask=mask)
-    tl.atomic_add(tally, tl.sum(factor * (tl.log(norm) - (own - largest)), axis=0) * b)
+    tl.atomic_add(tally, tl.sum(factor * (tl.log(norm) - (label_value - largest)), axis=0) * b)
     if tl.program_id(0) == 0:
         tl.store(tally + 1, tl.load(tally + 1) + 1.0)
 
@@ -52,17 +52,6 @@ def cross_entropy(
     """Fill ``out`` with the gradient of the mean loss and add b times that loss and one batch to ``tally`` [2]."""
     b, classes = scores.shape
     share = weight[labels[targets]].sum() if weight is not None else tally
-    _cross_entropy[(triton.cdiv(b, _ROWS),)](
-        scores,
-        labels,
-        targets,
-        tally if weight is None else weight,
-        share,
-        tally,
-        out,
-        b,
-        CLASSES=classes,
-        WIDTH=triton.next_power_of_2(classes),
-        ROWS=_ROWS,
-        WEIGHTED=weight is not None,
-    )
+    arrays = (scores, labels, targets, tally if weight is None else weight, share, tally, out)
+    sizes = {"CLASSES": classes, "WIDTH": triton.next_power_of_2(classes), "ROWS": _ROWS}
+    _cross_entropy[(triton.cdiv(b, _ROWS),)](*arrays, b, **sizes, WEIGHTED=weight is not None)

@@ -1,4 +1,4 @@
-"""Cross-entropy with its gradient, in plain torch."""
+"""Cross-entropy and its gradient in plain torch."""
 
 import torch
 from torch import Tensor
@@ -6,7 +6,7 @@ from torch.nn import functional
 
 
 def cross_entropy(scores: Tensor, labels: Tensor, class_weight: Tensor | None) -> tuple[Tensor, Tensor]:
-    """The mean loss of [b, classes] scores and its gradient [b, classes], weighted by class where asked."""
+    """The mean loss of [b, classes] scores and its gradient [b, classes], weighted by class if weights are given."""
     leaf = scores.detach().clone().requires_grad_(True)
     loss = functional.cross_entropy(leaf, labels.long(), weight=class_weight)
     (gradient,) = torch.autograd.grad(loss, leaf)

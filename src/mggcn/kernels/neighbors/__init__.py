@@ -1,5 +1,6 @@
 """Neighbours drawn uniformly without replacement: GraphSAGE's fan-outs."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,13 +29,13 @@ def draw_neighbours(
     Args:
         graph: whose rows list the neighbours.
         receivers: [n] nodes.
-        fanout: neighbours a receiver; one with no more has them all.
-        key: of the draw; a receiver has the same neighbours in any company.
-        include_self: put the receiver itself before its neighbours.
+        fanout: neighbours per receiver; a receiver with fewer neighbours has all of them.
+        key: of the draw; the neighbours of a receiver do not depend on the other receivers.
+        include_self: list the receiver itself before its neighbours.
         threads: all cores when None; the result does not depend on it.
 
     Returns:
-        [n + 1] where each receiver's senders start, and [num_edges] the senders.
+        [n + 1] the start of each receiver's senders, and [num_edges] the senders.
     """
     if fanout < 1:
         raise InputError(f"fanout: {fanout} is less than 1")
@@ -45,9 +46,6 @@ def draw_neighbours(
     np.cumsum(np.minimum(degrees, fanout) + lead, out=starts[1:])
     out = np.empty(int(starts[-1]), graph.indices.dtype)
     arrays = (graph.indptr, graph.indices, receivers, fanout, lead, np.uint64(key.value), starts, out)
-
-    def fill(start: int, stop: int) -> None:
-        cpu.draw(*arrays, start, stop)
-
+    fill = partial(cpu.draw, *arrays)
     threading.over_ranges(fill, receivers.size, chunk=_CHUNK_RECEIVERS, threads=threads)
     return starts, out

@@ -1,6 +1,6 @@
-"""Neighbours drawn in numba: bit-identical to the reference, cost and memory independent of the degrees.
+"""Neighbours drawn in numba: bit-identical to the reference, with cost and memory independent of the degrees.
 
-A row longer than the fan-out is never copied: only the places that the shuffle has touched are remembered.
+A row longer than the fan-out is never copied: only the positions that the shuffle has changed are stored.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def _shuffle(row: Any, stream: Any, out: Any) -> None:
 
 @njit  # type: ignore[untyped-decorator]
 def _cut_shuffle(row: Any, stream: Any, taken: Any, moved: Any, out: Any) -> None:
-    """Fill ``out`` with the front of the shuffled ``row``; what step i moved away now stands at place taken[i]."""
+    """Fill ``out`` with the front of the shuffled ``row``; what step i moved away is now at position taken[i]."""
     for step in range(out.size):
         other = step + below(fold(stream, step), np.uint64(row.size - step))
         here, there = step, other
@@ -51,13 +51,13 @@ def draw(
     start: int,
     stop: int,
 ) -> None:
-    """Fill the rows start … stop of ``out``, which begin at ``starts``; ``lead`` places hold the receiver itself."""
+    """Fill the rows start … stop of ``out``, which begin at ``starts``; ``lead`` is 1 to put the receiver first."""
     taken, moved = np.empty(fanout, np.int64), np.empty(fanout, np.int64)
-    for place in range(start, stop):
-        node = receivers[place]
+    for number in range(start, stop):
+        node = receivers[number]
         row = indices[indptr[node] : indptr[node + 1]]
-        out[starts[place] : starts[place] + lead] = node
-        part = out[starts[place] + lead : starts[place + 1]]
+        out[starts[number] : starts[number] + lead] = node
+        part = out[starts[number] + lead : starts[number + 1]]
         if row.size <= fanout:
             _shuffle(row, fold(key, node), part)
         else:

@@ -1,6 +1,7 @@
-"""Picks S(v) of the paper's Algorithm 1: connected to the target, distinct, drawn in proportion to degree."""
+"""The picks S(v) of the paper's Algorithm 1: connected to the target, distinct, drawn in proportion to degree."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,10 @@ _CODES: dict[Explore, int] = {"both": cpu.BOTH, "breadth": cpu.BREADTH, "depth":
 
 @dataclass(frozen=True, eq=False)
 class PickTable:
-    """A graph made ready for drawing: beside each stored edge the running sum of weights inside its row.
+    """A graph prepared for drawing: for each stored edge, the running sum of the weights in its row.
 
     Attributes:
-        graph: whose neighbours are picked.
+        graph: the graph to draw from.
         weights: [num_nodes] positive integers; a candidate is drawn in proportion to its weight.
         sums: [num_stored] running sums, int32 where they fit.
     """
@@ -38,14 +39,11 @@ class PickTable:
 
     @classmethod
     def of(cls, graph: Graph, *, weights: NDArray[np.int64] | None = None, threads: int | None = None) -> "PickTable":
-        """Prepare a graph; ``weights`` are the degrees, as in the paper, unless given."""
+        """Prepare a graph; the default weights are the degrees, as in the paper."""
         weights = graph.degrees if weights is None else weights
         largest = cpu.largest_row_total(graph.indptr, graph.indices, weights)
         sums = np.empty(graph.num_stored, np.int32 if largest <= np.iinfo(np.int32).max else np.int64)
-
-        def fill(start: int, stop: int) -> None:
-            cpu.running_sums(graph.indptr, graph.indices, weights, sums, start, stop)
-
+        fill = partial(cpu.running_sums, graph.indptr, graph.indices, weights, sums)
         threading.over_ranges(fill, graph.num_nodes, chunk=_CHUNK_ROWS, threads=threads)
         return cls(graph, weights, sums)
 
@@ -64,29 +62,24 @@ class PickTable:
             targets: nodes.
             picks: the paper's M.
             key: of the draw.
-            explore: whose neighbours a pick may be: ``both`` is the paper's, any member's; ``breadth`` the target's;
-                ``depth`` the last pick's.
+            explore: draw from the neighbours of all members (``both``, the paper), of the target only (``breadth``) or
+                of the last pick only (``depth``).
             threads: all cores when None; the result does not depend on it.
 
         Returns:
-            [len(targets), 1 + picks] nodes, the target first, then its picks in order. Where a component holds fewer
-            than ``picks`` others (or, with breadth or depth alone, no candidate is left), the row is padded with its
-            target.
+            [len(targets), 1 + picks] nodes, the target first, then its picks in order. If the component has fewer than
+            ``picks`` other nodes (or, with breadth or depth, no candidate is left), the row is padded with its target.
         """
         if picks < 1:
             raise InputError(f"picks: {picks} is less than 1")
         graph, out = self.graph, np.empty((targets.size, 1 + picks), self.graph.indices.dtype)
-        code = _CODES[explore]
-        arrays = (graph.indptr, graph.indices, self.sums, self.weights, graph.direction == "both", code)
-
-        def fill(start: int, stop: int) -> None:
-            cpu.pick(*arrays, targets, np.uint64(key.value), out, start, stop)
-
+        arrays = (graph.indptr, graph.indices, self.sums, self.weights, graph.direction == "both")
+        fill = partial(cpu.pick, *arrays, _CODES[explore], targets, np.uint64(key.value), out)
         threading.over_ranges(fill, targets.size, chunk=_CHUNK_TARGETS, threads=threads)
         return out
 
     def on(self, device: torch.device) -> "DevicePickTable":
-        """The same table on a GPU."""
+        """Copy the table to a GPU."""
         arrays = (self.graph.indptr, self.graph.indices, self.sums, self.weights)
         indptr, indices, sums, weights = (torch.from_numpy(np.array(array)).to(device) for array in arrays)
         return DevicePickTable(indptr, indices, sums, weights, self.graph.direction == "both")
@@ -94,7 +87,7 @@ class PickTable:
 
 @dataclass(frozen=True, eq=False)
 class DevicePickTable:
-    """A :class:`PickTable` whose arrays live on a GPU."""
+    """A :class:`PickTable` whose arrays are on a GPU."""
 
     indptr: Tensor
     indices: Tensor
@@ -107,11 +100,11 @@ class DevicePickTable:
         return self.draw_rows(targets, picks, key, 1).view(-1, 1 + picks)
 
     def draw_rows(self, targets: Tensor, picks: int, key: Key, batch_size: int) -> Tensor:
-        """Draw S(v) of every target in one launch, laid out batch by batch, in each the targets first.
+        """Draw S(v) of every target in one launch, stored batch by batch, in each the targets first.
 
         Returns:
-            [len(targets) · (1 + picks)]: a batch of b targets takes b · (1 + picks) places, member i of its target t
-            at place i · b + t.
+            [len(targets) · (1 + picks)]: a batch of b targets has b · (1 + picks) entries, member i of its target t
+            at index i · b + t.
         """
         if picks < 1:
             raise InputError(f"picks: {picks} is less than 1")

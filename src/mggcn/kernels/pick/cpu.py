@@ -74,7 +74,7 @@ def _is_candidate(
     for i in range(size):
         if members[i] == w:
             return False
-    for i in range(first, index):
+    for i in range(first, index):  # noqa: SIM110
         if is_neighbour(indptr, indices, symmetric, members[i], w):
             return False
     return True

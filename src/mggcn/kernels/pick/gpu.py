@@ -36,7 +36,7 @@ def _first_above(sums, low, high, value):
 
 @triton.jit
 def is_neighbour(indptr, indices, u, w, active, SYMMETRIC: tl.constexpr):
-    """Whether each w is in N(u), False where inactive; in a symmetric graph, the shorter of the two rows is searched."""
+    """Whether each w is in N(u), False where inactive; in a symmetric graph, the shorter of both rows is searched."""
     row, node = u, w
     if SYMMETRIC:
         u_degree = tl.load(indptr + u + 1, mask=active, other=0) - tl.load(indptr + u, mask=active, other=0)

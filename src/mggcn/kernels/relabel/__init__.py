@@ -1,4 +1,4 @@
-"""From edges between nodes to a block between rows."""
+"""Makes a block between rows from edges between nodes."""
 
 from typing import Any
 
@@ -17,11 +17,11 @@ def block_between(
     num_nodes: int,
     weight: NDArray[np.float32] | None = None,
 ) -> tuple[Block, NDArray[np.int64]]:
-    """The block of some edges and the nodes behind its senders' rows.
+    """Make the block of some edges, and find the node of each row below it.
 
     Args:
         receivers: [num_dst] distinct nodes.
-        indptr: [num_dst + 1] where each receiver's senders start.
+        indptr: [num_dst + 1] the start of each receiver's senders.
         senders: [num_edges] nodes.
         num_nodes: of the graph.
         weight: [num_edges] or None, as in :class:`mggcn.block.Block`.

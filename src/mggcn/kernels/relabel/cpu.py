@@ -1,4 +1,4 @@
-"""Numbers for the nodes of a block in numba, by a table over all nodes."""
+"""Numbers the nodes of a block in numba, with a table over all nodes."""
 
 from typing import Any
 
@@ -12,21 +12,21 @@ from mggcn.kernels._compiled import compiled
 def relabel(
     receivers: NDArray[Any],
     senders: NDArray[Any],
-    place: NDArray[np.int64],
+    row_of: NDArray[np.int64],
     rows: NDArray[np.int64],
     nodes: NDArray[np.int64],
 ) -> int:
-    """Fill ``rows`` and ``nodes`` and return the number of rows; ``place`` [num_nodes] comes full of -1."""
+    """Fill ``rows`` and ``nodes`` and return the number of rows; ``row_of`` [num_nodes] must be filled with -1."""
     count = 0
     for node in receivers:
-        place[node] = count
+        row_of[node] = count
         nodes[count] = node
         count += 1
     for e in range(senders.size):
         node = senders[e]
-        if place[node] < 0:
-            place[node] = count
+        if row_of[node] < 0:
+            row_of[node] = count
             nodes[count] = node
             count += 1
-        rows[e] = place[node]
+        rows[e] = row_of[node]
     return count

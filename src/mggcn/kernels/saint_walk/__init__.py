@@ -1,4 +1,4 @@
-"""The nodes that random walks from random roots visit: GraphSAINT's random walk sampler."""
+"""The nodes visited by random walks from random roots: GraphSAINT's random-walk sampler."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +9,10 @@ from mggcn.keys import Key
 
 
 def visited(graph: Graph, pool: NDArray[np.int64], walks: int, length: int, key: Key) -> NDArray[np.int64]:
-    """The distinct nodes of uniform walks, in the order of their numbers.
+    """The distinct nodes of uniform walks, in ascending order.
 
     Args:
-        graph: to walk on, from each node to one of its row.
+        graph: to walk on; a step goes from a node to one of the nodes in its row.
         pool: the nodes among which roots are drawn uniformly, with replacement.
         walks: the number of roots.
         length: the steps of a walk.

@@ -1,6 +1,6 @@
 """Uniform random walks from uniform roots, in plain Python: the specification of the fast kernel.
 
-Every draw is a hash of (key, walk, step); step 0 chooses the root.
+Every draw is a hash of (key, walk, step); step 0 draws the root.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from mggcn.keys import Key, below, fold
 
 
 def walk(graph: Graph, pool: Sequence[int], walks: int, length: int, key: Key) -> list[list[int]]:
-    """The [walks, 1 + length] nodes that walks visit; one that meets a node without neighbours stays there."""
+    """[walks, 1 + length] the nodes of each walk; a walk that reaches a node without neighbours stays there."""
     visited = []
     for number in range(walks):
         stream = fold(key.value, number)

@@ -1,6 +1,6 @@
-"""Some rows of a sparse matrix times a dense one; differentiable in the dense one.
+"""The product of some rows of a sparse matrix and a dense matrix; differentiable in the dense matrix.
 
-torch's own CPU kernels for this (embedding bags, CSR products) take 10 to 200 times as long at a batch's size.
+torch's CPU kernels for this (embedding bags, CSR products) take 10 to 200 times as long at a batch's size.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from mggcn.kernels.sparse_product import cpu
 
 
 def sparse_product(x: csr_array, nodes: Tensor, weight: Tensor) -> Tensor:
-    """The rows of ``nodes`` times ``weight``, on the CPU.
+    """Multiply the rows ``nodes`` of x by ``weight``, on the CPU.
 
     Args:
         x: [num_nodes, width] float32.
@@ -23,8 +23,8 @@ def sparse_product(x: csr_array, nodes: Tensor, weight: Tensor) -> Tensor:
     Returns:
         [n, channels].
     """
-    found: Tensor = _SparseProduct.apply(weight, x, nodes)  # type: ignore[no-untyped-call]
-    return found
+    out: Tensor = _SparseProduct.apply(weight, x, nodes)  # type: ignore[no-untyped-call]
+    return out
 
 
 class _SparseProduct(torch.autograd.Function):
@@ -37,7 +37,7 @@ class _SparseProduct(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        coming, x = gradients[0].contiguous(), ctx.x
-        out = coming.new_zeros(ctx.shape)
-        cpu.gradient(x.indptr, x.indices, x.data, ctx.nodes.numpy(), coming.numpy(), out.numpy())
+        grad_out, x = gradients[0].contiguous(), ctx.x
+        out = grad_out.new_zeros(ctx.shape)
+        cpu.gradient(x.indptr, x.indices, x.data, ctx.nodes.numpy(), grad_out.numpy(), out.numpy())
         return out, None, None

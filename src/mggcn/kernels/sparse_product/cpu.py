@@ -1,4 +1,4 @@
-"""The sparse product and its gradient in numba: rows are read where they lie, never copied together."""
+"""The sparse product and its gradient in numba: rows are read in place and never gathered."""
 
 from typing import Any
 
@@ -17,23 +17,23 @@ def product(
     """Fill ``out`` [n, channels]."""
     channels = weight.shape[1]
     for row in range(nodes.size):
-        line = out[row]
-        line[:] = 0
+        out_row = out[row]
+        out_row[:] = 0
         for entry in range(indptr[nodes[row]], indptr[nodes[row] + 1]):
-            value, share = data[entry], weight[indices[entry]]
+            value, weight_row = data[entry], weight[indices[entry]]
             for c in range(channels):
-                line[c] += value * share[c]
+                out_row[c] += value * weight_row[c]
 
 
 @compiled
 def gradient(
-    indptr: NDArray[Any], indices: NDArray[Any], data: Floats, nodes: NDArray[Any], coming: Floats, out: Floats
+    indptr: NDArray[Any], indices: NDArray[Any], data: Floats, nodes: NDArray[Any], grad_out: Floats, out: Floats
 ) -> None:
     """Add the gradient to ``out`` [width, channels], row after row in the order of ``nodes``."""
-    channels = coming.shape[1]
+    channels = grad_out.shape[1]
     for row in range(nodes.size):
-        line = coming[row]
+        grad_row = grad_out[row]
         for entry in range(indptr[nodes[row]], indptr[nodes[row] + 1]):
-            value, share = data[entry], out[indices[entry]]
+            value, out_row = data[entry], out[indices[entry]]
             for c in range(channels):
-                share[c] += value * line[c]
+                out_row[c] += value * grad_row[c]

@@ -1,4 +1,4 @@
-"""Some rows of a sparse matrix times a dense one, and the gradient of the dense one, through scipy."""
+"""The product of some rows of a sparse matrix and a dense matrix, and the gradient of the latter, in scipy."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,6 @@ def product(x: csr_array, nodes: NDArray[np.integer], weight: NDArray[np.float32
     return np.asarray(x[nodes] @ weight)
 
 
-def gradient(x: csr_array, nodes: NDArray[np.integer], coming: NDArray[np.float32]) -> NDArray[np.float32]:
-    """[width, channels]: the gradient of ``weight`` from that of the product."""
-    return np.asarray(x[nodes].T @ coming)
+def gradient(x: csr_array, nodes: NDArray[np.integer], grad_out: NDArray[np.float32]) -> NDArray[np.float32]:
+    """[width, channels]: the gradient of ``weight`` from the gradient of the product."""
+    return np.asarray(x[nodes].T @ grad_out)

@@ -1,4 +1,4 @@
-"""The sub-graph that some nodes induce, with self-loops."""
+"""The sub-graph induced by some nodes, with self-loops."""
 
 from dataclasses import dataclass
 
@@ -11,13 +11,13 @@ from mggcn.kernels.subgraph import cpu
 
 @dataclass(frozen=True, eq=False)
 class Subgraph:
-    """Some nodes and the edges between them, in compressed sparse rows; each row begins with its own node.
+    """Some nodes and the edges between them, in compressed sparse rows; each row begins with a self-loop.
 
     Attributes:
         nodes: [n] the node of each row.
-        indptr: [n + 1] where each row starts.
+        indptr: [n + 1] the start of each row.
         indices: [e] the neighbours, as rows.
-        entries: [e] where each stands among the graph's own indices, -1 for a self-loop.
+        entries: [e] the index of each entry in the graph's ``indices``, -1 for a self-loop.
     """
 
     nodes: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""The induced sub-graph in numba, by a table over all nodes."""
+"""The induced sub-graph in numba, with a table over all nodes."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def subgraph(
     indices: NDArray[np.int64],
     entries: NDArray[np.int64],
 ) -> int:
-    """Fill the last three and return the number of entries; ``row_of`` [num_nodes] comes full of -1."""
+    """Fill the last three and return the number of entries; ``row_of`` [num_nodes] must be filled with -1."""
     for row in range(nodes.size):
         row_of[nodes[row]] = row
     count = 0

@@ -1,4 +1,4 @@
-"""The sub-graph that some nodes induce, with self-loops: the specification."""
+"""The sub-graph induced by some nodes, with self-loops: the specification."""
 
 from collections.abc import Sequence
 

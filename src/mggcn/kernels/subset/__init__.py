@@ -12,16 +12,16 @@ from mggcn.keys import Key
 def subset(
     indptr: NDArray[Any], names: NDArray[np.int64], most: int, key: Key
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Draw ``most`` distinct entries of every row, or all where it has no more.
+    """Draw ``most`` distinct entries of every row, or all of them if it has no more.
 
     Args:
-        indptr: [n + 1] where each row starts.
-        names: [n] a number for each row; rows of the same size and name draw the same places.
-        most: entries of a row.
+        indptr: [n + 1] the start of each row.
+        names: [n] a number for each row; rows of the same size and name draw the same positions.
+        most: entries drawn per row.
         key: of the draws.
 
     Returns:
-        [n + 1] where the draws of each row start, and the entries drawn.
+        [n + 1] the start of each row's draws, and the indices of the entries drawn.
     """
     out_indptr = np.zeros(names.size + 1, np.int64)
     np.cumsum(np.minimum(np.diff(indptr), most), out=out_indptr[1:])

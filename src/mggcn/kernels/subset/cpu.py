@@ -17,16 +17,16 @@ def subset(
     out_indptr: NDArray[np.int64],
     out: NDArray[np.int64],
 ) -> None:
-    """Fill ``out`` with entries of every row, as many as ``out_indptr`` leaves room for."""
+    """Fill ``out`` with entries of every row; ``out_indptr`` sets their number."""
     for row in range(names.size):
         stream = fold(key, names[row])
         size, first = indptr[row + 1] - indptr[row], out_indptr[row]
         count = out_indptr[row + 1] - first
         for step in range(count):
             last = size - count + step
-            place = below(fold(stream, step), np.uint64(last + 1))
+            index = below(fold(stream, step), np.uint64(last + 1))
             for earlier in range(first, first + step):
-                if out[earlier] == indptr[row] + place:
-                    place = last
+                if out[earlier] == indptr[row] + index:
+                    index = last
                     break
-            out[first + step] = indptr[row] + place
+            out[first + step] = indptr[row] + index

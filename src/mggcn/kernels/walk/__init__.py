@@ -1,6 +1,7 @@
-"""Random walks over a graph: uniform ones of DeepWalk and second-order ones of node2vec."""
+"""Random walks over a graph: the uniform walks of DeepWalk and the second-order walks of node2vec."""
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,19 +29,19 @@ def walk(
     q: float = 1.0,
     threads: int | None = None,
 ) -> NDArray[Any]:
-    """Walk from every start, to neighbours along the rows of the graph.
+    """Start a random walk at every start node.
 
     Args:
         graph: to walk on.
         starts: [n] nodes.
-        length: of a walk, in nodes.
-        key: of the draws; walk number i is the same in any company.
-        p: node2vec's return parameter: the smaller, the more often a walk goes back to where it came from.
-        q: node2vec's in-out parameter: the smaller, the further a walk goes away; p = q = 1 is the uniform walk.
-        threads: of the CPU, all when None; the walks do not depend on it.
+        length: the number of nodes of a walk.
+        key: of the draws; walk number i does not depend on the other walks.
+        p: node2vec's return parameter: the smaller it is, the more often a walk returns to the node before.
+        q: node2vec's in-out parameter: the smaller it is, the further a walk moves away; p = q = 1 is the uniform walk.
+        threads: all cores when None; the walks do not depend on it.
 
     Returns:
-        [n, length] nodes, the start first. A walk ends at a node without neighbours; its other places hold ``END``.
+        [n, length] nodes, the start first. A walk ends at a node without neighbours; the rest of its row is ``END``.
     """
     if length < 1:
         raise InputError(f"length: {length} is less than 1")
@@ -49,9 +50,6 @@ def walk(
             raise InputError(f"{name}: {value} is not a positive number")
     out = np.empty((starts.size, length), graph.indices.dtype)
     arrays = (graph.indptr, graph.indices, graph.direction == "both", starts, *integer_weights(p, q))
-
-    def fill(start: int, stop: int) -> None:
-        cpu.walk(*arrays, np.uint64(key.value), out, start, stop)
-
+    fill = partial(cpu.walk, *arrays, np.uint64(key.value), out)
     threading.over_ranges(fill, starts.size, chunk=_CHUNK_WALKS, threads=threads)
     return out

@@ -1,12 +1,12 @@
 """Random walks of DeepWalk and node2vec in plain Python: the specification of the fast kernel.
 
-From v, reached from t, node2vec goes to a neighbour w of v in proportion to 1/p where w is t, to 1 where w neighbours
-t, and to 1/q elsewhere; the first step is uniform, and p = q = 1 is DeepWalk's uniform walk. A neighbour is drawn
+From v, reached from t, node2vec goes to a neighbour w of v in proportion to 1/p if w is t, to 1 if w is a neighbour of
+t, and to 1/q otherwise; the first step is uniform, and p = q = 1 is DeepWalk's uniform walk. A neighbour is drawn
 uniformly and accepted in proportion to its weight. After ``TRIALS`` rejections the weights are summed and one neighbour
-is drawn by them; rejection has no memory, so the walk is still exact.
+is drawn by weight; trials are independent, so the walk is still exact.
 
-Weights are whole numbers, the largest ``FULL``. A walk ends at a node without neighbours; its other places hold
-``END``. Every draw is a hash of the key, the walk's number, the step and the trial.
+Weights are integers, the largest is ``FULL``. A walk ends at a node without neighbours; the rest of its row is ``END``.
+Every draw is a hash of the key, the walk's number, the step and the trial.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ END = -1
 
 
 def integer_weights(p: float, q: float) -> tuple[int, int, int]:
-    """Of going back, of staying next to the node before, and of going away; the largest is ``FULL``."""
+    """The weights of returning, of a neighbour of the node before, and of all others; the largest is ``FULL``."""
     weights = (1 / p, 1.0, 1 / q)
     back, near, away = (max(1, round(FULL * (weight / max(weights)))) for weight in weights)
     return back, near, away
@@ -39,29 +39,29 @@ def walk(
 
 
 def walk_one(graph: Graph, start: int, length: int, stream: int, p: float, q: float) -> list[int]:
-    """The nodes of one walk, fewer than ``length`` where it ends."""
-    found = [start]
-    while len(found) < length and graph.row(found[-1]).size:
-        found.append(_step(graph, found, stream, integer_weights(p, q)))
-    return found
+    """The nodes of one walk, fewer than ``length`` if it ends early."""
+    nodes = [start]
+    while len(nodes) < length and graph.row(nodes[-1]).size:
+        nodes.append(_step(graph, nodes, stream, integer_weights(p, q)))
+    return nodes
 
 
-def _step(graph: Graph, found: list[int], stream: int, weights: tuple[int, int, int]) -> int:
-    row = graph.row(found[-1]).tolist()
-    first = (len(found) - 1) * (2 * TRIALS + 1)
+def _step(graph: Graph, nodes: list[int], stream: int, weights: tuple[int, int, int]) -> int:
+    row = graph.row(nodes[-1]).tolist()
+    first = (len(nodes) - 1) * (2 * TRIALS + 1)
     for trial in range(TRIALS):
         w = row[below(fold(stream, first + 2 * trial), len(row))]
-        if below(fold(stream, first + 2 * trial + 1), FULL) < _weight(graph, found, w, weights):
+        if below(fold(stream, first + 2 * trial + 1), FULL) < _weight(graph, nodes, w, weights):
             return int(w)
-    sums = list(accumulate(_weight(graph, found, w, weights) for w in row))
+    sums = list(accumulate(_weight(graph, nodes, w, weights) for w in row))
     value = below(fold(stream, first + 2 * TRIALS), sums[-1])
     return int(next(w for w, running in zip(row, sums, strict=True) if running > value))
 
 
-def _weight(graph: Graph, found: list[int], w: int, weights: tuple[int, int, int]) -> int:
-    if len(found) == 1:
+def _weight(graph: Graph, nodes: list[int], w: int, weights: tuple[int, int, int]) -> int:
+    if len(nodes) == 1:
         return FULL
     back, near, away = weights
-    if w == found[-2]:
+    if w == nodes[-2]:
         return back
-    return near if w in graph.row(found[-2]) else away
+    return near if w in graph.row(nodes[-2]) else away
