@@ -54,9 +54,9 @@ def page(records: Iterable[dict[str, Any]]) -> str:
     held = list(records)
     parts = [_HEAD, *_glance(held)]
     for what in _ORDER:
-        chosen = sorted((record for record in held if record["what"] == what), key=_rank)
-        if chosen:
-            parts += [f"## {_TITLES[what]}\n", _WORDS[what] + "\n", *(_section(record) for record in chosen)]
+        shown = sorted((record for record in held if record["what"] == what), key=_rank)
+        if shown:
+            parts += [f"## {_TITLES[what]}\n", _WORDS[what] + "\n", *(_section(record) for record in shown)]
     return "\n".join(parts)
 
 

@@ -1,6 +1,6 @@
-"""What ``mggcn bench`` measures: picks, preparation and epochs, each against what bounds it and against peers."""
+"""``mggcn bench``: times picks, preparation and epochs, and compares each with its lower bound and with peers."""
 
-from mggcn.bench.options import DEVICES, PEERS, SECTIONS, Options
-from mggcn.bench.sections import bench
+from mggcn.bench._sections import bench
+from mggcn.bench.options import DEVICES, PEERS, SECTIONS, Options, interpreters
 
-__all__ = ["DEVICES", "PEERS", "SECTIONS", "Options", "bench"]
+__all__ = ["DEVICES", "PEERS", "SECTIONS", "Options", "bench", "interpreters"]

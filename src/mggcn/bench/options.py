@@ -1,4 +1,4 @@
-"""What a bench is asked to measure, checked when it is built."""
+"""The options of a bench, checked when they are created."""
 
 import math
 import shlex
@@ -17,22 +17,22 @@ _SCALED = ("reddit-like", "ethereum-like")
 
 @dataclass(frozen=True)
 class Options:
-    """What to measure and on what.
+    """What to measure, and on which data and device.
 
     Attributes:
         what: a section, or ``all``.
         dataset: a known name or a dataset folder.
         scale: of a synthetic data set; 1 for any other.
         device: ``cpu`` or ``cuda``.
-        peers: other systems whose epoch is timed beside ours.
-        peer_python: by peer, the interpreter that has it.
-        batch_size: targets a step.
-        repeats: how often each figure is taken after a warm-up.
-        steps: take so many steps for an epoch and scale up; None takes them all.
+        peers: other libraries whose epoch is timed too.
+        peer_python: by peer, the interpreter in which it is installed.
+        batch_size: targets per step.
+        repeats: how often each figure is measured, after a warm-up.
+        steps: measure only this many steps of an epoch and extrapolate; None measures whole epochs.
         peer_steps: the same for the peers.
-        settings: changes of the method's settings.
+        settings: the method's settings that differ from the defaults.
         out: the folder of the records.
-        root: where data sets are looked for.
+        root: the folder of the data sets.
     """
 
     what: str = "all"
@@ -80,7 +80,7 @@ class Options:
 
     @property
     def command(self) -> str:
-        """The command line that asks for this; folders and interpreters of this machine are left out."""
+        """The command line with these options, without folders and interpreters of this machine."""
         words = ["mggcn", "bench", self.what, "--dataset", Path(self.dataset).name]
         words += ["--scale", f"{self.scale:g}"] if self.dataset in _SCALED else []
         words += ["--device", self.device]
@@ -93,12 +93,12 @@ class Options:
         return shlex.join(words)
 
 
-def interpreters(given: Iterable[str], peers: Iterable[str]) -> dict[str, str]:
-    """Read ``PATH`` or ``PEER=PATH`` into an interpreter for each peer."""
-    found: dict[str, str] = {}
-    for text in given:
+def interpreters(texts: Iterable[str], peers: Iterable[str]) -> dict[str, str]:
+    """Read ``PATH`` (for all peers) or ``PEER=PATH`` into an interpreter for each peer."""
+    paths: dict[str, str] = {}
+    for text in texts:
         peer, equals, path = text.partition("=")
         if not Path(path if equals else text).is_file():
             raise InputError(f"--peer-python: {path if equals else text} is not a file")
-        found |= {peer: path} if equals else dict.fromkeys(peers, text)
-    return found
+        paths |= {peer: path} if equals else dict.fromkeys(peers, text)
+    return paths

@@ -1,4 +1,4 @@
-"""A section's figures as a table for people."""
+"""Prints the record of a section as a table."""
 
 from typing import Any
 
@@ -10,13 +10,13 @@ _SECONDS = ((1.0, "s"), (1e-3, "ms"), (0.0, "µs"))
 
 
 def amount(value: float, unit: str) -> str:
-    """A value in a unit that reads well."""
+    """A value with a unit of suitable size."""
     if unit == "s":
         size, name = next((size, name) for size, name in _SECONDS if abs(value) >= size)
         return f"{value / (size or 1e-6):,.3g} {name}" if value < 1000 else f"{value:,.0f} s"
     size, name = _LARGE_UNITS.get(unit, (1.0, unit))
-    told = value / size
-    return f"{told:,.0f} {name}" if told >= 1000 else f"{told:,.3g} {name}"
+    scaled = value / size
+    return f"{scaled:,.0f} {name}" if scaled >= 1000 else f"{scaled:,.3g} {name}"
 
 
 def times(value: float) -> str:
@@ -25,26 +25,31 @@ def times(value: float) -> str:
 
 
 def spread(figure: dict[str, Any]) -> str:
-    """The least and the largest of a figure's repeats, and how many there were."""
+    """The least and the largest of a figure's repeats, and the number of repeats."""
     if figure["repeats"] == 1:
         return "once"
     low, high = (amount(figure[end], figure["unit"]) for end in ("min", "max"))
     return f"{low} – {high} of {figure['repeats']}"
 
 
-def table(record: dict[str, Any], console: Console) -> None:
+def rows(record: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Label, median and spread of each figure, and label and value of each ratio."""
+    figures = []
+    for figure in record["figures"].values():
+        basis = f" (from {figure['basis']})" if "basis" in figure else ""
+        figures.append((figure["label"] + basis, amount(figure["median"], figure["unit"]), spread(figure)))
+    return figures + [(ratio["label"], times(ratio["value"]), "") for ratio in record["ratios"].values()]
+
+
+def show(record: dict[str, Any], console: Console) -> None:
     """Print a record: its figures, its ratios, its notes."""
     data = record["dataset"]
     title = f"{record['what']}: {data['name']}, {data['num_nodes']:,} nodes, {data['num_stored']:,} stored edges"
-    shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
-    shown.add_column("figure")
-    shown.add_column("median", justify="right")
-    shown.add_column("spread", justify="right")
-    for figure in record["figures"].values():
-        basis = f" (from {figure['basis']})" if "basis" in figure else ""
-        shown.add_row(figure["label"] + basis, amount(figure["median"], figure["unit"]), spread(figure))
-    for ratio in record["ratios"].values():
-        shown.add_row(ratio["label"], times(ratio["value"]), "")
-    console.print(shown, soft_wrap=True)
+    table = Table("figure", title=title, title_justify="left", box=None, pad_edge=False)
+    for name in ("median", "spread"):
+        table.add_column(name, justify="right")
+    for row in rows(record):
+        table.add_row(*row)
+    console.print(table, soft_wrap=True)
     for note in record["notes"]:
         console.print(note, soft_wrap=True, highlight=False, markup=False)

@@ -1,7 +1,8 @@
-"""``mggcn bench``: measure picks, preparation and epochs on this machine."""
+"""``mggcn bench``: times picks, preparation and epochs on this machine."""
 
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -24,43 +25,42 @@ def bench(
     root: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> None:
-    """Measure this machine: medians with spread, ratios to what bounds them and to peers, a JSON record each.
+    """Time picks, preparation and epochs, compare them with lower bounds and peers, and write JSON records.
 
     Args:
         what: pick, prepare, epoch or all.
         dataset: A known name or a dataset folder.
         scale: The size of reddit-like or ethereum-like; 1 is the paper's.
         device: cpu or cuda.
-        peers: Time these too, by commas: pyg (PyTorch Geometric) and dgl.
-        peer_python: The interpreter that has the peers, or PEER=PATH; may be given once for each.
-        batch_size: Targets a step.
-        repeats: How often each figure is taken, after a warm-up.
-        steps: Take so many steps for an epoch and scale up.
+        peers: Also time these libraries, separated by commas: pyg (PyTorch Geometric) and dgl.
+        peer_python: The interpreter in which the peers are installed, or PEER=PATH once for each.
+        batch_size: Targets per step.
+        repeats: How often each figure is measured, after a warm-up.
+        steps: Measure only this many steps of an epoch and extrapolate.
         peer_steps: The same for peers.
         settings: Change the method's settings, as key=value.
         out: The folder of the records.
-        root: Where data sets are looked for; else $MGGCN_DATA, else a per-user cache.
-        as_json: End standard output with one line of JSON.
+        root: The folder of the data sets; else $MGGCN_DATA, else a per-user cache.
+        as_json: Print the records as one line of JSON at the end.
     """
     import json
 
     from rich.console import Console
 
-    from mggcn.bench import Options
+    from mggcn.bench import Options, interpreters
     from mggcn.bench import bench as measure
-    from mggcn.bench.options import interpreters
-    from mggcn.bench.show import table
+    from mggcn.bench.show import show
     from mggcn.cli.train import check_writable
     from mggcn.methods.settings import pairs
 
-    named = tuple(name.strip() for name in peers.split(",") if name.strip())
+    peer_names = tuple(name.strip() for name in peers.split(",") if name.strip())
     options = Options(
         what=what,
         dataset=dataset,
         scale=scale,
         device=device,
-        peers=named,
-        peer_python=interpreters(peer_python or [], named),
+        peers=peer_names,
+        peer_python=interpreters(peer_python or [], peer_names),
         batch_size=batch_size,
         repeats=repeats,
         steps=steps,
@@ -70,11 +70,6 @@ def bench(
         root=root,
     )
     check_writable(out)
-    console = Console()
-
-    def show(record: dict[str, Any]) -> None:
-        table(record, console)
-
-    records = measure(options, show)
+    records = measure(options, partial(show, console=Console()))
     if as_json:
         print(json.dumps(records))  # noqa: T201

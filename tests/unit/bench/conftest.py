@@ -1,10 +1,10 @@
-"""A small machine to measure: little memory to stream, few targets to enumerate."""
+"""Fixtures that keep the measurements small."""
 
 from pathlib import Path
 
 import pytest
 
-from mggcn.bench import bandwidth
+from mggcn.bench import _bandwidth
 
 
 @pytest.fixture(scope="session")
@@ -15,4 +15,4 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _light(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bandwidth, "_BYTES", 1 << 22)
+    monkeypatch.setattr(_bandwidth, "_BYTES", 1 << 22)

@@ -1,4 +1,4 @@
-"""``mggcn bench`` as a person or a script meets it."""
+"""``mggcn bench`` on the command line."""
 
 import json
 from pathlib import Path

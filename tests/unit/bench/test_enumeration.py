@@ -1,4 +1,4 @@
-"""Enumeration draws by the same law as the kernel, or it would be no yardstick."""
+"""Enumeration draws from the same distribution as the kernel, or the comparison would mean nothing."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mggcn.bench import enumeration
+from mggcn.bench import _enumeration as enumeration
 from mggcn.graph import Graph
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key

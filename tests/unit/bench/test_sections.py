@@ -1,4 +1,4 @@
-"""Each section at a small scale: what its record holds and how its figures hang together."""
+"""Each section at a small scale: what its record contains and how its figures are related."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mggcn.bench import Options, bench
-from mggcn.bench.record import path_of
+from mggcn.bench._sections import path_of
 
 
 @pytest.fixture
@@ -80,10 +80,10 @@ def test_some_steps_are_scaled_to_an_epoch(measured: Any) -> None:
 
 def test_all_writes_a_record_for_each_section(generated: Path, tmp_path: Path) -> None:
     options = Options(scale=0.005, repeats=1, out=tmp_path / "new", root=generated, batch_size=512)
-    heard: list[dict[str, Any]] = []
-    records = bench(options, heard.append)
+    shown: list[dict[str, Any]] = []
+    records = bench(options, shown.append)
     assert list(records) == ["pick", "prepare", "epoch"]
-    assert heard == list(records.values())
+    assert shown == list(records.values())
     for what, record in records.items():
         assert path_of(what, options).name == f"{what}-reddit-like-0.005-cpu.json"
         assert json.loads(path_of(what, options).read_text())["figures"] == record["figures"]

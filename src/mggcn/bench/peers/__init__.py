@@ -1,4 +1,4 @@
-"""Peers: GraphSAGE in PyTorch Geometric and DGL, each timed in a process of its own on the same graph and targets."""
+"""Peers: GraphSAGE in PyTorch Geometric and DGL, each timed in a separate process on the same graph and targets."""
 
 import json
 import os
@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from mggcn import storage
+from mggcn.bench._measurements import Measurements
 from mggcn.bench.options import Options
-from mggcn.bench.sheet import Sheet
 from mggcn.dataset import Dataset
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -30,9 +30,9 @@ _GROUPS = 3
 _LIMIT_SECONDS = 1800
 
 
-def measure(sheet: Sheet, options: Options, dataset: Dataset, *, hidden: int) -> None:
-    """Enter each peer's epoch, extrapolated from some steps, or the reason why there is none."""
-    asked = {
+def measure(measured: Measurements, options: Options, dataset: Dataset, *, hidden: int) -> None:
+    """Add each peer's epoch, extrapolated from some steps, or the reason why it could not be measured."""
+    request = {
         "threads": torch.get_num_threads(),
         "batch_size": options.batch_size,
         "hidden": hidden,
@@ -42,20 +42,20 @@ def measure(sheet: Sheet, options: Options, dataset: Dataset, *, hidden: int) ->
         "num_parts": _PARTS,
         "parts_a_step": _PARTS_A_STEP,
     }
-    sheet.facts["peers"] = {}
+    measured.facts["peers"] = {}
     with tempfile.TemporaryDirectory() as scratch:
         folder = _folder(dataset, Path(scratch))
         for peer in options.peers:
             for run in _RUNS[peer]:
-                told = ask(options.peer_python.get(peer, sys.executable), run, folder, asked)
-                sheet.facts["peers"][run] = told
-                _enter(sheet, run, told)
+                answer = run_worker(options.peer_python.get(peer, sys.executable), run, folder, request)
+                measured.facts["peers"][run] = answer
+                _add(measured, run, answer)
 
 
-def ask(python: str, run: str, folder: Path, asked: dict[str, Any]) -> dict[str, Any]:
-    """Run the worker with an interpreter; what it prints, or why it did not."""
-    environment = {**os.environ, "OMP_NUM_THREADS": str(asked["threads"]), "DGLBACKEND": "pytorch"}
-    command = [python, str(WORKER), run, str(folder), json.dumps(asked)]
+def run_worker(python: str, run: str, folder: Path, request: dict[str, Any]) -> dict[str, Any]:
+    """Run the worker with an interpreter; return what it prints, or the reason of its failure as ``absent``."""
+    environment = {**os.environ, "OMP_NUM_THREADS": str(request["threads"]), "DGLBACKEND": "pytorch"}
+    command = [python, str(WORKER), run, str(folder), json.dumps(request)]
     try:
         done = subprocess.run(  # noqa: S603
             command, capture_output=True, text=True, env=environment, timeout=_LIMIT_SECONDS, check=False
@@ -65,40 +65,40 @@ def ask(python: str, run: str, folder: Path, asked: dict[str, Any]) -> dict[str,
     except OSError as error:
         return {"peer": run, "absent": f"its interpreter cannot be run ({error.strerror})"}
     if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        return {"peer": run, "absent": said[-1]}
-    told: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
-    return told
+        lines = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+        return {"peer": run, "absent": lines[-1]}
+    answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return answer
 
 
-def _enter(sheet: Sheet, run: str, told: dict[str, Any]) -> None:
+def _add(measured: Measurements, run: str, answer: dict[str, Any]) -> None:
     label = _LABELS[run]
-    if "absent" in told:
-        sheet.notes.append(f"{label}: not measured: {told['absent']}")
+    if "absent" in answer:
+        measured.notes.append(f"{label}: not measured: {answer['absent']}")
         return
-    steps, name = told["step_seconds"], run.replace("-", "_")
+    steps, name = answer["step_seconds"], run.replace("-", "_")
     groups = [part.mean() for part in np.array_split(np.array(steps), min(_GROUPS, len(steps)))]
-    basis = f"{len(steps)} of {told['steps_an_epoch']:,} steps, in {len(groups)} groups"
-    sheet.put(name, f"{label}, epoch", [float(g) for g in groups], factor=told["steps_an_epoch"], basis=basis)
-    sheet.put(f"{name}_nodes", f"{label}, nodes a batch", told["nodes"], unit="nodes")
-    sheet.put(f"{name}_memory", f"{label}, peak memory", [told["peak_memory_bytes"]], unit="B")
-    sheet.divide(name, f"{label} over our epoch", name, "epoch")
+    basis = f"{len(steps)} of {answer['steps_an_epoch']:,} steps, in {len(groups)} groups"
+    measured.add(name, f"{label}, epoch", [float(g) for g in groups], factor=answer["steps_an_epoch"], basis=basis)
+    measured.add(f"{name}_nodes", f"{label}, nodes a batch", answer["nodes"], unit="nodes")
+    measured.add(f"{name}_memory", f"{label}, peak memory", [answer["peak_memory_bytes"]], unit="B")
+    measured.add_ratio(name, f"{label} over our epoch", name, "epoch")
 
 
 def _folder(dataset: Dataset, scratch: Path) -> Path:
-    """A dataset folder of what training sees: its own one, or a copy without the nodes that training leaves out."""
+    """A dataset folder for training: the stored one, or a copy without the nodes that training leaves out."""
     if dataset.path is not None:
         return dataset.path
     if not dataset.inductive or dataset.split is None:
         stored = storage.save(dataset, scratch / "data")
         return stored.path or scratch / "data"
     nodes = np.sort(dataset.split.train)
-    place = np.full(dataset.num_nodes, -1, np.int64)
-    place[nodes] = np.arange(nodes.size)
+    row_of = np.full(dataset.num_nodes, -1, np.int64)
+    row_of[nodes] = np.arange(nodes.size)
     rows = np.diff(dataset.graph.indptr)[nodes]
     parts = {
         "indptr": np.concatenate([[0], np.cumsum(rows)]),
-        "indices": place[dataset.graph.indices],
+        "indices": row_of[dataset.graph.indices],
         "x": np.asarray(dataset.x[nodes] if isinstance(dataset.x, np.ndarray) else dataset.x[nodes].toarray()),
         "y": dataset.y[nodes],
         "train": np.arange(nodes.size),

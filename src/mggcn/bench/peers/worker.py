@@ -1,9 +1,9 @@
-"""Times GraphSAGE training in PyTorch Geometric or DGL: a script that needs numpy, torch and the peer, not mggcn.
+"""Times GraphSAGE training in PyTorch Geometric or DGL: a script that needs numpy, torch and the peer, but not mggcn.
 
 ``python worker.py PEER FOLDER OPTIONS``, where PEER is ``pyg``, ``pyg-cluster`` or ``dgl``, FOLDER holds the ``.npy``
 files of a dataset folder, and OPTIONS is a JSON object with ``threads``, ``batch_size``, ``hidden``, ``fanout``,
 ``steps``, ``device``, ``num_parts`` and ``parts_a_step``. The last line of standard output is one JSON object: the
-seconds of every step after the warm-up, or the reason why there are none.
+seconds of every step after the warm-up, or the reason of the failure.
 """
 
 import importlib
@@ -14,6 +14,7 @@ import sys
 import time
 import types
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from torch.nn import functional
 WARMUP = 3
 
 
-class Task:
+class TrainingData:
     """The graph, features, labels and training nodes of a dataset folder."""
 
     def __init__(self, folder: Path) -> None:
@@ -59,7 +60,7 @@ def _features(folder: Path, num_nodes: int) -> Any:
 
 
 def timed(loader: Any, step: Callable[[Any], int], options: dict[str, Any], per_epoch: int) -> dict[str, Any]:
-    """Seconds of steps, sampling and gathering included; ``step`` returns how many nodes its batch touched."""
+    """Time steps, sampling and gathering included; ``step`` returns the number of nodes in its batch."""
     cuda = options["device"] == "cuda"
     seconds, nodes = [], []
     started = time.perf_counter()
@@ -79,7 +80,7 @@ def _endless(loader: Any) -> Iterator[Any]:
         yield from loader
 
 
-def pyg(task: Task, options: dict[str, Any]) -> dict[str, Any]:
+def pyg(data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
     """NeighborLoader and SAGEConv; each layer computes only the nodes that the next one needs."""
     geometric = importlib.import_module("torch_geometric")
     typing = importlib.import_module("torch_geometric.typing")
@@ -87,14 +88,12 @@ def pyg(task: Task, options: dict[str, Any]) -> dict[str, Any]:
         raise ImportError("NeighborLoader needs pyg-lib or torch-sparse")
     loader_module = importlib.import_module("torch_geometric.loader")
     layers = importlib.import_module("torch_geometric.nn")
-    data = geometric.data.Data(x=task.x, edge_index=task.edges(), y=task.y)
+    graph = geometric.data.Data(x=data.x, edge_index=data.edges(), y=data.y)
     loader = loader_module.NeighborLoader(
-        data, options["fanout"], task.train, batch_size=options["batch_size"], shuffle=True, is_sorted=True
+        graph, options["fanout"], data.train, batch_size=options["batch_size"], shuffle=True, is_sorted=True
     )
     device = torch.device(options["device"])
-    first = layers.SAGEConv(task.x.shape[1], options["hidden"]).to(device)
-    second = layers.SAGEConv(options["hidden"], task.num_classes).to(device)
-    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.001)
+    first, second, optimizer = _model(layers.SAGEConv, data, options)
 
     def step(batch: Any) -> int:
         size, batch = batch.batch_size, batch.to(device)
@@ -105,28 +104,26 @@ def pyg(task: Task, options: dict[str, Any]) -> dict[str, Any]:
         return int(batch.num_nodes)
 
     backend = "pyg-lib" if typing.WITH_PYG_LIB else "torch-sparse"
-    told = timed(loader, step, options, len(loader))
-    return told | {"versions": {"torch_geometric": geometric.__version__, "sampler": backend}}
+    versions = {"torch_geometric": geometric.__version__, "sampler": backend}
+    return timed(loader, step, options, len(loader)) | {"versions": versions}
 
 
-def pyg_cluster(task: Task, options: dict[str, Any]) -> dict[str, Any]:
+def pyg_cluster(data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
     """ClusterLoader and SAGEConv over METIS parts."""
     geometric = importlib.import_module("torch_geometric")
     loaders = importlib.import_module("torch_geometric.loader")
     layers = importlib.import_module("torch_geometric.nn")
-    mask = torch.zeros(task.num_nodes, dtype=torch.bool)
-    mask[task.train] = True
-    data = geometric.data.Data(x=task.x, edge_index=task.edges(), y=task.y, train_mask=mask)
-    parts = max(2, min(options["num_parts"], task.num_nodes // 20))
+    mask = torch.zeros(data.num_nodes, dtype=torch.bool)
+    mask[data.train] = True
+    graph = geometric.data.Data(x=data.x, edge_index=data.edges(), y=data.y, train_mask=mask)
+    parts = max(2, min(options["num_parts"], data.num_nodes // 20))
     started = time.perf_counter()
     kind, partitioner = _cluster_kind(loaders)
-    clusters = kind(data, num_parts=parts, log=False)
+    clusters = kind(graph, num_parts=parts, log=False)
     partition_seconds = time.perf_counter() - started
     loader = loaders.ClusterLoader(clusters, batch_size=min(options["parts_a_step"], parts), shuffle=True)
     device = torch.device(options["device"])
-    first = layers.SAGEConv(task.x.shape[1], options["hidden"]).to(device)
-    second = layers.SAGEConv(options["hidden"], task.num_classes).to(device)
-    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.001)
+    first, second, optimizer = _model(layers.SAGEConv, data, options)
 
     def step(batch: Any) -> int:
         batch = batch.to(device)
@@ -134,13 +131,13 @@ def pyg_cluster(task: Task, options: dict[str, Any]) -> dict[str, Any]:
         _descend(optimizer, h[batch.train_mask], batch.y[batch.train_mask])
         return int(batch.num_nodes)
 
-    told = timed(loader, step, options, len(loader))
     versions = {"torch_geometric": geometric.__version__, "partitioner": partitioner}
-    return told | {"versions": versions, "partition_seconds": partition_seconds, "parts": parts}
+    facts = {"versions": versions, "partition_seconds": partition_seconds, "parts": parts}
+    return timed(loader, step, options, len(loader)) | facts
 
 
 def _cluster_kind(loaders: Any) -> tuple[Any, str]:
-    """ClusterData as it is, or with its call of METIS sent to pymetis where that is installed."""
+    """ClusterData, with pymetis for its call of METIS if that is installed; and the name of the partitioner."""
     try:
         pymetis = importlib.import_module("pymetis")
     except ImportError:
@@ -158,20 +155,17 @@ def _cluster_kind(loaders: Any) -> tuple[Any, str]:
     return WithPymetis, "pymetis"
 
 
-def dgl(task: Task, options: dict[str, Any]) -> dict[str, Any]:
+def dgl(data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
     """NeighborSampler and SAGEConv."""
     library, without = _import_dgl()
-    graph = library.graph(("csc", (task.indptr, task.indices, torch.empty(0, dtype=torch.int64))))
+    graph = library.graph(("csc", (data.indptr, data.indices, torch.empty(0, dtype=torch.int64))))
     device = torch.device(options["device"])
     sampler = library.dataloading.NeighborSampler(options["fanout"][::-1])
     loader = library.dataloading.DataLoader(
-        graph, task.train, sampler, batch_size=options["batch_size"], shuffle=True, device=device
+        graph, data.train, sampler, batch_size=options["batch_size"], shuffle=True, device=device
     )
-    conv = library.nn.SAGEConv
-    first = conv(task.x.shape[1], options["hidden"], "mean").to(device)
-    second = conv(options["hidden"], task.num_classes, "mean").to(device)
-    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.001)
-    x, y = task.x, task.y
+    first, second, optimizer = _model(partial(library.nn.SAGEConv, aggregator_type="mean"), data, options)
+    x, y = data.x, data.y
 
     def step(batch: Any) -> int:
         nodes, targets, blocks = batch
@@ -179,12 +173,12 @@ def dgl(task: Task, options: dict[str, Any]) -> dict[str, Any]:
         _descend(optimizer, second(blocks[1], h), y[targets.cpu()].to(device))
         return int(nodes.numel())
 
-    told = timed(loader, step, options, len(loader))
-    return told | {"versions": {"dgl": library.__version__, **({"left out": "graphbolt"} if without else {})}}
+    versions = {"dgl": library.__version__, **({"left out": "graphbolt"} if without else {})}
+    return timed(loader, step, options, len(loader)) | {"versions": versions}
 
 
 def _import_dgl() -> tuple[Any, bool]:
-    """DGL, without GraphBolt where that has no build for this torch; NeighborSampler does not use it."""
+    """DGL, without GraphBolt if that has no build for this torch, and whether it was left out."""
     try:
         return importlib.import_module("dgl"), False
     except (ImportError, OSError):
@@ -195,12 +189,19 @@ def _import_dgl() -> tuple[Any, bool]:
 
 
 class _Absent(types.ModuleType):
-    """Stands for a module that cannot be loaded; DGL only names its classes when it is imported."""
+    """Replaces a module that cannot be loaded; when DGL is imported, it only names the classes in it."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
         return type(name, (), {})
+
+
+def _model(conv: Callable[..., Any], data: TrainingData, options: dict[str, Any]) -> tuple[Any, Any, torch.optim.Adam]:
+    """Two convolutions and their optimiser."""
+    first = conv(data.x.shape[1], options["hidden"]).to(options["device"])
+    second = conv(options["hidden"], data.num_classes).to(options["device"])
+    return first, second, torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.001)
 
 
 def _descend(optimizer: torch.optim.Optimizer, scores: Tensor, labels: Tensor) -> None:
@@ -211,7 +212,7 @@ def _descend(optimizer: torch.optim.Optimizer, scores: Tensor, labels: Tensor) -
 
 
 def _peak_memory() -> int:
-    """The largest resident size; not ru_maxrss where it can be helped, which counts the parent's at the fork too."""
+    """The largest resident size; ru_maxrss is a last resort, because it also counts the parent's memory at the fork."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
@@ -223,16 +224,16 @@ PEERS = {"pyg": pyg, "pyg-cluster": pyg_cluster, "dgl": dgl}
 
 
 def main(peer: str, folder: str, text: str) -> None:
-    """Run one peer and print what came of it."""
+    """Run one peer and print the result."""
     options = json.loads(text)
     torch.set_num_threads(options["threads"])
     torch.manual_seed(0)
     try:
-        told = PEERS[peer](Task(Path(folder)), options)
+        result = PEERS[peer](TrainingData(Path(folder)), options)
     except (ImportError, OSError, RuntimeError) as error:
-        told = {"absent": (str(error).strip().splitlines() or [type(error).__name__])[0]}
-    told |= {"peer": peer, "torch": torch.__version__, "peak_memory_bytes": _peak_memory()}
-    sys.stdout.write(json.dumps(told) + os.linesep)
+        result = {"absent": (str(error).strip().splitlines() or [type(error).__name__])[0]}
+    result |= {"peer": peer, "torch": torch.__version__, "peak_memory_bytes": _peak_memory()}
+    sys.stdout.write(json.dumps(result) + os.linesep)
 
 
 if __name__ == "__main__":

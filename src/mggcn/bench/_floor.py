@@ -1,4 +1,4 @@
-"""The floor of an epoch: the gathers and products of the first layer, which no implementation can leave out."""
+"""A lower bound for an epoch: the gathers and products of the first layer, which every implementation needs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from mggcn.train.scaling import Scaler
 
 
 @dataclass(frozen=True)
-class Work:
-    """What an epoch's bare products read and compute, counted by hand.
+class ProductCost:
+    """What the bare products of an epoch read and compute, by counting.
 
     Attributes:
         rows: input rows gathered over the epoch.
@@ -28,8 +28,8 @@ class Work:
     operations: int
 
     @classmethod
-    def of(cls, batches: Sequence[Tensor], width: int, hidden: int) -> "Work":
-        """Count for dense rows of this width."""
+    def of(cls, batches: Sequence[Tensor], width: int, hidden: int) -> "ProductCost":
+        """The cost for dense rows of this width."""
         rows = sum(nodes.numel() for nodes in batches)
         return cls(rows, rows * width * 4, 2 * 2 * rows * width * hidden)
 
@@ -37,47 +37,47 @@ class Work:
 def dense(
     batches: Sequence[Tensor], num_nodes: int, width: int, hidden: int, device: torch.device
 ) -> Callable[[], None]:
-    """The bare products of an epoch over dense rows; buffers are made here, outside the timing.
+    """The bare products of an epoch over dense rows; buffers are created here, outside the timing.
 
     Args:
-        batches: the nodes behind each batch's input rows.
+        batches: the nodes of the input rows of each batch.
         num_nodes: rows of the table.
         width: of a row.
         hidden: columns of W.
-        device: where the table lives.
+        device: of the table.
     """
     table = torch.rand(num_nodes, width, device=device)
     weight = torch.rand(width, hidden, device=device)
     largest = max(nodes.numel() for nodes in batches)
     rows, gradient = table.new_empty(largest, width), torch.rand(largest, hidden, device=device)
     out, update = torch.empty_like(gradient), torch.empty_like(weight)
-    placed = [nodes.to(device) for nodes in batches]
+    batches = [nodes.to(device) for nodes in batches]
 
-    def work() -> None:
-        for nodes in placed:
+    def multiply() -> None:
+        for nodes in batches:
             count = nodes.numel()
             torch.index_select(table, 0, nodes, out=rows[:count])
             torch.mm(rows[:count], weight, out=out[:count])
             torch.mm(rows[:count].t(), gradient[:count], out=update)
 
-    return work
+    return multiply
 
 
 def sparse(
     batches: Sequence[Tensor], dataset: Dataset, scaler: Scaler, include_self: bool, hidden: int
 ) -> Callable[[], None]:
-    """The same over sparse rows, by scipy."""
+    """The same over sparse rows, with scipy."""
     x = scaler.apply(dataset.x)
     table = csr_array(hstack([x, neighbour_mean(dataset.graph, x, include_self=include_self)], format="csr"))
     rng = np.random.default_rng(0)
     weight = rng.random((table.shape[1], hidden), np.float32)
     gradient = rng.random((max(nodes.numel() for nodes in batches), hidden), np.float32)
-    placed = [nodes.cpu().numpy() for nodes in batches]
+    arrays = [nodes.cpu().numpy() for nodes in batches]
 
-    def work() -> None:
-        for nodes in placed:
+    def multiply() -> None:
+        for nodes in arrays:
             rows = table[nodes]
             rows @ weight
             rows.T @ gradient[: nodes.size]
 
-    return work
+    return multiply

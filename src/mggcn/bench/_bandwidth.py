@@ -1,4 +1,4 @@
-"""What the machine can do at best: memory read and copied, numbers multiplied."""
+"""The limits of the machine: the rates of reading memory, copying memory and multiplying matrices."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ import torch
 from numba import njit
 from numpy.typing import NDArray
 
-from mggcn.bench import clock
+from mggcn.bench import _clock
 from mggcn.kernels import threads as threading
 
 _BYTES = 1 << 29
@@ -19,39 +19,35 @@ _SIDE = 8192
 def _sum(values: NDArray[np.float32], start: int, stop: int) -> np.float32:
     total = np.float32(0)
     part = values[start:stop]
-    for place in range(part.size):
-        total += part[place]
+    for i in range(part.size):
+        total += part[i]
     return total
 
 
 def read_rates(repeats: int, threads: int) -> list[float]:
-    """Bytes a second of reading a large array from end to end, one value per repeat."""
+    """Bytes per second of reading a large array from start to end, one value per repeat."""
     values = np.ones(_BYTES // 4, np.float32)
-
-    def kernel(start: int, stop: int) -> None:
-        _sum(values, start, stop)
-
-    work = partial(threading.over_ranges, kernel, values.size, chunk=_CHUNK, threads=threads)
-    seconds = clock.rounds({"read": work}, repeats, torch.device("cpu"))["read"]
+    read = partial(threading.over_ranges, partial(_sum, values), values.size, chunk=_CHUNK, threads=threads)
+    seconds = _clock.rounds({"read": read}, repeats, torch.device("cpu"))["read"]
     return [values.nbytes / value for value in seconds]
 
 
 def copy_rates(repeats: int, device: torch.device) -> list[float]:
-    """Bytes a second, read and written, of copying a large array inside the device."""
+    """Bytes per second, read and written, of copying a large array inside the device."""
     source = torch.ones(_BYTES, dtype=torch.int32, device=device)
     target = torch.empty_like(source)
-    seconds = clock.rounds({"copy": partial(target.copy_, source)}, repeats, device)["copy"]
+    seconds = _clock.rounds({"copy": partial(target.copy_, source)}, repeats, device)["copy"]
     return [2 * source.nbytes / value for value in seconds]
 
 
 def product_rates(repeats: int, device: torch.device, *, tf32: bool) -> list[float]:
-    """Operations a second of a large float32 product, with or without tf32."""
+    """Operations per second of a large float32 product, with or without tf32."""
     left, right = (torch.randn(_SIDE, _SIDE, device=device) for _ in range(2))
     out = torch.empty_like(left)
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("high" if tf32 else "highest")
     try:
-        seconds = clock.rounds({"product": partial(torch.mm, left, right, out=out)}, repeats, device)["product"]
+        seconds = _clock.rounds({"product": partial(torch.mm, left, right, out=out)}, repeats, device)["product"]
     finally:
         torch.set_float32_matmul_precision(before)
     return [2 * _SIDE**3 / value for value in seconds]

@@ -1,8 +1,8 @@
-"""Algorithm 1 of the paper by plain enumeration, the kernel's yardstick: all candidates are listed, one is chosen.
+"""Algorithm 1 of the paper by plain enumeration, for comparison with the kernel: list all candidates, draw one.
 
-Every pick lists the neighbours of all members anew; or the list is kept from pick to pick and grows by the neighbours
-of the member that joined, so that every neighbourhood is read once for each target. Both mark the listed nodes in an
-array as long as the graph. The kernel's own enumeration, which it falls back to, needs no such array and searches the
+Every pick lists the neighbours of all members again; or, with ``keep``, the list is kept from pick to pick and grows by
+the neighbours of the new member, so that every neighbourhood is read once per target. Both mark the listed nodes in an
+array as long as the graph. The enumeration inside the kernel, its fallback, needs no such array and searches the
 members' rows for each neighbour instead.
 """
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mggcn.kernels.hashing import below, fold
 from mggcn.kernels.pick import PickTable
-from mggcn.kernels.pick.cpu import _enumerate
+from mggcn.kernels.pick.cpu import pick_by_enumeration
 from mggcn.keys import Key
 
 
@@ -33,18 +33,18 @@ def _fill(
     mark = np.int32(0)
     for row in range(targets.size):
         stream = fold(key, targets[row])
-        chosen = out[row]
-        chosen[:] = targets[row]
+        members = out[row]
+        members[:] = targets[row]
         count, total = 0, np.int64(0)
-        for step in range(chosen.size - 1):
+        for step in range(members.size - 1):
             first = step if keep else 0
             if first == 0:
                 mark += np.int32(1)
                 count, total = 0, np.int64(0)
-                for place in range(step + 1):
-                    seen[chosen[place]] = mark
-            for place in range(first, step + 1):
-                for edge in range(indptr[chosen[place]], indptr[chosen[place] + 1]):
+                for i in range(step + 1):
+                    seen[members[i]] = mark
+            for i in range(first, step + 1):
+                for edge in range(indptr[members[i]], indptr[members[i] + 1]):
                     w = indices[edge]
                     if seen[w] != mark:
                         seen[w] = mark
@@ -54,14 +54,14 @@ def _fill(
             if count == 0:
                 break
             left = below(fold(stream, step), np.uint64(total))
-            place = 0
-            while left >= weights[listed[place]]:
-                left -= weights[listed[place]]
-                place += 1
-            chosen[step + 1] = listed[place]
-            total -= weights[listed[place]]
+            i = 0
+            while left >= weights[listed[i]]:
+                left -= weights[listed[i]]
+                i += 1
+            members[step + 1] = listed[i]
+            total -= weights[listed[i]]
             count -= 1
-            listed[place] = listed[count]
+            listed[i] = listed[count]
 
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
@@ -76,17 +76,18 @@ def _fill_by_search(
 ) -> None:
     for row in range(targets.size):
         stream = fold(key, targets[row])
-        chosen = out[row]
-        chosen[:] = targets[row]
-        for step in range(chosen.size - 1):
-            found = _enumerate(indptr, indices, weights, symmetric, chosen, step + 1, 0, step + 1, fold(stream, step))
-            if found < 0:
+        members = out[row]
+        members[:] = targets[row]
+        for step in range(members.size - 1):
+            n, value = step + 1, fold(stream, step)
+            node = pick_by_enumeration(indptr, indices, weights, symmetric, members, n, 0, n, value)
+            if node < 0:
                 break
-            chosen[step + 1] = found
+            members[step + 1] = node
 
 
 def draw(table: PickTable, targets: NDArray[np.int64], picks: int, key: Key, *, keep: bool = False) -> NDArray[Any]:
-    """Draw S(v) of every target on one thread; the same law as :meth:`PickTable.draw`, from other random numbers."""
+    """Draw S(v) of every target on one thread: the distribution of :meth:`PickTable.draw`, other random numbers."""
     graph, out = table.graph, np.empty((targets.size, 1 + picks), table.graph.indices.dtype)
     seen, listed = np.zeros(graph.num_nodes, np.int32), np.empty(graph.num_nodes, graph.indices.dtype)
     _fill(graph.indptr, graph.indices, table.weights, targets, np.uint64(key.value), keep, out, seen, listed)
@@ -94,7 +95,7 @@ def draw(table: PickTable, targets: NDArray[np.int64], picks: int, key: Key, *, 
 
 
 def draw_by_search(table: PickTable, targets: NDArray[np.int64], picks: int, key: Key) -> NDArray[Any]:
-    """The same by the kernel's own enumeration."""
+    """The same with the enumeration inside the kernel."""
     graph, out = table.graph, np.empty((targets.size, 1 + picks), table.graph.indices.dtype)
     arrays = (graph.indptr, graph.indices, table.weights, graph.direction == "both")
     _fill_by_search(*arrays, targets, np.uint64(key.value), out)

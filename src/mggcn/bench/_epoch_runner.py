@@ -1,7 +1,7 @@
-"""A method under training whose epochs can be called one by one."""
+"""Runs training epochs one by one."""
 
 import dataclasses
-from types import TracebackType
+from contextlib import ExitStack
 
 import numpy as np
 import torch
@@ -15,30 +15,32 @@ _KEY = Key.of(0)
 _FAR = 1 << 20  # an epoch number that training does not reach
 
 
-class Trained:
-    """A method under training, of which every call runs the next epoch."""
+class EpochRunner(ExitStack):
+    """Prepares a training; every call runs its next epoch. Close it as a context manager.
+
+    Args:
+        plan: the method with its settings.
+        dataset: to train on.
+        device: to train on.
+        steps: the steps of a shortened epoch; None for a whole epoch.
+    """
 
     def __init__(self, plan: methods.Plan, dataset: Dataset, device: torch.device, steps: int | None) -> None:
+        super().__init__()
         split = dataset.require_split()
         self.compute = plan.compute(device)
         self.prepared = plan.prepare(dataset, _KEY, self.compute)
         self.training = dataclasses.replace(plan.training, epochs=_FAR)
-        targets = split.train
-        size = targets.size if steps is None else min(targets.size, steps * plan.training.batch_size)
-        some = np.sort(_KEY.fold("bench").generator().permutation(targets)[:size])
-        self.factor = targets.size / size
-        self.part = dataset.with_split(Split(some, split.val, split.test))
+        size = split.train.size if steps is None else min(split.train.size, steps * plan.training.batch_size)
+        targets = np.sort(_KEY.fold("bench").generator().permutation(split.train)[:size])
+        self.factor = split.train.size / size
+        self.part = dataset.with_split(Split(targets, split.val, split.test))
         self._epochs = train.Epochs(self.prepared, self.part, self.training, _KEY, self.compute)
         self._number = 0
 
-    def __enter__(self) -> "Trained":
-        self._epochs.__enter__()
+    def __enter__(self) -> "EpochRunner":
+        self.enter_context(self._epochs)
         return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._epochs.__exit__(kind, error, trace)
 
     def __call__(self) -> None:
         """Run the next epoch."""
@@ -46,7 +48,7 @@ class Trained:
         self._epochs.run(self._number)
 
     def batches(self) -> list[Tensor]:
-        """The nodes behind each batch's input rows, for an epoch of its own."""
+        """The nodes of the input rows of each batch, for an epoch that training does not reach."""
         order = _KEY.fold("order", _FAR).generator().permutation(self.part.require_split().train)
         drawn = self.prepared.train.sampler.batches(order, _KEY.fold("picks", _FAR), self.training.batch_size)
         return [batch.nodes for batch in drawn]

@@ -1,0 +1,105 @@
+"""The epoch section: times training epochs, and compares them with a lower bound, the dense form and peers."""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
+
+import numpy as np
+import torch
+
+from mggcn import methods
+from mggcn.bench import _clock, _floor, _on_gpu, peers
+from mggcn.bench._epoch_runner import EpochRunner
+from mggcn.bench._measurements import Measurements
+from mggcn.bench._profile import profile
+from mggcn.bench.options import Options
+from mggcn.dataset import Dataset
+from mggcn.records import environment
+from mggcn.train.compute import Compute
+from mggcn.train.inputs import SparseInputs
+
+_LABELS = {
+    "epoch": "training epoch",
+    "floor": "bare products of an epoch",
+    "dense": "training epoch, dense form",
+}
+_SHORT = 0.2  # seconds; shorter epochs are timed several at a time
+
+
+def measure(options: Options, dataset: Dataset, device: torch.device) -> Measurements:
+    """Time training epochs and what they are compared with."""
+    plan = methods.resolve("mg-gcn", dataset.name, {**options.settings, "batch_size": options.batch_size})
+    measured = Measurements(facts={"settings": plan.settings, "torch_threads": torch.get_num_threads()})
+    on_gpu = device.type == "cuda"
+    environment.reset_peak_memory()
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats(device)
+    with EpochRunner(plan, dataset, device, options.steps) as runner:
+        runner()
+        peak = torch.cuda.max_memory_allocated(device) if on_gpu else environment.peak_memory()
+        measured.add("peak_memory", "peak memory of preparing and training", [peak], unit="B")
+        _against_floor(measured, options, plan, dataset, runner, device)
+        measured.facts["profile"] = profile(runner, device)
+        training_data = _training_data(plan, dataset)
+    if on_gpu:
+        _on_gpu.measure(measured, options, dataset, device)
+    if options.peers:
+        peers.measure(measured, options, training_data, hidden=plan.settings["hidden"])
+    return measured
+
+
+def _against_floor(
+    measured: Measurements,
+    options: Options,
+    plan: methods.Plan,
+    dataset: Dataset,
+    runner: EpochRunner,
+    device: torch.device,
+) -> None:
+    batches, inputs, scaler = runner.batches(), runner.prepared.train.inputs, runner.prepared.scaler
+    measured.add("rows", "input rows a batch", [nodes.numel() for nodes in batches], unit="rows")
+    distinct = [int(torch.unique(nodes).numel()) for nodes in batches]
+    measured.add("distinct", "distinct nodes touched a batch", distinct, unit="nodes")
+    width, hidden, is_sparse = inputs.width, plan.settings["hidden"], isinstance(inputs, SparseInputs)
+    if is_sparse:
+        products = _floor.sparse(batches, dataset, scaler, plan.settings["fine_self"], hidden)
+    else:
+        products = _floor.dense(batches, dataset.num_nodes, width, hidden, device)
+    cost = _floor.ProductCost.of(batches, width, hidden)
+    measured.facts |= {"inputs": "sparse" if is_sparse else "dense", "input_width": width, **vars(cost)}
+    if dataset.is_sparse and not is_sparse:
+        measured.notes.append("dense form: the same, the prepared inputs have too many entries to stay sparse")
+    times = max(1, math.ceil(_SHORT / _clock.once(runner, device)))
+    with ExitStack() as stack:
+        tasks = {"epoch": _repeat(runner, times), "floor": _repeat(products, times, runner.compute)}
+        if is_sparse:
+            dense_plan = methods.resolve("mg-gcn", dataset.name, {**plan.settings, "scaling": scaler.kind})
+            x = dataset.x if isinstance(dataset.x, np.ndarray) else np.asarray(dataset.x.toarray())
+            dense_data = dataclasses.replace(dataset, x=x, path=None)
+            dense_runner = stack.enter_context(EpochRunner(dense_plan, dense_data, device, options.steps))
+            tasks["dense"] = _repeat(dense_runner, times)
+        seconds = _clock.rounds(tasks, options.repeats, device)
+    basis = f"{len(batches):,} steps of {plan.training.batch_size} targets" if options.steps else ""
+    for name, values in seconds.items():
+        measured.add(name, _LABELS[name], values, factor=runner.factor / times, basis=basis)
+    measured.add_ratio("floor", "the epoch over its bare products", "epoch", "floor")
+    if is_sparse:
+        measured.add_ratio("dense", "the dense form over the epoch", "dense", "epoch")
+
+
+def _repeat(task: Callable[[], None], times: int, compute: Compute | None = None) -> Callable[[], None]:
+    def repeated() -> None:
+        with compute.arithmetic() if compute else nullcontext():
+            for _ in range(times):
+                task()
+
+    return repeated
+
+
+def _training_data(plan: methods.Plan, dataset: Dataset) -> Dataset:
+    """The data set with the graph that is used in training."""
+    kind = plan.training.training_graph
+    if dataset.split is not None and (kind == "train" or (kind == "auto" and dataset.inductive)):
+        return dataclasses.replace(dataset, graph=dataset.graph.subgraph(dataset.split.train), path=None, checked=True)
+    return dataset

@@ -1,0 +1,119 @@
+"""The pick section: times the kernel on one thread and on all, against enumeration, and with growing degrees."""
+
+from functools import partial
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mggcn import methods
+from mggcn.bench import _clock, _enumeration
+from mggcn.bench._measurements import Measurements
+from mggcn.bench.options import Options
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+from mggcn.kernels import threads as threading
+from mggcn.kernels.pick import PickTable
+from mggcn.keys import Key
+
+_CPU = torch.device("cpu")
+_SHARES = (0.125, 0.25, 0.5, 1.0)
+_LEAST_DEGREE = 16
+_ENUMERATED, _SEARCHED = 16_384, 1024  # targets
+_KEY = Key.of(0).fold("bench")
+
+
+def measure(options: Options, dataset: Dataset, device: torch.device) -> Measurements:
+    """Time the picks of all training targets."""
+    picks = methods.resolve("mg-gcn", dataset.name, options.settings).settings["picks"]
+    targets = np.array(dataset.split.train) if dataset.split else np.arange(dataset.num_nodes)
+    table = PickTable.of(dataset.graph)
+    measured = Measurements(facts={"targets": targets.size, "picks": picks, "stored_edges": dataset.graph.num_stored})
+    _kernel(measured, table, targets, picks, options.repeats)
+    if device.type == "cuda":
+        _on_device(measured, table, targets, picks, options.repeats, device)
+    _enumerate(measured, table, targets, picks, options.repeats)
+    _growing_degrees(measured, dataset.graph, targets, picks, options.repeats)
+    return measured
+
+
+def _kernel(measured: Measurements, table: PickTable, targets: NDArray[np.int64], picks: int, repeats: int) -> None:
+    threads = threading.available()
+    single, parallel = (table.draw(targets, picks, _KEY, threads=count) for count in (1, max(threads, 2)))
+    if not np.array_equal(single, parallel):
+        raise InputError("pick: the kernel's picks depend on the number of threads")
+    made = np.count_nonzero(single[:, 1:] != single[:, :1])
+    measured.facts |= {"picks_made": int(made), "same_for_any_threads": True, "threads": threads}
+    tasks = {
+        "one": partial(table.draw, targets, picks, _KEY, threads=1),
+        "all": partial(table.draw, targets, picks, _KEY, threads=threads),
+    }
+    seconds = _clock.rounds(tasks, repeats, _CPU)
+    measured.add("one_thread", "all targets, 1 thread", seconds["one"])
+    measured.add("all_threads", f"all targets, {threads} threads", seconds["all"])
+    rates = [made / value for value in seconds["all"]]
+    measured.add("rate", f"picks a second, {threads} threads", rates, unit="1/s")
+    measured.add_ratio("threads", f"1 thread over {threads} threads", "one_thread", "all_threads")
+
+
+def _enumerate(measured: Measurements, table: PickTable, targets: NDArray[np.int64], picks: int, repeats: int) -> None:
+    order = _KEY.generator().permutation(targets)
+    some, few = np.sort(order[:_ENUMERATED]), np.sort(order[:_SEARCHED])
+    draw = partial(_enumeration.draw, table)
+    variants = {
+        "some": ("the kernel", partial(table.draw, threads=1), some),
+        "enumeration": ("enumeration", draw, some),
+        "kept": ("enumeration, the list kept from pick to pick", partial(draw, keep=True), some),
+        "search": ("the kernel's own enumeration", partial(_enumeration.draw_by_search, table), few),
+    }
+    tasks = {name: partial(variant, part, picks, _KEY) for name, (_, variant, part) in variants.items()}
+    seconds = _clock.rounds(tasks, min(repeats, 3), _CPU)
+    for name, (label, _, part) in variants.items():
+        basis = f"{part.size:,} of {targets.size:,} targets, drawn at random"
+        factor = targets.size / part.size
+        measured.add(name, f"all targets by {label}, 1 thread", seconds[name], factor=factor, basis=basis)
+    measured.add_ratio("enumeration", "enumeration over the kernel, 1 thread each", "enumeration", "some")
+    measured.add_ratio("kept", "enumeration with the list kept over the kernel", "kept", "some")
+    measured.add_ratio("search", "the kernel's own enumeration over the kernel", "search", "some")
+
+
+def _growing_degrees(
+    measured: Measurements, graph: Graph, targets: NDArray[np.int64], picks: int, repeats: int
+) -> None:
+    """Time the picks on random sub-sets of the edges."""
+    if graph.num_stored < _LEAST_DEGREE * graph.num_nodes or graph.direction != "both":
+        measured.notes.append("cost per pick by degree: left out, the graph is too thin to be thinned")
+        return
+    source, target = graph.edges()
+    chance = np.where(source < target, _KEY.fold("thin").generator().random(source.size), 2.0)
+    tasks, made, degrees = {}, {}, measured.facts.setdefault("mean_degrees", [])
+    for share in _SHARES:
+        keep = chance < share
+        table = PickTable.of(Graph.from_edges(source[keep], target[keep], graph.num_nodes))
+        drawn = table.draw(targets, picks, _KEY)
+        name = f"growth_{share / _SHARES[0]:.0f}x"
+        tasks[name] = partial(table.draw, targets, picks, _KEY, threads=1)
+        made[name] = np.count_nonzero(drawn[:, 1:] != drawn[:, :1])
+        degrees.append(table.graph.num_stored / graph.num_nodes)
+    seconds = _clock.rounds(tasks, repeats, _CPU)
+    for (name, values), degree in zip(seconds.items(), degrees, strict=True):
+        label = f"a pick at mean degree {degree:.1f}, 1 thread"
+        measured.add(name, label, values, unit="ns", factor=1e9 / made[name])
+    measured.add_ratio("growth", "a pick at 8 × the mean degree over one at 1 ×", "growth_8x", "growth_1x")
+
+
+def _on_device(
+    measured: Measurements,
+    table: PickTable,
+    targets: NDArray[np.int64],
+    picks: int,
+    repeats: int,
+    device: torch.device,
+) -> None:
+    draw = partial(table.on(device).draw, torch.from_numpy(targets).to(device), picks, _KEY)
+    if not np.array_equal(draw().cpu().numpy(), table.draw(targets, picks, _KEY)):
+        raise InputError("pick: the device's picks differ from the CPU's")
+    measured.facts["same_on_device"] = True
+    seconds = _clock.rounds({"device": draw}, max(repeats, 20), device)["device"]
+    measured.add("device", "all targets on the device", seconds, unit="ms", factor=1e3)
