@@ -19,11 +19,7 @@ from mggcn.records import environment
 from mggcn.train.compute import Compute
 from mggcn.train.inputs import SparseInputs
 
-_LABELS = {
-    "epoch": "training epoch",
-    "floor": "bare products of an epoch",
-    "dense": "training epoch, dense form",
-}
+_LABELS = {"epoch": "training epoch", "floor": "bare products of an epoch", "dense": "training epoch, dense form"}
 _SHORT = 0.2  # seconds; shorter epochs are timed several at a time
 
 

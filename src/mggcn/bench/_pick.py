@@ -104,12 +104,7 @@ def _growing_degrees(
 
 
 def _on_device(
-    measured: Measurements,
-    table: PickTable,
-    targets: NDArray[np.int64],
-    picks: int,
-    repeats: int,
-    device: torch.device,
+    measured: Measurements, table: PickTable, targets: NDArray[np.int64], picks: int, repeats: int, device: torch.device
 ) -> None:
     draw = partial(table.on(device).draw, torch.from_numpy(targets).to(device), picks, _KEY)
     if not np.array_equal(draw().cpu().numpy(), table.draw(targets, picks, _KEY)):

@@ -5,8 +5,14 @@ from collections.abc import Callable
 from threading import Timer
 from typing import Any, TypeVar
 
+import numpy as np
 from numba import njit
 from numba.core.event import Event, Listener, register
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+AnyInts = NDArray[Any]  # int32 or int64
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 

@@ -63,8 +63,8 @@ class DeviceMixGrainedSampler:
     ) -> Iterator[Batch]:
         if rows.is_cuda:
             rows.record_stream(torch.cuda.current_stream())
-            for batch_repeats in repeats:
-                batch_repeats.packed.record_stream(torch.cuda.current_stream())
+            for part in repeats:
+                part.packed.record_stream(torch.cuda.current_stream())
         for number, start in enumerate(range(0, count, batch_size)):
             b = min(batch_size, count - start)
             nodes = rows[start * size : (start + b) * size]

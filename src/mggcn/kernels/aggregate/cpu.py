@@ -1,22 +1,13 @@
 """The mean over all neighbours in numba: four rows at a time, summed in float64 so that hubs stay accurate."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from mggcn.kernels._compiled import compiled
+from mggcn.kernels._compiled import AnyInts, Floats, Ints, compiled
 
 
 @compiled
 def neighbour_mean(
-    indptr: NDArray[np.int64],
-    indices: NDArray[Any],
-    x: NDArray[np.float32],
-    include_self: bool,
-    out: NDArray[np.float32],
-    start: int,
-    stop: int,
+    indptr: Ints, indices: AnyInts, x: Floats, include_self: bool, out: Floats, start: int, stop: int
 ) -> None:
     """Fill rows start … stop of ``out`` [num_nodes, width]."""
     width = x.shape[1]

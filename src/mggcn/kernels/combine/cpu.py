@@ -1,11 +1,8 @@
 """The combination and its gradient in numba: one pass each, where torch needs four."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mggcn.kernels._compiled import compiled
-
-Floats = NDArray[np.float32]
+from mggcn.kernels._compiled import Floats, compiled
 
 
 @compiled

@@ -136,13 +136,7 @@ def forward(h: Tensor, group: int, slope: float, weight: Tensor, index: Tensor |
 
 
 def backward(
-    h: Tensor,
-    group: int,
-    slope: float,
-    weight: Tensor,
-    joined: Tensor,
-    grad_out: Tensor,
-    index: Tensor | None = None,
+    h: Tensor, group: int, slope: float, weight: Tensor, joined: Tensor, grad_out: Tensor, index: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """The gradients of all rows of the batch and of the matrix, from the gradient of the result."""
     rows, channels, out = h.shape[0] if index is None else index.numel(), h.shape[1], weight.shape[1]

@@ -1,19 +1,12 @@
 """Sums over edges in numba: each row of the result is written by one thread, its edges in order."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from mggcn.kernels._compiled import compiled
-
-Floats = NDArray[np.float32]
+from mggcn.kernels._compiled import AnyInts, Floats, compiled
 
 
 @compiled
-def sums(
-    indptr: NDArray[Any], indices: NDArray[Any], factors: Floats, x: Floats, out: Floats, start: int, stop: int
-) -> None:
+def sums(indptr: AnyInts, indices: AnyInts, factors: Floats, x: Floats, out: Floats, start: int, stop: int) -> None:
     """Fill rows start … stop of ``out`` with the sum of factor times x over their edges."""
     channels = x.shape[1]
     for row in range(start, stop):
@@ -26,9 +19,7 @@ def sums(
 
 
 @compiled
-def dots(
-    indptr: NDArray[Any], indices: NDArray[Any], x: Floats, grad_out: Floats, out: Floats, start: int, stop: int
-) -> None:
+def dots(indptr: AnyInts, indices: AnyInts, x: Floats, grad_out: Floats, out: Floats, start: int, stop: int) -> None:
     """Fill ``out`` for the edges of rows start … stop: the sender's x times the receiver's gradient."""
     channels = x.shape[1]
     for row in range(start, stop):

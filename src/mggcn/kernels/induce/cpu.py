@@ -1,23 +1,15 @@
 """The induced sub-graphs in numba, equal to the reference."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.kernels._compiled import compiled
+from mggcn.kernels._compiled import AnyInts, Ints, compiled
 from mggcn.kernels.pick.cpu import is_neighbour
 
 
 @compiled
 def induce(
-    indptr: NDArray[np.int64],
-    indices: NDArray[Any],
-    symmetric: bool,
-    picks: NDArray[Any],
-    out: NDArray[np.bool_],
-    start: int,
-    stop: int,
+    indptr: Ints, indices: AnyInts, symmetric: bool, picks: AnyInts, out: NDArray[np.bool_], start: int, stop: int
 ) -> None:
     """Fill sets start … stop of ``out`` [b, s, s]."""
     size = picks.shape[1]

@@ -5,9 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.kernels._compiled import compiled
-
-Floats = NDArray[np.float32]
+from mggcn.kernels._compiled import Floats, Ints, compiled
 
 
 def cross_entropy(
@@ -22,12 +20,7 @@ def cross_entropy(
 
 @compiled
 def _finish(
-    logs: Floats,
-    labels: NDArray[np.int64],
-    targets: NDArray[np.int32],
-    weight: Floats,
-    tally: NDArray[np.float64],
-    out: Floats,
+    logs: Floats, labels: Ints, targets: NDArray[np.int32], weight: Floats, tally: NDArray[np.float64], out: Floats
 ) -> None:
     """Replace the probabilities in ``out`` by the gradient, and add up the loss from their logarithms."""
     b, classes = out.shape

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from mggcn.kernels._compiled import compiled
+from mggcn.kernels._compiled import AnyInts, Ints, compiled
 from mggcn.kernels.hashing import below, fold
 
 
@@ -40,14 +39,14 @@ def _cut_shuffle(row: Any, stream: Any, taken: Any, moved: Any, out: Any) -> Non
 
 @compiled
 def draw(
-    indptr: NDArray[np.int64],
-    indices: NDArray[Any],
-    receivers: NDArray[np.int64],
+    indptr: Ints,
+    indices: AnyInts,
+    receivers: Ints,
     fanout: int,
     lead: int,
     key: np.uint64,
-    starts: NDArray[np.int64],
-    out: NDArray[Any],
+    starts: Ints,
+    out: AnyInts,
     start: int,
     stop: int,
 ) -> None:

@@ -48,13 +48,7 @@ class PickTable:
         return cls(graph, weights, sums)
 
     def draw(
-        self,
-        targets: NDArray[np.int64],
-        picks: int,
-        key: Key,
-        *,
-        explore: Explore = "both",
-        threads: int | None = None,
+        self, targets: NDArray[np.int64], picks: int, key: Key, *, explore: Explore = "both", threads: int | None = None
     ) -> NDArray[Any]:
         """Draw S(v) of every target.
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from mggcn.kernels._compiled import compiled
+from mggcn.kernels._compiled import AnyInts, Ints, compiled
 from mggcn.kernels.hashing import below, fold
 from mggcn.kernels.pick.reference import TRIALS
 
@@ -141,15 +140,15 @@ def _draw(
 
 @compiled
 def pick(
-    indptr: NDArray[np.int64],
-    indices: NDArray[Any],
-    sums: NDArray[Any],
-    weights: NDArray[np.int64],
+    indptr: Ints,
+    indices: AnyInts,
+    sums: AnyInts,
+    weights: Ints,
     symmetric: bool,
     explore: int,
-    targets: NDArray[np.int64],
+    targets: Ints,
     key: np.uint64,
-    out: NDArray[Any],
+    out: AnyInts,
     start: int,
     stop: int,
 ) -> None:
@@ -167,14 +166,7 @@ def pick(
 
 
 @compiled
-def running_sums(
-    indptr: NDArray[np.int64],
-    indices: NDArray[Any],
-    weights: NDArray[np.int64],
-    out: NDArray[Any],
-    start: int,
-    stop: int,
-) -> None:
+def running_sums(indptr: Ints, indices: AnyInts, weights: Ints, out: AnyInts, start: int, stop: int) -> None:
     """Fill ``out`` [num_stored], for rows start … stop, with the running sums of the neighbours' weights."""
     for row in range(start, stop):
         total = np.int64(0)
@@ -184,7 +176,7 @@ def running_sums(
 
 
 @compiled
-def largest_row_total(indptr: NDArray[np.int64], indices: NDArray[Any], weights: NDArray[np.int64]) -> np.int64:
+def largest_row_total(indptr: Ints, indices: AnyInts, weights: Ints) -> np.int64:
     """The largest sum of the neighbours' weights over all rows."""
     largest = np.int64(0)
     for row in range(indptr.size - 1):

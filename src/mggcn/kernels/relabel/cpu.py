@@ -1,21 +1,10 @@
 """Numbers the nodes of a block in numba, with a table over all nodes."""
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from mggcn.kernels._compiled import compiled
+from mggcn.kernels._compiled import AnyInts, Ints, compiled
 
 
 @compiled
-def relabel(
-    receivers: NDArray[Any],
-    senders: NDArray[Any],
-    row_of: NDArray[np.int64],
-    rows: NDArray[np.int64],
-    nodes: NDArray[np.int64],
-) -> int:
+def relabel(receivers: AnyInts, senders: AnyInts, row_of: Ints, rows: Ints, nodes: Ints) -> int:
     """Fill ``rows`` and ``nodes`` and return the number of rows; ``row_of`` [num_nodes] must be filled with -1."""
     count = 0
     for node in receivers:

@@ -1,22 +1,13 @@
 """Random walks in numba, bit-identical to the reference."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from mggcn.kernels._compiled import compiled
+from mggcn.kernels._compiled import AnyInts, Ints, compiled
 from mggcn.kernels.hashing import below, fold
 
 
 @compiled
-def walk(
-    indptr: NDArray[np.int64],
-    indices: NDArray[Any],
-    pool: NDArray[np.int64],
-    key: np.uint64,
-    out: NDArray[np.int64],
-) -> None:
+def walk(indptr: Ints, indices: AnyInts, pool: Ints, key: np.uint64, out: Ints) -> None:
     """Fill ``out`` [walks, 1 + length]."""
     for number in range(out.shape[0]):
         stream = fold(key, number)

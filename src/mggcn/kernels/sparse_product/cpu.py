@@ -1,19 +1,10 @@
 """The sparse product and its gradient in numba: rows are read in place and never gathered."""
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from mggcn.kernels._compiled import compiled
-
-Floats = NDArray[np.float32]
+from mggcn.kernels._compiled import AnyInts, Floats, compiled
 
 
 @compiled
-def product(
-    indptr: NDArray[Any], indices: NDArray[Any], data: Floats, nodes: NDArray[Any], weight: Floats, out: Floats
-) -> None:
+def product(indptr: AnyInts, indices: AnyInts, data: Floats, nodes: AnyInts, weight: Floats, out: Floats) -> None:
     """Fill ``out`` [n, channels]."""
     channels = weight.shape[1]
     for row in range(nodes.size):
@@ -26,9 +17,7 @@ def product(
 
 
 @compiled
-def gradient(
-    indptr: NDArray[Any], indices: NDArray[Any], data: Floats, nodes: NDArray[Any], grad_out: Floats, out: Floats
-) -> None:
+def gradient(indptr: AnyInts, indices: AnyInts, data: Floats, nodes: AnyInts, grad_out: Floats, out: Floats) -> None:
     """Add the gradient to ``out`` [width, channels], row after row in the order of ``nodes``."""
     channels = grad_out.shape[1]
     for row in range(nodes.size):

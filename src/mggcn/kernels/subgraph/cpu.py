@@ -1,22 +1,11 @@
 """The induced sub-graph in numba, with a table over all nodes."""
 
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
-from mggcn.kernels._compiled import compiled
+from mggcn.kernels._compiled import AnyInts, Ints, compiled
 
 
 @compiled
 def subgraph(
-    graph_indptr: NDArray[np.int64],
-    graph_indices: NDArray[Any],
-    nodes: NDArray[np.int64],
-    row_of: NDArray[np.int64],
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    entries: NDArray[np.int64],
+    graph_indptr: Ints, graph_indices: AnyInts, nodes: Ints, row_of: Ints, indptr: Ints, indices: Ints, entries: Ints
 ) -> int:
     """Fill the last three and return the number of entries; ``row_of`` [num_nodes] must be filled with -1."""
     for row in range(nodes.size):

@@ -1,22 +1,13 @@
 """Uniform subsets in numba, bit-identical to the reference."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from mggcn.kernels._compiled import compiled
+from mggcn.kernels._compiled import AnyInts, Ints, compiled
 from mggcn.kernels.hashing import below, fold
 
 
 @compiled
-def subset(
-    indptr: NDArray[Any],
-    names: NDArray[np.int64],
-    key: np.uint64,
-    out_indptr: NDArray[np.int64],
-    out: NDArray[np.int64],
-) -> None:
+def subset(indptr: AnyInts, names: Ints, key: np.uint64, out_indptr: Ints, out: Ints) -> None:
     """Fill ``out`` with entries of every row; ``out_indptr`` sets their number."""
     for row in range(names.size):
         stream = fold(key, names[row])

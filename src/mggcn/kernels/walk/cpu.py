@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from mggcn.kernels._compiled import compiled
+from mggcn.kernels._compiled import AnyInts, Ints, compiled
 from mggcn.kernels.hashing import below, fold
 from mggcn.kernels.pick.cpu import is_neighbour
 from mggcn.kernels.walk.reference import END, FULL, TRIALS
@@ -53,15 +52,15 @@ def _step(
 
 @compiled
 def walk(
-    indptr: NDArray[np.int64],
-    indices: NDArray[Any],
+    indptr: Ints,
+    indices: AnyInts,
     symmetric: bool,
-    starts: NDArray[np.int64],
+    starts: Ints,
     back: int,
     near: int,
     away: int,
     key: np.uint64,
-    out: NDArray[Any],
+    out: AnyInts,
     start: int,
     stop: int,
 ) -> None:
