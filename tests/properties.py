@@ -1,4 +1,4 @@
-"""Named properties that every sampler, block and convolution must have; tests choose which apply."""
+"""Properties of samplers, blocks and convolutions, as assertions that several tests share."""
 
 import numpy as np
 import torch
@@ -9,17 +9,17 @@ from mggcn.graph import Graph
 
 
 def assert_picks_are_valid(graph: Graph, picks: NDArray[np.integer], count: int) -> None:
-    """Every row: the target, then distinct nodes each next to an earlier one, short only where nothing is left."""
+    """Every row: the target, then distinct nodes, each a neighbour of an earlier one; padded only in small components."""
     for row in picks.tolist():
-        target, found = row[0], [node for node in row[1:] if node != row[0]]
+        target, picked = row[0], [node for node in row[1:] if node != row[0]]
         assert len(row) == 1 + count
-        assert row[1 : 1 + len(found)] == found, "padding stands at the end"
-        assert len({target, *found}) == 1 + len(found), "picks are distinct"
+        assert row[1 : 1 + len(picked)] == picked, "padding is at the end"
+        assert len({target, *picked}) == 1 + len(picked), "picks are distinct"
         reached = {target}
-        for node in found:
-            assert any(node in graph.row(other) for other in reached), "each pick neighbours the set before it"
+        for node in picked:
+            assert any(node in graph.row(other) for other in reached), "each pick is a neighbour of the set before it"
             reached.add(node)
-        if len(found) < count:
+        if len(picked) < count:
             outside = {int(w) for u in reached for w in graph.row(u)} - reached
             assert not outside, "a short row means an exhausted component"
 
@@ -41,7 +41,7 @@ def assert_block_is_valid(block: Block) -> None:
 
 
 def assert_batch_is_valid(batch: Batch) -> None:
-    """Blocks chain from the input rows to the targets, and the last receivers' own rows stand for the targets."""
+    """Blocks lead from the input rows to the targets, and following the root rows gives the targets."""
     rows, nodes = batch.nodes.numel(), batch.nodes.long()
     for block in batch.blocks:
         assert_block_is_valid(block)
@@ -56,7 +56,7 @@ def assert_targets_covered_once(batches: list[Batch], targets: NDArray[np.int64]
 
 
 def shuffle_edges(block: Block, generator: torch.Generator) -> Block:
-    """The same block with each receiver's senders in another order and no dense form."""
+    """The same block with the senders of each receiver in another order, and without ``group``."""
     order = torch.cat(
         [
             torch.randperm(int(stop - start), generator=generator) + start

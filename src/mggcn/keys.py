@@ -1,8 +1,8 @@
-"""Counter-based randomness: every random number is a hash of where it is used, never of what was drawn before it.
+"""Counter-based randomness: a random number is a hash of the numbers that identify it, not a state of a generator.
 
-A :class:`Key` is folded with the numbers that name a draw (seed, stream, epoch, target, step and trial), so a draw is
-the same on any back end, with any number of threads and in any order. The hash is SplitMix64: ``fold(n)`` is the n-th
-output of the generator whose state is the key.
+A :class:`Key` is folded with these numbers (seed, stream, epoch, target, step and trial), so a draw is the same on
+every back end, with any number of threads and in any order. The hash is SplitMix64: ``fold(n)`` is the n-th output of
+the generator whose state is the key.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def folds(value: int, count: int) -> NDArray[np.uint64]:
 
 @dataclass(frozen=True)
 class Key:
-    """A 64-bit name for a stream of random numbers."""
+    """A 64-bit key that identifies a stream of random numbers."""
 
     value: int
 
@@ -50,17 +50,17 @@ class Key:
         return cls(fold(0, seed))
 
     def fold(self, *names: int | str) -> "Key":
-        """The key of a part of this stream, named by numbers or short words."""
+        """The key of a part of this stream, identified by numbers or short words."""
         value = self.value
         for name in names:
             value = fold(value, int.from_bytes(name.encode(), "little") if isinstance(name, str) else name)
         return Key(value)
 
     def generator(self) -> np.random.Generator:
-        """A numpy generator for draws that need no bit-identity across back ends."""
+        """A numpy generator, for draws that need not be identical on all back ends."""
         return np.random.Generator(np.random.Philox(key=self.value))
 
     @property
     def torch_seed(self) -> int:
-        """A seed for torch's generators, which take 63 bits."""
+        """A seed for torch's generators, which accept 63 bits."""
         return self.value >> 1

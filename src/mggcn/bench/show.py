@@ -32,13 +32,13 @@ def spread(figure: dict[str, Any]) -> str:
     return f"{low} – {high} of {figure['repeats']}"
 
 
-def rows(record: dict[str, Any]) -> list[tuple[str, str, str]]:
-    """Label, median and spread of each figure, and label and value of each ratio."""
-    figures = []
+def figure_rows(record: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """Label, median and spread of each figure."""
+    rows = []
     for figure in record["figures"].values():
         basis = f" (from {figure['basis']})" if "basis" in figure else ""
-        figures.append((figure["label"] + basis, amount(figure["median"], figure["unit"]), spread(figure)))
-    return figures + [(ratio["label"], times(ratio["value"]), "") for ratio in record["ratios"].values()]
+        rows.append((figure["label"] + basis, amount(figure["median"], figure["unit"]), spread(figure)))
+    return rows
 
 
 def show(record: dict[str, Any], console: Console) -> None:
@@ -48,8 +48,10 @@ def show(record: dict[str, Any], console: Console) -> None:
     table = Table("figure", title=title, title_justify="left", box=None, pad_edge=False)
     for name in ("median", "spread"):
         table.add_column(name, justify="right")
-    for row in rows(record):
+    for row in figure_rows(record):
         table.add_row(*row)
+    for ratio in record["ratios"].values():
+        table.add_row(ratio["label"], times(ratio["value"]))
     console.print(table, soft_wrap=True)
     for note in record["notes"]:
         console.print(note, soft_wrap=True, highlight=False, markup=False)
