@@ -9,7 +9,7 @@ from mggcn.graph import Graph
 
 
 def assert_picks_are_valid(graph: Graph, picks: NDArray[np.integer], count: int) -> None:
-    """Every row: the target, then distinct nodes, each a neighbour of an earlier one; padded only in small components."""
+    """Every row: the target, then distinct nodes, each next to an earlier one; padded only in small components."""
     for row in picks.tolist():
         target, picked = row[0], [node for node in row[1:] if node != row[0]]
         assert len(row) == 1 + count

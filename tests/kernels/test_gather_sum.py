@@ -42,8 +42,8 @@ def test_a_receiver_without_senders_gets_zero() -> None:
 
 def test_edges_by_sender() -> None:
     block = random_block(3, weighted=False)
-    indptr, places, receivers = block.transposed
+    indptr, edges, receivers = block.transposed
     rows = np.repeat(np.arange(block.num_dst), block.indptr.diff().numpy())
-    assert np.array_equal(rows[places], receivers)
+    assert np.array_equal(rows[edges], receivers)
     for sender in range(block.num_src):
-        assert set(places[indptr[sender] : indptr[sender + 1]]) == set(np.flatnonzero(block.indices.numpy() == sender))
+        assert set(edges[indptr[sender] : indptr[sender + 1]]) == set(np.flatnonzero(block.indices.numpy() == sender))

@@ -70,7 +70,7 @@ def test_every_ordered_choice_is_equally_likely() -> None:
     assert abs(chi - 59) < 5 * np.sqrt(2 * 59)
 
 
-def test_a_hubs_neighbours_are_heard_alike() -> None:
+def test_the_neighbours_of_a_hub_are_equally_likely() -> None:
     graph, trials, fanout, size = hub_and_ring(100), 4_000, 10, 100
     counts = np.zeros(size + 1)
     for seed in range(trials):

@@ -16,7 +16,9 @@ def test_cpu_equals_reference(sizes: list[int], most: int, seed: int) -> None:
     found_indptr, found = subset(indptr, names, most, Key(seed))
     expected = reference.subset(sizes, names.tolist(), most, Key(seed))
     assert found_indptr.tolist() == [0, *np.cumsum([len(row) for row in expected]).tolist()]
-    assert found.tolist() == [int(indptr[row]) + place for row, places in enumerate(expected) for place in places]
+    assert found.tolist() == [
+        int(indptr[row]) + position for row, positions in enumerate(expected) for position in positions
+    ]
 
 
 def test_every_subset_is_equally_likely() -> None:

@@ -84,21 +84,21 @@ def test_batches_are_valid(small: Dataset, name: str, layers: int) -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_receivers_hear_the_drawn_nodes_next_to_them(small: Dataset, name: str) -> None:
+def test_receivers_aggregate_the_drawn_nodes_next_to_them(small: Dataset, name: str) -> None:
     adjacency = propagation(small.graph)
     batch = next(SAMPLERS[name](adjacency, 2, 15).batches(small.split.train, Key.of(5), 10))
     for layer, receivers in ((0, batch.nodes[batch.blocks[0].root]), (1, batch.targets)):
-        heard = dense(adjacency, batch, layer).numpy() > 0
-        expected = np.zeros_like(heard)
+        senders = dense(adjacency, batch, layer).numpy() > 0
+        expected = np.zeros_like(senders)
         nodes, _ = drawn_nodes(batch, layer)
         expected[:, nodes] = adjacency[receivers.numpy()].toarray()[:, nodes] > 0
-        np.testing.assert_array_equal(heard, expected)
+        np.testing.assert_array_equal(senders, expected)
 
 
 @pytest.mark.parametrize("name", ["fastgcn", "fastgcn among neighbours", "ladies"])
 @pytest.mark.parametrize("kind", ["symmetric", "row"])
 def test_the_mean_over_draws_is_the_whole_sum(small: Dataset, name: str, kind: str) -> None:
-    """Targets 58 and 59 are isolated and hear themselves alone."""
+    """Targets 58 and 59 are isolated and aggregate only themselves."""
     adjacency = propagation(small.graph, kind)
     targets = np.array([59, 3, 17, 58, 40])
     exact = torch.from_numpy(adjacency[targets].toarray())
@@ -170,9 +170,9 @@ def test_a_graph_without_edges(name: str) -> None:
     batch = next(SAMPLERS[name](propagation(graph), 2, 200).batches(np.array([2, 0]), Key.of(0), 2))
     assert_batch_is_valid(batch)
     for layer in (0, 1):
-        heard = dense(propagation(graph), batch, layer)
-        assert heard[0].nonzero().flatten().tolist() == [2]
-        assert heard[1].nonzero().flatten().tolist() == [0]
+        senders = dense(propagation(graph), batch, layer)
+        assert senders[0].nonzero().flatten().tolist() == [2]
+        assert senders[1].nonzero().flatten().tolist() == [0]
 
 
 def test_isolated_nodes_that_are_no_targets_are_never_drawn(small: Dataset) -> None:
@@ -202,9 +202,9 @@ def test_scores_are_the_exact_network(small: Dataset, method: str) -> None:
     whole = torch.from_numpy(adjacency.toarray())
     h = torch.cat(built.eval.inputs.parts, dim=1)
     weights = [parameter for name, parameter in built.model.named_parameters() if name.endswith("weight")]
-    for place, weight in enumerate(weights):
-        h = h.relu() @ weight if place else h @ weight
-        if place or method == "ladies":
+    for layer, weight in enumerate(weights):
+        h = h.relu() @ weight if layer else h @ weight
+        if layer or method == "ladies":
             h = whole @ h
     batch = next(built.eval.sampler.batches(np.arange(60), Key.of(0), 60))
     torch.testing.assert_close(built.model(built.eval.inputs.rows(batch.nodes), batch.blocks), h)

@@ -1,4 +1,4 @@
-"""The GPU's sampler says what the CPU's says; its own blocks give the same scores."""
+"""The sampler on the GPU draws the same batches as the one on the CPU, and its blocks give the same scores."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def test_the_same_batches_and_scores(small: Dataset, layers: int, options: dict)
         torch.testing.assert_close(model(rows, one.blocks), model(rows, moved.blocks))
 
 
-def test_shapes_and_places_stay_fixed(small: Dataset) -> None:
+def test_shapes_and_addresses_stay_fixed(small: Dataset) -> None:
     """What a captured step needs: the blocks of equal batches are the same tensors."""
     device = DeviceMixGrainedSampler(PickTable.of(small.graph).on(GPU), 3)
     first, second, *_ = device.batches(small.split.train, Key.of(1), 8)

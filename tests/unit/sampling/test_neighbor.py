@@ -13,8 +13,8 @@ from mggcn.sampling.neighbor import NeighborSampler
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 
 
-def heard(batch: Batch, layer: int) -> dict[int, list[int]]:
-    """The nodes that each receiver of a layer hears, in order; the receivers of every layer lead the rows below."""
+def senders_of(batch: Batch, layer: int) -> dict[int, list[int]]:
+    """The senders of each receiver of a layer, in order; the receivers of every layer are the first rows below it."""
     block = batch.blocks[layer]
     return {
         int(batch.nodes[row]): batch.nodes[block.indices[block.indptr[row] : block.indptr[row + 1]]].tolist()
@@ -33,7 +33,7 @@ def test_batches_are_valid_and_keep_to_the_fan_outs(small: Dataset, fanouts: tup
         assert_batch_is_valid(batch)
         assert np.unique(batch.nodes).size == batch.nodes.numel()
         for layer, fanout in enumerate(reversed(fanouts)):
-            for node, senders in heard(batch, layer).items():
+            for node, senders in senders_of(batch, layer).items():
                 neighbours = small.graph.row(node).tolist()
                 assert senders[: int(include_self)] == [node] * include_self
                 drawn = senders[int(include_self) :]
@@ -41,22 +41,22 @@ def test_batches_are_valid_and_keep_to_the_fan_outs(small: Dataset, fanouts: tup
                 assert len(set(drawn)) == len(drawn) == min(fanout, len(neighbours))
 
 
-def test_isolated_nodes_hear_nobody(small: Dataset) -> None:
+def test_isolated_nodes_have_no_senders(small: Dataset) -> None:
     batch = NeighborSampler(small.graph, (3, 3)).batch(np.array([58, 59]), Key.of(0))
     assert batch.nodes.tolist() == [58, 59]
     assert all(block.indices.numel() == 0 for block in batch.blocks)
 
 
-def test_the_key_and_the_layer_decide_what_a_node_hears_whatever_the_batch(small: Dataset) -> None:
+def test_senders_depend_on_the_key_and_the_layer_but_not_on_the_batch(small: Dataset) -> None:
     sampler = NeighborSampler(small.graph, (2, 2))
     whole = sampler.batch(np.arange(60), Key.of(4))
     again = next(sampler.batches(torch.arange(60), Key.of(4), 60))
     assert torch.equal(whole.blocks[0].indices, again.blocks[0].indices)
-    assert heard(whole, 1) != heard(whole, 0)
-    assert heard(whole, 1) != heard(sampler.batch(np.arange(60), Key.of(5)), 1)
+    assert senders_of(whole, 1) != senders_of(whole, 0)
+    assert senders_of(whole, 1) != senders_of(sampler.batch(np.arange(60), Key.of(5)), 1)
     for batch in sampler.batches(np.arange(60)[::-1], Key.of(4), 7):
         for layer in (0, 1):
-            assert heard(batch, layer).items() <= heard(whole, layer).items()
+            assert senders_of(batch, layer).items() <= senders_of(whole, layer).items()
 
 
 def test_edges_are_drawn_uniformly(small: Dataset) -> None:
@@ -76,9 +76,9 @@ def test_edges_are_drawn_uniformly(small: Dataset) -> None:
         assert counts[layer].sum() == counts[layer, row, column].sum()
 
 
-def test_a_directed_graph_is_heard_along_its_rows() -> None:
+def test_a_directed_graph_is_sampled_along_its_rows() -> None:
     graph = Graph.from_edges([0, 1], [1, 2], 3, direction="in")
-    assert heard(NeighborSampler(graph, (5,)).batch(np.arange(3), Key.of(0)), 0) == {0: [], 1: [0], 2: [1]}
+    assert senders_of(NeighborSampler(graph, (5,)).batch(np.arange(3), Key.of(0)), 0) == {0: [], 1: [0], 2: [1]}
 
 
 def test_a_fan_out_below_one_is_refused(small: Dataset) -> None:

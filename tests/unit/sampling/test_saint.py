@@ -70,8 +70,8 @@ def test_without_correction_sums_would_be_biased(small: Dataset) -> None:
     (batch, *_) = drawn.batches(small.split.train, Key.of(0), 1)
     block = batch.blocks[0]
     share = 1 / (1 + np.diff(small.graph.indptr))[batch.targets.numpy()]
-    own = block.weight[block.indptr[:-1]]
-    np.testing.assert_allclose(own.numpy(), share, rtol=1e-6)
+    self_loops = block.weight[block.indptr[:-1]]
+    np.testing.assert_allclose(self_loops.numpy(), share, rtol=1e-6)
     plain = np.repeat(share, block.indptr.diff().numpy())
     assert float(block.weight.numpy().sum()) > 1.2 * plain.sum()
 
