@@ -43,8 +43,9 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
     * ``blocks``: the :class:`mggcn.block.Block` of each layer after the first. ``blocks[i].edge_index`` has the edges
       of a single layer, for bipartite convolutions.
 
-    If the component of a target has too few nodes, the missing picks are rows that repeat the target; ``edge_index``
-    has no edges for them. Picks depend only on (seed, epoch, target), so any number of workers gives the same batches.
+    Edge features are not part of a batch: ``edge_attr`` is None. If the component of a target has too few nodes, the
+    missing picks are rows that repeat the target; ``edge_index`` has no edges for them. Picks depend only on (seed,
+    epoch, target), so any number of workers gives the same batches.
 
     Args:
         data: a homogeneous graph with ``x``.

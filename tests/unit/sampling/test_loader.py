@@ -63,14 +63,25 @@ def test_missing_picks_have_no_edges() -> None:
     assert sorted(batch.edge_index[:, batch.edge_index[1] % 6 == 3].T.tolist()) == [[3, 9], [9, 3]]
 
 
+class TwoConvolutions(torch.nn.Module):
+    def __init__(self, in_channels: int, hidden_channels: int, num_layers: int, out_channels: int) -> None:
+        super().__init__()
+        assert num_layers == 2
+        self.first, self.second = SAGEConv(in_channels, hidden_channels), SAGEConv(hidden_channels, out_channels)
+
+    def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> torch.Tensor:
+        return self.second(self.first(x, edge_index).relu(), edge_index)
+
+
+@pytest.mark.parametrize("kind", [GraphSAGE, TwoConvolutions])
 @pytest.mark.parametrize("num_workers", [0, 2])
-def test_a_stock_pyg_script_changes_one_line(num_workers: int) -> None:
+def test_a_stock_pyg_script_changes_one_line(num_workers: int, kind: type[torch.nn.Module]) -> None:
     """Only the line that creates the loader differs: NeighborLoader has ``num_neighbors=[10, 10]`` for ``picks``."""
     torch.manual_seed(0)
     data = to_pyg(mggcn.load("digits"))
     options = {"input_nodes": data.train_mask, "batch_size": 64, "shuffle": True, "num_workers": num_workers}
     loader = MixGrainedLoader(data, picks=10, **options)
-    model = GraphSAGE(data.num_features, hidden_channels=64, num_layers=2, out_channels=int(data.y.max()) + 1)
+    model = kind(data.num_features, hidden_channels=64, num_layers=2, out_channels=int(data.y.max()) + 1)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     for _ in range(5):
         model.train()
