@@ -1,1 +1,34 @@
-"""What runs leave: records, ledgers, packed files and their summaries."""
+"""What runs leave: records, ledgers of them, packed files, and the rows of tables that they make. Needs no torch."""
+
+from mggcn.records.columns import Column, columns, duration, markdown, notes, remarks
+from mggcn.records.grouping import environments, group
+from mggcn.records.ledger import Ledger
+from mggcn.records.packing import pack
+from mggcn.records.reading import files, read
+from mggcn.records.record import Epoch, RunRecord
+from mggcn.records.row import ExperimentInfo, Figures, Published, Row, Section
+from mggcn.records.spec import RunSpec, identity
+
+__all__ = [
+    "Column",
+    "Epoch",
+    "ExperimentInfo",
+    "Figures",
+    "Ledger",
+    "Published",
+    "Row",
+    "RunRecord",
+    "RunSpec",
+    "Section",
+    "columns",
+    "duration",
+    "environments",
+    "files",
+    "group",
+    "identity",
+    "markdown",
+    "notes",
+    "pack",
+    "read",
+    "remarks",
+]

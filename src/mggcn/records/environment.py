@@ -1,4 +1,4 @@
-"""Where a run happened: versions, machine, commit, and the memory it took."""
+"""The environment of a run: versions, machine, commit, and the memory it used."""
 
 import ctypes
 import gc
@@ -27,7 +27,7 @@ def describe() -> dict[str, Any]:
 
 
 def commit() -> str | None:
-    """The commit of the source tree this package runs from, ``+`` marking local changes; None outside a checkout."""
+    """The commit of the source tree that the package runs from, ``+`` for local changes; None outside a checkout."""
     package = Path(__file__).resolve().parents[1]
     try:
         top = Path(_git(package, "rev-parse", "--show-toplevel"))
@@ -40,10 +40,9 @@ def commit() -> str | None:
 
 
 def reset_peak_memory() -> None:
-    """Start measuring the peak resident size anew, where the system allows it.
+    """Reset the peak resident size, where the system allows it.
 
-    What nobody uses any more is first given back to the system, so that a small run does not inherit the peak of a
-    large one before it.
+    Free memory is first returned to the system, so that a small run does not inherit the peak of an earlier large one.
     """
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -56,7 +55,7 @@ def reset_peak_memory() -> None:
 
 
 def peak_memory() -> int:
-    """The largest resident size of this process in bytes, since the last reset where the system has one."""
+    """The largest resident size of this process in bytes, since the last reset if the system allows resets."""
     try:
         status = Path("/proc/self/status").read_text()
         return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM"))

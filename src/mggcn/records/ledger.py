@@ -1,7 +1,7 @@
-"""Ledger: the records of finished runs in a file of JSON lines, each under the digest of its spec.
+"""Ledger: the records of finished runs in a file of JSON lines, each with the digest of its spec.
 
-A line is written whole or not at all, as far as any reader can tell: a line without its end, which a killed process
-leaves, is passed over when the file is read and cut off by the next line that is written.
+A killed process may leave a last line without its end. Such a line is skipped when the file is read, and removed before
+the next line is written.
 """
 
 import fcntl
@@ -11,17 +11,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypedDict
 
 from mggcn.errors import InputError
+from mggcn.records._typed import typed
 from mggcn.records.record import RunRecord
 
 
 class Ledger:
-    """Records by the digest of their spec, read when it is opened and kept on disk as they are added.
+    """Records by the digest of their spec: read when the ledger is opened, written to the disk as they are added.
 
     Args:
-        path: the file; made with the first record.
+        path: the file; created with the first record.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,17 +48,21 @@ class Ledger:
 
     def _parse(self, number: int, line: bytes) -> tuple[str, RunRecord]:
         try:
-            fields = json.loads(line)
-            spec = fields.pop("spec")
-            if not isinstance(spec, str):
-                raise TypeError(f"field spec is {spec!r}")
-            return spec, RunRecord.of(fields)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            values = json.loads(line)
+            spec = typed(_Line, values)["spec"]
+            return spec, RunRecord.of({name: value for name, value in values.items() if name != "spec"})
+        except ValueError as error:
             raise InputError(f"{self.path}: line {number}: not the record of a run ({error})") from None
 
 
+class _Line(TypedDict):
+    """What a line holds beside the record."""
+
+    spec: str
+
+
 def cut_torn_line(file: BinaryIO) -> None:
-    """Cut off what stands after the last end of a line."""
+    """Remove everything after the last end of a line."""
     end = file.seek(0, os.SEEK_END)
     start, tail = end, b""
     while start > 0 and b"\n" not in tail:

@@ -1,55 +1,63 @@
 """RunRecord: what a run leaves behind, as JSON. Reports read records and nothing else; torch is not needed here."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from types import UnionType
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, Required, TypedDict
+
+from msgspec import Meta
+
+from mggcn.records._typed import typed
 
 MAY_DIVERGE = ("val_loss", "train_loss")
-"""The figures that may be no finite number."""
-_MOST = 1e300  # sums of such numbers are finite
-_OF_DATASET = {
-    "name": str,
-    "path": str | None,
-    "digest": str | None,
-    "source": str | None,
-    "num_nodes": int | None,
-    "num_edges": int | None,
-    "num_features": int | None,
-    "classes": list[str] | None,
-    "split": list[int] | None,
-}
+"""The fields that may be infinite or not a number."""
+
+Finite = Annotated[float, Meta(gt=-1e300, lt=1e300)]  # sums of such numbers are finite, too
+Count = Annotated[int, Meta(ge=-(2**62), le=2**62)]
 
 
 @dataclass(frozen=True)
 class Epoch:
     """One epoch of training."""
 
-    number: int
+    number: Count
     train_loss: float
     val_loss: float
-    val_accuracy: float
-    train_seconds: float
-    eval_seconds: float
+    val_accuracy: Finite
+    train_seconds: Finite
+    eval_seconds: Finite
 
 
 def seconds_until(number: int, prepare_seconds: float, curve: Sequence[Epoch]) -> float:
-    """From the start of a run to the end of an epoch's validation."""
+    """The seconds from the start of a run to the end of an epoch's validation."""
     spent = [epoch.train_seconds + epoch.eval_seconds for epoch in curve if epoch.number <= number]
     return prepare_seconds + sum(spent)
 
 
 def near_best(curve: Sequence[Epoch]) -> int:
-    """The first epoch with 99 % of the best validation accuracy of any; 0 where there is none."""
+    """The first epoch that reaches 99 % of the best validation accuracy; 0 without epochs."""
     best = max((epoch.val_accuracy for epoch in curve), default=0.0)
     return next((epoch.number for epoch in curve if epoch.val_accuracy >= 0.99 * best), 0)
 
 
 def spaced(count: int, most: int) -> list[int]:
-    """At most ``most`` of the numbers below ``count``, evenly spaced, the first and the last among them."""
+    """At most ``most`` of the numbers below ``count``, evenly spaced, including the first and the last."""
     kept = min(count, most)
     return [round(number * (count - 1) / max(kept - 1, 1)) for number in range(kept)]
+
+
+class _Data(TypedDict, total=False):
+    """The fields of a record's data set that reports read."""
+
+    name: Required[str]
+    path: str | None
+    digest: str | None
+    source: str | None
+    num_nodes: Count | None
+    num_edges: Count | None
+    num_features: Count | None
+    classes: list[str] | None
+    split: list[Count] | None
 
 
 @dataclass(frozen=True)
@@ -59,57 +67,57 @@ class RunRecord:
     Attributes:
         dataset: name, digest, source, path and counts of the data.
         method: its name.
-        seed: the run's.
+        seed: the seed of weights, order and picks.
         settings: every setting, resolved.
-        device: what it ran on.
-        epochs: how many were run.
-        best_epoch: the one whose weights were kept.
+        device: ``cpu`` or ``cuda``.
+        epochs: the number of epochs.
+        best_epoch: the epoch whose weights were kept.
         val_loss: at that epoch, as are the accuracy and macro-F1.
-        test_confusion: how many test nodes of each class (a row) were given each class (a column).
+        test_confusion: the number of test nodes of each true class (row) and predicted class (column).
         epoch_seconds: median time of a training epoch, sampling included, evaluation not.
-        prepare_seconds: for scaling, neighbour means and running sums.
+        prepare_seconds: time for scaling, neighbour means and running sums.
         seconds_to_best: from the start to the best epoch's validation: preparing, and all epochs up to that one.
-        seconds_to_near_best: the same up to the first epoch with 99 % of the best validation accuracy of any epoch.
-        total_seconds: of preparing, training and testing.
+        seconds_to_near_best: the same up to the first epoch with 99 % of the best validation accuracy.
+        total_seconds: time for preparing, training and testing.
         peak_memory_bytes: the process's largest resident size during the run (interpreter, libraries and data set
             included), or the largest sum of tensors on the GPU.
-        nodes_per_batch: the distinct nodes whose rows a training batch reads, on average; 0 where nothing is trained.
+        nodes_per_batch: mean number of distinct nodes whose rows a training batch reads; 0 if nothing is trained.
         curve: every epoch.
         environment: versions, machine and commit.
-        method_version: see :attr:`mggcn.methods.Method.version`; 1 in records from before it was kept.
-        temperature: what scores are divided by so that probabilities are calibrated, fitted on the validation nodes; 1
-            in records from before there was one.
-        test_ece: the expected calibration error of the calibrated probabilities on the test nodes; None in records
-            from before it was measured, as is the next.
-        test_ece_uncalibrated: the same of the probabilities as the model gives them.
+        temperature: fitted on the validation nodes; scores divided by it give calibrated probabilities. 1 in older
+            records.
+        method_version: see :attr:`mggcn.methods.Method.version`; 1 in older records.
+        test_ece: the expected calibration error of the calibrated probabilities on the test nodes; None in older
+            records.
+        test_ece_uncalibrated: the same before calibration.
     """
 
     dataset: dict[str, Any]
     method: str
-    seed: int
+    seed: Count
     settings: dict[str, Any]
     device: str
-    epochs: int
-    best_epoch: int
+    epochs: Count
+    best_epoch: Count
     val_loss: float
-    val_accuracy: float
-    val_macro_f1: float
-    test_accuracy: float
-    test_macro_f1: float
-    test_confusion: list[list[int]]
-    epoch_seconds: float
-    prepare_seconds: float
-    seconds_to_best: float
-    seconds_to_near_best: float
-    total_seconds: float
-    peak_memory_bytes: int
-    nodes_per_batch: float
+    val_accuracy: Finite
+    val_macro_f1: Finite
+    test_accuracy: Finite
+    test_macro_f1: Finite
+    test_confusion: list[list[Count]]
+    epoch_seconds: Finite
+    prepare_seconds: Finite
+    seconds_to_best: Finite
+    seconds_to_near_best: Finite
+    total_seconds: Finite
+    peak_memory_bytes: Count
+    nodes_per_batch: Finite
     curve: list[Epoch]
     environment: dict[str, Any]
-    temperature: float = 1.0
-    method_version: int = 1
-    test_ece: float | None = None
-    test_ece_uncalibrated: float | None = None
+    temperature: Finite = 1.0
+    method_version: Count = 1
+    test_ece: Finite | None = None
+    test_ece_uncalibrated: Finite | None = None
 
     def to_json(self) -> str:
         """The record as indented JSON."""
@@ -117,32 +125,28 @@ class RunRecord:
 
     @classmethod
     def from_json(cls, text: str) -> "RunRecord":
-        """Read what :meth:`to_json` wrote; raises as :meth:`of` where it is something else."""
+        """Read what :meth:`to_json` wrote; raises ValueError if it is not a record."""
         return cls.of(json.loads(text))
 
     @classmethod
-    def of(cls, values: dict[str, Any]) -> "RunRecord":
-        """A record of values as JSON has them; raises ValueError, TypeError or KeyError where no run records such."""
-        made = cls(**{**values, "curve": [Epoch(**epoch) for epoch in values["curve"]]})
-        _check(made)
-        for epoch in made.curve:
-            _check(epoch)
-        if "name" not in made.dataset:
-            raise ValueError("field dataset has no name")
-        for name, value in made.dataset.items():
-            if not suits(_OF_DATASET.get(name, Any), value):
-                raise ValueError(f"field dataset.{name} is {value!r}")
-        if any(len(row) != len(made.test_confusion) for row in made.test_confusion):
+    def of(cls, values: object) -> "RunRecord":
+        """A record from parsed JSON; raises ValueError that names the field and its value."""
+        record = typed(cls, values)
+        unknown = set(values if isinstance(values, dict) else ()) - {field.name for field in fields(cls)}
+        if unknown:
+            raise ValueError(f"unknown field {min(unknown)}")
+        typed(_DataField, {"dataset": record.dataset})
+        if any(len(row) != len(record.test_confusion) for row in record.test_confusion):
             raise ValueError("field test_confusion is not a square")
         for name in ("dataset", "settings", "environment"):
             try:
-                json.dumps(getattr(made, name), allow_nan=False)
+                json.dumps(getattr(record, name), allow_nan=False)
             except ValueError:
                 raise ValueError(f"field {name} holds a number that is not finite") from None
-        return made
+        return record
 
     def check_complete(self) -> None:
-        """Raise ValueError where something is missing that it takes to score nodes and that reports do without."""
+        """Raise ValueError if something is missing that scoring nodes needs and reports do not."""
         for name in ("path", "digest", "num_features", "classes"):
             if name not in self.dataset:
                 raise ValueError(f"field dataset has no {name}")
@@ -154,28 +158,7 @@ class RunRecord:
             raise ValueError(f"field temperature is {self.temperature!r}")
 
 
-_FIELDS = {kind: fields(kind) for kind in (RunRecord, Epoch)}
+class _DataField(TypedDict):
+    """Only the data set of a record, so that errors name the whole path of a field."""
 
-
-def suits(kind: Any, value: object) -> bool:
-    """Whether a value read from JSON is of a type, with all that it holds; numbers are finite and sums of them are."""
-    if kind is float or kind is int:
-        return isinstance(value, int | kind) and not isinstance(value, bool) and abs(value) < _MOST
-    if isinstance(kind, UnionType):
-        return any(suits(each, value) for each in get_args(kind))
-    held, origin = get_args(kind), get_origin(kind)
-    if origin in (list, tuple):
-        return isinstance(value, origin) and all(suits(held[0], each) for each in value)
-    if origin in (dict, Mapping):
-        return isinstance(value, origin) and all(suits(held[1], each) for each in value.values())
-    return kind is Any or isinstance(value, kind)
-
-
-def _check(part: RunRecord | Epoch) -> None:
-    """Refuse values of other types than the fields have."""
-    for field in _FIELDS[type(part)]:
-        value = getattr(part, field.name)
-        diverged = field.name in MAY_DIVERGE and isinstance(value, float)
-        if not (diverged or suits(field.type, value)):
-            where = f"epoch {part.number}: " if isinstance(part, Epoch) else ""
-            raise ValueError(f"{where}field {field.name} is {value!r}")
+    dataset: _Data

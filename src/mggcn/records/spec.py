@@ -1,4 +1,4 @@
-"""RunSpec: all that decides what a run gives, and the hash that names it."""
+"""RunSpec: everything that determines the result of a run, and the hash that identifies it in a ledger."""
 
 import hashlib
 import json
@@ -21,6 +21,7 @@ class RunSpec:
         seed: of weights, order and picks.
         device: ``cpu`` or ``cuda``: accuracies hardly depend on it, times and memory do.
         settings: every setting, resolved.
+        method_version: see :attr:`mggcn.methods.Method.version`.
     """
 
     dataset: Mapping[str, Any]
@@ -28,18 +29,24 @@ class RunSpec:
     seed: int
     device: str
     settings: Mapping[str, Any]
+    method_version: int = 1
 
     @cached_property
     def digest(self) -> str:
-        """The sha256 of the spec as canonical JSON: keys in order, whole numbers without a point."""
-        fields = asdict(self)
-        fields["settings"] = {name: _plain(value) for name, value in self.settings.items()}
-        text = json.dumps(fields, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        """The sha256 of the spec as canonical JSON: sorted keys, whole numbers without a point.
+
+        Version 1 is left out, so that ledgers from before there were versions stay valid.
+        """
+        values = asdict(self)
+        values["settings"] = {name: _plain(value) for name, value in self.settings.items()}
+        if self.method_version == 1:
+            del values["method_version"]
+        text = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
 def identity(dataset: Dataset) -> dict[str, Any]:
-    """What of a data set a spec holds."""
+    """The part of a data set that a spec holds."""
     return {
         "name": dataset.name,
         "digest": storage.digest(dataset),

@@ -1,36 +1,30 @@
-"""Report: the records of runs as a page with charts, as tables, or packed. Torch is not needed here."""
+"""Reports: sections of records as a page with charts, as tables, or packed. Needs no torch."""
 
 from collections.abc import Sequence
 from typing import Literal
 
-from mggcn.records.lines import Published, Source, sections
-from mggcn.records.pack import packed
-from mggcn.records.read import files, read
+from mggcn.records import Section, pack
 from mggcn.report import page, tables
 from mggcn.report.page import Part
 
-__all__ = ["Format", "Part", "Published", "Source", "files", "read", "render"]
+__all__ = ["Format", "Part", "render"]
 
 Format = Literal["html", "md", "latex", "json"]
 
 
-def render(
-    sources: Sequence[Source], form: Format, published: Published = lambda _: None, parts: Sequence[Part] = ()
-) -> str:
+def render(sections: Sequence[Section], form: Format, parts: Sequence[Part] = ()) -> str:
     """Put records into a document.
 
     Args:
-        sources: with at least one record or experiment, of any methods and data sets.
-        form: ``html`` is one page that needs nothing else, with charts; ``md`` and ``latex`` are the tables; ``json``
-            is the records themselves, packed, which :func:`read` reads again.
-        published: gives the paper's accuracy for a record of no experiment, where it has one.
+        sections: at least one, as :func:`mggcn.records.read` or :func:`mggcn.records.group` returns them.
+        form: ``html`` is one self-contained page with charts; ``md`` and ``latex`` are the tables; ``json`` is the
+            packed records, which :func:`mggcn.records.read` reads again.
         parts: what a page shows after its sections.
     """
-    found = sections(sources, published)
     if form == "md":
-        return tables.markdown(found)
+        return tables.markdown(sections)
     if form == "latex":
-        return tables.latex(found)
+        return tables.latex(sections)
     if form == "json":
-        return packed(found)
-    return page.html(found, parts)
+        return pack(sections)
+    return page.html(sections, parts)

@@ -1,4 +1,4 @@
-"""Charts of a section, as Vega-Lite specifications over data that the page holds once for all of them."""
+"""Charts of a section as Vega-Lite specifications; the page holds their data once for all charts."""
 
 import itertools
 from collections.abc import Sequence
@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from mggcn.errors import InputError
-from mggcn.records.lines import Line, Section
-from mggcn.records.record import RunRecord, spaced
+from mggcn.records import Figures, Row, RunRecord, Section
+from mggcn.records.record import spaced
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#999999")
-"""Colours that most people tell apart; yellow and black are left out, as one page or the other hides them."""
+"""Colours that most people can distinguish; without yellow and black, which are hard to see on light or dark pages."""
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 _MOST_POINTS = 5_000
-_SHORTEST = 1e-6  # a scale of logarithms has no place for 0
+_SHORTEST = 1e-6  # a logarithmic scale cannot show 0
 ACCURACY, HEIGHT, _ROW_HEIGHT = "test accuracy, %", 340, 20
 
 Values = list[dict[str, Any]]
@@ -33,83 +33,86 @@ class Chart:
     data: str
 
 
-def most_points(found: Sequence[Section]) -> int:
-    """How many points a curve may have for the page to stay quick."""
-    return max(10, min(150, _MOST_POINTS // max(1, sum(len(section.run) for section in found))))
+def most_points(sections: Sequence[Section]) -> int:
+    """How many points a curve may have so that the page stays fast."""
+    return max(10, min(150, _MOST_POINTS // max(1, sum(len(section.measured) for section in sections))))
 
 
-def lines_data(section: Section) -> Values:
-    """A row for each line that was run."""
-    front = pareto(section.run)
+def rows_data(section: Section) -> Values:
+    """The values of each row that was run."""
+    front = [row.label for row in pareto(section.measured)]
     return [
         {
-            "method": line.label,
-            "accuracy": percent(one.accuracy),
-            "low": percent(one.accuracy - (one.accuracy_std or 0.0)),
-            "high": percent(one.accuracy + (one.accuracy_std or 0.0)),
-            "seconds": _short(max(one.seconds_to_best, _SHORTEST)),
-            "memory": _short(one.peak_memory_bytes / 2**20),
-            "front": line in front,
+            "method": row.label,
+            **spread(row.figures),
+            "seconds": _short(max(row.figures.seconds_to_best, _SHORTEST)),
+            "memory": _short(row.figures.peak_memory_bytes / 2**20),
+            "front": row.label in front,
         }
-        for line in section.run
-        for one in [line.figures]
+        for row in section.measured
     ]
 
 
-def has_curve(line: Line) -> bool:
-    """Whether a line's first run has two epochs at least, which a curve needs."""
-    return len(line.records[0].curve) > 1
+def spread(figures: Figures) -> dict[str, float]:
+    """Mean accuracy, and the mean minus and plus the standard deviation, in percent."""
+    mean, deviation = figures.accuracy, figures.accuracy_std or 0.0
+    return {"accuracy": _percent(mean), "low": _percent(mean - deviation), "high": _percent(mean + deviation)}
+
+
+def has_curve(row: Row) -> bool:
+    """Whether the first run of a row has the two epochs that a curve needs."""
+    return len(row.records[0].curve) > 1
 
 
 def curves_data(section: Section, points: int) -> Values:
-    """A row for each epoch of the first seed of each line, at most so many for one of them."""
+    """The epochs of the first seed of each row, at most ``points`` of them."""
     return [
-        {"method": line.label, **point}
-        for line in section.run
-        if has_curve(line)
-        for point in _thinned(_curve(line.records[0]), points)
+        {"method": row.label, **point}
+        for row in section.measured
+        if has_curve(row)
+        for point in _thinned(_curve(row.records[0]), points)
     ]
 
 
-def pareto(lines: Sequence[Line]) -> list[Line]:
-    """The lines that no other one beats in both time to best and accuracy, the fastest first."""
-    front: list[Line] = []
-    for line in sorted(lines, key=lambda line: (line.figures.seconds_to_best, -line.figures.accuracy)):
-        if not front or line.figures.accuracy > front[-1].figures.accuracy:
-            front.append(line)
+def pareto(rows: Sequence[Row]) -> list[Row]:
+    """The rows that no other row beats in both time to best and accuracy, the fastest first."""
+    front: list[Row] = []
+    for row in sorted(rows, key=lambda row: (row.figures.seconds_to_best, -row.figures.accuracy)):
+        if not front or row.figures.accuracy > front[-1].figures.accuracy:
+            front.append(row)
     return front
 
 
-def charts(section: Section, lines: str, curves: str | None) -> dict[str, Chart]:
+def charts(section: Section, rows: str, curves: str | None) -> dict[str, Chart]:
     """The charts of a section by name.
 
     Args:
-        section: what they are of.
-        lines: the name under which the page holds the data of the lines.
-        curves: that of the curves; None where there are none.
+        section: the rows.
+        rows: the name under which the page holds :func:`rows_data`.
+        curves: the name under which it holds :func:`curves_data`; None if no row has a curve.
     """
     alt = require_altair()
-    made = {
-        "accuracy": (_accuracy(alt, section, lines), lines),
-        "time": (_time(alt, section, lines), lines),
-        "memory": (_memory(alt, section, lines), lines),
+    specs = {
+        "accuracy": (_accuracy(alt, section, rows), rows),
+        "time": (_time(alt, section, rows), rows),
+        "memory": (_memory(alt, section, rows), rows),
     }
     if curves:
         by_time = alt.X("seconds:Q", title="time since the start, s", scale=_log(alt))
         by_epoch = alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1, format="d"))
-        made["by_time"] = (_convergence(alt, section, curves, by_time, "time"), curves)
-        made["by_epoch"] = (_convergence(alt, section, curves, by_epoch, "epochs"), curves)
-    return {name: drawn(spec, source) for name, (spec, source) in made.items()}
+        specs["by_time"] = (_convergence(alt, section, curves, by_time, "time"), curves)
+        specs["by_epoch"] = (_convergence(alt, section, curves, by_epoch, "epochs"), curves)
+    return {name: as_chart(spec, source) for name, (spec, source) in specs.items()}
 
 
-def drawn(chart: Any, source: str) -> Chart:
-    """A chart of Altair's without the address of the schema and the theme, which the page sets."""
+def as_chart(chart: Any, source: str) -> Chart:
+    """An Altair chart without the address of its schema and without the theme, which the page sets."""
     spec = {name: value for name, value in chart.to_dict().items() if name not in ("$schema", "config")}
     return Chart(spec, source)
 
 
 def require_altair() -> Any:
-    """The charting library, or an error that says how to get it."""
+    """Altair, or an error that says how to install it."""
     try:
         import altair
         import vl_convert  # noqa: F401
@@ -120,16 +123,16 @@ def require_altair() -> Any:
 
 def _accuracy(alt: Any, section: Section, source: str) -> Any:
     base = alt.Chart(alt.NamedData(source)).encode(y=_methods(alt))
-    spread = base.mark_rule(strokeWidth=2, color=OKABE_ITO[4]).encode(
+    rules = base.mark_rule(strokeWidth=2, color=OKABE_ITO[4]).encode(
         x=alt.X("low:Q", title=ACCURACY, scale=alt.Scale(zero=False)), x2="high:Q"
     )
     means = base.mark_point(filled=True, size=70, color=OKABE_ITO[0], opacity=1).encode(
-        x=alt.X("accuracy:Q", title=ACCURACY), tooltip=told(alt, "accuracy", "low", "high")
+        x=alt.X("accuracy:Q", title=ACCURACY), tooltip=tooltips(alt, "accuracy", "low", "high")
     )
-    return alt.layer(spread, means).properties(
+    return alt.layer(rules, means).properties(
         title=f"{section.dataset}: test accuracy, mean ± standard deviation over seeds",
         width="container",
-        height=_ROW_HEIGHT * len(section.run),
+        height=_ROW_HEIGHT * len(section.measured),
     )
 
 
@@ -145,7 +148,7 @@ def _time(alt: Any, section: Section, source: str) -> Any:
     marks = base.mark_point(filled=True, size=90, opacity=1).encode(
         color=colours(alt, _labels(section)),
         shape=shapes(alt, _labels(section)),
-        tooltip=told(alt, "accuracy", "seconds", "memory"),
+        tooltip=tooltips(alt, "accuracy", "seconds", "memory"),
     )
     return alt.layer(front, marks).properties(
         title=f"{section.dataset}: accuracy against time; the dashed line is the Pareto front",
@@ -157,27 +160,27 @@ def _time(alt: Any, section: Section, source: str) -> Any:
 def _memory(alt: Any, section: Section, source: str) -> Any:
     bars = alt.Chart(alt.NamedData(source)).mark_bar(color=OKABE_ITO[0])
     return bars.encode(
-        x=alt.X("memory:Q", title="peak memory, MiB"), y=_methods(alt), tooltip=told(alt, "memory")
+        x=alt.X("memory:Q", title="peak memory, MiB"), y=_methods(alt), tooltip=tooltips(alt, "memory")
     ).properties(
         title=f"{section.dataset}: peak memory, the largest over seeds",
         width="container",
-        height=_ROW_HEIGHT * len(section.run),
+        height=_ROW_HEIGHT * len(section.measured),
     )
 
 
 def _convergence(alt: Any, section: Section, source: str, x: Any, against: str) -> Any:
-    chosen = alt.selection_point(name="chosen", fields=["method"], bind="legend")
-    lines = alt.Chart(alt.NamedData(source)).mark_line(strokeWidth=1.5, clip=True)
+    selected = alt.selection_point(name="selected", fields=["method"], bind="legend")
+    curves = alt.Chart(alt.NamedData(source)).mark_line(strokeWidth=1.5, clip=True)
     return (
-        lines.encode(
+        curves.encode(
             x=x,
             y=alt.Y("accuracy:Q", title="validation accuracy, %", scale=alt.Scale(zero=False)),
             color=colours(alt, _labels(section)),
             strokeDash=alt.StrokeDash("method:N", scale=_scale(alt, _labels(section), _DASHES), legend=_legend(alt)),
-            opacity=alt.condition(chosen, alt.value(1), alt.value(0.08)),
-            tooltip=told(alt, "accuracy", "epoch", "seconds"),
+            opacity=alt.condition(selected, alt.value(1), alt.value(0.08)),
+            tooltip=tooltips(alt, "accuracy", "epoch", "seconds"),
         )
-        .add_params(chosen)
+        .add_params(selected)
         .properties(
             title=f"{section.dataset}: validation accuracy against {against}, the first seed of each method",
             width="container",
@@ -196,8 +199,8 @@ def _methods(alt: Any) -> Any:
 
 def colours(alt: Any, labels: Sequence[str]) -> Any:
     """A colour for each label."""
-    chosen = list(itertools.islice(itertools.cycle(OKABE_ITO), len(labels)))
-    return alt.Color("method:N", scale=alt.Scale(domain=list(labels), range=chosen), legend=_legend(alt))
+    cycle = list(itertools.islice(itertools.cycle(OKABE_ITO), len(labels)))
+    return alt.Color("method:N", scale=alt.Scale(domain=list(labels), range=cycle), legend=_legend(alt))
 
 
 def shapes(alt: Any, labels: Sequence[str]) -> Any:
@@ -206,21 +209,21 @@ def shapes(alt: Any, labels: Sequence[str]) -> Any:
 
 
 def _scale(alt: Any, labels: Sequence[str], marks: Sequence[Any]) -> Any:
-    """A second sign beside the colour, which changes whenever the colours begin anew."""
+    """A second mark beside the colour, which changes when the colours repeat."""
     signs = [marks[number // len(OKABE_ITO) % len(marks)] for number in range(len(labels))]
     return alt.Scale(domain=list(labels), range=signs)
 
 
 def _labels(section: Section) -> list[str]:
-    return [line.label for line in section.run]
+    return [row.label for row in section.measured]
 
 
 def _legend(alt: Any) -> Any:
     return alt.Legend(orient="bottom", columns=3, symbolLimit=0, title=None, labelLimit=220)
 
 
-def told(alt: Any, *names: str) -> list[Any]:
-    """What shows when a pointer rests on a mark."""
+def tooltips(alt: Any, *names: str) -> list[Any]:
+    """The values that appear when the pointer is on a mark."""
     return [alt.Tooltip("method:N"), *(alt.Tooltip(f"{name}:Q", format=",.4~g") for name in names)]
 
 
@@ -233,7 +236,7 @@ def _curve(record: RunRecord) -> Values:
         {
             "epoch": epoch.number,
             "seconds": _short(max(seconds, _SHORTEST)),
-            "accuracy": percent(epoch.val_accuracy),
+            "accuracy": _percent(epoch.val_accuracy),
         }
         for epoch, seconds in zip(record.curve, times, strict=True)
     ]
@@ -243,8 +246,7 @@ def _thinned(values: Values, most: int) -> Values:
     return [values[number] for number in spaced(len(values), most)]
 
 
-def percent(share: float) -> float:
-    """A share in percent, with as many digits as a chart needs."""
+def _percent(share: float) -> float:
     return round(share * 100, 3)
 
 

@@ -1,16 +1,15 @@
-"""How well each class is told from the others, from the confusion matrices that runs record.
+"""Precision, recall and F1 of each class, from the confusion matrices of records.
 
-A matrix has a row for each true class and a column for each class given; those of a line's seeds are summed. From that
-come precision, recall and F1 of each class (0 where there is nothing to divide by, as scikit-learn has it), a table
-of them, one of F1 by method, and a heat map. :mod:`mggcn.report.page` shows them for the best line of a section; what a
-page shows beyond its sections is given to it as :class:`mggcn.report.page.Part`.
+A matrix has a row for each true class and a column for each predicted class; those of a row's seeds are summed. Where
+there is nothing to divide by, a score is 0, as in scikit-learn. :mod:`mggcn.report.page` shows the scores and a heat map
+for the best row of a section.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mggcn.records.lines import Line
-from mggcn.report.charts import Chart, Values, drawn, require_altair
+from mggcn.records import Row
+from mggcn.report.charts import Chart, Values, as_chart, require_altair
 from mggcn.report.tables import Table
 
 Matrix = list[list[int]]
@@ -25,10 +24,10 @@ class ClassScores:
 
     Attributes:
         name: of the class.
-        precision: the share of what was given this class that is of it.
-        recall: the share of what is of this class that was given it.
+        precision: the share of nodes predicted as this class that belong to it.
+        recall: the share of nodes of this class that were predicted as it.
         f1: their harmonic mean.
-        support: how many nodes are of this class.
+        support: the number of nodes of this class.
     """
 
     name: str
@@ -38,98 +37,97 @@ class ClassScores:
     support: int
 
 
-def confusion(line: Line) -> Matrix:
-    """The matrices of a line's seeds, summed; empty where their sizes differ."""
-    matrices = [record.test_confusion for record in line.records]
+def confusion(row: Row) -> Matrix:
+    """The sum of the matrices of a row's seeds; empty if their sizes differ."""
+    matrices = [record.test_confusion for record in row.records]
     if len({len(matrix) for matrix in matrices}) != 1:
         return []
     return [[sum(cells) for cells in zip(*rows, strict=True)] for rows in zip(*matrices, strict=True)]
 
 
-def names(line: Line) -> list[str]:
-    """Those of the classes of a line's data set, or numbers where it does not name as many as there are."""
-    known = line.records[0].dataset.get("classes") or []
-    size = len(line.records[0].test_confusion)
+def names(row: Row) -> list[str]:
+    """The names of the classes, or numbers if the data set does not name as many as there are."""
+    known = row.records[0].dataset.get("classes") or []
+    size = len(row.records[0].test_confusion)
     return [str(name) for name in known] if len(known) == size else [f"class {label}" for label in range(size)]
 
 
 def scores(matrix: Matrix, named: Sequence[str]) -> list[ClassScores]:
     """The scores of each class of a confusion matrix."""
-    given = [sum(column) for column in zip(*matrix, strict=True)]
-    found = []
-    for label, (name, row) in enumerate(zip(named, matrix, strict=True)):
-        hits, support = row[label], sum(row)
-        f1 = _share(2 * hits, given[label] + support)
-        found.append(ClassScores(name, _share(hits, given[label]), _share(hits, support), f1, support))
-    return found
+    predicted = [sum(column) for column in zip(*matrix, strict=True)]
+    of_classes = []
+    for label, (name, counts) in enumerate(zip(named, matrix, strict=True)):
+        hits, support = counts[label], sum(counts)
+        f1 = _share(2 * hits, predicted[label] + support)
+        of_classes.append(ClassScores(name, _share(hits, predicted[label]), _share(hits, support), f1, support))
+    return of_classes
 
 
-def best(lines: Sequence[Line]) -> Line | None:
-    """The most accurate of the lines that have a confusion matrix."""
-    return max((line for line in lines if confusion(line)), key=lambda line: line.figures.accuracy, default=None)
+def best(rows: Sequence[Row]) -> Row | None:
+    """The most accurate row that has a confusion matrix."""
+    return max((row for row in rows if confusion(row)), key=lambda row: row.figures.accuracy, default=None)
 
 
-def table(line: Line) -> Table:
-    """The scores of each class for a line; its nodes are those of one seed."""
-    found = scores(confusion(line), names(line))
-    seeds = len(line.records)
-    rows = [
+def table(row: Row) -> Table:
+    """The scores of each class; the number of nodes is that of one seed."""
+    of_classes = scores(confusion(row), names(row))
+    cells = [
         [
             one.name,
             *(f"{value * 100:.1f}" for value in (one.precision, one.recall, one.f1)),
-            f"{one.support / seeds:,.0f}",
+            f"{one.support / row.done:,.0f}",
         ]
-        for one in found
+        for one in of_classes
     ]
     keys: list[list[str | float | None]] = [
-        [one.name, one.precision, one.recall, one.f1, one.support / seeds] for one in found
+        [one.name, one.precision, one.recall, one.f1, one.support / row.done] for one in of_classes
     ]
-    return Table(["class", "precision, %", "recall, %", "F1, %", "test nodes"], rows, keys)
+    return Table(["class", "precision, %", "recall, %", "F1, %", "test nodes"], cells, keys)
 
 
-def f1_table(lines: Sequence[Line]) -> Table:
-    """F1 of each class, a row for each line with a confusion matrix of the same classes as the first one's."""
-    having = [line for line in lines if confusion(line)]
-    scored = [(line, scores(confusion(line), names(line))) for line in having if names(line) == names(having[0])]
+def f1_table(rows: Sequence[Row]) -> Table:
+    """F1 of each class, for every row whose confusion matrix has the classes of the first one."""
+    having = [row for row in rows if confusion(row)]
+    scored = [(row, scores(confusion(row), names(row))) for row in having if names(row) == names(having[0])]
     headings = ["method", *(one.name for one in scored[0][1])]
-    rows = [[line.label, *(f"{one.f1 * 100:.1f}" for one in found)] for line, found in scored]
-    return Table(headings, rows, [[line.label, *(one.f1 for one in found)] for line, found in scored])
+    cells = [[row.label, *(f"{one.f1 * 100:.1f}" for one in of_classes)] for row, of_classes in scored]
+    return Table(headings, cells, [[row.label, *(one.f1 for one in of_classes)] for row, of_classes in scored])
 
 
-def data(line: Line) -> Values:
-    """A row for each cell of the heat map: true class, class given, nodes of a seed, share of the true class."""
-    matrix, named, seeds = confusion(line), names(line), len(line.records)
+def data(row: Row) -> Values:
+    """The cells of the heat map: true class, predicted class, nodes of a seed, share of the true class."""
+    matrix, named = confusion(row), names(row)
     if len(matrix) > _MOST_DRAWN:
         return []
     return [
         {
             "true": named[i],
-            "given": named[j],
-            "nodes": round(cell / seeds, 2),
-            "share": round(_share(cell, sum(row)), 4),
+            "predicted": named[j],
+            "nodes": round(cell / row.done, 2),
+            "share": round(_share(cell, sum(counts)), 4),
         }
-        for i, row in enumerate(matrix)
-        for j, cell in enumerate(row)
+        for i, counts in enumerate(matrix)
+        for j, cell in enumerate(counts)
     ]
 
 
-def chart(title: str, line: Line, source: str) -> Chart:
+def chart(title: str, row: Row, source: str) -> Chart:
     """The heat map.
 
     Args:
-        title: what it is of, before the label of the line.
-        line: with a confusion matrix.
+        title: text before the label of the row.
+        row: with a confusion matrix.
         source: the name under which the page holds :func:`data`.
     """
     alt = require_altair()
-    named = names(line)
+    named = names(row)
     axis = alt.Axis(labelLimit=130)
     base = alt.Chart(alt.NamedData(source)).encode(
-        x=alt.X("given:N", title="class given", sort=named, axis=axis),
+        x=alt.X("predicted:N", title="predicted class", sort=named, axis=axis),
         y=alt.Y("true:N", title="true class", sort=named, axis=axis),
         tooltip=[
             alt.Tooltip("true:N", title="true class"),
-            alt.Tooltip("given:N", title="class given"),
+            alt.Tooltip("predicted:N", title="predicted class"),
             alt.Tooltip("nodes:Q", title="test nodes", format=",.1~f"),
             alt.Tooltip("share:Q", title="share of the true class", format=".1%"),
         ],
@@ -140,10 +138,10 @@ def chart(title: str, line: Line, source: str) -> Chart:
     if len(named) <= _MOST_IN_CELLS:
         ink = alt.condition("datum.share > 0.5", alt.value("black"), alt.value("white"))
         layers.append(base.mark_text(fontSize=11).encode(text=alt.Text("nodes:Q", format=",.1~f"), color=ink))
-    per_seed = ", test nodes of a seed on average" if len(line.records) > 1 else ", test nodes"
-    return drawn(
+    per_seed = ", mean number of test nodes of a seed" if row.done > 1 else ", test nodes"
+    return as_chart(
         alt.layer(*layers).properties(
-            title=f"{title}: confusion of {line.label}{per_seed}",
+            title=f"{title}: confusion of {row.label}{per_seed}",
             width="container",
             height=min(_TALLEST, _CELL * len(named)),
         ),

@@ -1,7 +1,7 @@
-"""Drawings of picks, like the paper's figure: the target in the middle, a ring for each step, the order as numbers.
+"""Drawings of picks like the paper's figure: the target in the middle, a ring for each step, the order as numbers.
 
-A drawing is a small SVG that holds no address, no script and no identifier, so that many stand on one page. Words and
-lines take the colour of the text around them.
+A drawing is a small SVG without addresses, scripts and identifiers, so that one page can hold many. Text and lines take
+the colour of the surrounding text.
 """
 
 import math
@@ -13,7 +13,7 @@ from html import escape
 from mggcn.errors import InputError
 from mggcn.report.charts import OKABE_ITO
 
-_DASHES = ("", "5 2", "2 2", "6 2 2 2")  # of outlines, a second sign for classes once the colours begin anew
+_DASHES = ("", "5 2", "2 2", "6 2 2 2")  # of outlines: a second mark for classes when the colours repeat
 _RING, _WIDEST = 58, 0.9 * math.pi  # between rings; the angle that the picks behind one pick may take
 _AROUND, _LINE, _NARROWEST, _SHORT = 20, 15, 210, 9
 _PLAIN, _NO_CLASS, _PAPER = (3, 0), "no label", "#ffffff"
@@ -25,9 +25,9 @@ class Picks:
 
     Attributes:
         names: the user's ids.
-        parents: [picks] the place in ``names`` of the member by whose edge each pick was reached.
-        degrees: of each in the whole graph.
-        labels: the class of each, None where it has none; empty where classes are not shown.
+        parents: [picks] the index in ``names`` of the member from which each pick was reached.
+        degrees: the degree of each in the whole graph.
+        labels: the class of each, None for unlabelled nodes; empty if classes are not shown.
     """
 
     names: tuple[str, ...]
@@ -42,32 +42,32 @@ class Picks:
                 f"picks: {count} names do not go with {len(self.parents)} parents, {len(self.degrees)} degrees and "
                 f"{len(self.labels)} labels"
             )
-        for place, parent in enumerate(self.parents, 1):
-            if not 0 <= parent < place:
-                raise InputError(f"picks: parent {parent} of pick {place} is not an earlier member")
+        for index, parent in enumerate(self.parents, 1):
+            if not 0 <= parent < index:
+                raise InputError(f"picks: parent {parent} of pick {index} is not an earlier member")
 
     @property
     def edges(self) -> list[tuple[int, int]]:
-        """The edges walked, as places in ``names``."""
-        return [(parent, place) for place, parent in enumerate(self.parents, 1)]
+        """The edges that were followed, as indices into ``names``."""
+        return [(parent, index) for index, parent in enumerate(self.parents, 1)]
 
     @cached_property
     def hops(self) -> tuple[int, ...]:
-        """How many edges were walked from the target to each."""
-        found = [0]
+        """The number of steps from the target to each."""
+        hops = [0]
         for parent in self.parents:
-            found.append(found[parent] + 1)
-        return tuple(found)
+            hops.append(hops[parent] + 1)
+        return tuple(hops)
 
 
 def svg(picks: Picks, *, title: str = "", classes: Sequence[str] = (), legend: bool = True) -> str:
     """Draw picks.
 
     Args:
-        picks: whose.
-        title: above the drawing; the target's name when empty.
-        classes: names of the classes, for the legend of labels.
-        legend: whether to say below what numbers, rings, sizes and colours mean.
+        picks: a target and its picks.
+        title: above the drawing; the target's name if empty.
+        classes: the names of the classes, for the legend.
+        legend: whether to explain numbers, rings, sizes and colours below the drawing.
     """
     title = title or f"Picks of {picks.names[0]}"
     members = _members(picks)
@@ -101,13 +101,13 @@ def svg(picks: Picks, *, title: str = "", classes: Sequence[str] = (), legend: b
 
 
 def legend(several: Sequence[Picks], classes: Sequence[str] = ()) -> str:
-    """One legend for several drawings without."""
+    """One legend for several drawings that have none."""
     lines = _legend(several, classes)
     return _image("Legend", _NARROWEST, _LINE * (len(lines) + 0.5), *_stacked(lines, _LINE))
 
 
 def colour(label: int | None) -> str:
-    """The colour of a class; that of the paper where there is none."""
+    """The colour of a class; white for unlabelled nodes."""
     return _PAPER if label is None else OKABE_ITO[label % len(OKABE_ITO)]
 
 
@@ -118,9 +118,9 @@ def _dashed(label: int | None) -> str:
 
 @dataclass(frozen=True)
 class _Member:
-    """Where a member stands: its place in the order, its centre and size, and the side on which its name stands."""
+    """The layout of a member: its index, centre and radius, and the direction in which its name is written."""
 
-    place: int
+    index: int
     x: float
     y: float
     radius: float
@@ -128,19 +128,19 @@ class _Member:
 
 
 def _members(picks: Picks) -> list[_Member]:
-    """Each subtree of the walk has a sector as wide as its number of leaves, and never the target's whole horizon."""
+    """Lay out the members; each subtree has a sector proportional to its number of leaves, limited in width."""
     count = len(picks.names)
     children: list[list[int]] = [[] for _ in range(count)]
-    for parent, place in picks.edges:
-        children[parent].append(place)
+    for parent, index in picks.edges:
+        children[parent].append(index)
     leaves = [0] * count
-    for place in reversed(range(count)):
-        leaves[place] = max(1, sum(leaves[child] for child in children[place]))
+    for index in reversed(range(count)):
+        leaves[index] = max(1, sum(leaves[child] for child in children[index]))
     middle, wide = [0.0] * count, [2 * math.pi] * count
-    for place in range(count):
-        reached = middle[place] - wide[place] / 2
-        for child in children[place]:
-            share = wide[place] * leaves[child] / leaves[place]
+    for index in range(count):
+        reached = middle[index] - wide[index] / 2
+        for child in children[index]:
+            share = wide[index] * leaves[child] / leaves[index]
             middle[child], wide[child] = reached + share / 2, min(share, _WIDEST)
             reached += share
     at = [
@@ -153,31 +153,31 @@ def _members(picks: Picks) -> list[_Member]:
         arrows[one].append(along)
         arrows[other].append(along + math.pi)
     return [
-        _Member(place, *at[place], _radius(picks.degrees[place]), _free_side(arrows[place])) for place in range(count)
+        _Member(index, *at[index], _radius(picks.degrees[index]), _free_side(arrows[index])) for index in range(count)
     ]
 
 
 def _free_side(arrows: Sequence[float]) -> float:
-    """Of eight directions the one that is farthest from all arrows."""
+    """The one of eight directions that is farthest from all arrows."""
     sides = (turn * math.pi / 4 for turn in range(8))
     return min(sides, key=lambda side: max((math.cos(side - arrow) for arrow in arrows), default=0.0))
 
 
 def _node(picks: Picks, one: _Member, classes: Sequence[str]) -> str:
-    place, name = one.place, picks.names[one.place]
-    degree, hop = picks.degrees[place], picks.hops[place]
-    label = picks.labels[place] if picks.labels else _PLAIN[place > 0]
-    role = f"pick {place}, {hop} step{'s' * (hop > 1)} from the target" if place else "the target"
-    told = f"{name}: {role}, degree {degree:,}"
+    index, name = one.index, picks.names[one.index]
+    degree, hop = picks.degrees[index], picks.hops[index]
+    label = picks.labels[index] if picks.labels else _PLAIN[index > 0]
+    role = f"pick {index}, {hop} step{'s' * (hop > 1)} from the target" if index else "the target"
+    tooltip = f"{name}: {role}, degree {degree:,}"
     if picks.labels:
-        told += f", {_class_name(label, classes)}"
+        tooltip += f", {_class_name(label, classes)}"
     at = f'cx="{_n(one.x)}" cy="{_n(one.y)}"'
     ring = f'<circle {at} r="{_n(one.radius + 3)}" fill="none" stroke="currentColor"/>'
     return (
-        f"<g><title>{escape(told)}</title>{'' if place else ring}"
+        f"<g><title>{escape(tooltip)}</title>{'' if index else ring}"
         f'<circle {at} r="{_n(one.radius)}" fill="{colour(label)}" stroke="currentColor"{_dashed(label)}/>'
         f'<text x="{_n(one.x)}" y="{_n(one.y + 4)}" text-anchor="middle" font-size="11" font-weight="700" '
-        f'fill="{_on(colour(label))}">{place or "v"}</text>{_name(one, name) if place else ""}</g>'
+        f'fill="{_on(colour(label))}">{index or "v"}</text>{_name(one, name) if index else ""}</g>'
     )
 
 
@@ -210,7 +210,7 @@ def _legend(several: Sequence[Picks], classes: Sequence[str]) -> list[str]:
     low, high = min(degrees), max(degrees)
     lines = [
         "<text>number: order of picking; v: the target</text>",
-        "<text>ring: steps walked from the target</text>",
+        "<text>ring: steps from the target</text>",
         f"<text>size: degree, {f'{low:,} to {high:,}' if low < high else f'{low:,}'}</text>",
     ]
     shown = sorted(labels, key=lambda label: math.inf if label is None else label)
@@ -222,7 +222,7 @@ def _legend(several: Sequence[Picks], classes: Sequence[str]) -> list[str]:
 
 
 def _stacked(lines: Sequence[str], top: float) -> list[str]:
-    return [f'<g transform="translate(4 {_n(top + _LINE * place)})">{line}</g>' for place, line in enumerate(lines)]
+    return [f'<g transform="translate(4 {_n(top + _LINE * index)})">{line}</g>' for index, line in enumerate(lines)]
 
 
 def _image(title: str, width: float, height: float, *parts: str) -> str:
@@ -241,13 +241,13 @@ def _class_name(label: int | None, classes: Sequence[str]) -> str:
 
 
 def _radius(degree: int) -> float:
-    """From 9 for a leaf to 22 for a hub of ten thousand edges and more."""
+    """From 9 for a leaf to 22 for hubs."""
     return min(22.0, 8 + math.log2(1 + degree))
 
 
 def _on(fill: str) -> str:
     """Black or white, whichever is easier to read on a colour."""
-    red, green, blue = (int(fill[place : place + 2], 16) for place in (1, 3, 5))
+    red, green, blue = (int(fill[index : index + 2], 16) for index in (1, 3, 5))
     return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 110 else "#ffffff"
 
 

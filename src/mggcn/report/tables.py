@@ -1,21 +1,24 @@
-"""Tables of a report: their columns, and the whole document in Markdown or LaTeX."""
+"""Tables of a report, and the whole document in Markdown or LaTeX."""
 
 import json
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mggcn.records import summary
-from mggcn.records.lines import Line, Section, environments
-from mggcn.records.sheet import GROWTH
-from mggcn.records.summary import escaped
+from mggcn.records import Row, Section, columns, environments, remarks
+from mggcn.records.columns import GROWTH, SortKey, escaped
+from mggcn.records.columns import notes as column_notes
+from mggcn.records.grouping import setting_text
 
 NOTE_ON_COMMANDS = (
-    "Each command trains again the runs behind one line, with every setting written out; the name of a data set that "
-    "mggcn does not know stands for its folder."
+    "Each command trains the runs of one row again, with every setting; the name of a data set that mggcn does not "
+    "know stands for its folder."
 )
-_LOOSE = "; it stands beside methods with their default settings"
-_NOTE_ON_DIFFERENCE = "*Difference* is the accuracy less the paper's, in percentage points."
+_NOTE_ON_PAPER = (
+    "*Paper* is the result in the MG-GCN paper, shown only for the same data, split and settings as in the paper."
+)
+_NOTE_ON_DIFFERENCE = "*Difference* is the accuracy minus the paper's, in percentage points."
 _LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--", "<": r"\textless{}",
@@ -30,41 +33,54 @@ class Table:
     Attributes:
         headings: of its columns.
         rows: a text for each column.
-        keys: what each of them is sorted by: the text itself, a number, or None where there is nothing.
+        keys: the values by which the cells are sorted: text, a number, or None.
     """
 
     headings: list[str]
     rows: list[list[str]]
-    keys: Sequence[Sequence[summary.Key]]
+    keys: Sequence[Sequence[SortKey]]
 
 
 def table(section: Section) -> Table:
-    """The summary of a section, and the difference from the paper where some line has its figure."""
-    lines = section.summaries
-    columns = summary.columns(lines, difference=True)
+    """The table of a section, with the difference from the paper if a row has a published accuracy."""
+    shown = columns(section, difference=True)
     return Table(
-        [column.heading for column in columns],
-        [[column.text(line) for column in columns] for line in lines],
-        [[column.key(line) for column in columns] for line in lines],
+        [column.heading for column in shown],
+        [[column.text(row) for column in shown] for row in section.rows],
+        [[column.key(row) for column in shown] for row in section.rows],
     )
 
 
-def provenance(found: Sequence[Section]) -> Table:
-    """For each line the commands behind its figures and the numbers of the environments it ran in."""
-    known = environments(found)
+def provenance(sections: Sequence[Section]) -> Table:
+    """For each row, the commands that train its runs and the numbers of their environments."""
+    known = environments(sections)
     rows = [
-        [section.short, line.label, _numbers(known, line), command]
-        for section in found
-        for line in section.lines
-        for command in line.commands
+        [section.short, row.label, _numbers(known, row), command]
+        for section in sections
+        for row in section.rows
+        for command in commands(section, row)
     ]
     return Table(["data set", "method", "environment", "command"], rows, [[*row] for row in rows])
 
 
-def environment(one: dict[str, Any]) -> str:
+def commands(section: Section, row: Row) -> list[str]:
+    """The commands that train the runs of a row again, one for each range of consecutive seeds."""
+    if not row.records:
+        return []
+    dataset = row.records[0].dataset
+    name = dataset.get("path") or (section.dataset if section.experiment else dataset["name"])
+    settings = [f"{key}={setting_text(value)}" for key, value in row.settings.items()]
+    start = ["mggcn", "train", name, "--method", row.records[0].method, "--device", row.device]
+    return [
+        shlex.join([*start, "--seed", str(seed), "--seeds", str(count), *(["--set", *settings] if settings else [])])
+        for seed, count in _ranges(record.seed for record in row.records)
+    ]
+
+
+def environment(values: dict[str, Any]) -> str:
     """An environment in a line of text."""
     parts = []
-    for name, value in one.items():
+    for name, value in values.items():
         if isinstance(value, dict):
             parts += [f"{key} {text}" for key, text in value.items() if text is not None]
         elif value is not None:
@@ -72,39 +88,49 @@ def environment(one: dict[str, Any]) -> str:
     return ", ".join(parts) or "not recorded"
 
 
-def notes(found: Sequence[Section]) -> str:
+def notes(sections: Sequence[Section]) -> str:
     """What the columns mean."""
-    lines = [one for section in found for one in section.summaries]
-    told = [summary.notes(lines).replace("\n", " ")]
-    if any(one.published is not None for one in lines):
-        loose = any(one.published is not None for section in found if not section.sheet for one in section.summaries)
-        told.append(f"*Paper* is what the MG-GCN paper reports{_LOOSE if loose else ''}.")
-    if any(one.difference is not None for one in lines):
-        told.append(_NOTE_ON_DIFFERENCE)
-    return " ".join(told)
+    texts = {line: None for section in sections for line in column_notes(section).splitlines()}
+    headings = {heading for section in sections for heading in table(section).headings}
+    if headings & {"paper, %", "epoch (paper, s)", "total (paper, s)"}:
+        texts[_NOTE_ON_PAPER] = None
+    if "difference, points" in headings:
+        texts[_NOTE_ON_DIFFERENCE] = None
+    return " ".join(texts)
 
 
-def markdown(found: Sequence[Section]) -> str:
+def markdown(sections: Sequence[Section]) -> str:
     """The tables in Markdown."""
     parts = ["# Results"]
-    for section in found:
+    for section in sections:
         parts += [f"## {escaped(section.title)}", escaped(section.about), _pipes(table(section), text_columns=1)]
-        parts.append("\n".join(f"- {escaped(remark)}" for remark in summary.remarks(section.summaries)))
-    parts += [notes(found), "## Commands", NOTE_ON_COMMANDS, _pipes(provenance(found), text_columns=4)]
+        parts.append("\n".join(f"- {escaped(remark)}" for remark in remarks(section)))
+    parts += [notes(sections), "## Commands", NOTE_ON_COMMANDS, _pipes(provenance(sections), text_columns=4)]
     parts.append("## Environments")
-    known = [escaped(environment(one)) for one in environments(found)]
-    parts.append("\n".join(f"{number}. {one}" for number, one in enumerate(known, 1)))
+    known = [escaped(environment(values)) for values in environments(sections)]
+    parts.append("\n".join(f"{number}. {text}" for number, text in enumerate(known, 1)))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def latex(found: Sequence[Section]) -> str:
-    """The summary tables in LaTeX, for a document that loads booktabs."""
-    return "% needs \\usepackage{booktabs}\n" + "\n".join(_tabular(section) for section in found)
+def latex(sections: Sequence[Section]) -> str:
+    """The tables in LaTeX, for a document that loads booktabs."""
+    return "% needs \\usepackage{booktabs}\n" + "\n".join(_tabular(section) for section in sections)
 
 
-def _numbers(known: list[dict[str, Any]], line: Line) -> str:
-    own = [record.environment for record in line.records]
-    return ", ".join(str(number) for number, one in enumerate(known, 1) if one in own)
+def _ranges(seeds: Iterable[int]) -> list[tuple[int, int]]:
+    """First seed and length of each range of consecutive seeds."""
+    ranges: list[tuple[int, int]] = []
+    for seed in seeds:
+        if ranges and seed == sum(ranges[-1]):
+            ranges[-1] = (ranges[-1][0], ranges[-1][1] + 1)
+        else:
+            ranges.append((seed, 1))
+    return ranges
+
+
+def _numbers(known: list[dict[str, Any]], row: Row) -> str:
+    used = [record.environment for record in row.records]
+    return ", ".join(str(number) for number, values in enumerate(known, 1) if values in used)
 
 
 def _pipes(content: Table, text_columns: int) -> str:

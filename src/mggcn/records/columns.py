@@ -1,0 +1,203 @@
+"""The columns of a section's table, the notes that explain them, and the table in Markdown."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from mggcn.records.row import Figures, Row, Section
+
+SortKey = str | float | None
+GROWTH = re.compile(r"O\([\w^ ]+\)")
+"""An order of growth, which documents set as mathematics."""
+NOTES = """\
+Accuracy and macro-F1 are of the test nodes, mean ± standard deviation over seeds, with the weights of the epoch that
+was best on the validation nodes. *Epoch* is the median time of a training epoch, including sampling, without
+evaluation. *To best* is the median time from the start to the best epoch: preparing, training and validating. Neither
+includes loading libraries and compiling kernels. *Memory* is the maximum over seeds: on a CPU of the whole process,
+including interpreter, libraries and data set (memory that earlier runs freed is returned first); on a GPU of all
+tensors. *Nodes a batch* is the number of distinct nodes whose rows a training batch reads; what is computed once before
+training does not count."""
+_NOT_THERE = "–"
+_MARKDOWN = str.maketrans({"\\": "\\\\", "|": "\\|", "<": "&lt;", "&": "&amp;"})
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        heading: the text above it.
+        key: the value by which a row is sorted; None if it has none.
+        text: what a row shows.
+        optional: whether the column is left out if no row has a value.
+        note: a sentence that explains it.
+    """
+
+    heading: str
+    key: Callable[[Row], SortKey]
+    text: Callable[[Row], str]
+    optional: bool = True
+    note: str = ""
+
+
+def columns(section: Section, *, difference: bool = False) -> list[Column]:
+    """The columns of a section; those that no row fills are left out.
+
+    Args:
+        section: the rows.
+        difference: whether to show the difference from the published accuracy.
+    """
+    heading = section.experiment.reference if section.experiment else ""
+    published, reference = _elsewhere("paper", "published"), _elsewhere(heading, "reference")
+    if section.measures_time:
+        accuracy, epoch, total = [], [published[1], reference[1]], [published[2], reference[2]]
+        total += [_TOTAL] if any(column.key(row) is not None for column in total for row in section.rows) else []
+    else:
+        accuracy, epoch, total = [published[0], reference[0], *([_DIFFERENCE] if difference else [])], [], []
+    method = Column("method", lambda row: row.label, lambda row: row.label, optional=False)
+    candidates = [method, *accuracy, *_RESULTS, *epoch, *_TIMES, *total, *_COSTS]
+    return [one for one in candidates if not one.optional or any(one.key(row) is not None for row in section.rows)]
+
+
+def remarks(section: Section) -> list[str]:
+    """Why some seeds are missing, and the full reasons of rows that have none."""
+    partly = [f"{row.label}, {reason}" for row in section.rows if row.records for reason in row.reasons]
+    reasons = [_reason(row) for row in section.rows if not row.records]
+    cut = dict.fromkeys(reason for reason in reasons if _clause(reason) != reason)
+    return [*partly, *(f"not run: {reason}" for reason in cut)]
+
+
+def notes(section: Section) -> str:
+    """What the columns mean."""
+    texts = dict.fromkeys([NOTES, *(column.note for column in columns(section) if column.note)])
+    if any(row.growth and row.method == "sgc" for row in section.rows):
+        texts[_NOTE_ON_SGC] = None
+    return "\n".join(texts)
+
+
+def markdown(section: Section) -> str:
+    """The table in Markdown, followed by the reasons why runs are missing."""
+    shown = columns(section)
+    rows = [[column.text(row) for column in shown] for row in section.rows]
+    table = [[column.heading for column in shown], ["---", *["---:"] * (len(shown) - 1)], *rows]
+    lines = ["| " + " | ".join(escaped(cell) for cell in row) + " |" for row in table]
+    if section_remarks := remarks(section):
+        lines += ["", *(f"- {escaped(remark)}" for remark in section_remarks)]
+    return "\n".join(lines) + "\n"
+
+
+def escaped(text: str) -> str:
+    """Text in one line, escaped for Markdown."""
+    return " ".join(text.splitlines()).translate(_MARKDOWN)
+
+
+def duration(seconds: float) -> str:
+    """A time in a suitable unit."""
+    if seconds < 1:
+        return f"{seconds * 1000:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:,.0f} s"
+
+
+def percent(mean: float, deviation: float | None = None) -> str:
+    """A share in percent, with its standard deviation if there is one."""
+    return f"{mean * 100:.2f}" + ("" if deviation is None else f" ± {deviation * 100:.2f}")
+
+
+def _number(
+    heading: str,
+    key: Callable[[Row], float | None],
+    write: Callable[[float], str],
+    *,
+    optional: bool = True,
+    note: str = "",
+) -> Column:
+    def text(row: Row) -> str:
+        value = key(row)
+        return _NOT_THERE if value is None else write(value)
+
+    return Column(heading, key, text, optional, note)
+
+
+def _figure(read: Callable[[Figures], float | None]) -> Callable[[Row], float | None]:
+    return lambda row: read(row.figures) if row.records else None
+
+
+def _elsewhere(heading: str, kind: Literal["published", "reference"]) -> tuple[Column, Column, Column]:
+    """Columns of results from elsewhere: accuracy, seconds of an epoch, seconds in total."""
+
+    def value(measure: str) -> Callable[[Row], float | None]:
+        return lambda row: (row.published if kind == "published" else row.reference).get(measure)
+
+    def seconds(name: str, measure: str) -> Column:
+        return _number(f"{name} ({heading}, s)", value(measure), lambda s: f"{s:,.4g}", note=_ON_OTHER_HARDWARE)
+
+    return (
+        _number(f"{heading}, %", value("accuracy"), lambda share: f"{share * 100:.1f}"),
+        seconds("epoch", "epoch_seconds"),
+        seconds("total", "total_seconds"),
+    )
+
+
+def _accuracy(row: Row) -> str:
+    if row.records:
+        return percent(row.figures.accuracy, row.figures.accuracy_std)
+    return f"not run: {_clause(_reason(row))}" if row.reasons else _NOT_THERE
+
+
+def _macro_f1(row: Row) -> str:
+    return percent(row.figures.macro_f1, row.figures.macro_f1_std) if row.records else _NOT_THERE
+
+
+def _seeds(row: Row) -> str:
+    return str(row.done) if row.done == row.seeds else f"{row.done} of {row.seeds}"
+
+
+def _reason(row: Row) -> str:
+    """The reason a row has no figures, without the seed or data set before it."""
+    return row.reasons[0].partition(": ")[2] if row.reasons else ""
+
+
+def _clause(reason: str) -> str:
+    """The first part of a reason, which fits into a table."""
+    return re.split(r"; | \(", reason, maxsplit=1)[0]
+
+
+_ON_OTHER_HARDWARE = """\
+The paper's seconds were measured on its own hardware: compare the ratios of methods, not the seconds."""
+_NOTE_ON_SGC = """\
+SGC averages over neighbours once before training here, so its batches read their own targets only, at any depth."""
+_DIFFERENCE = _number("difference, points", lambda row: row.difference, lambda share: f"{share * 100:+.2f}")
+_TOTAL = _number(
+    "total",
+    _figure(lambda one: one.total_seconds),
+    duration,
+    note="*Total* is the median time of preparing, training and testing, over all epochs of a run.",
+)
+_RESULTS = (
+    Column("accuracy, %", _figure(lambda one: one.accuracy), _accuracy, optional=False),
+    Column("macro-F1, %", _figure(lambda one: one.macro_f1), _macro_f1, optional=False),
+)
+_TIMES = (
+    _number("epoch", _figure(lambda one: one.epoch_seconds if one.epochs else None), duration, optional=False),
+    _number(
+        "to 99 %",
+        _figure(lambda one: one.seconds_to_near_best),
+        duration,
+        note="*To 99 %* is the same to the first epoch with 99 % of the best validation accuracy.",
+    ),
+    _number("to best", _figure(lambda one: one.seconds_to_best), duration, optional=False),
+)
+_COSTS = (
+    _number("epochs", _figure(lambda one: one.epochs), lambda count: f"{count:,.0f}", optional=False),
+    _number("memory", _figure(lambda one: one.peak_memory_bytes), lambda n: f"{n / 2**20:,.0f} MiB", optional=False),
+    _number("nodes a batch", _figure(lambda one: one.nodes_per_batch or None), lambda n: f"{n:,.0f}", optional=False),
+    Column(
+        "growth (paper)",
+        lambda row: row.growth or None,
+        lambda row: row.growth or _NOT_THERE,
+        note="*Growth* is the paper's order of the nodes that a batch involves: b targets a batch, d neighbours a "
+        "node, s samples,\nL layers.",
+    ),
+    Column("seeds", lambda row: row.done, _seeds, optional=False),
+)

@@ -1,0 +1,223 @@
+"""Packed records: the runs of sections in one small JSON file that can be committed and read again.
+
+Shared values are written once: data sets and environments in lists to which rows refer by index; method, settings,
+device and what an experiment says, once for each row. A row (``lines`` in the file) has a list over its seeds for each
+field, and the curve of its first seed only, thinned, as a list for each column; the times of left-out epochs are added
+to those of the next one. Numbers have six digits. Absolute paths are left out because they are of one machine.
+
+An experiment writes the same format beside its ledger, with the digests of its runs (``specs``) instead of the runs.
+Files of earlier versions also hold ``paper``, which is not read: published results come from the package.
+"""
+
+import itertools
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+
+from mggcn.records._typed import typed
+from mggcn.records.grouping import experiment_section, plain_label
+from mggcn.records.record import MAY_DIVERGE, Epoch, Finite, RunRecord, spaced
+from mggcn.records.row import ExperimentInfo, Published, Row, Section
+
+FORMAT, VERSION = "mggcn-records", 1
+_MOST_POINTS = 100
+_SHARED = ("dataset", "method", "settings", "device", "curve", "environment")
+_PER_SEED = [one.name for one in fields(RunRecord) if one.name not in _SHARED]
+_DEFAULTS = {one.name: one.default for one in fields(RunRecord)}
+_ADDED_UP = ("train_seconds", "eval_seconds")
+
+
+class _File(msgspec.Struct):
+    sections: list["_Part"]
+    datasets: list[dict[str, Any]]
+    environments: list[dict[str, Any]]
+
+
+class _Part(msgspec.Struct):
+    experiment: ExperimentInfo | None
+    dataset: str
+    lines: list[dict[str, Any]]
+
+
+class _Head(msgspec.Struct):
+    """What an experiment says of a row."""
+
+    label: str
+    method: str
+    reference: dict[str, Finite] = {}
+    grows: str = ""
+    reasons: tuple[str, ...] = ()
+    specs: tuple[str, ...] = ()
+
+
+class _Runs(msgspec.Struct):
+    """The runs of a row."""
+
+    dataset: int
+    method: str
+    device: str
+    settings: dict[str, Any]
+    environments: list[int]
+    runs: dict[str, list[Any]]
+    curve: dict[str, list[Any]]
+
+
+def pack(sections: Iterable[Section]) -> str:
+    """Sections as packed JSON, one line of text for each row; rows that have ``specs`` keep them instead of runs."""
+    datasets: list[dict[str, Any]] = []
+    environments: list[dict[str, Any]] = []
+    parts = []
+    for section in sections:
+        rows = [_packed_row(section, row, datasets, environments) for row in section.rows]
+        info = section.experiment
+        said = {name: value for name, value in asdict(info).items() if value != ""} if info else None
+        parts.append(_object({"experiment": said, "dataset": section.dataset}, lines=map(_json, rows)))
+    shared = {"datasets": map(_json, datasets), "environments": map(_json, environments)}
+    return _object({"format": FORMAT, "version": VERSION}, **shared, sections=parts) + "\n"
+
+
+def is_packed(values: object) -> bool:
+    """Whether parsed JSON was written by :func:`pack`, in any version."""
+    return isinstance(values, dict) and values.get("format") == FORMAT
+
+
+def unpack(
+    values: Mapping[str, Any], published: Published, ledger: Mapping[str, RunRecord] | None = None
+) -> tuple[list[Section], list[RunRecord]]:
+    """The sections of experiments in a packed file, and the records that are of no experiment.
+
+    Raises ValueError or IndexError for anything that :func:`pack` does not write.
+
+    Args:
+        values: parsed JSON.
+        published: returns the published results for a record.
+        ledger: records by the digests of their specs, for rows that have ``specs``.
+    """
+    if values.get("version") != VERSION:
+        raise ValueError(f"version {values.get('version')!r}, not {VERSION}")
+    file, known = typed(_File, values), ledger or {}
+    sections, others = [], [*known.values()]
+    for part in file.sections:
+        if part.experiment is None:
+            others += [record for line in part.lines for record in _records(line, file)]
+            continue
+        rows = []
+        for line in part.lines:
+            head = typed(_Head, line)
+            records = [known[spec] for spec in head.specs if spec in known] or _records(line, file)
+            rows.append(
+                Row(
+                    head.label,
+                    head.method,
+                    records=tuple(records),
+                    reasons=head.reasons,
+                    reference=head.reference,
+                    growth=head.grows,
+                    specs=head.specs,
+                )
+            )
+        sections.append(experiment_section(part.experiment, part.dataset, rows, published))
+    named = {id(record) for section in sections for row in section.rows for record in row.records}
+    return sections, [record for record in others if id(record) not in named]
+
+
+def _object(values: dict[str, Any], **lists: Iterable[str]) -> str:
+    """An object as JSON, with lists whose items, already JSON, have lines of their own."""
+    items = [f'"{name}":[\n' + ",\n".join(texts) + "\n]" for name, texts in lists.items()]
+    return "{" + ",".join([_json(values)[1:-1], *items]) + "}"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _packed_row(
+    section: Section, row: Row, datasets: list[dict[str, Any]], environments: list[dict[str, Any]]
+) -> dict[str, Any]:
+    line: dict[str, Any] = {}
+    if section.experiment:
+        head = {
+            "label": plain_label(section, row),
+            "method": row.method,
+            "reference": dict(row.reference),
+            "grows": row.growth,
+            "reasons": list(row.reasons),
+            "specs": list(row.specs),
+        }
+        line = {name: value for name, value in head.items() if value}
+    if row.records:
+        first = row.records[0]
+        line |= {"dataset": _index(_shareable(first.dataset), datasets), "method": first.method}
+        line |= {"device": first.device, "settings": first.settings}
+        line["environments"] = [_index(record.environment, environments) for record in row.records]
+        runs = [{name: getattr(record, name) for name in _PER_SEED} for record in row.records]
+        line["runs"] = _columns(runs, _DEFAULTS)
+        line["curve"] = _columns([asdict(epoch) for epoch in _thinned(first.curve)], {})
+    return line
+
+
+def _records(line: dict[str, Any], file: _File) -> list[RunRecord]:
+    if "runs" not in line:
+        return []
+    row = typed(_Runs, line)
+    curve = list(_rows(row.curve))
+    shared = {"dataset": file.datasets[row.dataset], "method": row.method, "settings": row.settings}
+    return [
+        RunRecord.of(
+            values
+            | shared
+            | {
+                "device": row.device,
+                "environment": file.environments[environment],
+                "curve": [] if number else curve,
+            }
+        )
+        for number, (environment, values) in enumerate(zip(row.environments, _rows(row.runs), strict=True))
+    ]
+
+
+def _columns(rows: Sequence[dict[str, Any]], defaults: dict[str, Any]) -> dict[str, list[Any]]:
+    """A list for each field, except for fields that have only their default."""
+    names = [name for name in (rows[0] if rows else ()) if any(row[name] != defaults.get(name, row) for row in rows)]
+    return {name: [_short(row[name]) for row in rows] for name in names}
+
+
+def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    """The inverse of :func:`_columns`; diverged losses, which JSON cannot hold, become NaN again."""
+    for values in zip(*columns.values(), strict=True):
+        row = dict(zip(columns, values, strict=True))
+        yield row | {name: math.nan for name in MAY_DIVERGE if name in row and row[name] is None}
+
+
+def _shareable(dataset: dict[str, Any]) -> dict[str, Any]:
+    path = dataset.get("path")
+    return {**dataset, "path": None} if path and PurePath(path).is_absolute() else dataset
+
+
+def _index(value: dict[str, Any], known: list[dict[str, Any]]) -> int:
+    """The index of a value in a list, to which it is added if it is new."""
+    if value not in known:
+        known.append(value)
+    return known.index(value)
+
+
+def _thinned(curve: Sequence[Epoch]) -> list[Epoch]:
+    kept = []
+    for before, number in itertools.pairwise([-1, *spaced(len(curve), _MOST_POINTS)]):
+        since = curve[before + 1 : number + 1]
+        times = {name: sum(getattr(epoch, name) for epoch in since) for name in _ADDED_UP}
+        kept.append(replace(curve[number], **times))
+    return kept
+
+
+def _short(value: Any) -> Any:
+    """A number with six digits; None if it is not finite, which JSON cannot hold."""
+    if isinstance(value, float):
+        rounded = float(f"{value:.6g}")
+        return (int(rounded) if rounded.is_integer() else rounded) if math.isfinite(value) else None
+    return value

@@ -1,0 +1,90 @@
+"""Reading the records of a report from run folders, ledgers, experiments and packed files."""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from mggcn.errors import InputError
+from mggcn.records.grouping import group, no_results
+from mggcn.records.ledger import Ledger
+from mggcn.records.packing import is_packed, unpack
+from mggcn.records.record import RunRecord
+from mggcn.records.row import Published, Section
+
+RECORD, RECORDS, EXPERIMENT = "record.json", "records.jsonl", "experiment.json"
+
+
+def read(paths: Iterable[Path], published: Published = no_results) -> list[Section]:
+    """Read all records of files and folders as sections, those of experiments first.
+
+    Args:
+        paths: run folders, ledgers, folders of experiments, packed files, and folders that contain these at any depth.
+        published: returns the published results for a record; see :func:`mggcn.methods.published_results`.
+    """
+    sections: list[Section] = []
+    others: list[RunRecord] = []
+    for file in {file.resolve(): file for path in paths for file in _files(path)}.values():
+        of_experiments, records = _read(file, published)
+        if not of_experiments and not records:
+            raise InputError(f"{file}: holds no records")
+        sections += of_experiments
+        others += records
+    if not sections and not others:
+        raise InputError("report: name a run folder or a records.jsonl")
+    return sections + group(others, published)
+
+
+def files(paths: Iterable[Path]) -> set[Path]:
+    """The files that :func:`read` reads, including those that experiments write beside their ledgers."""
+    records = [file for path in paths for file in _files(path)]
+    beside = [file.with_name(EXPERIMENT) for file in records if file.name == RECORDS]
+    return {file.resolve() for file in records + beside}
+
+
+def read_experiment(
+    path: Path, published: Published = no_results, ledger: Ledger | None = None
+) -> tuple[list[Section], list[RunRecord]]:
+    """The sections that an ``experiment.json`` describes, and the records of the ledger that it does not name."""
+    records = ledger.records if ledger else {}
+    if not path.is_file():
+        return [], list(records.values())
+    try:
+        values = json.loads(path.read_text())
+        if not is_packed(values):
+            raise ValueError("written by an older version, or not by mggcn")
+        return unpack(values, published, records)
+    except (ValueError, IndexError) as error:
+        raise InputError(f"{path}: not the description of an experiment ({error})") from None
+
+
+def _files(path: Path) -> list[Path]:
+    """The files with records in a path; an experiment stands for its ledger if there is one."""
+    if not path.exists():
+        raise InputError(f"{path}: does not exist")
+    if not path.is_dir():
+        if path.name == EXPERIMENT and path.with_name(RECORDS).is_file():
+            return [path.with_name(RECORDS)]
+        return [path]
+    kinds = (RECORD, RECORDS, EXPERIMENT)
+    inside = [path / name for name in kinds if (path / name).is_file()]
+    inside = inside or sorted(file for name in kinds for file in path.rglob(name))
+    if not inside:
+        raise InputError(f"{path}: holds neither a {RECORD} nor a {RECORDS}")
+    return [file for each in inside for file in _files(each)]
+
+
+def _read(path: Path, published: Published) -> tuple[list[Section], list[RunRecord]]:
+    if path.suffix == ".jsonl":
+        ledger = Ledger(path)
+        if path.name != RECORDS:
+            return [], list(ledger.records.values())
+        return read_experiment(path.with_name(EXPERIMENT), published, ledger)
+    if path.name == EXPERIMENT:
+        return read_experiment(path, published)
+    if path.suffix != ".json":
+        raise InputError(f"{path}: neither a run folder nor a {RECORD} nor a {RECORDS}")
+    try:
+        values = json.loads(path.read_text())
+        return unpack(values, published) if is_packed(values) else ([], [RunRecord.of(values)])
+    except (ValueError, IndexError) as error:
+        raise InputError(f"{path}: not a run record ({error})") from None
