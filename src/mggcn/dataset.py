@@ -268,3 +268,12 @@ def _check_ids(ids: NDArray[np.generic] | None) -> None:
     values, counts = np.unique(ids, return_counts=True)
     if values.size != ids.size:
         raise InputError(f"node_ids: {values[counts > 1][0]!s} stands for more than one node")
+
+
+def headline(dataset: Dataset) -> str:
+    """The sizes of a data set, and its source on a second line."""
+    split = dataset.split
+    sizes = f"{split.train.size:,}/{split.val.size:,}/{split.test.size:,}" if split else "no split"
+    counts = f"{dataset.num_nodes:,} nodes, {dataset.graph.num_edges:,} edges, {dataset.num_features:,} features"
+    source = f"\n{dataset.source}" if dataset.source else ""
+    return f"{dataset.name}: {counts}, {dataset.num_classes} classes, split {sizes}{source}"

@@ -30,6 +30,15 @@ def check_file_free(path: Path, *, overwrite: bool) -> None:
         raise InputError(f"{path}: already exists")
 
 
+def check_writable(folder: Path) -> None:
+    """Raise InputError, before any work is done, if a folder cannot be created or written to."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise InputError(f"--out: {existing} is not a folder")
+    if not os.access(existing, os.W_OK):
+        raise InputError(f"--out: {existing} cannot be written")
+
+
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
     """Yield a temporary folder that replaces ``target`` if the block succeeds and is removed if it fails."""

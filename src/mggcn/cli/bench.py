@@ -50,7 +50,7 @@ def bench(
     from mggcn.bench import Options, interpreters
     from mggcn.bench import bench as measure
     from mggcn.bench.show import show
-    from mggcn.cli.train import check_writable
+    from mggcn.files import check_writable
     from mggcn.methods.settings import pairs
 
     peer_names = tuple(name.strip() for name in peers.split(",") if name.strip())

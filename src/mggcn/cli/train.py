@@ -1,7 +1,6 @@
 """``mggcn train``: train a method, show how it goes, leave a run folder."""
 
 import json
-import os
 import statistics
 import sys
 from dataclasses import asdict
@@ -11,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from mggcn.dataset import Dataset
-    from mggcn.records.record import RunRecord
+    from mggcn.records import RunRecord
     from mggcn.report import Part
     from mggcn.report.classes import ClassScores
 
@@ -58,11 +56,14 @@ def train(
         as_json: End standard output with one line of JSON.
     """
     from mggcn import datasets, methods
+    from mggcn.cli.display import epochs as shown_epochs
+    from mggcn.dataset import headline
     from mggcn.errors import InputError
     from mggcn.explore.run_page import picks_part
+    from mggcn.files import check_writable
     from mggcn.methods.settings import is_import_path, pairs
     from mggcn.run import Config, fit_plan, read_config
-    from mggcn.train import choose_device, progress
+    from mggcn.train import choose_device
 
     given = read_config(config) if config else Config()
     name = dataset or given.dataset
@@ -94,7 +95,7 @@ def train(
     pages: list[Part | None] = []
     label = plan.name.rpartition(":")[2]
     for number in range(first, first + seeds):
-        with progress.choose(f"{data.name} {label} seed {number}", plan.training.epochs, quiet=quiet) as shown:
+        with shown_epochs(f"{data.name} {label} seed {number}", plan.training.epochs, quiet=quiet) as shown:
             run = fit_plan(data, plan, number, on, shown)
         folder = _free(out, f"{data.name.replace(':', '-')}-{label}-seed{number}")
         run.save(folder)
@@ -112,16 +113,6 @@ def train(
     if as_json:
         told = {"per_class": [asdict(one) for one in classes]} if per_class else {}
         print(json.dumps(_summary(results) | told))  # noqa: T201
-
-
-def headline(data: "Dataset") -> str:
-    """A data set's sizes and where it is from."""
-    split = data.split
-    sizes = f"{split.train.size:,}/{split.val.size:,}/{split.test.size:,}" if split else "no split"
-    counts = f"{data.num_nodes:,} nodes, {data.graph.num_edges:,} edges, {data.num_features:,} features"
-    return f"{data.name}: {counts}, {data.num_classes} classes, split {sizes}" + (
-        f"\n{data.source}" if data.source else ""
-    )
 
 
 def _write_pages(results: "list[tuple[RunRecord, Path]]", pages: "list[Part | None]") -> str:
@@ -189,21 +180,21 @@ def _calibration(records: "list[RunRecord]") -> str:
 
 def _classes(records: "list[RunRecord]") -> "list[ClassScores]":
     """The scores of every class, the runs' test nodes taken together."""
-    from mggcn.records.lines import Source, sections
+    from mggcn.records import group
     from mggcn.report.classes import confusion, names, scores
 
-    line = sections([Source.of(records)], lambda _: None)[0].lines[0]
-    return scores(confusion(line), names(line))
+    row = group(records)[0].rows[0]
+    return scores(confusion(row), names(row))
 
 
 def _table(classes: "list[ClassScores]") -> str:
-    width = max(len("class"), *(len(one.name) for one in classes))
-    lines = [f"{'class':{width}}  precision   recall       F1  test nodes"]
-    lines += [
-        f"{one.name:{width}}  {one.precision:9.2%}  {one.recall:7.2%}  {one.f1:7.2%}  {one.support:10,}"
+    from mggcn.cli.table import aligned
+
+    rows = [
+        [one.name, *(f"{share:.2%}" for share in (one.precision, one.recall, one.f1)), f"{one.support:,}"]
         for one in classes
     ]
-    return "\n".join(lines)
+    return aligned([["class", "precision", "recall", "F1", "test nodes"], *rows], right=(1, 2, 3, 4))
 
 
 def _summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
@@ -244,17 +235,6 @@ def _object(record: "RunRecord", folder: Path) -> dict[str, Any]:
         "device": record.device,
         "run": str(folder),
     }
-
-
-def check_writable(out: Path) -> None:
-    """Refuse, before any work is done, a folder that cannot be made."""
-    from mggcn.errors import InputError
-
-    place = next(folder for folder in (out, *out.absolute().parents) if folder.exists())
-    if not place.is_dir():
-        raise InputError(f"--out: {place} is not a folder")
-    if not os.access(place, os.W_OK):
-        raise InputError(f"--out: {place} cannot be written")
 
 
 def _free(out: Path, name: str) -> Path:

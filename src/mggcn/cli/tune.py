@@ -2,11 +2,16 @@
 
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from mggcn.cli.compare import Settings
-from mggcn.cli.tabulate import AsJson, Device, Switch, folder_name
+from mggcn.cli.options import AsJson, Device, Settings, Switch
+
+if TYPE_CHECKING:
+    from mggcn.cli.display import Display
+    from mggcn.records import Epoch
+    from mggcn.tune import Trial
 
 
 def tune(
@@ -46,12 +51,14 @@ def tune(
     from dataclasses import asdict
 
     from mggcn import datasets, methods
-    from mggcn.cli.train import check_writable, headline
+    from mggcn.cli.display import choose
+    from mggcn.dataset import headline
     from mggcn.errors import InputError
+    from mggcn.experiments import folder_name
+    from mggcn.files import check_writable
     from mggcn.methods.settings import pairs
     from mggcn.train import choose_device
     from mggcn.tune import BEST, Search, Tuning, require_optuna
-    from mggcn.tune.shown import choose, table
 
     if trials < 1:
         raise InputError(f"--trials: {trials} is less than 1")
@@ -72,17 +79,72 @@ def tune(
     with tuning.opened():
         done = len(tuning.trials)
         try:
-            with choose(f"{data.name} {method}", trials, done, tuning.best, quiet=quiet) as shown:
+            with choose(quiet=quiet) as display:
+                shown = _Trials(display, f"{data.name} {method}", trials, done, tuning.best)
                 for trial in tuning.run(trials, shown.watch, timeout=timeout):
-                    shown.show(trial, tuning.best)
+                    shown.finished(trial, tuning.best)
         except KeyboardInterrupt:
             interrupted = True
-        found, best = tuning.trials, tuning.best
+        finished, best = tuning.trials, tuning.best
     if best is not None:
-        print(f"{table(found, target)}\nbest settings in {folder / BEST}")  # noqa: T201
+        print(f"{_table(finished, target)}\n\nbest settings in {folder / BEST}")  # noqa: T201
     if as_json:
-        told = {"dataset": data.name, "method": method, "target": target, "out": str(folder)}
-        trials_told = {"best": asdict(best) if best else None, "trials": [asdict(one) for one in found]}
-        print(json.dumps({**told, "interrupted": interrupted, **trials_told}))  # noqa: T201
+        result = {"dataset": data.name, "method": method, "target": target, "out": str(folder)}
+        values = {"best": asdict(best) if best else None, "trials": [asdict(trial) for trial in finished]}
+        print(json.dumps({**result, "interrupted": interrupted, **values}))  # noqa: T201
     if interrupted:
         raise KeyboardInterrupt
+
+
+class _Trials:
+    """Shows the trials of a search: a bar, or a line for each finished trial."""
+
+    def __init__(self, display: "Display", title: str, total: int, done: int, best: "Trial | None") -> None:
+        self._display, self._title, self._total, self._done, self._best = display, title, total, done, best
+        self._number = 0
+        self._show("")
+        if done:
+            display.line(f"{min(done, total)} of {total} trials are done already")
+
+    def watch(self, trial: "Trial") -> "_Trials":
+        """Show that a trial starts; its epochs are shown, too."""
+        self._number = trial.number
+        self._show(f"trial {trial.number}: preparing")
+        return self
+
+    def epoch(self, epoch: "Epoch") -> None:
+        """Show an epoch of the trial."""
+        self._show(f"trial {self._number}: epoch {epoch.number}, val accuracy {epoch.val_accuracy:.2%}")
+
+    def finished(self, trial: "Trial", best: "Trial | None") -> None:
+        """Show the result of a trial and the best one so far."""
+        self._done, self._best = trial.number, best
+        self._show("")
+        reached = trial.reason if trial.value is None else f"{trial.value:.2%}"
+        mark = ", the best so far" if best is not None and best.number == trial.number else ""
+        self._display.line(f"[{trial.number}/{self._total}] {reached}{mark}: {_text(trial.settings)}")
+
+    def _show(self, now: str) -> None:
+        best = self._best
+        reached = "" if best is None or best.value is None else f"best {best.value:.2%} (trial {best.number})  "
+        self._display.bar(self._title, self._done, self._total, reached + now)
+
+
+def _table(trials: "Sequence[Trial]", target: str, most: int = 5) -> str:
+    """The best trials and the first one, the best first."""
+    from mggcn.cli.table import aligned
+
+    ranked = sorted((trial for trial in trials if trial.value is not None), key=lambda trial: -(trial.value or 0.0))
+    rows = [
+        [f"{trial.number}{' (as it was)' * (trial.number == 1)}", f"{(trial.value or 0.0) * 100:.2f}"]
+        + [_text(trial.settings)]
+        for trial in [*ranked[:most], *(trial for trial in ranked[most:] if trial.number == 1)]
+    ]
+    return aligned([["trial", f"val {target}, %", "settings"], *rows], right=(1,))
+
+
+def _text(settings: Mapping[str, object]) -> str:
+    """Settings as ``--set`` takes them, numbers with four digits."""
+    return " ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in settings.items()
+    )

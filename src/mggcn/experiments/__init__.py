@@ -1,7 +1,29 @@
-"""Experiments as data: TOML files that name data sets, variants of methods and seeds, and the paper's numbers."""
+"""Experiments: which runs to make, from TOML files or Python, and making them in one process or in several.
 
-from mggcn.experiments.definition import MEASURES, Experiment, Line
-from mggcn.experiments.file import read, read_folder
-from mggcn.experiments.notes import note_identity, noted_identity, sheet
+``mggcn compare`` and ``mggcn ablate`` are experiments on one data set.
+"""
 
-__all__ = ["MEASURES", "Experiment", "Line", "note_identity", "noted_identity", "read", "read_folder", "sheet"]
+from mggcn.experiments._file import read, read_folder
+from mggcn.experiments.comparison import ABLATIONS, ablation, comparison
+from mggcn.experiments.definition import Experiment, Reference, Variant, folder_name
+from mggcn.experiments.progress import Progress
+from mggcn.experiments.running import run, status
+from mggcn.experiments.schedule import Job, Outcome, Schedule
+
+__all__ = [
+    "ABLATIONS",
+    "Experiment",
+    "Job",
+    "Outcome",
+    "Progress",
+    "Reference",
+    "Schedule",
+    "Variant",
+    "ablation",
+    "comparison",
+    "folder_name",
+    "read",
+    "read_folder",
+    "run",
+    "status",
+]

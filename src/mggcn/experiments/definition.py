@@ -1,160 +1,200 @@
-"""Experiment: the data sets, variants and seeds of a file, as jobs to carry out and as lines of tables."""
+"""Experiment: data sets, variants of methods and seeds, from a TOML file or built in Python."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
-from mggcn import datasets, storage
+from mggcn import datasets, methods, storage
 from mggcn.dataset import Dataset
 from mggcn.datasets.root import data_roots
-from mggcn.errors import InputError
-from mggcn.experiments import schedule
-from mggcn.experiments.schedule import Job, Outcome, Variant
-from mggcn.records.summary import Summary
+from mggcn.errors import InputError, prefix_errors, unknown
+from mggcn.methods import Method, Plan
+from mggcn.methods.settings import is_import_path
+from mggcn.records import ExperimentInfo
+from mggcn.train import Training
 
-MEASURES = ("accuracy", "epoch_seconds", "total_seconds")
-"""What the paper's numbers may be."""
+RUNS = Path("experiments-runs")
 
 
 @dataclass(frozen=True)
-class Line:
-    """A variant, what it changes on single data sets, and how the nodes of its batches grow according to the paper."""
+class Variant:
+    """A row of the tables: a method with settings.
 
-    variant: Variant
+    Attributes:
+        label: its name in tables.
+        method: a name from :data:`mggcn.methods.METHODS`, an import path, a class or an object.
+        settings: what makes it a variant of that method.
+        on: further settings on single data sets.
+        growth: how the number of nodes of a batch grows according to the paper, such as ``O(b d^L)``.
+    """
+
+    label: str
+    method: str | Method | type[Method]
+    settings: Mapping[str, object] = field(default_factory=dict)
     on: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    grows: str = ""
+    growth: str = ""
+
+    @property
+    def method_class(self) -> type[Method]:
+        """The class of the method."""
+        return type(self.method) if isinstance(self.method, Method) else methods.method_class(self.method)
+
+    @property
+    def setting_names(self) -> set[str]:
+        """The settings of the method and of training."""
+        return {one.name for kind in (self.method_class, Training) for one in fields(kind)}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Published results of other data or other settings, shown in a column of their own.
+
+    Attributes:
+        table: the name of a table in ``methods/published.toml``.
+        heading: says what the results are, such as ``paper, full batches``.
+        datasets: for data sets of the experiment, the name in the table; all data sets under their own names if None.
+    """
+
+    table: str
+    heading: str
+    datasets: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Runs whose tables stand beside some of the paper's.
+    """Runs of several variants on several data sets, one table for each data set.
 
     Attributes:
-        path: the file.
-        name: of the folder of its results.
-        title: a line for people.
-        reproduces: what of the paper it is.
-        datasets: known names, or those in ``folders``.
-        lines: of every table.
-        seeds: so many, from 0.
-        settings: changes for every method that has them.
-        measure: what it is about, one of :data:`MEASURES`.
+        name: the name of the folder of its results.
+        datasets: known names, folders, or names in ``folders``.
+        variants: the rows of every table.
+        seeds: the number of runs of each variant, with seeds from 0.
+        title: one line.
+        reproduces: the part of the paper that it reproduces.
+        settings: changes for every method that has such a setting.
+        measure: what it measures: ``accuracy``, ``epoch_seconds`` or ``total_seconds``.
         alone: whether runs must not share the machine.
-        paper: numbers by data set, label and what they measure.
+        reference: published results to show in a column of their own.
         folders: for each data set that the user has to make: how.
+        path: the file it was read from.
+        flat: whether there is one data set, whose table is written beside the records.
     """
 
-    path: Path
     name: str
-    title: str
-    reproduces: str
     datasets: tuple[str, ...]
-    lines: tuple[Line, ...]
-    seeds: int
+    variants: tuple[Variant, ...]
+    seeds: int = 3
+    title: str = ""
+    reproduces: str = ""
     settings: Mapping[str, object] = field(default_factory=dict)
     measure: str = "accuracy"
     alone: bool = False
-    paper: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    reference: Reference | None = None
     folders: Mapping[str, str] = field(default_factory=dict)
+    path: Path | None = None
+    flat: bool = False
+
+    def __post_init__(self) -> None:
+        if self.seeds < 1:
+            raise InputError(f"seeds: {self.seeds} is less than 1")
+        for what, names in (("datasets", self.datasets), ("variant", [one.label for one in self.variants])):
+            if not names:
+                raise InputError(f"{what}: there is none")
+            for name in names:
+                if names.count(name) > 1:
+                    raise InputError(f"{what}: {name!r} is there twice")
 
     @property
     def num_runs(self) -> int:
-        """Of all data sets, variants and seeds."""
-        return len(self.datasets) * len(self.lines) * self.seeds
+        """The number of runs on all data sets."""
+        return len(self.datasets) * len(self.variants) * self.seeds
 
-    def variants(self, dataset: str) -> list[Variant]:
-        """The lines of a data set's table."""
-        return [
-            replace(line.variant, settings={**line.variant.settings, **line.on.get(dataset, {})}) for line in self.lines
-        ]
+    @property
+    def info(self) -> ExperimentInfo | None:
+        """What tables and reports show; None for a comparison on one data set."""
+        if self.flat:
+            return None
+        heading = self.reference.heading if self.reference else ""
+        return ExperimentInfo(self.name, self.title, self.reproduces, self.measure, self.seeds, heading)
 
-    def selected(self, only: str | None) -> dict[str, set[str]]:
-        """The labels to run by data set: those where ``only`` is part of one name or the other, or all."""
-        part = (only or "").lower()
-        labels = [line.variant.label for line in self.lines]
-        found = {
-            dataset: {label for label in labels if part in dataset.lower() or part in label.lower()}
-            for dataset in self.datasets
-        }
-        kept = {dataset: chosen for dataset, chosen in found.items() if chosen}
-        if not kept:
-            raise InputError(f"--only: {only!r} is in no data set and no label of {self.path}")
-        return kept
+    @property
+    def folder(self) -> Path:
+        """Where its results are written unless the caller names a folder."""
+        return Path(self.name) / folder_name(self.datasets[0]) if self.flat else RUNS / self.name
 
-    def missing(self, root: Path | None) -> list[str]:
-        """The data sets that the user has yet to make."""
-        return [name for name in self.folders if self._folder(name, root) is None]
-
-    def load(self, dataset: str, root: Path | None) -> Dataset:
-        """One of the data sets.
-
-        Args:
-            dataset: its name.
-            root: the data root, where also the user's own folders are looked for.
-        """
-        if dataset not in self.folders:
-            return datasets.load(dataset, root=root)
-        folder = self._folder(dataset, root)
-        if folder is None:
-            tried = data_roots(root)[0] / dataset
-            raise InputError(f"{self.folders[dataset]}; there is no folder {tried}")
-        return storage.load(folder)
-
-    def plan(
-        self, dataset: str, identity: Mapping[str, Any], device: str, seeds: Sequence[int] | None = None
-    ) -> list[Job]:
-        """The runs on a data set, as :func:`mggcn.experiments.schedule.plan` orders them.
-
-        Args:
-            dataset: its name in the file.
-            identity: see :func:`mggcn.records.spec.identity`.
-            device: ``cpu`` or ``cuda``.
-            seeds: others than those of the file.
-        """
-        chosen = range(self.seeds) if seeds is None else seeds
-        return schedule.plan_of(identity, self.variants(dataset), chosen, device=device, common=self.settings)
-
-    def summarise(self, dataset: str, outcomes: Sequence[Outcome], device: str, lacking: str = "") -> list[Summary]:
-        """The rows of a data set's table, the paper's numbers beside ours.
-
-        Args:
-            dataset: its name in the file.
-            outcomes: of its runs so far.
-            device: ``cpu`` or ``cuda``.
-            lacking: why the data set cannot be had, if it cannot.
-        """
-        rows = []
-        for line in self.lines:
-            variant, paper = line.variant, self.paper_of(dataset, line)
-            own = [outcome for outcome in outcomes if outcome.job.variant.label == variant.label]
-            reasons = [f"seed {one.job.spec.seed}: {one.reason}" for one in own if one.record is None]
-            records = [one.record for one in own if one.record is not None]
-            rows.append(
-                Summary.of(
-                    variant.label,
-                    variant.method,
-                    records,
-                    seeds=self.seeds,
-                    device=device,
-                    reasons=[f"{dataset}: {lacking}"] if lacking and len(records) < self.seeds else reasons,
-                    published=paper.pop("accuracy", None),
-                    published_seconds=paper,
-                    grows=line.grows,
-                )
-            )
-        return rows
-
-    def paper_of(self, dataset: str, line: Line) -> dict[str, float]:
-        """The paper's numbers for a line by what they measure."""
-        return dict(self.paper.get(dataset, {}).get(line.variant.label, {}))
-
+    @property
     def about(self) -> str:
-        """What stands over its tables."""
-        lines = [f"{self.title}. Of the paper: {self.reproduces}."]
+        """The lines above its tables."""
+        lines = [f"{self.title}. Of the paper: {self.reproduces}."] if self.title else []
         if self.settings:
             lines.append("Settings changed:" + "".join(f" {name}={value}" for name, value in self.settings.items()))
         return "\n".join(lines)
 
-    def _folder(self, name: str, root: Path | None) -> Path | None:
-        return next((place / name for place in data_roots(root) if storage.is_dataset(place / name)), None)
+    def selected(self, only: str | None) -> dict[str, set[str]]:
+        """The labels to run by data set: those where ``only`` is part of the label or of the data set's name."""
+        part = (only or "").lower()
+        labels = [variant.label for variant in self.variants]
+        selected = {
+            dataset: {label for label in labels if part in dataset.lower() or part in label.lower()}
+            for dataset in self.datasets
+        }
+        if not any(selected.values()):
+            raise InputError(f"--only: {only!r} is in no data set and no label of {self.path or self.name}")
+        return {dataset: labels for dataset, labels in selected.items() if labels}
+
+    def plans(self, dataset: str, name: str | None = None) -> list[Plan]:
+        """Each variant with every setting.
+
+        Args:
+            dataset: the name of the data set in the experiment.
+            name: the data set's own name, which decides the defaults; the same if None.
+        """
+        for setting in self.settings:
+            if not any(setting in variant.setting_names for variant in self.variants):
+                raise unknown("setting", setting, set().union(*(each.setting_names for each in self.variants)))
+        plans = []
+        for variant in self.variants:
+            shared = {key: value for key, value in self.settings.items() if key in variant.setting_names}
+            with prefix_errors(variant.label):
+                overrides = {**shared, **variant.settings, **variant.on.get(dataset, {})}
+                plans.append(methods.resolve(variant.method, name or dataset, overrides))
+        return plans
+
+    def missing(self, root: Path | None) -> list[str]:
+        """The data sets that the user still has to make."""
+        return [name for name in self.folders if _folder(name, root) is None]
+
+    def load(self, dataset: str, root: Path | None = None) -> Dataset:
+        """Load one of the data sets.
+
+        Args:
+            dataset: its name in the experiment.
+            root: the data root, which is also searched for folders that the user made.
+        """
+        if dataset not in self.folders:
+            return datasets.load(dataset, root=root)
+        folder = _folder(dataset, root)
+        if folder is None:
+            raise InputError(f"{self.folders[dataset]}; there is no folder {data_roots(root)[0] / dataset}")
+        return storage.load(folder)
+
+
+def variants_of(names: Iterable[str]) -> tuple[Variant, ...]:
+    """Methods with their default settings, in the order of their names; ``all`` stands for every method."""
+    variants: dict[str, Variant] = {}
+    for name in names:
+        if name != "all" and name not in methods.METHODS and not is_import_path(name):
+            raise unknown("method", name, [*methods.METHODS, "all"])
+        for each in methods.METHODS if name == "all" else [name]:
+            variants.setdefault(each, Variant(each.rpartition(":")[2], each))
+    return tuple(variants.values())
+
+
+def folder_name(dataset: str) -> str:
+    """The name of the folder of a data set's results, from a known name or a path."""
+    return Path(os.path.normpath(Path(dataset).absolute())).name.replace(":", "-")
+
+
+def _folder(name: str, root: Path | None) -> Path | None:
+    return next((folder / name for folder in data_roots(root) if storage.is_dataset(folder / name)), None)

@@ -1,7 +1,7 @@
-"""Runs side by side: processes that each load the data set and carry out one job after the other.
+"""Runs in parallel: processes that each load the data set and train one job after the other.
 
-All write to one ledger, whose lock keeps their lines whole. A process that dies, for want of memory say, costs only the
-run that it was at; one whose parent dies ends at once.
+All write to one ledger, which is locked while a line is written. A process that dies, for example because the memory
+is too small, loses only its current run; a process whose parent dies ends at once.
 """
 
 import multiprocessing
@@ -18,23 +18,23 @@ import torch
 
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.experiments import schedule
-from mggcn.experiments.schedule import Job, Outcome
+from mggcn.experiments import execution
+from mggcn.experiments.schedule import Job, Outcome, recall
 from mggcn.kernels import threads
-from mggcn.records.ledger import Ledger
+from mggcn.records import Ledger
 from mggcn.train.progress import Silent
 
 Load = Callable[[], Dataset]
 
 
 def execute(load: Load, jobs: Iterable[Job], ledger: Ledger, processes: int) -> Iterator[Outcome]:
-    """As :func:`mggcn.experiments.schedule.execute`, in several processes that share the cores.
+    """Like :func:`mggcn.experiments.execution.execute`, in several processes that share the cores.
 
     Args:
-        load: gives the data set that the jobs were planned for; it is called in each process, so it must pickle.
-        jobs: in the order wanted.
-        ledger: of finished runs; each new one is on disk as soon as it is done.
-        processes: how many runs at a time.
+        load: returns the data set of the jobs; it is called in each process, so it must pickle.
+        jobs: in the order of execution.
+        ledger: each record is on disk as soon as its run is finished.
+        processes: the number of runs at a time.
     """
     sharing: dict[str, list[Job]] = {}
     for job in jobs:
@@ -49,16 +49,16 @@ def execute(load: Load, jobs: Iterable[Job], ledger: Ledger, processes: int) -> 
                 slots.rotate(-1)
                 pipe, process = _start(load, ledger.path, slots[0])
                 busy[pipe] = (process, waiting.popleft())
-                _hand(pipe, busy[pipe][1])
+                _send(pipe, busy[pipe][1])
             ready = wait(list(busy))
-            for pipe in [one for one in busy if one in ready]:
+            for pipe in [each for each in busy if each in ready]:
                 process, job = busy.pop(pipe)
                 outcome = _result(pipe, process, job)
                 if process.is_alive() and waiting:
                     busy[pipe] = (process, waiting.popleft())
-                    _hand(pipe, busy[pipe][1])
+                    _send(pipe, busy[pipe][1])
                 else:
-                    _hand(pipe, None)
+                    _send(pipe, None)
                     pipe.close()
                 if outcome.record is not None:
                     ledger.records[job.spec.digest] = outcome.record
@@ -79,11 +79,11 @@ def _start(load: Load, path: Path, cores: list[int]) -> tuple[Connection, BasePr
     return pipe, process
 
 
-def _hand(pipe: Connection, message: Job | Outcome | None) -> None:
+def _send(pipe: Connection, message: Job | Outcome | None) -> None:
     try:
         pipe.send(message)
     except OSError:
-        return  # it died; whoever reads from the pipe next finds out
+        return  # the process died, which the next read from the pipe reports
 
 
 def _result(pipe: Connection, process: BaseProcess, job: Job) -> Outcome:
@@ -108,17 +108,14 @@ def _serve(pipe: Connection, load: Load, path: Path, cores: list[int]) -> None:
             if dataset is None:
                 dataset = load()
             ledger = Ledger(path)
-            done = [
-                *schedule.recall([job], ledger),
-                *schedule.execute(dataset, [job], ledger, lambda _: Silent(), warm),
-            ]
-            _hand(pipe, done[0])
+            outcomes = recall([job], ledger) or execution.execute(dataset, [job], ledger, lambda _: Silent(), warm)
+            _send(pipe, next(iter(outcomes)))
         except InputError as error:
-            _hand(pipe, Outcome(job, None, str(error)))
+            _send(pipe, Outcome(job, None, str(error)))
 
 
 def _next(pipe: Connection) -> Job | None:
-    """The next job; None where there is no more or the parent is gone."""
+    """The next job; None if there is no more or the parent ended."""
     try:
         job: Job | None = pipe.recv()
     except (EOFError, OSError):
@@ -127,7 +124,7 @@ def _next(pipe: Connection) -> Job | None:
 
 
 def _end_with_parent() -> None:
-    """Wait until the parent is gone, however it ended, and end this process in the midst of its run."""
+    """Wait until the parent ended, for whatever reason, and end this process even during a run."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

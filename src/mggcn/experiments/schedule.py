@@ -1,225 +1,167 @@
-"""Runs of several methods, or variants of one, on a data set: which they are, and carrying out those not yet done.
+"""The runs of an experiment on one data set, and the table that their outcomes make."""
 
-A run is named by its spec, and what has been done is read from a ledger and added to it, so that work that was
-interrupted goes on where it was.
-"""
-
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import torch
+
 from mggcn import methods
-from mggcn.dataset import Dataset, Split
-from mggcn.errors import InputError, unknown
-from mggcn.records import spec
-from mggcn.records.ledger import Ledger
-from mggcn.records.record import RunRecord
-from mggcn.records.spec import RunSpec
-from mggcn.records.summary import Summary
-from mggcn.run import fit
-from mggcn.train import Progress, Training
-from mggcn.train.progress import Silent
-
-_FEW = 512
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One line of a comparison.
-
-    Attributes:
-        label: how tables call it.
-        method: a name from :data:`mggcn.methods.METHODS`.
-        settings: what makes it a variant of that method.
-    """
-
-    label: str
-    method: str
-    settings: Mapping[str, object] = field(default_factory=dict)
+from mggcn.experiments.definition import Experiment, Variant
+from mggcn.methods import Plan, published
+from mggcn.records import Ledger, Row, RunRecord, RunSpec, Section
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a variant; two variants that come to the same settings share a spec, and so a run."""
+    """One run of a variant; variants with the same settings share a spec and thus a run."""
 
-    variant: Variant
+    label: str
+    plan: Plan
     spec: RunSpec
+    device: torch.device
 
     @property
     def title(self) -> str:
         """The variant and the seed."""
-        return f"{self.variant.label} seed {self.spec.seed}"
-
-    @property
-    def most_epochs(self) -> int:
-        """Where training ends at the latest."""
-        return int(self.spec.settings["epochs"])
+        return f"{self.label} seed {self.spec.seed}"
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What became of a job: the record of its run, or, for want of one, the reason."""
+    """The result of a job: the record of its run, or the reason why there is none."""
 
     job: Job
     record: RunRecord | None
     reason: str = ""
 
 
-def variants_of(names: Iterable[str]) -> list[Variant]:
-    """Methods as they are, in the order given; ``all`` stands for every one."""
-    found: dict[str, Variant] = {}
-    for name in names:
-        if name != "all" and name not in methods.METHODS:
-            raise unknown("method", name, [*methods.METHODS, "all"])
-        found |= {each: Variant(each, each) for each in (methods.METHODS if name == "all" else [name])}
-    return list(found.values())
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """The runs of an experiment on one data set.
 
-
-def resolve(variants: Sequence[Variant], dataset: str, common: Mapping[str, object]) -> list[methods.Plan]:
-    """Each variant with every setting.
-
-    Args:
-        variants: the lines of the comparison; what they set themselves comes last.
-        dataset: its name, which decides the defaults.
-        common: changes for every method that has such a setting; one must.
+    Attributes:
+        experiment: what to run.
+        dataset: the name of the data set in the experiment.
+        identity: see :func:`mggcn.records.identity`; None if the data set was never loaded.
     """
-    known = {variant.method: _settings_of(variant.method) for variant in variants}
-    for name in common:
-        if not any(name in names for names in known.values()):
-            raise unknown("setting", name, set().union(*known.values()))
-    plans = []
-    for variant in variants:
-        shared = {name: value for name, value in common.items() if name in known[variant.method]}
-        try:
-            plans.append(methods.resolve(variant.method, dataset, {**shared, **variant.settings}))
-        except InputError as error:
-            raise InputError(f"{variant.label}: {error}") from None
-    return plans
 
+    experiment: Experiment
+    dataset: str
+    identity: Mapping[str, Any] | None
 
-def plan(
-    dataset: Dataset,
-    variants: Sequence[Variant],
-    seeds: Sequence[int],
-    *,
-    device: str,
-    common: Mapping[str, object] | None = None,
-) -> list[Job]:
-    """The runs of a comparison, ordered so that every variant has had a seed before any has two.
+    @cached_property
+    def plans(self) -> list[Plan]:
+        """Each variant with every setting."""
+        return self.experiment.plans(self.dataset, self.identity["name"] if self.identity else None)
 
-    Args:
-        dataset: with a split.
-        variants: the lines of the comparison.
-        seeds: each variant is trained with every one.
-        device: ``cpu`` or ``cuda``.
-        common: see :func:`resolve`.
-    """
-    dataset.require_split()
-    return plan_of(spec.identity(dataset), variants, seeds, device=device, common=common)
+    def jobs(self, device: torch.device, seeds: Sequence[int] | None = None) -> list[Job]:
+        """The runs in an order in which every variant is run with one seed before any is run with two.
 
+        Args:
+            device: the device of all runs.
+            seeds: instead of those of the experiment.
+        """
+        if self.identity is None:
+            return []
+        return [
+            Job(
+                variant.label,
+                plan,
+                RunSpec(self.identity, plan.name, seed, device.type, plan.settings, plan.method.version),
+                device,
+            )
+            for seed in (range(self.experiment.seeds) if seeds is None else seeds)
+            for variant, plan in zip(self.experiment.variants, self.plans, strict=True)
+        ]
 
-def plan_of(
-    identity: Mapping[str, Any],
-    variants: Sequence[Variant],
-    seeds: Sequence[int],
-    *,
-    device: str,
-    common: Mapping[str, object] | None = None,
-) -> list[Job]:
-    """As :func:`plan`, from what :func:`mggcn.records.spec.identity` says of a data set, not the data set."""
-    plans = resolve(variants, identity["name"], common or {})
-    return [
-        Job(variant, RunSpec(identity, variant.method, seed, device, resolved.settings))
-        for seed in seeds
-        for variant, resolved in zip(variants, plans, strict=True)
-    ]
+    def section(self, outcomes: Sequence[Outcome], device: torch.device, problem: str = "") -> Section:
+        """The table of the outcomes so far, with published results.
+
+        Args:
+            outcomes: of the runs so far.
+            device: the device of the runs.
+            problem: why the data set is not available.
+        """
+        rows = []
+        for variant, plan in zip(self.experiment.variants, self.plans, strict=True):
+            of_row = [outcome for outcome in outcomes if outcome.job.label == variant.label]
+            records = tuple(outcome.record for outcome in of_row if outcome.record is not None)
+            reasons = [f"seed {one.job.spec.seed}: {one.reason}" for one in of_row if one.record is None]
+            if problem and len(records) < self.experiment.seeds:
+                reasons = [f"{self.dataset}: {problem}"]
+            rows.append(
+                Row(
+                    variant.label,
+                    plan.name,
+                    device.type,
+                    self.experiment.seeds,
+                    records,
+                    tuple(reasons),
+                    methods.published_results(self.identity, plan.name, plan.settings) if self.identity else {},
+                    self._reference(variant, plan),
+                    variant.growth,
+                )
+            )
+        return Section(self.dataset, tuple(rows), self.experiment.info, problem)
+
+    def described(self, ledger: Ledger, device: torch.device, reasons: Mapping[str, Sequence[str]]) -> Section:
+        """The table without records, with the digests of all runs that reports may find in the ledger.
+
+        Args:
+            ledger: may hold runs of more seeds and devices than the experiment asks for now.
+            device: the device of now.
+            reasons: by label, why runs are missing.
+        """
+        records = ledger.records.values()
+        devices = dict.fromkeys([device.type, *(record.device for record in records)])
+        seeds = sorted({*range(self.experiment.seeds), *(record.seed for record in records)})
+        jobs = [job for name in devices for job in self.jobs(torch.device(name), seeds)]
+        rows = tuple(
+            Row(
+                variant.label,
+                plan.name,
+                reasons=tuple(reasons.get(variant.label, ())),
+                reference=self._reference(variant, plan),
+                growth=variant.growth,
+                specs=tuple(job.spec.digest for job in jobs if job.label == variant.label),
+            )
+            for variant, plan in zip(self.experiment.variants, self.plans, strict=True)
+        )
+        return Section(self.dataset, rows, self.experiment.info)
+
+    def _reference(self, variant: Variant, plan: Plan) -> dict[str, float]:
+        """The results of the reference table for a variant.
+
+        A result belongs to the variant with the same method and the same values of those settings in which the table's
+        results for that method differ.
+        """
+        reference = self.experiment.reference
+        table = published.table(reference.table) if reference else None
+        if reference is None or table is None:
+            return {}
+        names = {self.dataset: self.dataset} if reference.datasets is None else reference.datasets
+        results = [one for one in table.rows if (one.dataset, one.method) == (names.get(self.dataset), plan.name)]
+        settings = {name for one in results for name in one.settings}
+        compared = {name for name in settings if len({str(one.settings.get(name)) for one in results}) > 1}
+        same = [one for one in results if all(one.settings.get(name) == plan.settings[name] for name in compared)]
+        return same[0].measured if same else {}
 
 
 def recall(jobs: Iterable[Job], ledger: Ledger) -> list[Outcome]:
-    """The outcomes of those jobs whose record the ledger holds already."""
+    """The outcomes of the jobs whose records are in the ledger."""
     return [Outcome(job, ledger.records[job.spec.digest]) for job in jobs if job.spec.digest in ledger.records]
 
 
-def execute(
-    dataset: Dataset,
-    jobs: Iterable[Job],
-    ledger: Ledger,
-    watch: Callable[[Job], Progress],
-    warm: set[str] | None = None,
-) -> Iterator[Outcome]:
-    """Carry out, one by one, the jobs whose record the ledger does not hold.
-
-    A run that cannot be had (a package is missing, it would not fit into memory, it diverges) leaves its reason and
-    does not stop the others; it is tried again the next time. Before the first run of a variant it trains an epoch that
-    is not recorded, so that loading libraries and compiling kernels are in nobody's figures: on a CPU with few targets,
-    on a GPU with all of them, where kernels are compiled for shapes.
-
-    Args:
-        dataset: what the jobs were planned for.
-        jobs: in the order wanted.
-        ledger: of finished runs; gets each new one as soon as it is done.
-        watch: called when a run starts; what it returns hears of the run's epochs.
-        warm: labels of the variants that this process has trained before; new ones are added.
-    """
-    warm = set() if warm is None else warm
-    for job in [job for job in jobs if job.spec.digest not in ledger.records]:
-        if job.spec.digest not in ledger.records:
-            progress = watch(job)
-            try:
-                if job.variant.label not in warm:
-                    known = _with_few_targets(dataset) if job.spec.device == "cpu" else dataset
-                    _train(known, replace(job.spec, settings={**job.spec.settings, "epochs": 1}), Silent())
-                    warm.add(job.variant.label)
-                ledger.add(job.spec.digest, _train(dataset, job.spec, progress))
-            except InputError as error:
-                yield Outcome(job, None, str(error))
-                continue
-        yield Outcome(job, ledger.records[job.spec.digest])
-
-
-def summarise(
-    dataset: Dataset,
-    variants: Sequence[Variant],
-    outcomes: Sequence[Outcome],
-    seeds: int,
-    device: str,
-    common: Mapping[str, object] | None = None,
-) -> list[Summary]:
-    """A summary of each variant from the outcomes so far, beside the published accuracy where it is comparable."""
-    identity, plans = spec.identity(dataset), resolve(variants, dataset.name, common or {})
-    return [
-        Summary.of(
-            variant.label,
-            variant.method,
-            [outcome.record for outcome in own if outcome.record is not None],
-            reasons=[f"seed {outcome.job.spec.seed}: {outcome.reason}" for outcome in own if outcome.record is None],
-            seeds=seeds,
-            device=device,
-            published=methods.published_results(dict(identity), variant.method, resolved.settings).get("accuracy"),
-        )
-        for variant, resolved in zip(variants, plans, strict=True)
-        for own in [[outcome for outcome in outcomes if outcome.job.variant == variant]]
-    ]
-
-
-def _with_few_targets(dataset: Dataset) -> Dataset:
-    """The same graph with the same classes, of each part of the split only so many nodes, evenly spread."""
-    if (split := dataset.split) is None:
-        return dataset
-    return dataset.with_split(Split(*(part[:: -(-part.size // _FEW)] for part in (split.train, split.val, split.test))))
-
-
-def _train(dataset: Dataset, wanted: RunSpec, progress: Progress) -> RunRecord:
-    """Only the record of a run, so that its model and inputs are free before the next one starts."""
-    return fit(
-        dataset,
-        wanted.method,
-        seed=wanted.seed,
-        device=wanted.device,
-        settings=wanted.settings,
-        progress=progress,
-    ).record
-
-
-def _settings_of(method: str) -> set[str]:
-    return {one.name for kind in (methods.method_class(method), Training) for one in fields(kind)}
+def outdated(plans: Iterable[Plan], ledger: Ledger) -> list[str]:
+    """For each method with records of an older version, one line that says they are ignored."""
+    lines = {}
+    for plan in plans:
+        older = [record.method_version for record in ledger.records.values() if record.method == plan.name]
+        for version in sorted({number for number in older if number < plan.method.version}):
+            count = older.count(version)
+            what = "record of {} is of version {} and is" if count == 1 else "records of {} are of version {} and are"
+            now = f"ignored; it is now version {plan.method.version}"
+            lines[f"{count} {what.format(plan.name, version)} {now}"] = None
+    return list(lines)

@@ -10,8 +10,8 @@ from mggcn import methods, storage
 from mggcn.dataset import Dataset
 from mggcn.explore.picks import describe
 from mggcn.explore.scoring import Scorer
-from mggcn.records.record import RunRecord
-from mggcn.report import Part, Source, drawing, render
+from mggcn.records import RunRecord, group
+from mggcn.report import Part, drawing, render
 from mggcn.run import Run
 from mggcn.train import choose_device
 
@@ -27,8 +27,8 @@ def write_page(record: RunRecord, picks: Part | None, path: Path) -> None:
         picks: what :func:`picks_part` returned for it.
         path: the file.
     """
-    published = methods.published_results(record.dataset, record.method, record.settings).get("accuracy")
-    page = render([Source.of([record])], "html", lambda _: published, [picks] if picks else [])
+    published = methods.published_results(record.dataset, record.method, record.settings)
+    page = render(group([record], lambda _: published), "html", [picks] if picks else [])
     storage.write_atomically(path, page.encode())
 
 

@@ -4,8 +4,9 @@ from mggcn.train.compute import Compute, Precision, choose_device
 from mggcn.train.count import nodes_per_batch
 from mggcn.train.epochs import Epochs
 from mggcn.train.inputs import DenseInputs, Inputs, dense, inputs_of
-from mggcn.train.loop import Fitted, Progress, evaluate, fit, predict
+from mggcn.train.loop import Fitted, evaluate, fit, predict
 from mggcn.train.prepared import Penalised, Prepared, View, Views
+from mggcn.train.progress import Progress
 from mggcn.train.scaling import Scaler
 from mggcn.train.temperature import calibrated, fit_temperature
 from mggcn.train.training import Training

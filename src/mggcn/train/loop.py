@@ -4,7 +4,6 @@ import copy
 import math
 import time
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -21,6 +20,7 @@ from mggcn.train.compute import Compute
 from mggcn.train.epochs import Epochs
 from mggcn.train.metrics import Scores, score
 from mggcn.train.prepared import Prepared, View
+from mggcn.train.progress import Progress
 from mggcn.train.training import Training
 
 EVAL_BATCH = 4096
@@ -33,14 +33,6 @@ class Fitted:
     curve: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
     val: Scores = field(default_factory=lambda: Scores(math.inf, 0.0, 0.0))
-
-
-class Progress(Protocol):
-    """Is called with every finished epoch."""
-
-    def epoch(self, epoch: Epoch) -> None:
-        """Show one epoch."""
-        ...
 
 
 def fit(

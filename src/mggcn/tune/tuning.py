@@ -138,7 +138,9 @@ class Tuning:
         identity = spec.identity(self._search.dataset)
         for seed in range(self._search.seeds):
             hears = _Pruning(trial, progress) if seed == 0 and self._search.target == "accuracy" else progress
-            wanted = RunSpec(identity, self._search.method, seed, self._search.device, plan.settings)
+            wanted = RunSpec(
+                identity, self._search.method, seed, self._search.device, plan.settings, plan.method.version
+            )
             if wanted.digest in self._ledger.records:
                 for epoch in self._ledger.records[wanted.digest].curve:
                     hears.epoch(epoch)

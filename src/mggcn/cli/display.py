@@ -1,0 +1,171 @@
+"""Progress on standard error for all commands: a live display on a terminal, plain lines elsewhere, or nothing."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+if TYPE_CHECKING:
+    from mggcn.records import Epoch
+
+_EPOCHS_PER_LINE = 10
+_SECONDS_PER_LINE = 30.0
+_UNITS = ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
+
+
+class Display:
+    """Shows nothing. Used in a ``with`` block; every method may be called on every kind of display."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    def line(self, text: str) -> None:
+        """Write a line, unless there is a live display."""
+
+    def bar(self, name: str, done: int, total: int | None, text: str = "") -> None:
+        """Show or move the bar of a task, if there is a live display."""
+
+    def show(self, render: Callable[[], RenderableType]) -> None:
+        """Show what a function returns above the bars, if there is a live display; it is called for every refresh."""
+
+
+class LineDisplay(Display):
+    """Writes lines to standard error."""
+
+    def line(self, text: str) -> None:
+        """Write a line."""
+        sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+
+class LiveDisplay(Display):
+    """Bars and a table on a terminal.
+
+    Args:
+        transient: whether the display disappears at the end.
+        remaining: whether bars show the time left instead of the time spent.
+    """
+
+    def __init__(self, *, transient: bool = False, remaining: bool = False) -> None:
+        clock = TimeRemainingColumn() if remaining else TimeElapsedColumn()
+        text = TextColumn("{task.fields[text]}", markup=False)
+        columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), MofNCompleteColumn(), text)
+        self._bars = Progress(*columns, clock, speed_estimate_period=600)
+        self._tasks: dict[str, TaskID] = {}
+        self._render: Callable[[], RenderableType] | None = None
+        console = Console(stderr=True)
+        self._live = Live(get_renderable=self._renderable, console=console, transient=transient, refresh_per_second=4)
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def bar(self, name: str, done: int, total: int | None, text: str = "") -> None:
+        """Show or move the bar of a task."""
+        if name not in self._tasks:
+            self._tasks[name] = self._bars.add_task(name, total=total, completed=done, text=text)
+        self._bars.update(self._tasks[name], completed=done, total=total, text=text)
+
+    def show(self, render: Callable[[], RenderableType]) -> None:
+        """Show what a function returns above the bars."""
+        self._render = render
+
+    def _renderable(self) -> RenderableType:
+        return Group(*([self._render()] if self._render else []), *([self._bars] if self._tasks else []))
+
+
+def choose(*, quiet: bool = False, transient: bool = False, remaining: bool = False) -> Display:
+    """The display that suits standard error; see :class:`LiveDisplay` for the options of a live one."""
+    if quiet:
+        return Display()
+    return LiveDisplay(transient=transient, remaining=remaining) if sys.stderr.isatty() else LineDisplay()
+
+
+class Epochs:
+    """Shows the epochs of a run: a bar, or a line for the first epoch and every tenth."""
+
+    def __init__(self, display: Display, title: str, total: int) -> None:
+        self._display, self._title, self._total = display, title, total
+
+    def epoch(self, epoch: "Epoch") -> None:
+        """Show an epoch."""
+        figures = f"loss {epoch.train_loss:.4f}  val loss {epoch.val_loss:.4f}  val accuracy {epoch.val_accuracy:.2%}"
+        self._display.bar(self._title, epoch.number, self._total, figures)
+        if epoch.number == 1 or epoch.number % _EPOCHS_PER_LINE == 0:
+            self._display.line(f"{self._title}  epoch {epoch.number:4d}  {figures}")
+
+
+@contextmanager
+def epochs(title: str, total: int, *, quiet: bool = False) -> Iterator[Epochs]:
+    """Show the epochs of one run.
+
+    Args:
+        title: of the bar and the lines.
+        total: the largest number of epochs; training usually stops earlier.
+        quiet: show nothing.
+    """
+    with choose(quiet=quiet) as display:
+        display.bar(title, 0, total)
+        yield Epochs(display, title, total)
+
+
+class Stages:
+    """Shows long stages of a job: a bar with the time left for each, or lines at their start, end and between.
+
+    Args:
+        display: of any kind.
+        clock: returns seconds.
+    """
+
+    def __init__(self, display: Display, clock: Callable[[], float] = time.monotonic) -> None:
+        self._display, self._clock = display, clock
+        self._stage, self._written, self._started, self._first = "", 0.0, 0.0, 0
+
+    def update(self, stage: str, done: int, total: int) -> None:
+        """Show how much of a stage is done."""
+        self._display.bar(stage, done, total)
+        now, is_new = self._clock(), stage != self._stage
+        if is_new:
+            self._stage, self._started, self._first = stage, now, done
+        if is_new or done == total or now - self._written >= _SECONDS_PER_LINE:
+            self._written = now
+            left = ""
+            if self._first < done < total:
+                left = f", about {_span((now - self._started) / (done - self._first) * (total - done))} left"
+            self._display.line(f"{stage}: {done:,} of {total:,}{left}")
+
+
+@contextmanager
+def stages(*, quiet: bool = False) -> Iterator[Stages]:
+    """Show the stages of a long job."""
+    with choose(quiet=quiet, remaining=True) as display:
+        yield Stages(display)
+
+
+def _span(seconds: float) -> str:
+    size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= 2 * size), _UNITS[-1])
+    return f"{seconds / size:.0f} {unit}"

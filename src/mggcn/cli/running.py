@@ -1,0 +1,150 @@
+"""Shows an experiment while it runs: a live table on a terminal, a line for each run elsewhere; then its tables."""
+
+import json
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from mggcn import experiments
+from mggcn.cli import display
+from mggcn.dataset import Dataset, headline
+from mggcn.errors import InputError
+from mggcn.experiments import Experiment, Job, Outcome
+from mggcn.records import Epoch, Section, columns, duration, markdown
+
+if TYPE_CHECKING:
+    import torch
+
+
+class ExperimentDisplay(experiments.Progress):
+    """Shows the runs of an experiment on standard error and prints its tables to standard output."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.sections: list[Section] = []
+        self.names: list[str] = []
+        self._quiet, self._open, self._shown = quiet, ExitStack(), display.Display()
+        self._title, self._total, self._ended = "", 0, 0
+        self._job: Job | None = None
+        self._epoch: Epoch | None = None
+        self._section: Section | None = None
+
+    def note(self, text: str) -> None:
+        """Write a line."""
+        if not self._quiet:
+            print(text, file=sys.stderr)  # noqa: T201
+
+    def start(self, title: str, dataset: Dataset, section: Section, total: int) -> None:
+        """Show the table of a data set."""
+        self.note(headline(dataset))
+        self.names.append(dataset.name)
+        self._title, self._total, self._section = title, total, section
+        self._ended, self._job = sum(row.done for row in section.rows), None
+        self._shown = self._open.enter_context(display.choose(quiet=self._quiet, transient=True))
+        self._shown.show(self._table)
+        if self._ended:
+            self._shown.line(f"{self._ended} of {total} runs are done already")
+
+    def run_starts(self, job: Job) -> "ExperimentDisplay":
+        """Mark the row of the run."""
+        self._job, self._epoch = job, None
+        return self
+
+    def epoch(self, epoch: Epoch) -> None:
+        """Show an epoch below the table."""
+        self._epoch = epoch
+
+    def run_ends(self, outcome: Outcome, section: Section) -> None:
+        """Show the result of a run."""
+        self._ended += 1
+        self._job, self._section = None, section
+        self._shown.line(f"[{self._ended}/{self._total}] {outcome.job.title}: {_result(outcome)}")
+
+    def finish(self, section: Section) -> None:
+        """Print the table."""
+        self._open.close()
+        self.sections.append(section)
+        if section.problem:
+            self.note(f"{section.dataset}: not run: {section.problem}")
+        print(markdown(section), end="")  # noqa: T201
+
+    def _table(self) -> Table:
+        assert self._section is not None  # noqa: S101  (set before the display starts)
+        job, shown = self._job, columns(self._section)
+        table = Table(title=Text(self._title), caption=Text(self._caption()), caption_justify="left")
+        for number, column in enumerate(shown):
+            table.add_column(column.heading, justify="right" if number else "left", no_wrap=number == 0)
+        for row in self._section.rows:
+            is_running = job is not None and job.label == row.label
+            style = "bold cyan" if is_running else "" if row.done == row.seeds else "dim"
+            table.add_row(*(Text(column.text(row)) for column in shown), style=style)
+        return table
+
+    def _caption(self) -> str:
+        job, epoch, done = self._job, self._epoch, f"{self._ended} of {self._total} runs"
+        if job is None:
+            return done
+        if epoch is None:
+            return f"{done}; {job.title}: preparing"
+        most = job.plan.training.epochs
+        reached = f"epoch {epoch.number} of at most {most}, val accuracy {epoch.val_accuracy:.2%}"
+        return f"{done}; {job.title}: {reached}"
+
+
+def run(
+    experiment: Experiment,
+    *,
+    seeds: int | None,
+    device: "str | torch.device",
+    jobs: int,
+    only: str | None,
+    root: Path | None,
+    out: Path | None,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Run an experiment for a command: show it, print its tables, and raise the problems that occurred."""
+    from mggcn.train import choose_device
+
+    on, shown, interrupted = choose_device(device), ExperimentDisplay(quiet=quiet), False
+    try:
+        experiments.run(
+            experiment, seeds=seeds, device=on, jobs=jobs, only=only, out=out, root=root, progress=shown
+        )
+    except KeyboardInterrupt:
+        interrupted = True
+    if as_json:
+        result: dict[str, Any] = {"device": on.type, "seeds": seeds or experiment.seeds}
+        result |= {"out": str(out or experiment.folder), "interrupted": interrupted}
+        tables = [
+            {"dataset": section.dataset, "summaries": [row.summary() for row in section.rows]}
+            for section in shown.sections
+        ]
+        result |= tables[0] | {"dataset": shown.names[0]} if experiment.flat else {"tables": tables}
+        print(json.dumps(result if experiment.flat else {"experiment": experiment.name, **result}))  # noqa: T201
+    if interrupted:
+        raise KeyboardInterrupt
+    selected, problems = experiment.selected(only), []
+    for section in shown.sections:
+        tried = [row for row in section.rows if row.label in selected[section.dataset]]
+        name, what = (shown.names[0], "methods") if experiment.flat else (section.dataset, "variants")
+        if section.problem:
+            problems.append(f"{experiment.path or experiment.name}: data set {name}: {section.problem}")
+        elif not any(row.done for row in tried):
+            problems.append(f"{name}: none of the {what} could be run; {tried[0].label}, {tried[0].reasons[0]}")
+    if problems:
+        raise InputError("; ".join(problems))
+
+
+def _result(outcome: Outcome) -> str:
+    record = outcome.record
+    if record is None:
+        return f"not run: {outcome.reason}"
+    return (
+        f"test accuracy {record.test_accuracy:.2%}, macro-F1 {record.test_macro_f1:.2%}, "
+        f"{duration(record.epoch_seconds)} an epoch, best epoch {record.best_epoch} of {record.epochs}, "
+        f"{duration(record.total_seconds)}"
+    )

@@ -1,0 +1,143 @@
+"""Reading an experiment from its TOML file."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from mggcn import datasets, methods
+from mggcn.errors import InputError, prefix_errors, unknown
+from mggcn.experiments.definition import Experiment, Reference, Variant, folder_name, variants_of
+from mggcn.files import read_toml
+from mggcn.methods import published
+from mggcn.records._typed import typed
+from mggcn.records.columns import GROWTH
+
+
+class _VariantTable(msgspec.Struct, forbid_unknown_fields=True):
+    label: str
+    method: str
+    settings: dict[str, Any] = {}
+    on: dict[str, dict[str, Any]] = {}
+    grows: str = ""
+
+
+class _ReferenceTable(msgspec.Struct, forbid_unknown_fields=True):
+    table: str
+    heading: str
+    datasets: dict[str, str] | None = None
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True):
+    """The fields of an experiment file.
+
+    ``methods`` names methods with their default settings (``"all"`` for every method); ``variant`` describes single
+    rows. Other fields are those of :class:`Experiment`.
+    """
+
+    name: str
+    title: str
+    reproduces: str
+    datasets: list[str]
+    seeds: int
+    methods: Literal["all"] | list[str] = []
+    variant: list[_VariantTable] = []
+    settings: dict[str, Any] = {}
+    measure: Literal["accuracy", "epoch_seconds", "total_seconds"] = "accuracy"
+    alone: bool = False
+    reference: _ReferenceTable | None = None
+    folders: dict[str, str] = {}
+
+
+def read(path: Path | str) -> Experiment:
+    """Read and check an experiment file; every variant must resolve on every data set."""
+    file = Path(path)
+    values = read_toml(file, dict[str, Any])
+    with prefix_errors(file):
+        for name in values:
+            if name not in _File.__struct_fields__:
+                raise unknown("field", name, _File.__struct_fields__)
+        try:
+            experiment = _experiment(file, typed(_File, values))
+        except InputError:
+            raise
+        except ValueError as error:
+            raise InputError(str(error)) from None
+        for dataset in experiment.datasets:
+            experiment.plans(dataset)
+    return experiment
+
+
+def read_folder(folder: Path) -> list[Experiment]:
+    """Read the experiments of a folder in the order of their file names."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    return [read(path) for path in sorted(folder.glob("*.toml"))]
+
+
+def _experiment(path: Path, file: _File) -> Experiment:
+    if file.name in ("", "..") or Path(file.name).name != file.name:
+        raise InputError(f"name: {file.name!r} is not a name for a folder")
+    texts = {"name": file.name, "title": file.title, "reproduces": file.reproduces}
+    texts |= {f"folders.{name}": how for name, how in file.folders.items()}
+    texts |= {f"variant[{number}].label": each.label for number, each in enumerate(file.variant)}
+    for field, text in texts.items():
+        if not text.isprintable():
+            raise InputError(f"{field}: {text!r} is not one line of printable text")
+    _check_datasets(file)
+    variants = variants_of(["all"] if file.methods == "all" else file.methods)
+    variants += tuple(_variant(each, file.datasets) for each in file.variant)
+    reference = _reference(file.reference, file.datasets) if file.reference else None
+    return Experiment(
+        file.name,
+        tuple(file.datasets),
+        variants,
+        file.seeds,
+        file.title,
+        file.reproduces,
+        file.settings,
+        file.measure,
+        file.alone,
+        reference,
+        file.folders,
+        path,
+    )
+
+
+def _check_datasets(file: _File) -> None:
+    known = datasets.names()
+    kinds = {name.partition(":")[0] for name in known if name.partition(":")[2].isupper()}
+    owners: dict[str, str] = {}
+    for name in file.datasets:
+        if not name or not name.isprintable():
+            raise InputError(f"datasets: {name!r} is not a name")
+        kind, _, argument = name.partition(":")
+        if not (name in known or name in file.folders or (argument and kind in kinds) or Path(name).is_dir()):
+            raise InputError(f"datasets: {unknown('data set', name, [*known, *file.folders])}")
+        owner = owners.setdefault(folder_name(name), name)
+        if owner != name:
+            raise InputError(f"datasets: {owner!r} and {name!r} would leave their results in the same folder")
+
+
+def _variant(table: _VariantTable, names: list[str]) -> Variant:
+    with prefix_errors(f"variant {table.label!r}"):
+        if table.method not in methods.METHODS:
+            raise unknown("method", table.method, methods.METHODS)
+        for dataset in table.on:
+            if dataset not in names:
+                raise InputError(f"on: {unknown('data set', dataset, names)}")
+        if table.grows and not GROWTH.fullmatch(table.grows):
+            raise InputError(f"grows: {table.grows!r} is not an order of growth such as 'O(b d^L)'")
+    return Variant(table.label, table.method, table.settings, table.on, table.grows)
+
+
+def _reference(given: _ReferenceTable, names: list[str]) -> Reference:
+    known = [table.name for table in published.published().tables]
+    if given.table not in known:
+        raise InputError(f"reference.table: {unknown('table', given.table, known)}")
+    if not given.heading.strip() or not given.heading.isprintable() or given.heading.strip() == "paper":
+        raise InputError(f"reference.heading: {given.heading!r} does not say how the results differ from ours")
+    for dataset in given.datasets or ():
+        if dataset not in names:
+            raise InputError(f"reference.datasets: {unknown('data set', dataset, names)}")
+    return Reference(given.table, given.heading, given.datasets)

@@ -1,0 +1,60 @@
+"""Training the runs of an experiment that are not in its ledger, one after the other."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from mggcn.dataset import Dataset, Split
+from mggcn.errors import InputError
+from mggcn.experiments.schedule import Job, Outcome
+from mggcn.records import Ledger
+from mggcn.run import fit_plan
+from mggcn.train import Progress
+from mggcn.train.progress import Silent
+
+_FEW = 512
+
+
+def execute(
+    dataset: Dataset,
+    jobs: Iterable[Job],
+    ledger: Ledger,
+    watch: Callable[[Job], Progress],
+    warm: set[str] | None = None,
+) -> Iterator[Outcome]:
+    """Train the jobs whose records are not in the ledger.
+
+    A run that fails or cannot start (a package is missing, the memory is too small, it diverges) leaves its reason and
+    does not stop the others; it is tried again the next time. Before the first run of a variant, one epoch is trained
+    that is not recorded, so that no record includes loading libraries and compiling kernels: on a CPU with few targets,
+    on a GPU with all of them, because kernels are compiled for shapes.
+
+    Args:
+        dataset: the data set of the jobs.
+        jobs: in the order of execution.
+        ledger: receives each record as soon as the run is finished.
+        watch: called when a run starts; returns what shows its epochs.
+        warm: labels of the variants that this process has already trained; new ones are added.
+    """
+    warm = set() if warm is None else warm
+    for job in [job for job in jobs if job.spec.digest not in ledger.records]:
+        if job.spec.digest not in ledger.records:
+            progress = watch(job)
+            try:
+                if job.label not in warm:
+                    few = _with_few_targets(dataset) if job.device.type == "cpu" else dataset
+                    one_epoch = replace(job.plan, training=replace(job.plan.training, epochs=1))
+                    fit_plan(few, one_epoch, job.spec.seed, job.device, Silent())
+                    warm.add(job.label)
+                record = fit_plan(dataset, job.plan, job.spec.seed, job.device, progress).record
+                ledger.add(job.spec.digest, record)
+            except InputError as error:
+                yield Outcome(job, None, str(error))
+                continue
+        yield Outcome(job, ledger.records[job.spec.digest])
+
+
+def _with_few_targets(dataset: Dataset) -> Dataset:
+    """The same graph with the same classes, and a few evenly spaced nodes of each part of the split."""
+    if (split := dataset.split) is None:
+        return dataset
+    return dataset.with_split(Split(*(part[:: -(-part.size // _FEW)] for part in (split.train, split.val, split.test))))

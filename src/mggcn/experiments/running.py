@@ -1,0 +1,210 @@
+"""Running experiments: load each data set, train what is not in the ledger, write tables."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mggcn.dataset import Dataset, headline
+from mggcn.errors import InputError
+from mggcn.experiments import execution, parallel
+from mggcn.experiments._file import read
+from mggcn.experiments.definition import Experiment, folder_name
+from mggcn.experiments.progress import Progress
+from mggcn.experiments.schedule import Job, Outcome, Schedule, outdated, recall
+from mggcn.files import check_writable, write_atomically
+from mggcn.records import Ledger, Section, identity, markdown, notes, pack
+from mggcn.records.reading import EXPERIMENT, RECORDS, read_experiment
+from mggcn.train import choose_device
+
+TABLE, IDENTITY = "table.md", "dataset.json"
+_FOLDERS = re.compile(r"(?<![\w.:/])/(?:[^\s/:;,()]+/)+")
+
+
+def run(
+    experiment: Experiment | Path | str,
+    *,
+    seeds: int | None = None,
+    device: str | torch.device = "auto",
+    jobs: int = 1,
+    only: str | None = None,
+    out: Path | str | None = None,
+    root: Path | None = None,
+    progress: Progress | None = None,
+) -> list[Section]:
+    """Run an experiment and write a table for each of its data sets; runs that were finished earlier are not repeated.
+
+    >>> from mggcn import experiments
+    >>> tiny = experiments.comparison("digits", ["mlp", "sgc"], seeds=1, settings={"epochs": 2})
+    >>> [table] = experiments.run(tiny)
+    >>> [(row.label, row.done) for row in table.rows]
+    [('mlp', 1), ('sgc', 1)]
+
+    Args:
+        experiment: an experiment or the path of its TOML file.
+        seeds: the number of runs of each variant, with seeds 0, 1, 2 …; as the experiment says if None.
+        device: ``auto``, ``cpu``, ``cuda`` or a device.
+        jobs: the number of runs in parallel, which share the cores.
+        only: run only where this is part of a data set's name or of a label.
+        out: the folder of the results; ``experiments-runs/NAME`` if None.
+        root: the folder in which data sets are searched.
+        progress: receives what happens.
+
+    Returns:
+        A table for each data set. A data set that is not available has a table, too, which says why.
+    """
+    work = _Work.of(experiment, seeds, device, out, root, progress or Progress())
+    if jobs < 1:
+        raise InputError(f"--jobs: {jobs} is less than 1")
+    if jobs > 1 and work.experiment.alone:
+        raise InputError(f"--jobs: the runs of {work.experiment.path} are timed (alone = true), so they run one by one")
+    selected = work.experiment.selected(only)
+    check_writable(work.out)
+    return [work.fill(name, labels, jobs) for name, labels in selected.items()]
+
+
+def status(
+    experiment: Experiment | Path | str,
+    *,
+    seeds: int | None = None,
+    device: str | torch.device = "auto",
+    out: Path | str | None = None,
+) -> list[Section]:
+    """The tables of an experiment from the runs that are finished, without loading data or writing files."""
+    work = _Work.of(experiment, seeds, device, out, None, Progress())
+    return [work.section(name) for name in work.experiment.datasets]
+
+
+@dataclass
+class _Work:
+    """What the data sets of an experiment share while it runs."""
+
+    experiment: Experiment
+    ledger: Ledger
+    device: torch.device
+    out: Path
+    root: Path | None
+    progress: Progress
+    schedules: dict[str, Schedule] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        experiment: Experiment | Path | str,
+        seeds: int | None,
+        device: str | torch.device,
+        out: Path | str | None,
+        root: Path | None,
+        progress: Progress,
+    ) -> "_Work":
+        if seeds is not None and seeds < 1:
+            raise InputError(f"--seeds: {seeds} is less than 1")
+        what = experiment if isinstance(experiment, Experiment) else read(experiment)
+        what = what if seeds is None else replace(what, seeds=seeds)
+        plans = [plan for dataset in what.datasets for plan in what.plans(dataset)]
+        folder = Path(out) if out else what.folder
+        work = cls(what, Ledger(folder / RECORDS), choose_device(device), folder, root, progress)
+        for line in outdated(plans, work.ledger):
+            progress.note(line)
+        return work
+
+    def fill(self, name: str, labels: set[str], processes: int) -> Section:
+        """Train what is missing on one data set; its table."""
+        try:
+            data = self.experiment.load(name, self.root)
+            data.require_split()
+        except (InputError, OSError) as error:
+            if self.experiment.flat:
+                raise
+            return self._without(name, " ".join(str(error).split()))
+        schedule = self._schedule(name, data)
+        planned = schedule.jobs(self.device)
+        outcomes = recall(planned, self.ledger)
+        waiting = [job for job in planned if job.label in labels and job.spec.digest not in self.ledger.records]
+        section = schedule.section(outcomes, self.device)
+        self._describe(section)
+        prefix = "" if self.experiment.flat else f"{self.experiment.name}: "
+        title = f"{prefix}{data.name if self.experiment.flat else name} on {self.device.type}"
+        self.progress.start(title, data, section, len(outcomes) + len(waiting))
+        try:
+            for outcome in self._train(name, data, waiting, processes):
+                outcomes.append(outcome)
+                section = schedule.section(outcomes, self.device)
+                self.progress.run_ends(outcome, section)
+                self._write_table(section, headline(data))
+        finally:
+            self._write_table(section, headline(data))
+            self._describe(section)
+            self.progress.finish(section)
+        return section
+
+    def section(self, name: str, problem: str = "") -> Section:
+        """The table of a data set from the ledger, without the data."""
+        schedule = self._schedule(name)
+        return schedule.section(recall(schedule.jobs(self.device), self.ledger), self.device, problem)
+
+    def _train(self, name: str, data: Dataset, waiting: list[Job], processes: int) -> Iterator[Outcome]:
+        if processes == 1:
+            return execution.execute(data, waiting, self.ledger, self.progress.run_starts)
+        return parallel.execute(partial(self.experiment.load, name, self.root), waiting, self.ledger, processes)
+
+    def _without(self, name: str, problem: str) -> Section:
+        """The table of a data set that is not available, with the runs that were finished earlier."""
+        section = self.section(name, problem)
+        self._write_table(section, f"{name}: not run: {problem}")
+        self._describe(section)
+        self.progress.finish(section)
+        return section
+
+    def _schedule(self, name: str, data: Dataset | None = None) -> Schedule:
+        """The runs on a data set, whose identity is kept in a file so that runs can be counted without the data."""
+        path = self._folder(name) / IDENTITY
+        if name not in self.schedules or data is not None:
+            known = identity(data) if data is not None else _read_identity(path)
+            self.schedules[name] = Schedule(self.experiment, name, known)
+            if data is not None and not self.experiment.flat:
+                write_atomically(path, (json.dumps(known, indent=2) + "\n").encode())
+        return self.schedules[name]
+
+    def _write_table(self, section: Section, first_line: str) -> None:
+        above = "\n".join(part for part in (first_line, self.experiment.about) if part)
+        content = f"{above}\n\n{markdown(section)}\n{notes(section)}\n"
+        write_atomically(self._folder(section.dataset) / TABLE, content.encode())
+
+    def _describe(self, current: Section) -> None:
+        """Write beside the ledger what a report needs: titles, labels, and which runs belong to which row."""
+        if self.experiment.flat:
+            return
+        path = self.out / EXPERIMENT
+        try:
+            earlier = {section.dataset: section for section in read_experiment(path)[0]}
+        except InputError:
+            earlier = {}  # the file is derived from the ledger and written again
+        sections = []
+        for name in self.experiment.datasets:
+            schedule, before = self._schedule(name), current if name == current.dataset else earlier.get(name)
+            if schedule.identity is not None or before is not None:
+                rows = before.rows if before else ()
+                reasons = {row.label: [_FOLDERS.sub("…/", reason) for reason in row.reasons] for row in rows}
+                sections.append(schedule.described(self.ledger, self.device, reasons))
+        write_atomically(path, pack(sections).encode())
+
+    def _folder(self, name: str) -> Path:
+        return self.out if self.experiment.flat else self.out / folder_name(name)
+
+
+def _read_identity(path: Path) -> dict[str, Any] | None:
+    if not path.exists():
+        return None
+    try:
+        known = json.loads(path.read_text())
+        if isinstance(known, dict) and isinstance(known.get("name"), str):
+            return known
+    except ValueError:
+        pass
+    raise InputError(f"{path}: not the identity of a data set")
