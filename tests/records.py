@@ -1,10 +1,9 @@
-"""Records of runs that never were, for tests of what reads them."""
+"""Invented records, for tests of what reads them."""
 
 from pathlib import Path
 from typing import Any
 
-from mggcn.records.ledger import Ledger
-from mggcn.records.record import Epoch, RunRecord
+from mggcn.records import Epoch, Ledger, RunRecord
 
 
 def record(method: str = "gcn", seed: int = 0, **changes: Any) -> RunRecord:

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-from mggcn.records.lines import Line, sections
-from mggcn.report import Part, Source, classes, render
+from mggcn.records import Row, group
+from mggcn.report import Part, classes, render
 from tests.records import record
 
 NAMES = ["good", "b<a>d", "ugly", "absent"]
 
 
-def lines(*runs: Any) -> tuple[Line, ...]:
-    (section,) = sections([Source.of(runs)], lambda _: None)
-    return section.lines
+def rows(*runs: Any) -> tuple[Row, ...]:
+    (section,) = group(runs)
+    return section.rows
 
 
 def test_scores_are_scikit_learns() -> None:
@@ -32,18 +32,18 @@ def test_scores_are_scikit_learns() -> None:
 
 
 def test_the_matrices_of_seeds_are_summed() -> None:
-    (line,) = lines(record(test_confusion=[[3, 1], [0, 4]]), record(seed=1, test_confusion=[[1, 3], [1, 3]]))
-    assert classes.confusion(line) == [[4, 4], [1, 7]]
-    assert classes.names(line) == ["class 0", "class 1"]
-    table = classes.table(line)
+    (row,) = rows(record(test_confusion=[[3, 1], [0, 4]]), record(seed=1, test_confusion=[[1, 3], [1, 3]]))
+    assert classes.confusion(row) == [[4, 4], [1, 7]]
+    assert classes.names(row) == ["class 0", "class 1"]
+    table = classes.table(row)
     assert table.rows[0] == ["class 0", "80.0", "50.0", "61.5", "4"]
     assert table.keys[1] == ["class 1", pytest.approx(7 / 11), 0.875, pytest.approx(14 / 19), 4]
-    assert [one["nodes"] for one in classes.data(line)] == [2, 2, 0.5, 3.5]
-    assert [one["share"] for one in classes.data(line)] == [0.5, 0.5, 0.125, 0.875]
+    assert [one["nodes"] for one in classes.data(row)] == [2, 2, 0.5, 3.5]
+    assert [one["share"] for one in classes.data(row)] == [0.5, 0.5, 0.125, 0.875]
 
 
-def test_the_best_line_with_a_matrix() -> None:
-    found = lines(record("mlp", test_accuracy=0.9, test_confusion=[]), record("gcn"), record("sgc", test_accuracy=0.2))
+def test_the_best_row_with_a_matrix() -> None:
+    found = rows(record("mlp", test_accuracy=0.9, test_confusion=[]), record("gcn"), record("sgc", test_accuracy=0.2))
     best = classes.best(found)
     assert best is not None
     assert best.label == "gcn"
@@ -56,10 +56,10 @@ def test_the_heat_map_has_numbers_where_there_is_room(size: int, layers: int) ->
     pytest.importorskip("altair")
     vl_convert = pytest.importorskip("vl_convert")
     matrix = (np.eye(size, dtype=int) * 5).tolist()
-    (line,) = lines(record(test_confusion=matrix, dataset={"name": "x", "classes": [f"c<{n}>" for n in range(size)]}))
-    chart = classes.chart("x", line, "cells")
+    (row,) = rows(record(test_confusion=matrix, dataset={"name": "x", "classes": [f"c<{n}>" for n in range(size)]}))
+    chart = classes.chart("x", row, "cells")
     assert len(chart.spec["layer"]) == layers
-    spec = chart.spec | {"width": 300, "datasets": {"cells": classes.data(line)}}
+    spec = chart.spec | {"width": 300, "datasets": {"cells": classes.data(row)}}
     drawn = vl_convert.vegalite_to_svg(spec, vl_version=vl_convert.get_vegalite_versions()[-1])
     assert "c&lt;0&gt;" in drawn
     assert (">5<" in drawn) is (layers == 2)
@@ -68,28 +68,28 @@ def test_the_heat_map_has_numbers_where_there_is_room(size: int, layers: int) ->
 def page(runs: list[Any], monkeypatch: pytest.MonkeyPatch, parts: list[Part] | None = None) -> str:
     pytest.importorskip("altair")
     monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
-    return render([Source.of(runs)], "html", parts=parts or [])
+    return render(group(runs), "html", parts or [])
 
 
 def test_a_page_of_one_run_and_of_several(monkeypatch: pytest.MonkeyPatch) -> None:
     data = {"name": "x", "classes": ["good", "b<a>d"]}
     alone = page([record(dataset=data)], monkeypatch)
-    assert "Test nodes of each class, told apart by gcn.<" in alone
+    assert "Test nodes of each class, as predicted by gcn.<" in alone
     assert "<details>" not in alone
     assert re.findall("<h3>(.*?)</h3>", alone) == ["Convergence", "Classes", "Environments"]
     assert "b&lt;a&gt;d" in alone
     both = page([record(dataset=data), record("mlp", dataset=data, test_accuracy=0.1)], monkeypatch)
-    assert "told apart by gcn, the most accurate of 2 lines." in both
+    assert "as predicted by gcn, the most accurate of 2 rows." in both
     assert {"Accuracy", "Time and accuracy", "Memory"} < set(re.findall("<h3>(.*?)</h3>", both))
     assert "<details><summary>F1 of each class by method, in %</summary>" in both
     held = json.loads(re.search(r'id="data">(.*?)</script>', both, re.DOTALL)[1])
     assert held["charts"]["confusion0"]["data"] in held["data"]
 
 
-def test_lines_of_other_classes_are_not_in_the_table_of_f1(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_other_classes_are_not_in_the_table_of_f1(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = np.eye(10, dtype=int).tolist()
     runs = [record("gcn", test_confusion=wide, test_accuracy=0.9), record("mlp"), record("sgc", test_confusion=wide)]
-    table = classes.f1_table(lines(*runs))
+    table = classes.f1_table(rows(*runs))
     assert [row[0] for row in table.rows] == ["gcn", "sgc"]
     assert len(table.headings) == 11
     assert "F1 of each class by method" in page(runs, monkeypatch)

@@ -12,9 +12,11 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.records.lines import sections
-from mggcn.records.record import Epoch, RunRecord
-from mggcn.report import Format, Published, Source, render
+from mggcn.methods import resolve
+from mggcn.methods.published import published
+from mggcn.records import Epoch, Published, RunRecord, Section, group
+from mggcn.report import Format, render
+from mggcn.report.tables import commands
 from tests.records import RECORDS, ledger, record
 
 FETCHED = re.compile(
@@ -24,15 +26,24 @@ FETCHED = re.compile(
 )
 
 
-def rendered(records: list[RunRecord], form: Format, published: Published = lambda _: None) -> str:
-    return render([Source.of(records)], form, published)
+def rendered(records: list[RunRecord], form: Format, paper: Published = lambda _: {}) -> str:
+    return render(group(records, paper), form)
+
+
+def of_gcn(one: RunRecord) -> dict[str, float]:
+    return {"accuracy": 0.868} if one.method == "gcn" else {}
+
+
+def section_of(*records: RunRecord) -> Section:
+    (section,) = group(records)
+    return section
 
 
 @pytest.fixture(scope="module")
 def page() -> str:
     pytest.importorskip("altair")
     pytest.importorskip("vl_convert")
-    return rendered(RECORDS, "html", lambda one: 0.868 if one.method == "gcn" else None)
+    return rendered(RECORDS, "html", of_gcn)
 
 
 def embedded(page: str) -> dict[str, Any]:
@@ -65,16 +76,16 @@ def test_the_charts_have_titles_units_and_data(page: str) -> None:
     held = embedded(page)
     of_one, of_several = ("by_time", "by_epoch", "confusion"), ("accuracy", "time", "memory")
     assert set(held["charts"]) == {f"{kind}0" for kind in of_one + of_several} | {f"{kind}1" for kind in of_one}
-    assert set(held["data"]) == {"lines0", "curves0", "confusion0", "curves1", "confusion1"}
+    assert set(held["data"]) == {"rows0", "curves0", "confusion0", "curves1", "confusion1"}
     for name, chart in held["charts"].items():
         assert f'id="{name}"' in page
         assert chart["spec"]["title"].startswith(("cora: ", "<pubmed>: "))
         assert re.search(r'"title": "[^"]*(, s|, %|, MiB|share of the true class)"', json.dumps(chart["spec"]))
     axis = held["charts"]["by_epoch0"]["spec"]["encoding"]["x"]["axis"]
     assert (axis["tickMinStep"], axis["format"]) == (1, "d"), "there are no half epochs"
-    lines = {one["method"]: one for one in held["data"]["lines0"]}
-    assert lines["gcn"]["accuracy"] == 86.5
-    assert {name for name, one in lines.items() if one["front"]} == {"label-propagation", "gcn"}
+    rows = {one["method"]: one for one in held["data"]["rows0"]}
+    assert rows["gcn"]["accuracy"] == 86.5
+    assert {name for name, one in rows.items() if one["front"]} == {"label-propagation", "gcn"}
     curve = [one for one in held["data"]["curves0"] if one["method"] == "gcn"]
     assert [(one["epoch"], one["seconds"], one["accuracy"]) for one in curve] == [
         (1, 1.75, 60.0),
@@ -138,12 +149,12 @@ def test_curves_are_thinned_until_the_page_fits(monkeypatch: pytest.MonkeyPatch)
     numbers = [one["epoch"] for one in embedded(page)["data"]["curves0"]]
     assert (len(numbers), numbers[0], numbers[-1]) == (75, 1, 500)
     monkeypatch.setattr("mggcn.report.page.MOST_BYTES", whole - 10_000)
-    with pytest.raises(InputError, match=r"report: a page of 1 lines has 0\.0 MB, more than .*; name fewer runs"):
+    with pytest.raises(InputError, match=r"report: a page of 1 rows has 0\.0 MB, more than .*; name fewer runs"):
         rendered(long, "html")
 
 
 def test_markdown() -> None:
-    text = rendered(RECORDS, "md", lambda one: 0.868 if one.method == "gcn" else None)
+    text = rendered(RECORDS, "md", of_gcn)
     assert (
         "## cora\n\n2,708 nodes, split 1,208/500/1,000\n\n| method | paper, % | difference, points | accuracy, % |"
         in text
@@ -179,10 +190,9 @@ def test_only_an_order_of_growth_is_set_as_mathematics() -> None:
     assert r"O(a \& b) &" in rendered([record("O(a & b)")], "latex")
 
 
-def test_settings_and_devices_tell_lines_apart() -> None:
+def test_labels_name_settings_and_devices_that_differ() -> None:
     records = [record(), record(settings={"lr": 0.5, "bias": True}), record(device="cuda"), record("mlp")]
-    (section,) = sections([Source.of(records)], lambda _: None)
-    assert {line.label for line in section.lines} == {
+    assert {row.label for row in section_of(*records).rows} == {
         "gcn (cpu, lr=0.01)",
         "gcn (cpu, lr=0.5)",
         "gcn (cuda)",
@@ -190,11 +200,11 @@ def test_settings_and_devices_tell_lines_apart() -> None:
     }
 
 
-def test_what_most_lines_of_a_method_share_is_not_in_a_label() -> None:
+def test_what_most_rows_of_a_method_share_is_not_in_a_label() -> None:
     usual = {"fine": True, "skip": True, "picks": 6}
     changed = [usual, {**usual, "fine": False}, {**usual, "skip": False}, {**usual, "picks": 3}]
-    (section,) = sections([Source.of([record("mg-gcn", settings=one) for one in changed])], lambda _: None)
-    assert {line.label for line in section.lines} == {
+    section = section_of(*(record("mg-gcn", settings=one) for one in changed))
+    assert {row.label for row in section.rows} == {
         "mg-gcn",
         "mg-gcn (fine=false)",
         "mg-gcn (skip=false)",
@@ -204,16 +214,20 @@ def test_what_most_lines_of_a_method_share_is_not_in_a_label() -> None:
 
 def test_a_label_is_never_there_twice() -> None:
     changed = [{"a": 1, "b": 1}, {"a": 1, "b": 1, "c": 1}, {"a": 1, "b": 1, "d": 1}]
-    (section,) = sections([Source.of([record(settings=one) for one in changed])], lambda _: None)
-    assert len({line.label for line in section.lines}) == 3
+    section = section_of(*(record(settings=one) for one in changed))
+    assert len({row.label for row in section.rows}) == 3
+
+
+def test_versions_of_a_method_are_rows_of_their_own() -> None:
+    section = section_of(record(), record(method_version=2), record(seed=1, method_version=2))
+    assert {row.label: row.done for row in section.rows} == {"gcn (version 1)": 1, "gcn (version 2)": 2}
 
 
 def test_a_run_given_twice_counts_once_and_seeds_may_have_gaps() -> None:
-    ((line,),) = (
-        s.lines for s in sections([Source.of([record(), record(), record(seed=1), record(seed=5)])], lambda _: None)
-    )
-    assert line.summary.done == 3
-    assert [re.search(r"--seed .*? --set", one)[0] for one in line.commands] == [
+    section = section_of(record(), record(), record(seed=1), record(seed=5))
+    [row] = section.rows
+    assert row.done == 3
+    assert [re.search(r"--seed .*? --set", one)[0] for one in commands(section, row)] == [
         "--seed 0 --seeds 2 --set",
         "--seed 5 --seeds 1 --set",
     ]
@@ -226,15 +240,29 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert "| mlp |" in out.read_text()
 
 
-def test_the_paper_stands_beside_default_settings_alone(tmp_path: Path) -> None:
-    from mggcn.methods import plan
-
-    defaults = plan("gcn", "cora", {}).settings
-    records = [record(settings=defaults), record(settings={**defaults, "lr": 0.5}), record("mlp")]
+def test_the_paper_is_shown_for_the_same_data_and_settings_only(tmp_path: Path) -> None:
+    defaults = resolve("gcn", "cora").settings
+    data = {"name": "cora", "digest": published().data["cora"].digest}
+    random_split = {"name": "cora", "digest": "0" * 64, "source": "LINQS cora; random split"}
+    records = [
+        record(settings=defaults, dataset=data),
+        record(settings={**defaults, "threads": 3}, seed=1, dataset=data),
+        record(settings={**defaults, "lr": 0.5}, dataset=data),
+        record("mlp", dataset=data),
+        record("sgc", settings=resolve("sgc", "cora").settings, dataset=random_split),
+    ]
     out = tmp_path / "report.md"
     assert main(["report", str(ledger(tmp_path / "records.jsonl", records)), "--out", str(out), "--format", "md"]) == 0
-    paper = {row.split(" | ")[0]: row.split(" | ")[1] for row in out.read_text().splitlines() if "100 MiB" in row}
-    assert paper == {f"| gcn (lr={defaults['lr']})": "86.8", "| gcn (lr=0.5)": "–", "| mlp": "–"}
+    text = out.read_text()
+    rows = [row.strip("| ").split(" | ") for row in text.splitlines() if "100 MiB" in row]
+    paper = {row[0]: row[1] for row in rows if len(row) == 12}
+    assert paper == {
+        "gcn": "86.8",
+        "gcn (threads=3)": "86.8",
+        "gcn (lr=0.5)": "–",
+        "mlp": "–",
+    }
+    assert [row[0] for row in rows if len(row) == 10] == ["sgc"], "no column for the paper where data differ"
 
 
 def test_without_altair_it_says_how_to_get_it(

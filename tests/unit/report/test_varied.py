@@ -1,17 +1,17 @@
-"""Charts of a report against the one setting in which lines differ."""
+"""Charts of a report against the one setting in which rows differ."""
 
 from typing import Any
 
 import pytest
 
-from mggcn.records.lines import Section, sections
-from mggcn.report import Source, varied
+from mggcn.records import Section, group
+from mggcn.report import varied
 from tests.records import record
 
 
 def section(*runs: Any) -> Section:
-    (found,) = sections([Source.of(runs)], lambda _: None)
-    return found
+    (only,) = group(runs)
+    return only
 
 
 def of(method: str, nodes: float = 10.0, **settings: Any) -> Any:
@@ -35,7 +35,7 @@ def test_one_method_against_its_picks() -> None:
     )
     (one,) = varied.series(found)
     assert (one.name, one.setting) == ("mg-gcn", "picks")
-    assert [line.records[0].settings["picks"] for line in one.lines] == [1, 2, 10]
+    assert [row.settings["picks"] for row in one.rows] == [1, 2, 10]
     assert [(row["value"], row["accuracy"]) for row in varied.data(found)] == [(1, 86.0), (2, 86.5), (10, 86.0)]
     pictures = drawn(found)
     assert set(pictures) == {"varied"}
@@ -72,12 +72,12 @@ def test_nodes_by_depth_on_a_scale_of_logarithms() -> None:
         [of("mg-gcn", picks=1), of("mg-gcn")],
     ],
 )
-def test_lines_that_differ_in_something_else_are_no_series(runs: list[Any]) -> None:
+def test_rows_that_differ_in_something_else_are_no_series(runs: list[Any]) -> None:
     assert varied.series(section(*runs)) == []
     assert varied.charts(section(*runs), "values") == {}
 
 
-def test_other_lines_beside_a_series() -> None:
+def test_other_rows_beside_a_series() -> None:
     found = section(of("mg-gcn", picks=1), of("mg-gcn", picks=2), of("mlp"))
     assert len(varied.series(found)) == 1
     assert varied.charts(found, "values") == {}

@@ -9,8 +9,7 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.records.record import Epoch
-from mggcn.report import Source, read, render
+from mggcn.records import Epoch, group, pack, read
 from tests.records import RECORDS, ledger, record
 
 
@@ -20,29 +19,29 @@ def test_runs_ledgers_and_folders_of_them_are_read(tmp_path: Path) -> None:
     run.mkdir()
     (run / "record.json").write_text(RECORDS[2].to_json())
     methods = [
-        [one.method for one in read([each])[0].records.values()]
+        [record.method for row in read([each])[0].rows for record in row.records]
         for each in (path, path.parent, run, run / "record.json")
     ]
     assert methods == [["gcn", "gcn"], ["gcn", "gcn"], ["mlp"], ["mlp"]]
-    assert sum(len(source.records) for source in read([tmp_path / "all", path])) == 3
+    assert sum(row.done for section in read([tmp_path / "all", path]) for row in section.rows) == 3
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"test_accuracy": "high"}, "field test_accuracy is 'high'"),
         ({"test_accuracy": float("nan")}, "field test_accuracy is nan"),
         ({"settings": []}, r"field settings is \[\]"),
-        ({"dataset": {}}, "field dataset has no name"),
+        ({"dataset": {}}, "field dataset.name is missing"),
         ({"surprise": 1}, ".*surprise"),
         ({"curve": 1}, ""),
-        ({"curve": [asdict(Epoch(7, 1.0, 1.0, float("inf"), 1.0, 1.0))]}, "epoch 7: field val_accuracy is inf"),
+        ({"curve": [asdict(Epoch(7, 1.0, 1.0, float("inf"), 1.0, 1.0))]}, r"field curve\[0\].val_accuracy is inf"),
     ],
 )
-def test_bad_records_are_named(tmp_path: Path, changes: dict[str, Any], told: str) -> None:
+def test_bad_records_are_named(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     path = tmp_path / "record.json"
     path.write_text(json.dumps(asdict(record()) | changes))
-    with pytest.raises(InputError, match=rf"record.json: not a run record \({told}"):
+    with pytest.raises(InputError, match=rf"record.json: not a run record \({message}"):
         read([path])
 
 
@@ -54,9 +53,9 @@ def test_bad_input_is_one_line_and_leaves_nothing(
     if content is not None:
         path.write_text(content)
     assert main(["report", str(path), "--out", str(out)]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"mggcn: error: {path}: ")
-    assert told.count("\n") == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"mggcn: error: {path}: ")
+    assert err.count("\n") == 1
     assert not out.parent.exists()
 
 
@@ -75,14 +74,14 @@ def test_what_is_read_is_not_written_over(tmp_path: Path, capsys: pytest.Capture
     before = path.read_bytes()
     out = tmp_path / named
     assert main(["report", str(tmp_path), "--out", str(out), "--format", "md"]) == 2
-    told = f"mggcn: error: --out: {out} is one of the files that the report is made of\n"
-    assert capsys.readouterr().err == told
+    message = f"mggcn: error: --out: {out} is one of the files that the report is made of\n"
+    assert capsys.readouterr().err == message
     assert path.read_bytes() == before
 
 
 def test_packed_records_are_not_packed_onto_themselves(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "packed.json"
-    path.write_text(render([Source.of(RECORDS)], "json"))
+    path.write_text(pack(group(RECORDS)))
     before = path.read_bytes()
     assert main(["report", str(path), "--out", str(path), "--format", "json"]) == 2
     assert "is one of the files that the report is made of" in capsys.readouterr().err
