@@ -111,9 +111,7 @@ def run(
 
     on, shown, interrupted = choose_device(device), ExperimentDisplay(quiet=quiet), False
     try:
-        experiments.run(
-            experiment, seeds=seeds, device=on, jobs=jobs, only=only, out=out, root=root, progress=shown
-        )
+        experiments.run(experiment, seeds=seeds, device=on, jobs=jobs, only=only, out=out, root=root, progress=shown)
     except KeyboardInterrupt:
         interrupted = True
     if as_json:

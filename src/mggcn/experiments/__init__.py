@@ -3,12 +3,12 @@
 ``mggcn compare`` and ``mggcn ablate`` are experiments on one data set.
 """
 
+from mggcn.experiments._comparisons import ABLATIONS, ablation, comparison
+from mggcn.experiments._definition import Experiment, Reference, Variant, folder_name
 from mggcn.experiments._file import read, read_folder
-from mggcn.experiments.comparison import ABLATIONS, ablation, comparison
-from mggcn.experiments.definition import Experiment, Reference, Variant, folder_name
-from mggcn.experiments.progress import Progress
-from mggcn.experiments.running import run, status
-from mggcn.experiments.schedule import Job, Outcome, Schedule
+from mggcn.experiments._progress import Progress
+from mggcn.experiments._running import run, status
+from mggcn.experiments._schedule import Job, Outcome, Schedule
 
 __all__ = [
     "ABLATIONS",

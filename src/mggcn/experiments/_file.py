@@ -7,7 +7,7 @@ import msgspec
 
 from mggcn import datasets, methods
 from mggcn.errors import InputError, prefix_errors, unknown
-from mggcn.experiments.definition import Experiment, Reference, Variant, folder_name, variants_of
+from mggcn.experiments._definition import Experiment, Reference, Variant, folder_name, variants_of
 from mggcn.files import read_toml
 from mggcn.methods import published
 from mggcn.records._typed import typed
@@ -108,6 +108,8 @@ def _check_datasets(file: _File) -> None:
     known = datasets.names()
     kinds = {name.partition(":")[0] for name in known if name.partition(":")[2].isupper()}
     owners: dict[str, str] = {}
+    if not file.datasets:
+        raise InputError("datasets: there is none")
     for name in file.datasets:
         if not name or not name.isprintable():
             raise InputError(f"datasets: {name!r} is not a name")

@@ -1,9 +1,9 @@
 """What runs leave: records, ledgers of them, packed files, and the rows of tables that they make. Needs no torch."""
 
+from mggcn.records._packing import pack
 from mggcn.records.columns import Column, columns, duration, markdown, notes, remarks
 from mggcn.records.grouping import environments, group
 from mggcn.records.ledger import Ledger
-from mggcn.records.packing import pack
 from mggcn.records.reading import files, read
 from mggcn.records.record import Epoch, RunRecord
 from mggcn.records.row import ExperimentInfo, Figures, Published, Row, Section

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mggcn.errors import InputError
+from mggcn.records._packing import is_packed, unpack
 from mggcn.records.grouping import group, no_results
 from mggcn.records.ledger import Ledger
-from mggcn.records.packing import is_packed, unpack
 from mggcn.records.record import RunRecord
 from mggcn.records.row import Published, Section
 

@@ -1,4 +1,4 @@
-"""``mggcn compare`` and ``mggcn ablate`` as a person or a script meets them."""
+"""``mggcn compare`` and ``mggcn ablate`` as people and scripts use them."""
 
 import io
 import json
@@ -6,16 +6,22 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mggcn import storage
 from mggcn.cli import main
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.experiments import schedule
+from mggcn.experiments import Variant
+from mggcn.experiments import _execution as execution
+from mggcn.methods import Plan, published
+from mggcn.methods.mlp import FeatureMLP
 
+FILE = published.published()
 QUICK = ["--set", "epochs=2", "hidden=4"]
 
 
@@ -109,14 +115,14 @@ def test_bad_calls(folder: Path, capsys: pytest.CaptureFixture[str], arguments: 
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, method: str, error: BaseException) -> None:
-    fit = schedule.fit
+    fit_plan = execution.fit_plan
 
-    def fail(dataset: Dataset, name: str, **options: object) -> object:
-        if name == method:
+    def fail(dataset: Dataset, plan: Plan, *rest: object) -> object:
+        if plan.name == method:
             raise error
-        return fit(dataset, name, **options)
+        return fit_plan(dataset, plan, *rest)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(schedule, "fit", fail)
+    monkeypatch.setattr(execution, "fit_plan", fail)
 
 
 def test_a_method_that_fails_is_shown(
@@ -167,10 +173,54 @@ def test_a_live_table_on_a_terminal(
 
 
 def test_variants_of_mg_gcn(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    variants = [schedule.Variant("as in the paper", "mg-gcn"), schedule.Variant("once", "mg-gcn", {"redraw": "once"})]
-    monkeypatch.setattr("mggcn.experiments.ablation.VARIANTS", variants)
+    variants = (Variant("as in the paper", "mg-gcn"), Variant("once", "mg-gcn", {"redraw": "once"}))
+    monkeypatch.setattr("mggcn.experiments._comparisons.ABLATIONS", variants)
     assert main(["ablate", "data", "--seeds", "1", *QUICK, "--quiet"]) == 0
     out, err = capsys.readouterr()
     assert [line.split(" | ")[0] for line in out.splitlines()[2:]] == ["| as in the paper", "| once"]
     assert err == ""
     assert (folder / "ablate" / "data" / "table.md").is_file()
+
+
+def test_records_of_an_older_version_are_ignored(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = ["compare", "data", "--methods", "mlp", "--seeds", "2", *QUICK]
+    assert main(call) == 0
+    monkeypatch.setattr(FeatureMLP, "version", 2)
+    capsys.readouterr()
+    assert main(call) == 0
+    err = capsys.readouterr().err
+    assert "2 records of mlp are of version 1 and are ignored; it is now version 2\n" in err
+    assert "[2/2] mlp seed 1" in err
+
+
+def test_a_method_of_the_users_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "mine_compared.py").write_text(
+        "from dataclasses import dataclass\n"
+        "from mggcn.methods.mlp import FeatureMLP\n"
+        "@dataclass(frozen=True)\n"
+        "class Mine(FeatureMLP):\n"
+        "    hidden: int = 3\n"
+    )
+    assert main(["compare", "data", "--methods", "mlp,mine_compared:Mine", "--seeds", "1", *QUICK, "--json"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split(" | ")[0] for line in out.splitlines()[2:4]] == ["| mlp", "| Mine"]
+    assert json.loads(out.splitlines()[-1])["summaries"][1]["method"] == "mine_compared:Mine"
+
+
+def test_the_papers_figure_is_of_its_own_data_and_settings(
+    folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = replace(small, name="cora", source="LINQS cora; random split")
+    data = storage.save(other, folder / "cora")
+    call = ["compare", "./cora", "--methods", "mg-gcn", "--seeds", "1", "--quiet", "--set", "epochs=1"]
+    assert main(call) == 0
+    assert "paper" not in capsys.readouterr().out, "another split of the same name"
+    known = {"cora": published.Data(data.digest)}
+    monkeypatch.setattr(published, "published", lambda: msgspec.structs.replace(FILE, data=known))
+    defaults = [*call[:-2], "--set", "threads=1"]
+    assert main(defaults) == 0
+    assert "| mg-gcn | 85.8 |" in capsys.readouterr().out
+    assert main([*defaults, "picks=1"]) == 0
+    assert "paper" not in capsys.readouterr().out

@@ -4,17 +4,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
-from mggcn import experiments as experiment
-from mggcn import storage
+from mggcn import experiments, methods, storage
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.experiments import ablation, schedule
-from mggcn.experiments.schedule import Variant
-from mggcn.methods import paper
-from mggcn.records import spec
+from mggcn.experiments import ABLATIONS, Reference, Schedule, Variant
+from mggcn.experiments._definition import variants_of
+from mggcn.methods.published import published
+from mggcn.records import Section, identity
 
-PAPER = Path(__file__).parents[2] / "experiments" / "paper"
+REPOSITORY = Path(__file__).parents[3]
+PAPER = REPOSITORY / "experiments" / "paper"
 GOOD = """
 name = "tiny"
 title = "A title"
@@ -22,6 +23,7 @@ reproduces = "nothing"
 datasets = ["digits", "cora"]
 seeds = 2
 settings = { epochs = 2 }
+reference = { table = "accuracy", heading = "paper, other data", datasets = { digits = "cora" } }
 
 [[variant]]
 label = "plain"
@@ -34,10 +36,6 @@ label = "graph"
 method = "gcn"
 
 grows = "O(b d^L)"
-
-[paper.cora]
-graph = 0.5
-plain = { accuracy = 0.25, total_seconds = 3 }
 """
 
 
@@ -48,13 +46,41 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def section(path: Path, dataset: str) -> Section:
+    """The table of an experiment on the paper's data before any run."""
+    known = published().data.get(dataset)
+    data = {"name": dataset, "digest": known.digest if known else ""}
+    return Schedule(experiments.read(path), dataset, data).section([], torch.device("cpu"))
+
+
 def test_what_a_file_says(file: Path) -> None:
-    found = experiment.read(file)
-    assert (found.name, found.datasets, found.seeds, found.num_runs) == ("tiny", ("digits", "cora"), 2, 8)
-    assert found.variants("digits") == [Variant("plain", "mlp", {"hidden": 4}), Variant("graph", "gcn")]
-    assert found.variants("cora")[0].settings == {"hidden": 8}
-    assert found.paper == {"cora": {"graph": {"accuracy": 0.5}, "plain": {"accuracy": 0.25, "total_seconds": 3}}}
-    assert [line.grows for line in found.lines] == ["", "O(b d^L)"]
+    tiny = experiments.read(file)
+    assert (tiny.name, tiny.datasets, tiny.seeds, tiny.num_runs) == ("tiny", ("digits", "cora"), 2, 8)
+    assert tiny.variants == (
+        Variant("plain", "mlp", {"hidden": 4}, {"cora": {"hidden": 8}}),
+        Variant("graph", "gcn", growth="O(b d^L)"),
+    )
+    assert [tiny.plans(dataset)[0].settings["hidden"] for dataset in tiny.datasets] == [4, 8]
+    assert tiny.reference == Reference("accuracy", "paper, other data", {"digits": "cora"})
+
+
+def test_methods_stand_for_variants(file: Path) -> None:
+    without = GOOD[: GOOD.index("[[variant]]")]
+    file.write_text('methods = ["sgc", "mlp"]\n' + without)
+    assert experiments.read(file).variants == (Variant("sgc", "sgc"), Variant("mlp", "mlp"))
+    file.write_text('methods = "all"\n' + without)
+    assert [variant.method for variant in experiments.read(file).variants] == list(methods.METHODS)
+    file.write_text(without)
+    with pytest.raises(InputError, match=r"tiny\.toml: variant: there is none"):
+        experiments.read(file)
+
+
+def test_all_stands_for_every_method() -> None:
+    first, *others = variants_of(["mlp", "all"])
+    assert first.method == "mlp"
+    assert {variant.method for variant in others} == set(methods.METHODS) - {"mlp"}
+    with pytest.raises(InputError, match="unknown method 'mggcn'; did you mean mg-gcn"):
+        variants_of(["mlp", "mggcn"])
 
 
 @pytest.mark.parametrize(
@@ -63,109 +89,118 @@ def test_what_a_file_says(file: Path) -> None:
         ('name = "tiny"', "name = ", "not valid TOML"),
         ('title = "A title"', "", "field title is missing"),
         ('title = "A title"', 'titel = "A title"', "unknown field 'titel'; did you mean title"),
-        ('name = "tiny"', 'name = "a/b"', "name: 'a/b' cannot be the name of a folder"),
-        ('name = "tiny"', 'name = ".."', "name: '..' cannot be the name of a folder"),
-        ('name = "tiny"', 'name = "."', "name: '.' cannot be the name of a folder"),
-        ('name = "tiny"', 'name = ""', "name: '' cannot be the name of a folder"),
-        ('name = "tiny"', r'name = "a\u0007"', r"name: 'a\x07' is not one line of letters that can be printed"),
-        ('"A title"', r'"A\ntitle"', r"title: 'A\ntitle' is not one line of letters that can be printed"),
-        ('label = "plain"', r'label = "a\u001b"', r"variant 1: label: 'a\x1b' is not one line of letters"),
+        ('name = "tiny"', 'name = "a/b"', "name: 'a/b' is not a name for a folder"),
+        ('name = "tiny"', 'name = ".."', "name: '..' is not a name for a folder"),
+        ('name = "tiny"', 'name = "."', "name: '.' is not a name for a folder"),
+        ('name = "tiny"', 'name = ""', "name: '' is not a name for a folder"),
+        ('name = "tiny"', r'name = "a\u0007"', r"name: 'a\x07' is not one line of printable text"),
+        ('"A title"', r'"A\ntitle"', r"title: 'A\ntitle' is not one line of printable text"),
+        ('label = "plain"', r'label = "a\u001b"', r"variant[0].label: 'a\x1b' is not one line of printable text"),
         ('["digits", "cora"]', '["", "cora"]', "datasets: '' is not a name"),
-        ('["digits", "cora"]', '[7, "cora"]', "datasets: 7 is not a name"),
-        ("seeds = 2", 'seeds = "2"', "seeds: '2' is not a whole number"),
-        ("seeds = 2", "seeds = true", "seeds: True is not a whole number"),
+        ('["digits", "cora"]', '[7, "cora"]', "field datasets[0] is 7: expected str"),
+        ("seeds = 2", 'seeds = "2"', "field seeds is '2': expected int"),
+        ("seeds = 2", "seeds = true", "field seeds is True: expected int"),
         ("seeds = 2", "seeds = 0", "seeds: 0 is less than 1"),
-        ("seeds = 2", 'seeds = 2\nmeasure = "F1"', "measure: 'F1' is not one of accuracy"),
+        ("seeds = 2", 'seeds = 2\nmeasure = "F1"', "field measure is 'F1'"),
         ('["digits", "cora"]', '["digits", "coar"]', "datasets: unknown data set 'coar'; did you mean cora"),
-        ('["digits", "cora"]', '["cora", "cora"]', "datasets: 'cora' is there twice"),
+        ('["digits", "cora"]', '["cora", "cora", "digits"]', "datasets: 'cora' is there twice"),
         ('["digits", "cora"]', "[]", "datasets: there is none"),
         ('method = "gcn"', 'method = "gnc"', "variant 'graph': unknown method 'gnc'; did you mean sgc or gcn"),
-        ('method = "gcn"', "", "variant 2: field method is missing"),
-        ('label = "graph"', 'label = "plain"', "variant: label 'plain' is there twice"),
+        ('method = "gcn"', "", "field variant[1].method is missing"),
+        ('method = "gcn"', 'method = "gcn"\nsetting = 1', "unknown field variant[1].setting"),
+        ('label = "graph"', 'label = "plain"', "variant: 'plain' is there twice"),
         ("{ hidden = 4 }", "{ hiden = 4 }", "plain: unknown setting 'hiden'; did you mean hidden"),
         ("{ hidden = 4 }", "{ hidden = 0 }", "plain: hidden: 0 is less than 1"),
         ("on.cora", "on.pubmed", "variant 'plain': on: unknown data set 'pubmed'"),
         ("{ hidden = 8 }", '{ hidden = "x" }', "plain: hidden: 'x' is not a whole number"),
         ("{ epochs = 2 }", "{ epoch = 2 }", "unknown setting 'epoch'; did you mean epochs"),
-        ("[paper.cora]", "[paper.pubmed]", "paper: unknown data set 'pubmed'"),
-        ("graph = 0.5", "grap = 0.5", "paper.cora: unknown label 'grap'; did you mean graph"),
-        ("graph = 0.5", "graph = 86.8", "paper.cora.graph: 86.8 is not an accuracy between 0 and 1"),
-        ("total_seconds = 3", "total_seconds = 0", "paper.cora.plain.total_seconds: 0 is not a positive number"),
-        ("total_seconds = 3", "total_seconds = inf", "paper.cora.plain.total_seconds: inf is not a positive number"),
-        ("accuracy = 0.25", "accuracy = 25", "paper.cora.plain.accuracy: 25 is not an accuracy between 0 and 1"),
-        ("total_seconds", "seconds", "paper.cora.plain.seconds: unknown measure 'seconds'; did you mean"),
+        ('table = "accuracy"', 'table = "acuracy"', "reference.table: unknown table 'acuracy'; did you mean accuracy"),
+        ('"paper, other data"', '"paper"', "reference.heading: 'paper' does not say how the results differ"),
+        ("{ digits = ", "{ pubmed = ", "reference.datasets: unknown data set 'pubmed'"),
+        ('digits = "cora"', "digits = 7", "field reference.datasets is {'digits': 7}: expected str"),
         ('"O(b d^L)"', '"bd^L"', "variant 'graph': grows: 'bd^L' is not an order of growth"),
-        ('"O(b d^L)"', "3", "variant 2: grows: 3 is not text"),
-        ("graph = 0.5", "graph = true", "paper.cora.graph: True is not a positive number"),
+        ('"O(b d^L)"', "3", "field variant[1].grows is 3: expected str"),
     ],
 )
 def test_errors_name_file_field_and_value(file: Path, old: str, new: str, message: str) -> None:
     assert old in GOOD
     file.write_text(GOOD.replace(old, new, 1))
     with pytest.raises(InputError) as caught:
-        experiment.read(file)
+        experiments.read(file)
     assert str(caught.value).startswith(f"{file}: ")
     assert message in str(caught.value)
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.toml: cannot be read"):
-        experiment.read(tmp_path / "none.toml")
+        experiments.read(tmp_path / "none.toml")
     with pytest.raises(InputError, match="none: no such folder"):
-        experiment.read_folder(tmp_path / "none")
+        experiments.read_folder(tmp_path / "none")
 
 
 def test_only_is_part_of_a_data_set_or_a_label(file: Path) -> None:
-    found = experiment.read(file)
-    assert found.selected(None) == {"digits": {"plain", "graph"}, "cora": {"plain", "graph"}}
-    assert found.selected("COR") == {"cora": {"plain", "graph"}}
-    assert found.selected("gra") == {"digits": {"graph"}, "cora": {"graph"}}
+    tiny = experiments.read(file)
+    assert tiny.selected(None) == {"digits": {"plain", "graph"}, "cora": {"plain", "graph"}}
+    assert tiny.selected("COR") == {"cora": {"plain", "graph"}}
+    assert tiny.selected("gra") == {"digits": {"graph"}, "cora": {"graph"}}
     with pytest.raises(InputError, match="--only: 'x' is in no data set and no label"):
-        found.selected("x")
+        tiny.selected("x")
 
 
 @pytest.mark.parametrize("path", sorted(PAPER.parent.rglob("*.toml")), ids=lambda path: path.stem)
 def test_the_experiments_of_the_repository_resolve(path: Path) -> None:
-    found = experiment.read(path)
-    assert found.name == (path.stem if path.parent == PAPER else f"{path.parent.name}-{path.stem}")
-    for dataset in found.datasets:
-        identity = {"name": dataset}
-        assert len(found.plan(dataset, identity, "cpu")) * len(found.datasets) == found.num_runs
+    one = experiments.read(path)
+    assert one.name == (path.stem if path.parent.name != "ethereum" else f"ethereum-{path.stem}")
+    for dataset in one.datasets:
+        jobs = Schedule(one, dataset, {"name": dataset}).jobs(torch.device("cpu"))
+        assert len(jobs) * len(one.datasets) == one.num_runs
 
 
-def test_the_papers_numbers() -> None:
-    found = {one.name: one for one in experiment.read_folder(PAPER)}
-    assert set(found) == {"accuracy", "depth", "picks", "ablations", "speed", "memory", "ethereum"}
-    accuracies = {
-        (one.name, dataset): {label: numbers["accuracy"] for label, numbers in lines.items()}
-        for one in found.values()
-        if one.measure == "accuracy"
-        for dataset, lines in one.paper.items()
+def test_the_papers_experiments_show_its_numbers() -> None:
+    assert len(experiments.read_folder(PAPER)) == 7
+    tables = {table.name: table.rows for table in published().tables}
+    for dataset in ("cora", "citeseer", "pubmed"):
+        expected = {one.method: one.accuracy for one in tables["accuracy"] if one.dataset == dataset}
+        rows = section(PAPER / "accuracy.toml", dataset).rows
+        assert {row.label: row.published["accuracy"] for row in rows} == expected
+        depths = section(PAPER / "depth.toml", dataset)
+        assert [row.reference["accuracy"] for row in depths.rows] == [
+            one.accuracy for one in tables["depth"] if one.dataset == dataset
+        ]
+        assert depths.experiment is not None
+        assert depths.experiment.reference == "paper, full batches"
+        picks = methods.resolve("mg-gcn", dataset).settings["picks"]
+        shown = {
+            row.label: row.published["accuracy"] for row in section(PAPER / "picks.toml", dataset).rows if row.published
+        }
+        assert shown == {f"{picks} picks": expected["mg-gcn"]}
+        ablations = section(PAPER / "ablations.toml", dataset).rows
+        assert [row.published.get("accuracy") for row in ablations] == [expected["mg-gcn"]] + [None] * 6
+    reddit = section(PAPER / "accuracy.toml", "reddit").rows
+    assert [row.published for row in reddit] == [{}] * 6, "its digest is not known"
+    assert {row.label: row.reference["accuracy"] for row in reddit} == {
+        one.method: one.accuracy for one in tables["accuracy"] if one.dataset == "reddit"
     }
-    for dataset in ("cora", "citeseer", "pubmed", "reddit"):
-        assert accuracies["accuracy", dataset] == {name: known[dataset] for name, known in paper.ACCURACY.items()}
-    for dataset, published in paper.DEPTH.items():
-        assert tuple(accuracies["depth", dataset].values()) == published
-        best = {f"{paper.picks(dataset)} picks": paper.ACCURACY["mg-gcn"][dataset]}
-        assert accuracies["picks", dataset] == best
-    sizes = [accuracy for by_size in paper.ETHEREUM.values() for accuracy in by_size.values()]
-    assert sorted(accuracies["ethereum", "ethereum"].values()) == sorted(sizes)
-    assert ("ethereum", "ethereum-simulated") not in accuracies, "the paper has no number of a simulation"
+    ethereum = section(PAPER / "ethereum.toml", "ethereum").rows
+    assert [row.reference["accuracy"] for row in ethereum] == [one.accuracy for one in tables["ethereum"]]
+    simulated = section(PAPER / "ethereum.toml", "ethereum-simulated").rows
+    assert all(not row.published and not row.reference for row in simulated), "the paper has no simulated graph"
 
 
 def test_the_papers_seconds_and_orders_of_growth() -> None:
-    speed = experiment.read(PAPER / "speed.toml")
-    totals = {name: [numbers["total_seconds"] for numbers in lines.values()] for name, lines in speed.paper.items()}
+    totals = {
+        dataset: [row.reference.get("total_seconds") for row in section(PAPER / "speed.toml", dataset).rows]
+        for dataset in ("reddit-like", "ethereum-like", "pubmed")
+    }
     assert totals == {
         "reddit-like": [5608.2, 575.34, 1138.33, 401.53],
         "ethereum-like": [43.03, 24.64, 49.80, 14.20],
-        "pubmed": [44.72, 40.15, 42.36, 19.38],
+        "pubmed": [None] * 4,
     }
-    assert all(
-        set(numbers) == {"epoch_seconds", "total_seconds"} for one in speed.paper.values() for numbers in one.values()
-    )
-    memory = experiment.read(PAPER / "memory.toml")
-    assert {line.variant.method: line.grows for line in memory.lines} == {
+    pubmed = section(PAPER / "speed.toml", "pubmed").rows
+    assert [row.published.get("total_seconds") for row in pubmed] == [44.72, 40.15, None, 19.38], "FastGCN: 100 samples"
+    memory = experiments.read(PAPER / "memory.toml")
+    assert {variant.method: variant.growth for variant in memory.variants} == {
         "gcn": "O(b d^L)",
         "sgc": "O(b d^L)",
         "graphsage-mean": "O(b s^L)",
@@ -175,30 +210,35 @@ def test_the_papers_seconds_and_orders_of_growth() -> None:
 
 
 def test_the_ablations_are_those_of_the_command() -> None:
-    found = experiment.read(PAPER / "ablations.toml")
-    assert all(found.variants(dataset) == ablation.VARIANTS for dataset in found.datasets)
+    assert experiments.read(PAPER / "ablations.toml").variants == ABLATIONS
+
+
+def test_all_methods_are_compared() -> None:
+    compare = experiments.read(REPOSITORY / "experiments" / "compare.toml")
+    assert [variant.method for variant in compare.variants] == list(methods.METHODS)
 
 
 def test_a_data_set_that_the_user_makes(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    found = experiment.read(PAPER / "ethereum.toml")
-    assert found.missing(tmp_path) == ["ethereum", "ethereum-simulated"]
+    ethereum = experiments.read(PAPER / "ethereum.toml")
+    assert ethereum.missing(tmp_path) == ["ethereum", "ethereum-simulated"]
     with pytest.raises(
         InputError, match=r"the authors' graph is not public; .* mggcn data import .*; there is no folder .*/ethereum"
     ):
-        found.load("ethereum", tmp_path)
+        ethereum.load("ethereum", tmp_path)
     storage.save(small, tmp_path / "ethereum")
-    assert found.missing(tmp_path) == ["ethereum-simulated"]
-    assert found.load("ethereum", tmp_path).num_nodes == small.num_nodes
+    assert ethereum.missing(tmp_path) == ["ethereum-simulated"]
+    assert ethereum.load("ethereum", tmp_path).num_nodes == small.num_nodes
 
 
 @pytest.mark.parametrize("name", ["ethereum:simulated", "ethereum:behaviour", "ethereum:xblock-phishing"])
 def test_data_sets_of_accounts_have_the_papers_settings(small: Dataset, tmp_path: Path, name: str) -> None:
     storage.save(replace(small, name=name), tmp_path / "ethereum-simulated")
-    found = experiment.read(PAPER / "ethereum.toml")
-    identity = spec.identity(found.load("ethereum-simulated", tmp_path))
-    settings = {job.variant.label: job.spec.settings for job in found.plan("ethereum-simulated", identity, "cpu")}
-    for own in settings.values():
-        assert (own.get("hidden", 16), own["batch_size"], own["scaling"]) == (16, 128, "standard")
+    ethereum = experiments.read(PAPER / "ethereum.toml")
+    known = identity(ethereum.load("ethereum-simulated", tmp_path))
+    jobs = Schedule(ethereum, "ethereum-simulated", known).jobs(torch.device("cpu"))
+    settings = {job.label: job.spec.settings for job in jobs}
+    for values in settings.values():
+        assert (values.get("hidden", 16), values["batch_size"], values["scaling"]) == (16, 128, "standard")
     assert settings["mg-gcn 5"]["weight_decay"] == 0.0005
-    assert settings["mg-gcn 5"] == schedule.resolve(found.variants("ethereum"), "ethereum", {})[-1].settings
+    assert settings["mg-gcn 5"] == ethereum.plans("ethereum")[-1].settings

@@ -1,4 +1,4 @@
-"""Runs side by side."""
+"""Runs in parallel."""
 
 import fcntl
 import multiprocessing
@@ -8,41 +8,58 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 
 from mggcn import storage
 from mggcn.dataset import Dataset
-from mggcn.experiments import parallel, schedule
-from mggcn.experiments.schedule import Job, Variant
+from mggcn.experiments import (
+    Experiment,
+    Job,
+    Outcome,
+    Schedule,
+    Variant,
+)
+from mggcn.experiments import (
+    _execution as execution,
+)
+from mggcn.experiments import (
+    _parallel as parallel,
+)
 from mggcn.kernels import threads
-from mggcn.records.ledger import Ledger
+from mggcn.records import Ledger, identity
 from mggcn.train.progress import Silent
+
+
+def jobs_of(dataset: Dataset, *labels: str, seeds: int = 1) -> list[Job]:
+    variants = tuple(Variant(label, "mlp") for label in labels)
+    experiment = Experiment("tiny", ("small",), variants, seeds, settings={"epochs": 2, "hidden": 4})
+    return Schedule(experiment, "small", identity(dataset)).jobs(torch.device("cpu"))
 
 
 def _dies() -> Dataset:
     raise SystemExit(3)
 
 
-def test_runs_side_by_side_are_those_of_one_process(small: Dataset, tmp_path: Path) -> None:
+def test_runs_in_parallel_are_those_of_one_process(small: Dataset, tmp_path: Path) -> None:
     storage.save(small, tmp_path / "data")
     load = partial(storage.load, tmp_path / "data")
-    variants = [Variant("a", "mlp"), Variant("as a", "mlp")]
-    jobs = schedule.plan(load(), variants, range(2), device="cpu", common={"epochs": 2, "hidden": 4})
+    jobs = jobs_of(load(), "a", "as a", seeds=2)
     ledger = Ledger(tmp_path / "records.jsonl")
 
-    def found(outcomes: Iterator[schedule.Outcome]) -> dict[str, float]:
+    def accuracies(outcomes: Iterator[Outcome]) -> dict[str, float]:
         return {one.job.title: one.record.test_accuracy for one in outcomes if one.record}
 
-    together = found(parallel.execute(load, jobs, ledger, 2))
+    together = accuracies(parallel.execute(load, jobs, ledger, 2))
     assert len(together) == 4
     assert len(ledger.path.read_bytes().splitlines()) == 2, "two variants of the same settings share their runs"
     assert Ledger(ledger.path).records.keys() == ledger.records.keys()
     alone = Ledger(tmp_path / "alone.jsonl")
-    assert together == found(schedule.execute(load(), jobs, alone, lambda _: Silent()))
+    assert together == accuracies(execution.execute(load(), jobs, alone, lambda _: Silent()))
     assert list(parallel.execute(load, jobs, ledger, 2)) == []
 
 
 def test_a_process_that_dies_costs_its_run(small: Dataset, tmp_path: Path) -> None:
-    jobs = schedule.plan(small, [Variant("a", "mlp")], range(1), device="cpu")
+    jobs = jobs_of(small, "a")
     [outcome] = parallel.execute(_dies, jobs, Ledger(tmp_path / "records.jsonl"), 2)
     assert (outcome.record, outcome.reason) == (None, "its process ended with exit code 3")
 
@@ -60,7 +77,7 @@ def _execute(jobs: list[Job], folder: Path) -> None:
 
 
 def test_a_process_ends_with_its_parent(small: Dataset, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    jobs = schedule.plan(small, [Variant("a", "mlp")], range(1), device="cpu")
+    jobs = jobs_of(small, "a")
     parent = multiprocessing.get_context("spawn").Process(target=_execute, args=(jobs, tmp_path))
     parent.start()
     deadline = time.monotonic() + 120
@@ -81,9 +98,7 @@ def test_a_process_ends_with_its_parent(small: Dataset, tmp_path: Path, capfd: p
     assert "Traceback" not in capfd.readouterr().err
 
 
-def test_a_process_that_is_handed_nothing_more_ends_in_silence(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_process_without_further_jobs_ends_without_output(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     pipe, process = parallel._start(_dies, tmp_path / "records.jsonl", threads.shares(1)[0])
     pipe.close()
     process.join()

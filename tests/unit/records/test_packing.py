@@ -29,9 +29,7 @@ SECTIONS = [
                 growth="O(b)",
             ),
             Row("plain (cuda)", "mlp", "cuda", 3, (record("mlp", device="cuda"),)),
-            Row(
-                "graph (cpu)", "gcn", "cpu", 3, (record("gcn", environment={"python": "3.12"}),), ("seed 2: no room",)
-            ),
+            Row("graph (cpu)", "gcn", "cpu", 3, (record("gcn", environment={"python": "3.12"}),), ("seed 2: no room",)),
         ),
         INFO,
     ),

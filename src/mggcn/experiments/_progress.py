@@ -2,7 +2,7 @@
 
 from mggcn import train
 from mggcn.dataset import Dataset
-from mggcn.experiments.schedule import Job, Outcome
+from mggcn.experiments._schedule import Job, Outcome
 from mggcn.records import Section
 from mggcn.train.progress import Silent
 

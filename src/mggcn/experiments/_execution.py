@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from mggcn.dataset import Dataset, Split
 from mggcn.errors import InputError
-from mggcn.experiments.schedule import Job, Outcome
+from mggcn.experiments._schedule import Job, Outcome
 from mggcn.records import Ledger
 from mggcn.run import fit_plan
 from mggcn.train import Progress

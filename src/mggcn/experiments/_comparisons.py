@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from mggcn.errors import InputError
-from mggcn.experiments.definition import Experiment, Variant, variants_of
+from mggcn.experiments._definition import Experiment, Variant, variants_of
 
 ABLATIONS = tuple(
     Variant(label, "mg-gcn", settings)

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from mggcn import methods
-from mggcn.experiments.definition import Experiment, Variant
+from mggcn.experiments._definition import Experiment, Variant
 from mggcn.methods import Plan, published
 from mggcn.records import Ledger, Row, RunRecord, RunSpec, Section
 

@@ -18,8 +18,8 @@ import torch
 
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.experiments import execution
-from mggcn.experiments.schedule import Job, Outcome, recall
+from mggcn.experiments import _execution
+from mggcn.experiments._schedule import Job, Outcome, recall
 from mggcn.kernels import threads
 from mggcn.records import Ledger
 from mggcn.train.progress import Silent
@@ -28,7 +28,7 @@ Load = Callable[[], Dataset]
 
 
 def execute(load: Load, jobs: Iterable[Job], ledger: Ledger, processes: int) -> Iterator[Outcome]:
-    """Like :func:`mggcn.experiments.execution.execute`, in several processes that share the cores.
+    """Like :func:`mggcn.experiments._execution.execute`, in several processes that share the cores.
 
     Args:
         load: returns the data set of the jobs; it is called in each process, so it must pickle.
@@ -108,7 +108,7 @@ def _serve(pipe: Connection, load: Load, path: Path, cores: list[int]) -> None:
             if dataset is None:
                 dataset = load()
             ledger = Ledger(path)
-            outcomes = recall([job], ledger) or execution.execute(dataset, [job], ledger, lambda _: Silent(), warm)
+            outcomes = recall([job], ledger) or _execution.execute(dataset, [job], ledger, lambda _: Silent(), warm)
             _send(pipe, next(iter(outcomes)))
         except InputError as error:
             _send(pipe, Outcome(job, None, str(error)))

@@ -12,11 +12,11 @@ import torch
 
 from mggcn.dataset import Dataset, headline
 from mggcn.errors import InputError
-from mggcn.experiments import execution, parallel
+from mggcn.experiments import _execution, _parallel
+from mggcn.experiments._definition import Experiment, folder_name
 from mggcn.experiments._file import read
-from mggcn.experiments.definition import Experiment, folder_name
-from mggcn.experiments.progress import Progress
-from mggcn.experiments.schedule import Job, Outcome, Schedule, outdated, recall
+from mggcn.experiments._progress import Progress
+from mggcn.experiments._schedule import Job, Outcome, Schedule, outdated, recall
 from mggcn.files import check_writable, write_atomically
 from mggcn.records import Ledger, Section, identity, markdown, notes, pack
 from mggcn.records.reading import EXPERIMENT, RECORDS, read_experiment
@@ -150,8 +150,8 @@ class _Work:
 
     def _train(self, name: str, data: Dataset, waiting: list[Job], processes: int) -> Iterator[Outcome]:
         if processes == 1:
-            return execution.execute(data, waiting, self.ledger, self.progress.run_starts)
-        return parallel.execute(partial(self.experiment.load, name, self.root), waiting, self.ledger, processes)
+            return _execution.execute(data, waiting, self.ledger, self.progress.run_starts)
+        return _parallel.execute(partial(self.experiment.load, name, self.root), waiting, self.ledger, processes)
 
     def _without(self, name: str, problem: str) -> Section:
         """The table of a data set that is not available, with the runs that were finished earlier."""

@@ -1,0 +1,184 @@
+"""Training what is not in the ledger."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import mggcn
+from mggcn import methods, storage, train
+from mggcn.block import Batch
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.experiments import Experiment, Job, Outcome, Schedule, Variant
+from mggcn.experiments import _execution as execution
+from mggcn.experiments._schedule import recall
+from mggcn.keys import Key
+from mggcn.methods import Plan
+from mggcn.records import Ledger, identity, markdown
+from mggcn.train.progress import Silent
+from tests.unit.experiments.test_schedule import CPU, jobs_of, schedule_of
+
+
+def execute(dataset: Dataset, jobs: list[Job], ledger: Ledger) -> tuple[list[Outcome], list[str]]:
+    started: list[str] = []
+
+    def watch(job: Job) -> Silent:
+        started.append(job.title)
+        return Silent()
+
+    return list(execution.execute(dataset, jobs, ledger, watch)), started
+
+
+def test_finished_runs_are_kept_and_the_rest_is_run(small: Dataset, tmp_path: Path) -> None:
+    path, jobs = tmp_path / "records.jsonl", jobs_of(small, "gcn", "mlp")
+    first, _ = execute(small, jobs[:3], Ledger(path))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-50])  # killed while it wrote the third
+    ledger = Ledger(path)
+    kept = recall(jobs, ledger)
+    assert [outcome.job.title for outcome in kept] == ["gcn seed 0", "mlp seed 0"]
+    assert [outcome.record for outcome in kept] == [outcome.record for outcome in first[:2]]
+    done, started = execute(small, jobs, ledger)
+    assert started == ["gcn seed 1", "mlp seed 1"]
+    assert done[0].record is not None
+    assert first[2].record is not None
+    assert done[0].record.test_accuracy == first[2].record.test_accuracy
+    assert len(recall(jobs, Ledger(path))) == 4
+    assert execute(small, jobs, Ledger(path)) == ([], [])
+    assert len(recall(jobs_of(small, "gcn", "mlp", lr=0.5), Ledger(path))) == 0, "other settings are other runs"
+
+
+def test_a_run_is_the_one_that_fit_gives(small: Dataset, tmp_path: Path) -> None:
+    [job] = jobs_of(small, "gcn", seeds=1)
+    [outcome], _ = execute(small, [job], Ledger(tmp_path / "r.jsonl"))
+    again = mggcn.fit(small, "gcn", seed=0, device="cpu", settings={"epochs": 2, "hidden": 4}).record
+    assert outcome.record is not None
+    assert outcome.record.epochs == 2, "the epoch that warms up is not recorded"
+    assert (outcome.record.val_loss, outcome.record.settings) == (again.val_loss, again.settings)
+
+
+@pytest.mark.parametrize("method", methods.METHODS)
+def test_any_method_warms_up_with_few_targets(
+    small: Dataset, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "_FEW", 8)
+    trained = []
+    fit_plan = execution.fit_plan
+
+    def watched(dataset: Dataset, *rest: object) -> object:
+        assert dataset.split is not None
+        trained.append([part.size for part in (dataset.split.train, dataset.split.val, dataset.split.test)])
+        return fit_plan(dataset, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(execution, "fit_plan", watched)
+    experiment = Experiment("tiny", ("small",), (Variant(method, method),), 1, settings={"epochs": 2})
+    jobs = Schedule(experiment, "small", identity(small)).jobs(CPU)
+    [outcome], _ = execute(small, jobs, Ledger(tmp_path / "r.jsonl"))
+    assert trained == [[8, 6, 6], [30, 12, 18]]
+    assert outcome.record is not None
+
+
+def test_variants_that_come_to_the_same_share_a_run(small: Dataset, tmp_path: Path) -> None:
+    variants = (
+        Variant("as is", "mg-gcn"),
+        Variant("the same", "mg-gcn", {"redraw": "epoch"}),
+        Variant("once", "mg-gcn", {"redraw": "once", "skip_self": False}),
+    )
+    experiment = Experiment("tiny", ("small",), variants, 1, settings={"epochs": 2, "hidden": 4}, flat=True)
+    schedule = Schedule(experiment, "small", identity(small))
+    outcomes, started = execute(small, schedule.jobs(CPU), Ledger(tmp_path / "r.jsonl"))
+    assert started == ["as is seed 0", "once seed 0"]
+    assert outcomes[0].record is outcomes[1].record
+    rows = markdown(schedule.section(outcomes, CPU)).splitlines()
+    assert [row.split(" | ")[0] for row in rows[2:]] == ["| as is", "| the same", "| once"]
+
+
+def test_a_method_that_cannot_be_run_does_not_stop_the_others(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fit_plan = execution.fit_plan
+
+    def failing(dataset: Dataset, plan: Plan, seed: int, *rest: object) -> mggcn.Run:
+        if plan.name == "gcn" and seed in failing_seeds:
+            raise InputError("gcn: would need 9 GiB | too much")
+        return fit_plan(dataset, plan, seed, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(execution, "fit_plan", failing)
+    ledger, schedule = Ledger(tmp_path / "r.jsonl"), schedule_of(small, "gcn", "mlp")
+    jobs = schedule.jobs(CPU)
+    failing_seeds = [0, 1]
+    outcomes, _ = execute(small, jobs, ledger)
+    table = markdown(schedule.section(outcomes, CPU)).splitlines()
+    assert table[2].startswith("| gcn | not run: gcn: would need 9 GiB \\| too much | – |")
+    assert table[2].endswith("| 0 of 2 |")
+    assert table[3].startswith("| mlp | ")
+    assert table[3].endswith("| 2 |")
+    failing_seeds = [1]
+    outcomes = recall(jobs, ledger) + execute(small, jobs, ledger)[0]
+    table = markdown(schedule.section(outcomes, CPU)).splitlines()
+    assert table[2].endswith("| 1 of 2 |"), "a failure is tried again"
+    assert table[-1] == "- gcn, seed 1: gcn: would need 9 GiB \\| too much"
+
+
+def test_other_errors_are_not_hidden(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(execution, "fit_plan", broken)
+    with pytest.raises(ZeroDivisionError):
+        execute(small, jobs_of(small, "gcn"), Ledger(tmp_path / "r.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "count"),
+    [
+        ("mlp", {"batch_size": 10}, 10),
+        ("gcn", {"batches": "full"}, 60),
+        ("mg-gcn", {"layers": 1, "batch_size": 20}, 15),
+    ],
+)
+def test_nodes_a_batch_by_hand(small: Dataset, method: str, changes: dict, count: float) -> None:
+    found = mggcn.fit(small, method, device="cpu", settings={"epochs": 1, **changes}).record.nodes_per_batch
+    assert found == count
+
+
+def test_nodes_are_counted_once_each_over_the_first_batches(small: Dataset) -> None:
+    class Sampler:
+        device = torch.device("cpu")
+        drawn = 0
+
+        def batches(self, targets: np.ndarray, key: Key, batch_size: int) -> Iterator[Batch]:
+            self.targets, self.batch_size = targets, batch_size
+            for _ in range(100):
+                self.drawn += 1
+                assert key == Key.of(0).fold("count")
+                yield Batch(torch.tensor([1, 2, 2, self.drawn % 2]), (), torch.tensor([1]))
+
+    sampler = Sampler()
+    assert train.nodes_per_batch(sampler, small.split.train, train.Training(batch_size=7), Key.of(0)) == 2.5
+    assert sampler.drawn == 20
+    assert sampler.batch_size == 7
+    assert sorted(sampler.targets) == small.split.train.tolist() != list(sampler.targets)
+
+
+PEAKS = """
+import sys
+import mggcn
+data = mggcn.load(sys.argv[1])
+def peak(**settings):
+    return mggcn.fit(data, "mlp", device="cpu", settings={"epochs": 1, **settings}).record.peak_memory_bytes
+print(peak(), peak(hidden=3000, layers=3), peak())
+"""
+
+
+def test_a_small_run_does_not_inherit_a_large_ones_peak(small: Dataset, tmp_path: Path) -> None:
+    folder = storage.save(small, tmp_path / "data").path
+    done = subprocess.run([sys.executable, "-c", PEAKS, str(folder)], capture_output=True, text=True, check=True)
+    before, large, after = (int(number) for number in done.stdout.split())
+    assert large > before + (120 << 20)
+    assert after < before + (large - before) // 3
