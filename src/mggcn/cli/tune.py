@@ -136,8 +136,11 @@ def _table(trials: "Sequence[Trial]", target: str, most: int = 5) -> str:
 
     ranked = sorted((trial for trial in trials if trial.value is not None), key=lambda trial: -(trial.value or 0.0))
     rows = [
-        [f"{trial.number}{' (as it was)' * (trial.number == 1)}", f"{(trial.value or 0.0) * 100:.2f}"]
-        + [_text(trial.settings)]
+        [
+            f"{trial.number}{' (as it was)' * (trial.number == 1)}",
+            f"{(trial.value or 0.0) * 100:.2f}",
+            _text(trial.settings),
+        ]
         for trial in [*ranked[:most], *(trial for trial in ranked[most:] if trial.number == 1)]
     ]
     return aligned([["trial", f"val {target}, %", "settings"], *rows], right=(1,))

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from mggcn import methods
-from mggcn.experiments._definition import Experiment, Variant
+from mggcn.experiments._definition import Experiment
 from mggcn.methods import Plan, published
 from mggcn.records import Ledger, Row, RunRecord, RunSpec, Section
 
@@ -100,7 +100,7 @@ class Schedule:
                     records,
                     tuple(reasons),
                     methods.published_results(self.identity, plan.name, plan.settings) if self.identity else {},
-                    self._reference(variant, plan),
+                    self._reference(plan),
                     variant.growth,
                 )
             )
@@ -123,7 +123,7 @@ class Schedule:
                 variant.label,
                 plan.name,
                 reasons=tuple(reasons.get(variant.label, ())),
-                reference=self._reference(variant, plan),
+                reference=self._reference(plan),
                 growth=variant.growth,
                 specs=tuple(job.spec.digest for job in jobs if job.label == variant.label),
             )
@@ -131,7 +131,7 @@ class Schedule:
         )
         return Section(self.dataset, rows, self.experiment.info)
 
-    def _reference(self, variant: Variant, plan: Plan) -> dict[str, float]:
+    def _reference(self, plan: Plan) -> dict[str, float]:
         """The results of the reference table for a variant.
 
         A result belongs to the variant with the same method and the same values of those settings in which the table's
@@ -156,7 +156,7 @@ def recall(jobs: Iterable[Job], ledger: Ledger) -> list[Outcome]:
 
 def outdated(plans: Iterable[Plan], ledger: Ledger) -> list[str]:
     """For each method with records of an older version, one line that says they are ignored."""
-    lines = {}
+    lines: dict[str, None] = {}
     for plan in plans:
         older = [record.method_version for record in ledger.records.values() if record.method == plan.name]
         for version in sorted({number for number in older if number < plan.method.version}):

@@ -54,7 +54,7 @@ class Figures:
             return statistics.fmean(getattr(record, name) for record in records)
 
         def median(name: str) -> float:
-            return statistics.median(getattr(record, name) for record in records)
+            return float(statistics.median(getattr(record, name) for record in records))
 
         def deviation(name: str) -> float | None:
             return statistics.stdev(getattr(record, name) for record in records) if len(records) > 1 else None

@@ -1,8 +1,8 @@
 """Precision, recall and F1 of each class, from the confusion matrices of records.
 
 A matrix has a row for each true class and a column for each predicted class; those of a row's seeds are summed. Where
-there is nothing to divide by, a score is 0, as in scikit-learn. :mod:`mggcn.report.page` shows the scores and a heat map
-for the best row of a section.
+there is nothing to divide by, a score is 0, as in scikit-learn. :mod:`mggcn.report.page` shows the scores and a heat
+map for the best row of a section.
 """
 
 from collections.abc import Sequence

@@ -51,7 +51,7 @@ class _Drawn:
     """The sections of a page: their HTML, their charts, the data of the charts, and functions that give the curves."""
 
     body: str
-    charts: dict[str, charts.Chart]
+    specs: dict[str, charts.Chart]
     data: dict[str, charts.Values]
     curves: dict[str, Callable[[int], charts.Values]]
 
@@ -119,7 +119,7 @@ def _draw(sections: Sequence[Section]) -> _Drawn:
 
 def _page(sections: Sequence[Section], parts: Sequence[Part], drawn: _Drawn, points: int, bundle: str) -> str:
     data = drawn.data | {name: thinned(points) for name, thinned in drawn.curves.items()}
-    specs = {name: {"spec": chart.spec, "data": chart.data} for name, chart in drawn.charts.items()}
+    specs = {name: {"spec": chart.spec, "data": chart.data} for name, chart in drawn.specs.items()}
     contents = "".join(f'<a href="#s{number}">{escape(one.short)}</a> ' for number, one in enumerate(sections))
     contents += "".join(f'<a href="#p{number}">{escape(one.title)}</a> ' for number, one in enumerate(parts))
     extra = "".join(

@@ -162,8 +162,8 @@ def test_a_bad_record_is_one_line(folder: Path, capsys: pytest.CaptureFixture[st
     path.write_text(path.read_text().replace('"seed": 0', '"seed": "0"', 1))
     capsys.readouterr()
     assert main([*RUN, "--quiet", "--only", "one"]) == 2
-    message = "experiments-runs/tiny/records.jsonl: line 1: not the record of a run (field seed is '0': expected int, got str)"
-    assert capsys.readouterr().err == f"mggcn: error: {message}\n"
+    message = "line 1: not the record of a run (field seed is '0': expected int, got str)"
+    assert capsys.readouterr().err == f"mggcn: error: experiments-runs/tiny/records.jsonl: {message}\n"
 
 
 def test_a_record_of_a_far_seed_is_no_burden(folder: Path) -> None:

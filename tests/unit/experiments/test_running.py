@@ -24,7 +24,7 @@ class Watching(experiments.Progress):
     def note(self, text: str) -> None:
         self.notes.append(text)
 
-    def run_ends(self, outcome: Outcome, section: Section) -> None:
+    def run_ends(self, outcome: Outcome, section: Section) -> None:  # noqa: ARG002
         self.ended.append(outcome.job.title)
 
     def finish(self, section: Section) -> None:
@@ -113,7 +113,7 @@ def test_jobs_are_shown_as_they_start(folder: Path) -> None:
             started.append(job.title)
             return self
 
-        def epoch(self, epoch: object) -> None:
+        def epoch(self, epoch: object) -> None:  # noqa: ARG002
             started.append("an epoch")
 
     experiments.run(comparison(), device="cpu", only="mlp", progress=Starts())
