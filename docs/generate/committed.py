@@ -4,25 +4,26 @@ from functools import cache
 from pathlib import Path
 
 from generate.repository import ROOT
-from mggcn import report
-from mggcn.records.lines import Section
-from mggcn.records.lines import sections as sorted_into_sections
+from mggcn import methods, records
+from mggcn.records import Section
 
-_ORDER = ("accuracy", "depth", "picks", "ablations", "speed", "speed-cpu", "memory", "memory-cpu")
+_ORDER = ("accuracy", "compare", "depth", "picks", "ablations", "speed", "speed-cpu", "memory", "memory-cpu")
 
 
 def packed() -> list[Path]:
-    """The files: those of the paper's experiments as a reader wants them, then others by name."""
-    found = {path.stem: path for path in sorted((ROOT / "results").glob("*.json"))}
-    return [found[name] for name in sorted(found, key=lambda name: (*_ORDER, name).index(name))]
+    """The files: those of the paper's experiments in the order of the page, then others by name."""
+    files = {path.stem: path for path in sorted((ROOT / "results").glob("*.json"))}
+    return [files[name] for name in sorted(files, key=lambda name: (*_ORDER, name).index(name))]
 
 
 def about(path: Path) -> str:
-    """The name of the experiment behind a file; the file's own where it is of none."""
-    return next((one.sheet.name for one in sections(path) if one.sheet), path.stem)
+    """The name of the experiment of a file, or the file's own name if it is of none."""
+    return next((section.experiment.name for section in sections(path) if section.experiment), path.stem)
 
 
 @cache
 def sections(path: Path) -> list[Section]:
-    """What a file holds, a section for each data set."""
-    return sorted_into_sections(report.read([path]), lambda _: None)
+    """The sections of a file, one for each data set."""
+    return records.read(
+        [path], lambda record: methods.published_results(record.dataset, record.method, record.settings)
+    )

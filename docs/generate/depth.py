@@ -1,4 +1,4 @@
-"""Two tables of how MG-GCN works: the grain of each layer, and how neighbourhoods grow where picks do not."""
+"""Two tables on how MG-GCN works: the grain of each layer, and how neighbourhoods grow while picks do not."""
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,7 +18,7 @@ def schedules() -> str:
 
 
 def growth() -> str:
-    """How many nodes a target's score depends on, with whole neighbourhoods and with picks, on digits."""
+    """The number of nodes that a target's score depends on, with whole neighbourhoods and with picks, on digits."""
     graph = datasets.load("digits").graph
     lines = ["| layers | whole neighbourhoods | picks |", "|---:|---:|---:|"]
     for number, mean in enumerate(_reached(graph), 1):

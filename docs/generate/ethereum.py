@@ -3,7 +3,7 @@
 from generate import experiments
 from generate.committed import about, packed, sections
 from mggcn.ethereum import features, formats, rules
-from mggcn.records.lines import Section
+from mggcn.records import Section
 
 _NONE = "–"
 
@@ -46,8 +46,8 @@ def results() -> str:
         if not any("ethereum" in name for name in experiment.folders):
             continue
         path = committed.get(experiment.name)
-        finished = [section for section in sections(path) if section.run] if path else []
-        title = f"`{experiments.place(experiment)}`: {experiment.title}."
+        finished = [section for section in sections(path) if section.measured] if path else []
+        title = f"`{experiments.file_of(experiment)}`: {experiment.title}."
         if path is None or not finished:
             parts.append(f"{title} Not run yet.")
         else:
@@ -58,15 +58,15 @@ def results() -> str:
 
 def _section(section: Section) -> str:
     rows = []
-    for line in section.run:
-        figures, published = line.figures, line.summary.published
+    for row in section.measured:
+        figures, published = row.figures, row.published.get("accuracy")
         rows.append(
             (
-                line.label,
+                row.label,
                 _NONE if published is None else f"{published * 100:.1f}",
                 _percent(figures.accuracy, figures.accuracy_std),
                 _percent(figures.macro_f1, figures.macro_f1_std),
-                str(line.summary.done),
+                str(row.done),
             )
         )
     table = _table(("method", "paper, %", "accuracy, %", "macro-F1, %", "seeds"), rows, numbers=4)

@@ -2,14 +2,13 @@
 
 import inspect
 import sys
-from dataclasses import dataclass
 from functools import cache
 
-from generate.committed import packed, sections
-from generate.repository import script
+from generate.committed import about, packed, sections
 from generate.roles import plain
 from mggcn.methods import METHODS, Method, describe, published, resolve
-from mggcn.records.summary import Figures, duration
+from mggcn.records import Row, duration
+from mggcn.records.columns import percent
 
 _DATASETS = ("cora", "citeseer", "pubmed", "reddit", "ethereum")
 _NONE, _MOST_ROWS = "–", 12
@@ -99,11 +98,11 @@ def _numbers(name: str) -> str:
     head = ["| data set | MG-GCN paper, % | mggcn, % | an epoch | memory | nodes a batch | seeds | from |"]
     lines = [*head, "|---|---:|---:|---:|---:|---:|---:|---|"]
     elsewhere = []
-    for place, found in _measured(name).items():
-        if len(found) > _MOST_ROWS:
-            elsewhere.append(place)
+    for source, rows in _measured(name).items():
+        if len(rows) > _MOST_ROWS:
+            elsewhere.append(source)
         else:
-            lines += [_row(one, place) for one in found]
+            lines += [_row(what, row, source) for what, row in rows]
     for dataset in ("reddit", "ethereum"):
         published = _published(name, dataset)
         if published is not None:
@@ -127,73 +126,48 @@ def _published(name: str, dataset: str) -> float | None:
     return max(values, default=None)
 
 
-def _row(one: "_Measured", place: str) -> str:
-    figures = one.figures
+def _row(what: str, row: Row, source: str) -> str:
+    figures = row.figures
     cells = (
-        one.what,
-        _percent(one.published),
-        _accuracy(figures),
+        what,
+        _percent(row.published.get("accuracy")),
+        percent(figures.accuracy, figures.accuracy_std),
         duration(figures.epoch_seconds) if figures.epochs else _NONE,
         f"{figures.peak_memory_bytes / 2**20:,.0f} MiB",
         f"{figures.nodes_per_batch:,.0f}" if figures.nodes_per_batch else _NONE,
-        str(one.seeds),
-        place,
+        str(row.done),
+        source,
     )
     return f"| {' | '.join(cells)} |"
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """Figures of a method on a data set, which ``what`` names, and the paper's accuracy, where it has one."""
-
-    what: str
-    published: float | None
-    figures: Figures
-    seeds: int
-
-
-def _measured(name: str) -> dict[str, list[_Measured]]:
-    """All figures of a method by a link to where they are from."""
-    found = {}
-    for path in packed():
-        found[f"[{path.stem}](../results/index.md#{path.stem})"] = [
-            _Measured(
-                section.dataset if line.label == name else f"{section.dataset}, {line.label}",
-                line.summary.published,
-                line.figures,
-                line.summary.done,
-            )
-            for section in sections(path)
-            for line in section.run
-            if line.summary.method == name
-        ]
-    for dataset in _DATASETS:
-        if (name, dataset) in _compared():
-            figures, seeds = _compared()[name, dataset]
-            published_accuracy = _published(name, dataset)
-            found[f"[comparison](../compare.md#{dataset})"] = [_Measured(dataset, published_accuracy, figures, seeds)]
-    return found
-
-
-@cache
-def _compared() -> dict[tuple[str, str], tuple[Figures, int]]:
-    """Figures and seeds by method and data set, from the comparison of all methods."""
-    page = script("benchmarks/compare_page.py")
+def _measured(name: str) -> dict[str, list[tuple[str, Row]]]:
+    """All rows of a method with the data sets they are of, by a link to their source."""
     return {
-        (one.method, dataset): (one.figures, one.done)
-        for dataset, result in page.read("compare").items()
-        for one in page.summaries(result)
-        if one.figures
+        f"[{path.stem}](../results/index.md#{path.stem})": [
+            (section.dataset if row.label == name else f"{section.dataset}, {row.label}", row)
+            for section in sections(path)
+            for row in section.measured
+            if row.method == name
+        ]
+        for path in packed()
     }
 
 
-def _short(found: tuple[Figures, int] | None) -> str:
-    return _NONE if found is None else f"{found[0].accuracy * 100:.1f} ({found[1]})"
+@cache
+def _compared() -> dict[tuple[str, str], Row]:
+    """The rows of the comparison of all methods, by method and data set."""
+    return {
+        (row.method, section.dataset): row
+        for path in packed()
+        if about(path) == "compare"
+        for section in sections(path)
+        for row in section.measured
+    }
 
 
-def _accuracy(figures: Figures) -> str:
-    deviation = "" if figures.accuracy_std is None else f" ± {figures.accuracy_std * 100:.2f}"
-    return f"{figures.accuracy * 100:.2f}{deviation}"
+def _short(row: Row | None) -> str:
+    return "not run yet" if row is None else f"{row.figures.accuracy * 100:.1f} ({row.done})"
 
 
 def _percent(share: float | None) -> str:

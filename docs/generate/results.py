@@ -1,4 +1,4 @@
-"""The page of results, and the reports it links to: what ``mggcn report`` makes of the committed records."""
+"""The page of results and the reports that it links to, made by ``mggcn report`` from the committed records."""
 
 import io
 import re
@@ -13,41 +13,42 @@ from mggcn import cli
 _HEAD = """# Results
 
 Each section is made from a file of records under `results`, by the commands it shows. The full report adds charts,
-confusion matrices, the command behind every line and the environment of every run; it is one file that needs nothing
-else. [Experiments](../experiments.md) says how the records are made, and what could not be measured.
+confusion matrices, the command of every row and the environment of every run; it is one self-contained file.
+[Experiments](../experiments.md) explains how the records are made and what is not measured.
 
 """
 _NOTHING = "No records are committed yet.\n"
-_PLACES = {"cpu": "on a CPU", "cuda": "on a GPU"}
+_DEVICES = {"cpu": "on a CPU", "cuda": "on a GPU"}
 
 
 def pages() -> dict[str, str]:
-    """The text of the page and of each report by its place in the site."""
-    made = {"results/index.md": _HEAD + ("\n".join(_section(path) for path in packed()) or _NOTHING)}
-    return made | {f"results/{path.stem}.html": report(path, "html") for path in packed()}
+    """The text of the page and of each report by its address in the site."""
+    index = {"results/index.md": _HEAD + ("\n".join(_section(path) for path in packed()) or _NOTHING)}
+    return index | {f"results/{path.stem}.html": report(path, "html") for path in packed()}
 
 
 def report(path: Path, form: str) -> str:
     """What ``mggcn report`` writes."""
     with tempfile.TemporaryDirectory() as folder:
-        out, heard = Path(folder) / "report", io.StringIO()
-        with redirect_stdout(heard), redirect_stderr(heard):
+        out, output = Path(folder) / "report", io.StringIO()
+        with redirect_stdout(output), redirect_stderr(output):
             code = cli.main(["report", str(path), "--format", form, "--out", str(out)])
         if code:
-            raise ValueError(heard.getvalue().strip())
+            raise ValueError(output.getvalue().strip())
         return out.read_text()
 
 
 def _section(path: Path) -> str:
     name = f"results/{path.name}"
-    title, made = _title(path)
+    title, source = _title(path)
     tables, _, _ = report(path, "md").partition("## Commands")
     tables = re.sub(r"\A# .*\n+", "", tables)
-    for one in sections(path):
-        tables = tables.replace(f"## {one.title}\n", f"### {one.dataset}\n\n{charts.figure(one)}\n", 1)
+    for section in sections(path):
+        figure = charts.figure(section)
+        tables = tables.replace(f"## {section.title}\n", f"### {section.dataset}\n\n{figure}\n", 1)
     return f"""## {title} {{ #{path.stem} }}
 
-{made}
+{source}
 <!-- not run: the records are in the repository, not where a snippet runs -->
 ```console
 mggcn report {name} --format md --out {path.stem}.md
@@ -64,14 +65,14 @@ mggcn report {name} --out {path.stem}.html
 
 
 def _title(path: Path) -> tuple[str, str]:
-    """The title of the experiment behind a file of records, and how its records are made."""
-    found = next((one for one in experiments.files() if one.name == about(path)), None)
-    if found is None:
+    """The title of the experiment of a file of records, and the command that makes its records."""
+    experiment = next((one for one in experiments.files() if one.name == about(path)), None)
+    if experiment is None:
         return path.stem.capitalize(), ""
-    title = found.title
-    seeds = next((one.sheet.seeds for one in sections(path) if one.sheet), found.seeds)
-    asked = "" if seeds == found.seeds else f" --seeds {seeds}"
-    if [about(other) for other in packed()].count(found.name) > 1:
-        device = next(line.summary.device for one in sections(path) for line in one.run)
-        title, asked = f"{title}, {_PLACES[device]}", f"{asked} --device {device}"
-    return title, f"The records are made by `mggcn experiment run {experiments.place(found)}{asked}`.\n"
+    title = experiment.title
+    seeds = next((one.experiment.seeds for one in sections(path) if one.experiment), experiment.seeds)
+    options = "" if seeds == experiment.seeds else f" --seeds {seeds}"
+    if [about(other) for other in packed()].count(experiment.name) > 1:
+        device = next(row.device for section in sections(path) for row in section.measured)
+        title, options = f"{title}, {_DEVICES[device]}", f"{options} --device {device}"
+    return title, f"The records are made by `mggcn experiment run {experiments.file_of(experiment)}{options}`.\n"

@@ -13,7 +13,7 @@ from mggcn.cli import app, main
 from tests.docs.snippets import KINDS, ROOT, Snippet, prints, snippets
 
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
-MADE_BY_SCRIPTS = ("compare.md", "speed.md")
+MADE_BY_SCRIPTS = ("speed.md",)
 PARSED_PAGES = {"README.md": "one line for every feature; most train for minutes on data that are downloaded"}
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 TARGETS = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)

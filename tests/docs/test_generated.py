@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from generate import committed, depth, ethereum, exact, experiments, methods, pictures, results
+from generate import committed, compare, depth, ethereum, exact, experiments, methods, pictures, results
 from generate.example import PICKS, SIX, TWELVE, members
 from generate.repository import ROOT
 
@@ -16,7 +16,9 @@ from mggcn import cli, storage
 from mggcn.ethereum import rules
 from mggcn.methods import METHODS
 from mggcn.methods.graphsage import GraphSAGEPool
+from mggcn.records import ExperimentInfo, Row, Section, pack
 from tests.paper.algorithm1 import sequences
+from tests.records import record
 
 SIMULATED = """
 name = "ethereum"
@@ -133,6 +135,20 @@ def test_records_of_two_devices_are_told_apart(monkeypatch: pytest.MonkeyPatch) 
     assert "## Training and convergence speed { #speed }" in results.pages()["results/index.md"]
 
 
+def test_the_comparison_uses_the_records_that_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "packed", list)
+    assert compare.tables().count("| not run yet |") == 3 * len(METHODS)
+    info = ExperimentInfo("compare", "All methods", "nothing", "accuracy", 2)
+    rows = (Row("gcn", "gcn", "cpu", 2, (record(),)), Row("mlp", "mlp", "cpu", 2, (record("mlp"), record("mlp", 1))))
+    (tmp_path / "compare.json").write_text(pack([Section("cora", rows, info)]))
+    monkeypatch.setattr(compare, "packed", lambda: [tmp_path / "compare.json"])
+    page = compare.tables()
+    assert page.count("| not run yet |") == 3 * len(METHODS) - 2
+    labels = [line.split(" | ")[0].strip("| ") for line in page.splitlines() if line.startswith("| ")]
+    assert labels[2 : 2 + len(METHODS)] == list(METHODS), "in the order of the methods"
+    assert "1 of 2 |" in page
+
+
 def test_results_without_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(results, "packed", list)
     assert list(results.pages()) == ["results/index.md"]
@@ -202,9 +218,9 @@ def test_results_on_ethereum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_readme_has_the_accuracies_of_the_records() -> None:
     readme = (ROOT / "README.md").read_text()
     [path] = [one for one in committed.packed() if one.stem == "accuracy"]
-    ours = [(one.dataset, line) for one in committed.sections(path) for line in one.run if line.label == "mg-gcn"]
+    ours = [(one.dataset, line) for one in committed.sections(path) for line in one.measured if line.label == "mg-gcn"]
     assert [dataset for dataset, _ in ours] == ["cora", "citeseer", "pubmed"]
     for dataset, line in ours:
         mean, deviation = line.figures.accuracy, line.figures.accuracy_std or 0
-        row = f"{line.summary.published or 0:.1%} | {mean * 100:.1f} ± {deviation:.1%}".replace("%", " %")
+        row = f"{line.published['accuracy']:.1%} | {mean * 100:.1f} ± {deviation:.1%}".replace("%", " %")
         assert f"| {dataset.capitalize()} | {row} |" in readme

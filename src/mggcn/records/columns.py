@@ -142,7 +142,7 @@ def _elsewhere(heading: str, kind: Literal["published", "reference"]) -> tuple[C
 def _accuracy(row: Row) -> str:
     if row.records:
         return percent(row.figures.accuracy, row.figures.accuracy_std)
-    return f"not run: {_clause(_reason(row))}" if row.reasons else _NOT_THERE
+    return f"not run: {_clause(_reason(row))}" if row.reasons else "not run yet"
 
 
 def _macro_f1(row: Row) -> str:

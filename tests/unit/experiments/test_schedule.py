@@ -68,7 +68,7 @@ def test_a_row_by_hand() -> None:
     lines = table(Row("a|b", "gcn", "cpu", 3, records, published={"accuracy": 0.858}), Row("later", "mlp", "cpu", 3))
     assert lines[0].startswith("| method | paper, % | accuracy, % | macro-F1, % | epoch | to 99 % | to best | epochs |")
     assert lines[2] == "| a\\|b | 85.8 | 88.00 ± 2.65 | 70.00 ± 0.00 | 250 ms | 1.75 s | 2.5 s | 3 | 300 MiB | 18 | 3 |"
-    assert lines[3] == "| later | – | – | – | – | – | – | – | – | – | 0 of 3 |"
+    assert lines[3] == "| later | – | not run yet | – | – | – | – | – | – | – | 0 of 3 |"
     alone = "\n".join(table(Row("gcn", "gcn", "cpu", 1, records[:1])))
     assert "| 86.00 | 70.00 |" in alone
     assert "paper" not in alone
