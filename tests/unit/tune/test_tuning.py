@@ -63,7 +63,7 @@ def test_the_best_trial_is_trained_again_bit_for_bit(folder: Path, capsys: pytes
     assert [trial["number"] for trial in result["trials"]] == [1, 2, 3]
     assert best["value"] == max(trial["value"] for trial in result["trials"] if trial["value"] is not None)
     assert best["value"] >= result["trials"][0]["value"], "it never ends below where it began"
-    assert "| 1 (as it was) |" in out
+    assert "\n1 (as it was) " in out
     assert "best settings in out/best.toml" in out
     assert "[1/3]" in err
     assert sorted(path.name for path in (folder / "out").iterdir()) == ["best.toml", "records.jsonl", "trials.journal"]
