@@ -6,7 +6,7 @@ import vl_convert
 
 from mggcn.records import Section
 from mggcn.report import charts, varied
-from mggcn.report.charts import Chart
+from mggcn.report.charts import Spec
 
 _WIDTH, _LETTERS = 520, 80
 _ROOM = {"left": 30, "top": 5, "right": 20, "bottom": 5}  # the reader's font may be wider than the one measured here
@@ -29,21 +29,22 @@ def figure(section: Section) -> str:
     return f'<div class="charts">{"".join(figures)}</div>' if figures else ""
 
 
-def _main(section: Section) -> list[Chart]:
+def _main(section: Section) -> list[Spec]:
     """The charts against a setting if one is varied; else accuracy, or time if the experiment measures it."""
-    against = varied.charts(section, "varied")
+    against = varied.charts(section)
     if against:
         return list(against.values())
-    return [charts.charts(section, "rows", None)["time" if section.measures_time else "accuracy"]]
+    return [charts.charts(section)["time" if section.measures_time else "accuracy"]]
 
 
-def _svg(section: Section, chart: Chart) -> str:
-    values = varied.data(section) if chart.data == "varied" else charts.rows_data(section)
-    spec = chart.spec | {
-        "title": textwrap.wrap(chart.spec["title"], _LETTERS),
+def _svg(section: Section, chart: Spec) -> str:
+    source = chart["data"]["name"]
+    values = varied.data(section) if source == "varied" else charts.rows_data(section)
+    spec = chart | {
+        "title": textwrap.wrap(chart["title"], _LETTERS),
         "width": _WIDTH,
         "padding": _ROOM,
-        "datasets": {chart.data: values},
+        "datasets": {source: values},
         "config": _THEME,
     }
     picture: str = vl_convert.vegalite_to_svg(spec)

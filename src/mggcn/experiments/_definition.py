@@ -26,14 +26,14 @@ class Variant:
         method: a name from :data:`mggcn.methods.METHODS`, an import path, a class or an object.
         settings: what makes it a variant of that method.
         on: further settings on single data sets.
-        growth: how the number of nodes of a batch grows according to the paper, such as ``O(b d^L)``.
+        grows: how the number of nodes of a batch grows according to the paper, such as ``O(b d^L)``.
     """
 
     label: str
     method: str | Method | type[Method]
     settings: Mapping[str, object] = field(default_factory=dict)
     on: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
-    growth: str = ""
+    grows: str = ""
 
     @property
     def method_class(self) -> type[Method]:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from mggcn.experiments._definition import Experiment, folder_name
 from mggcn.experiments._file import read
 from mggcn.experiments._progress import Progress
 from mggcn.experiments._schedule import Job, Outcome, Schedule, outdated, recall
-from mggcn.files import check_writable, write_atomically
+from mggcn.files import check_writable, read_json, write_atomically
 from mggcn.records import Ledger, Section, identity, markdown, notes, pack
 from mggcn.records.reading import EXPERIMENT, RECORDS, read_experiment
 from mggcn.train import choose_device
@@ -58,7 +58,7 @@ def run(
     Returns:
         A table for each data set. A data set that is not available has a table, too, which says why.
     """
-    work = _Work.of(experiment, seeds, device, out, root, progress or Progress())
+    work = _Work(experiment, seeds, device, out, root, progress)
     if jobs < 1:
         raise InputError(f"--jobs: {jobs} is less than 1")
     if jobs > 1 and work.experiment.alone:
@@ -76,42 +76,33 @@ def status(
     out: Path | str | None = None,
 ) -> list[Section]:
     """The tables of an experiment from the runs that are finished, without loading data or writing files."""
-    work = _Work.of(experiment, seeds, device, out, None, Progress())
+    work = _Work(experiment, seeds, device, out)
     return [work.section(name) for name in work.experiment.datasets]
 
 
-@dataclass
 class _Work:
-    """What the data sets of an experiment share while it runs."""
+    """What the data sets of an experiment share while it runs; the arguments are those of :func:`run`."""
 
-    experiment: Experiment
-    ledger: Ledger
-    device: torch.device
-    out: Path
-    root: Path | None
-    progress: Progress
-    schedules: dict[str, Schedule] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         experiment: Experiment | Path | str,
         seeds: int | None,
         device: str | torch.device,
         out: Path | str | None,
-        root: Path | None,
-        progress: Progress,
-    ) -> "_Work":
+        root: Path | None = None,
+        progress: Progress | None = None,
+    ) -> None:
         if seeds is not None and seeds < 1:
             raise InputError(f"--seeds: {seeds} is less than 1")
         what = experiment if isinstance(experiment, Experiment) else read(experiment)
-        what = what if seeds is None else replace(what, seeds=seeds)
+        self.experiment = what if seeds is None else replace(what, seeds=seeds)
+        self.device, self.root, self.progress = choose_device(device), root, progress or Progress()
         plans = [plan for dataset in what.datasets for plan in what.plans(dataset)]
-        folder = Path(out) if out else what.folder
-        work = cls(what, Ledger(folder / RECORDS), choose_device(device), folder, root, progress)
-        for line in outdated(plans, work.ledger):
-            progress.note(line)
-        return work
+        self.out = Path(out) if out else what.folder
+        self.ledger = Ledger(self.out / RECORDS)
+        self._schedules: dict[str, Schedule] = {}
+        for line in outdated(plans, self.ledger):
+            self.progress.note(line)
 
     def fill(self, name: str, labels: set[str], processes: int) -> Section:
         """Train what is missing on one data set; its table."""
@@ -164,12 +155,12 @@ class _Work:
     def _schedule(self, name: str, data: Dataset | None = None) -> Schedule:
         """The runs on a data set, whose identity is kept in a file so that runs can be counted without the data."""
         path = self._folder(name) / IDENTITY
-        if name not in self.schedules or data is not None:
+        if name not in self._schedules or data is not None:
             known = identity(data) if data is not None else _read_identity(path)
-            self.schedules[name] = Schedule(self.experiment, name, known)
+            self._schedules[name] = Schedule(self.experiment, name, known)
             if data is not None and not self.experiment.flat:
                 write_atomically(path, (json.dumps(known, indent=2) + "\n").encode())
-        return self.schedules[name]
+        return self._schedules[name]
 
     def _write_table(self, section: Section, first_line: str) -> None:
         above = "\n".join(part for part in (first_line, self.experiment.about) if part)
@@ -201,10 +192,7 @@ class _Work:
 def _read_identity(path: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
-    try:
-        known = json.loads(path.read_text())
-        if isinstance(known, dict) and isinstance(known.get("name"), str):
-            return known
-    except ValueError:
-        pass
-    raise InputError(f"{path}: not the identity of a data set")
+    known = read_json(path, dict[str, Any])
+    if not isinstance(known.get("name"), str):
+        raise InputError(f"{path}: not the identity of a data set")
+    return known

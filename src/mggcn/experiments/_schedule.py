@@ -1,7 +1,7 @@
 """The runs of an experiment on one data set, and the table that their outcomes make."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -85,25 +85,15 @@ class Schedule:
             problem: why the data set is not available.
         """
         rows = []
-        for variant, plan in zip(self.experiment.variants, self.plans, strict=True):
-            of_row = [outcome for outcome in outcomes if outcome.job.label == variant.label]
+        for row, plan in self._rows():
+            of_row = [outcome for outcome in outcomes if outcome.job.label == row.label]
             records = tuple(outcome.record for outcome in of_row if outcome.record is not None)
             reasons = [f"seed {one.job.spec.seed}: {one.reason}" for one in of_row if one.record is None]
-            if problem and len(records) < self.experiment.seeds:
+            if problem and len(records) < row.seeds:
                 reasons = [f"{self.dataset}: {problem}"]
-            rows.append(
-                Row(
-                    variant.label,
-                    plan.name,
-                    device.type,
-                    self.experiment.seeds,
-                    records,
-                    tuple(reasons),
-                    methods.published_results(self.identity, plan.name, plan.settings) if self.identity else {},
-                    self._reference(plan),
-                    variant.growth,
-                )
-            )
+            published = methods.published_results(self.identity, plan.name, plan.settings) if self.identity else {}
+            row = replace(row, device=device.type, records=records, reasons=tuple(reasons), published=published)
+            rows.append(row)
         return Section(self.dataset, tuple(rows), self.experiment.info, problem)
 
     def described(self, ledger: Ledger, device: torch.device, reasons: Mapping[str, Sequence[str]]) -> Section:
@@ -118,18 +108,20 @@ class Schedule:
         devices = dict.fromkeys([device.type, *(record.device for record in records)])
         seeds = sorted({*range(self.experiment.seeds), *(record.seed for record in records)})
         jobs = [job for name in devices for job in self.jobs(torch.device(name), seeds)]
-        rows = tuple(
-            Row(
-                variant.label,
-                plan.name,
-                reasons=tuple(reasons.get(variant.label, ())),
-                reference=self._reference(plan),
-                growth=variant.growth,
-                specs=tuple(job.spec.digest for job in jobs if job.label == variant.label),
+        rows = [
+            replace(
+                row,
+                reasons=tuple(reasons.get(row.label, ())),
+                specs=tuple(job.spec.digest for job in jobs if job.label == row.label),
             )
-            for variant, plan in zip(self.experiment.variants, self.plans, strict=True)
-        )
-        return Section(self.dataset, rows, self.experiment.info)
+            for row, _ in self._rows()
+        ]
+        return Section(self.dataset, tuple(rows), self.experiment.info)
+
+    def _rows(self) -> Iterator[tuple[Row, Plan]]:
+        for variant, plan in zip(self.experiment.variants, self.plans, strict=True):
+            row = Row(variant.label, plan.name, seeds=self.experiment.seeds, grows=variant.grows)
+            yield replace(row, reference=self._reference(plan)), plan
 
     def _reference(self, plan: Plan) -> dict[str, float]:
         """The results of the reference table for a variant.

@@ -21,7 +21,7 @@ import msgspec
 
 from mggcn.records._typed import typed
 from mggcn.records.grouping import experiment_section, plain_label
-from mggcn.records.record import MAY_DIVERGE, Epoch, Finite, RunRecord, spaced
+from mggcn.records.record import MAY_DIVERGE, Epoch, RunRecord, spaced
 from mggcn.records.row import ExperimentInfo, Published, Row, Section
 
 FORMAT, VERSION = "mggcn-records", 1
@@ -29,6 +29,8 @@ _MOST_POINTS = 100
 _SHARED = ("dataset", "method", "settings", "device", "curve", "environment")
 _PER_SEED = [one.name for one in fields(RunRecord) if one.name not in _SHARED]
 _DEFAULTS = {one.name: one.default for one in fields(RunRecord)}
+_SAID = ("label", "method", "reference", "grows", "reasons", "specs")
+"""What an experiment says of a row."""
 _ADDED_UP = ("train_seconds", "eval_seconds")
 
 
@@ -42,17 +44,6 @@ class _Part(msgspec.Struct):
     experiment: ExperimentInfo | None
     dataset: str
     lines: list[dict[str, Any]]
-
-
-class _Head(msgspec.Struct):
-    """What an experiment says of a row."""
-
-    label: str
-    method: str
-    reference: dict[str, Finite] = {}
-    grows: str = ""
-    reasons: tuple[str, ...] = ()
-    specs: tuple[str, ...] = ()
 
 
 class _Runs(msgspec.Struct):
@@ -108,19 +99,9 @@ def unpack(
             continue
         rows = []
         for line in part.lines:
-            head = typed(_Head, line)
-            records = [known[spec] for spec in head.specs if spec in known] or _records(line, file)
-            rows.append(
-                Row(
-                    head.label,
-                    head.method,
-                    records=tuple(records),
-                    reasons=head.reasons,
-                    reference=head.reference,
-                    growth=head.grows,
-                    specs=head.specs,
-                )
-            )
+            row = typed(Row, {name: line[name] for name in _SAID if name in line})
+            records = [known[spec] for spec in row.specs if spec in known] or _records(line, file)
+            rows.append(replace(row, records=tuple(records)))
         sections.append(experiment_section(part.experiment, part.dataset, rows, published))
     named = {id(record) for section in sections for row in section.rows for record in row.records}
     return sections, [record for record in others if id(record) not in named]
@@ -141,15 +122,8 @@ def _packed_row(
 ) -> dict[str, Any]:
     line: dict[str, Any] = {}
     if section.experiment:
-        head = {
-            "label": plain_label(section, row),
-            "method": row.method,
-            "reference": dict(row.reference),
-            "grows": row.growth,
-            "reasons": list(row.reasons),
-            "specs": list(row.specs),
-        }
-        line = {name: value for name, value in head.items() if value}
+        said = replace(row, label=plain_label(section, row))
+        line = {name: value for name in _SAID if (value := getattr(said, name))}
     if row.records:
         first = row.records[0]
         line |= {"dataset": _index(_shareable(first.dataset), datasets), "method": first.method}
@@ -166,19 +140,12 @@ def _records(line: dict[str, Any], file: _File) -> list[RunRecord]:
         return []
     row = typed(_Runs, line)
     curve = list(_rows(row.curve))
-    shared = {"dataset": file.datasets[row.dataset], "method": row.method, "settings": row.settings}
-    return [
-        RunRecord.of(
-            values
-            | shared
-            | {
-                "device": row.device,
-                "environment": file.environments[environment],
-                "curve": [] if number else curve,
-            }
-        )
-        for number, (environment, values) in enumerate(zip(row.environments, _rows(row.runs), strict=True))
-    ]
+    shared = {"dataset": file.datasets[row.dataset]} | {name: line[name] for name in ("method", "settings", "device")}
+    records: list[RunRecord] = []
+    for environment, values in zip(row.environments, _rows(row.runs), strict=True):
+        own = {"environment": file.environments[environment], "curve": [] if records else curve}
+        records.append(RunRecord.of(values | shared | own))
+    return records
 
 
 def _columns(rows: Sequence[dict[str, Any]], defaults: dict[str, Any]) -> dict[str, list[Any]]:

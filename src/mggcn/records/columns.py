@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from mggcn.records.row import Figures, Row, Section
 
@@ -29,16 +29,25 @@ class Column:
     Attributes:
         heading: the text above it.
         key: the value by which a row is sorted; None if it has none.
-        text: what a row shows.
+        write: converts such a value to text.
+        words: the text of a row, if it is not the written value.
         optional: whether the column is left out if no row has a value.
         note: a sentence that explains it.
     """
 
     heading: str
     key: Callable[[Row], SortKey]
-    text: Callable[[Row], str]
+    write: Callable[[Any], str] = str
+    words: Callable[[Row], str] | None = None
     optional: bool = True
     note: str = ""
+
+    def text(self, row: Row) -> str:
+        """The text of a row."""
+        if self.words is not None:
+            return self.words(row)
+        value = self.key(row)
+        return _NOT_THERE if value is None else self.write(value)
 
 
 def columns(section: Section, *, difference: bool = False) -> list[Column]:
@@ -55,8 +64,7 @@ def columns(section: Section, *, difference: bool = False) -> list[Column]:
         total += [_TOTAL] if any(column.key(row) is not None for column in total for row in section.rows) else []
     else:
         accuracy, epoch, total = [published[0], reference[0], *([_DIFFERENCE] if difference else [])], [], []
-    method = Column("method", lambda row: row.label, lambda row: row.label, optional=False)
-    candidates = [method, *accuracy, *_RESULTS, *epoch, *_TIMES, *total, *_COSTS]
+    candidates = [Column("method", lambda row: row.label), *accuracy, *_RESULTS, *epoch, *_TIMES, *total, *_COSTS]
     return [one for one in candidates if not one.optional or any(one.key(row) is not None for row in section.rows)]
 
 
@@ -71,7 +79,7 @@ def remarks(section: Section) -> list[str]:
 def notes(section: Section) -> str:
     """What the columns mean."""
     texts = dict.fromkeys([NOTES, *(column.note for column in columns(section) if column.note)])
-    if any(row.growth and row.method == "sgc" for row in section.rows):
+    if any(row.grows and row.method == "sgc" for row in section.rows):
         texts[_NOTE_ON_SGC] = None
     return "\n".join(texts)
 
@@ -104,21 +112,6 @@ def percent(mean: float, deviation: float | None = None) -> str:
     return f"{mean * 100:.2f}" + ("" if deviation is None else f" ± {deviation * 100:.2f}")
 
 
-def _number(
-    heading: str,
-    key: Callable[[Row], float | None],
-    write: Callable[[float], str],
-    *,
-    optional: bool = True,
-    note: str = "",
-) -> Column:
-    def text(row: Row) -> str:
-        value = key(row)
-        return _NOT_THERE if value is None else write(value)
-
-    return Column(heading, key, text, optional, note)
-
-
 def _figure(read: Callable[[Figures], float | None]) -> Callable[[Row], float | None]:
     return lambda row: read(row.figures) if row.records else None
 
@@ -130,10 +123,10 @@ def _elsewhere(heading: str, kind: Literal["published", "reference"]) -> tuple[C
         return lambda row: (row.published if kind == "published" else row.reference).get(measure)
 
     def seconds(name: str, measure: str) -> Column:
-        return _number(f"{name} ({heading}, s)", value(measure), lambda s: f"{s:,.4g}", note=_ON_OTHER_HARDWARE)
+        return Column(f"{name} ({heading}, s)", value(measure), lambda s: f"{s:,.4g}", note=_ON_OTHER_HARDWARE)
 
     return (
-        _number(f"{heading}, %", value("accuracy"), lambda share: f"{share * 100:.1f}"),
+        Column(f"{heading}, %", value("accuracy"), lambda share: f"{share * 100:.1f}"),
         seconds("epoch", "epoch_seconds"),
         seconds("total", "total_seconds"),
     )
@@ -167,37 +160,36 @@ _ON_OTHER_HARDWARE = """\
 The paper's seconds were measured on its own hardware: compare the ratios of methods, not the seconds."""
 _NOTE_ON_SGC = """\
 SGC averages over neighbours once before training here, so its batches read their own targets only, at any depth."""
-_DIFFERENCE = _number("difference, points", lambda row: row.difference, lambda share: f"{share * 100:+.2f}")
-_TOTAL = _number(
+_DIFFERENCE = Column("difference, points", lambda row: row.difference, lambda share: f"{share * 100:+.2f}")
+_TOTAL = Column(
     "total",
     _figure(lambda one: one.total_seconds),
     duration,
     note="*Total* is the median time of preparing, training and testing, over all epochs of a run.",
 )
 _RESULTS = (
-    Column("accuracy, %", _figure(lambda one: one.accuracy), _accuracy, optional=False),
-    Column("macro-F1, %", _figure(lambda one: one.macro_f1), _macro_f1, optional=False),
+    Column("accuracy, %", _figure(lambda one: one.accuracy), words=_accuracy, optional=False),
+    Column("macro-F1, %", _figure(lambda one: one.macro_f1), words=_macro_f1, optional=False),
 )
 _TIMES = (
-    _number("epoch", _figure(lambda one: one.epoch_seconds if one.epochs else None), duration, optional=False),
-    _number(
+    Column("epoch", _figure(lambda one: one.epoch_seconds if one.epochs else None), duration, optional=False),
+    Column(
         "to 99 %",
         _figure(lambda one: one.seconds_to_near_best),
         duration,
         note="*To 99 %* is the same to the first epoch with 99 % of the best validation accuracy.",
     ),
-    _number("to best", _figure(lambda one: one.seconds_to_best), duration, optional=False),
+    Column("to best", _figure(lambda one: one.seconds_to_best), duration, optional=False),
 )
 _COSTS = (
-    _number("epochs", _figure(lambda one: one.epochs), lambda count: f"{count:,.0f}", optional=False),
-    _number("memory", _figure(lambda one: one.peak_memory_bytes), lambda n: f"{n / 2**20:,.0f} MiB", optional=False),
-    _number("nodes a batch", _figure(lambda one: one.nodes_per_batch or None), lambda n: f"{n:,.0f}", optional=False),
+    Column("epochs", _figure(lambda one: one.epochs), lambda count: f"{count:,.0f}", optional=False),
+    Column("memory", _figure(lambda one: one.peak_memory_bytes), lambda n: f"{n / 2**20:,.0f} MiB", optional=False),
+    Column("nodes a batch", _figure(lambda one: one.nodes_per_batch or None), lambda n: f"{n:,.0f}", optional=False),
     Column(
         "growth (paper)",
-        lambda row: row.growth or None,
-        lambda row: row.growth or _NOT_THERE,
+        lambda row: row.grows or None,
         note="*Growth* is the paper's order of the nodes that a batch involves: b targets a batch, d neighbours a "
         "node, s samples,\nL layers.",
     ),
-    Column("seeds", lambda row: row.done, _seeds, optional=False),
+    Column("seeds", lambda row: row.done, words=_seeds),
 )

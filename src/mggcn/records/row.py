@@ -11,6 +11,13 @@ from mggcn.records.record import Count, Finite, RunRecord
 Published = Callable[[RunRecord], Mapping[str, float]]
 """Returns the published results to show beside a record, by what they measure."""
 
+_MEANS = {
+    "accuracy": "test_accuracy",
+    "macro_f1": "test_macro_f1",
+    **{name: name for name in ("val_accuracy", "epochs", "best_epoch", "nodes_per_batch")},
+}
+_MEDIANS = ("epoch_seconds", "seconds_to_best", "seconds_to_near_best", "total_seconds")
+
 
 @dataclass(frozen=True)
 class Figures:
@@ -50,29 +57,18 @@ class Figures:
     def of(cls, records: Sequence[RunRecord]) -> "Figures":
         """The figures of at least one record."""
 
-        def mean(name: str) -> float:
-            return statistics.fmean(getattr(record, name) for record in records)
-
-        def median(name: str) -> float:
-            return float(statistics.median(getattr(record, name) for record in records))
+        def values(name: str) -> list[float]:
+            return [getattr(record, name) for record in records]
 
         def deviation(name: str) -> float | None:
-            return statistics.stdev(getattr(record, name) for record in records) if len(records) > 1 else None
+            return statistics.stdev(values(name)) if len(records) > 1 else None
 
         return cls(
-            accuracy=mean("test_accuracy"),
+            **{name: statistics.fmean(values(field)) for name, field in _MEANS.items()},
+            **{name: statistics.median(values(name)) for name in _MEDIANS},
             accuracy_std=deviation("test_accuracy"),
-            macro_f1=mean("test_macro_f1"),
             macro_f1_std=deviation("test_macro_f1"),
-            val_accuracy=mean("val_accuracy"),
-            epoch_seconds=median("epoch_seconds"),
-            seconds_to_best=median("seconds_to_best"),
-            seconds_to_near_best=median("seconds_to_near_best"),
-            total_seconds=median("total_seconds"),
-            epochs=mean("epochs"),
-            best_epoch=mean("best_epoch"),
             peak_memory_bytes=max(record.peak_memory_bytes for record in records),
-            nodes_per_batch=mean("nodes_per_batch"),
         )
 
 
@@ -89,7 +85,7 @@ class Row:
         reasons: why runs are missing.
         published: published results of the same data and settings, by what they measure.
         reference: results of other data or settings that an experiment shows in a column with a heading of its own.
-        growth: how the number of nodes of a batch grows according to the paper, such as ``O(b d^L)``.
+        grows: how the number of nodes of a batch grows according to the paper, such as ``O(b d^L)``.
         specs: the digests of the runs in a ledger, finished or not.
     """
 
@@ -101,7 +97,7 @@ class Row:
     reasons: tuple[str, ...] = ()
     published: Mapping[str, float] = field(default_factory=dict)
     reference: Mapping[str, Finite] = field(default_factory=dict)
-    growth: str = ""
+    grows: str = ""
     specs: tuple[str, ...] = ()
 
     @property
@@ -138,7 +134,7 @@ class Row:
             "published": self.published.get("accuracy"),
             "published_seconds": {name: value for name, value in self.published.items() if name != "accuracy"},
             "reference": dict(self.reference),
-            "grows": self.growth,
+            "grows": self.grows,
         }
 
 

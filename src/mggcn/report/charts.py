@@ -1,8 +1,7 @@
-"""Charts of a section as Vega-Lite specifications; the page holds their data once for all charts."""
+"""Charts of a section as Vega-Lite specifications, and their data, which a specification refers to by name."""
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from mggcn.errors import InputError
@@ -15,22 +14,11 @@ _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 _MOST_POINTS = 5_000
 _SHORTEST = 1e-6  # a logarithmic scale cannot show 0
-ACCURACY, HEIGHT, _ROW_HEIGHT = "test accuracy, %", 340, 20
+ACCURACY, _HEIGHT, _ROW_HEIGHT = "test accuracy, %", 340, 20
 
 Values = list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Chart:
-    """A chart.
-
-    Attributes:
-        spec: in Vega-Lite, without its data.
-        data: the name of its data.
-    """
-
-    spec: dict[str, Any]
-    data: str
+Spec = dict[str, Any]
+"""A chart in Vega-Lite, with the name of its data, which are ``rows``, ``curves``, ``varied`` or ``confusion``."""
 
 
 def most_points(sections: Sequence[Section]) -> int:
@@ -83,32 +71,21 @@ def pareto(rows: Sequence[Row]) -> list[Row]:
     return front
 
 
-def charts(section: Section, rows: str, curves: str | None) -> dict[str, Chart]:
-    """The charts of a section by name.
-
-    Args:
-        section: the rows.
-        rows: the name under which the page holds :func:`rows_data`.
-        curves: the name under which it holds :func:`curves_data`; None if no row has a curve.
-    """
+def charts(section: Section) -> dict[str, Spec]:
+    """The charts of :func:`rows_data`, and of :func:`curves_data` if a row has a curve, by name."""
     alt = require_altair()
-    specs = {
-        "accuracy": (_accuracy(alt, section, rows), rows),
-        "time": (_time(alt, section, rows), rows),
-        "memory": (_memory(alt, section, rows), rows),
-    }
-    if curves:
+    drawn = {"accuracy": _accuracy(alt, section), "time": _time(alt, section), "memory": _memory(alt, section)}
+    if any(map(has_curve, section.measured)):
         by_time = alt.X("seconds:Q", title="time since the start, s", scale=_log(alt))
         by_epoch = alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1, format="d"))
-        specs["by_time"] = (_convergence(alt, section, curves, by_time, "time"), curves)
-        specs["by_epoch"] = (_convergence(alt, section, curves, by_epoch, "epochs"), curves)
-    return {name: as_chart(spec, source) for name, (spec, source) in specs.items()}
+        drawn["by_time"] = _convergence(alt, section, by_time, "time")
+        drawn["by_epoch"] = _convergence(alt, section, by_epoch, "epochs")
+    return {name: as_spec(chart) for name, chart in drawn.items()}
 
 
-def as_chart(chart: Any, source: str) -> Chart:
+def as_spec(chart: Any) -> Spec:
     """An Altair chart without the address of its schema and without the theme, which the page sets."""
-    spec = {name: value for name, value in chart.to_dict().items() if name not in ("$schema", "config")}
-    return Chart(spec, source)
+    return {name: value for name, value in chart.to_dict().items() if name not in ("$schema", "config")}
 
 
 def require_altair() -> Any:
@@ -121,25 +98,22 @@ def require_altair() -> Any:
     return altair
 
 
-def _accuracy(alt: Any, section: Section, source: str) -> Any:
-    base = alt.Chart(alt.NamedData(source)).encode(y=_methods(alt))
+def _accuracy(alt: Any, section: Section) -> Any:
+    base = alt.Chart(alt.NamedData("rows")).encode(y=_methods(alt))
     rules = base.mark_rule(strokeWidth=2, color=OKABE_ITO[4]).encode(
         x=alt.X("low:Q", title=ACCURACY, scale=alt.Scale(zero=False)), x2="high:Q"
     )
     means = base.mark_point(filled=True, size=70, color=OKABE_ITO[0], opacity=1).encode(
         x=alt.X("accuracy:Q", title=ACCURACY), tooltip=tooltips(alt, "accuracy", "low", "high")
     )
-    return alt.layer(rules, means).properties(
-        title=f"{section.dataset}: test accuracy, mean ± standard deviation over seeds",
-        width="container",
-        height=_ROW_HEIGHT * len(section.measured),
-    )
+    title = f"{section.dataset}: test accuracy, mean ± standard deviation over seeds"
+    return sized(alt.layer(rules, means), title, _ROW_HEIGHT * len(section.measured))
 
 
-def _time(alt: Any, section: Section, source: str) -> Any:
+def _time(alt: Any, section: Section) -> Any:
     x = alt.X("seconds:Q", title="time to the best epoch, s", scale=_log(alt))
     y = alt.Y("accuracy:Q", title=ACCURACY, scale=alt.Scale(zero=False))
-    base = alt.Chart(alt.NamedData(source)).encode(x=x, y=y)
+    base = alt.Chart(alt.NamedData("rows")).encode(x=x, y=y)
     front = (
         base.transform_filter("datum.front")
         .mark_line(interpolate="step-after", color=OKABE_ITO[6], strokeDash=[4, 3])
@@ -150,43 +124,36 @@ def _time(alt: Any, section: Section, source: str) -> Any:
         shape=shapes(alt, _labels(section)),
         tooltip=tooltips(alt, "accuracy", "seconds", "memory"),
     )
-    return alt.layer(front, marks).properties(
-        title=f"{section.dataset}: accuracy against time; the dashed line is the Pareto front",
-        width="container",
-        height=HEIGHT,
-    )
+    title = f"{section.dataset}: accuracy against time; the dashed line is the Pareto front"
+    return sized(alt.layer(front, marks), title)
 
 
-def _memory(alt: Any, section: Section, source: str) -> Any:
-    bars = alt.Chart(alt.NamedData(source)).mark_bar(color=OKABE_ITO[0])
-    return bars.encode(
-        x=alt.X("memory:Q", title="peak memory, MiB"), y=_methods(alt), tooltip=tooltips(alt, "memory")
-    ).properties(
-        title=f"{section.dataset}: peak memory, the largest over seeds",
-        width="container",
-        height=_ROW_HEIGHT * len(section.measured),
-    )
+def _memory(alt: Any, section: Section) -> Any:
+    bars = alt.Chart(alt.NamedData("rows")).mark_bar(color=OKABE_ITO[0])
+    x = alt.X("memory:Q", title="peak memory, MiB")
+    title = f"{section.dataset}: peak memory, the largest over seeds"
+    height = _ROW_HEIGHT * len(section.measured)
+    return sized(bars.encode(x=x, y=_methods(alt), tooltip=tooltips(alt, "memory")), title, height)
 
 
-def _convergence(alt: Any, section: Section, source: str, x: Any, against: str) -> Any:
+def _convergence(alt: Any, section: Section, x: Any, against: str) -> Any:
     selected = alt.selection_point(name="selected", fields=["method"], bind="legend")
-    curves = alt.Chart(alt.NamedData(source)).mark_line(strokeWidth=1.5, clip=True)
-    return (
-        curves.encode(
-            x=x,
-            y=alt.Y("accuracy:Q", title="validation accuracy, %", scale=alt.Scale(zero=False)),
-            color=colours(alt, _labels(section)),
-            strokeDash=alt.StrokeDash("method:N", scale=_scale(alt, _labels(section), _DASHES), legend=_legend(alt)),
-            opacity=alt.condition(selected, alt.value(1), alt.value(0.08)),
-            tooltip=tooltips(alt, "accuracy", "epoch", "seconds"),
-        )
-        .add_params(selected)
-        .properties(
-            title=f"{section.dataset}: validation accuracy against {against}, the first seed of each method",
-            width="container",
-            height=HEIGHT,
-        )
+    curves = alt.Chart(alt.NamedData("curves")).mark_line(strokeWidth=1.5, clip=True)
+    chart = curves.encode(
+        x=x,
+        y=alt.Y("accuracy:Q", title="validation accuracy, %", scale=alt.Scale(zero=False)),
+        color=colours(alt, _labels(section)),
+        strokeDash=alt.StrokeDash("method:N", scale=_scale(alt, _labels(section), _DASHES), legend=_legend(alt)),
+        opacity=alt.condition(selected, alt.value(1), alt.value(0.08)),
+        tooltip=tooltips(alt, "accuracy", "epoch", "seconds"),
     )
+    title = f"{section.dataset}: validation accuracy against {against}, the first seed of each method"
+    return sized(chart.add_params(selected), title)
+
+
+def sized(chart: Any, title: str, height: int = _HEIGHT) -> Any:
+    """A chart with a title, as wide as the page."""
+    return chart.properties(title=title, width="container", height=height)
 
 
 def _log(alt: Any) -> Any:

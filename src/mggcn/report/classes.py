@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mggcn.records import Row
-from mggcn.report.charts import Chart, Values, as_chart, require_altair
+from mggcn.report.charts import Spec, Values, as_spec, require_altair, sized
 from mggcn.report.tables import Table
 
 Matrix = list[list[int]]
@@ -111,18 +111,12 @@ def data(row: Row) -> Values:
     ]
 
 
-def chart(title: str, row: Row, source: str) -> Chart:
-    """The heat map.
-
-    Args:
-        title: text before the label of the row.
-        row: with a confusion matrix.
-        source: the name under which the page holds :func:`data`.
-    """
+def chart(title: str, row: Row) -> Spec:
+    """The heat map of a row with a confusion matrix; ``title`` stands before its label."""
     alt = require_altair()
     named = names(row)
     axis = alt.Axis(labelLimit=130)
-    base = alt.Chart(alt.NamedData(source)).encode(
+    base = alt.Chart(alt.NamedData("confusion")).encode(
         x=alt.X("predicted:N", title="predicted class", sort=named, axis=axis),
         y=alt.Y("true:N", title="true class", sort=named, axis=axis),
         tooltip=[
@@ -139,14 +133,8 @@ def chart(title: str, row: Row, source: str) -> Chart:
         ink = alt.condition("datum.share > 0.5", alt.value("black"), alt.value("white"))
         layers.append(base.mark_text(fontSize=11).encode(text=alt.Text("nodes:Q", format=",.1~f"), color=ink))
     per_seed = ", mean number of test nodes of a seed" if row.done > 1 else ", test nodes"
-    return as_chart(
-        alt.layer(*layers).properties(
-            title=f"{title}: confusion of {row.label}{per_seed}",
-            width="container",
-            height=min(_TALLEST, _CELL * len(named)),
-        ),
-        source,
-    )
+    full_title = f"{title}: confusion of {row.label}{per_seed}"
+    return as_spec(sized(alt.layer(*layers), full_title, min(_TALLEST, _CELL * len(named))))
 
 
 def _share(part: int, whole: int) -> float:

@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from html import escape
 from importlib import resources
 
@@ -46,16 +46,6 @@ class Part:
     body: str
 
 
-@dataclass(frozen=True)
-class _Drawn:
-    """The sections of a page: their HTML, their charts, the data of the charts, and functions that give the curves."""
-
-    body: str
-    specs: dict[str, charts.Chart]
-    data: dict[str, charts.Values]
-    curves: dict[str, Callable[[int], charts.Values]]
-
-
 def html(sections: Sequence[Section], parts: Sequence[Part] = ()) -> str:
     """The page.
 
@@ -64,13 +54,13 @@ def html(sections: Sequence[Section], parts: Sequence[Part] = ()) -> str:
         parts: shown after them.
     """
     charts.require_altair()
-    drawn = _draw(sections)
+    drawn = [_charts(section) if section.measured else {} for section in sections]
     points, bundle = charts.most_points(sections), vega()
     while True:
         page = _page(sections, parts, drawn, points, bundle)
         if len(page.encode()) < MOST_BYTES:
             return page
-        if points <= _FEWEST_POINTS or not drawn.curves:
+        if points <= _FEWEST_POINTS or not any("by_time" in specs for specs in drawn):
             rows = sum(len(section.rows) for section in sections)
             raise InputError(
                 f"report: a page of {rows:,} rows has {len(page.encode()) / 1e6:.1f} MB, more than "
@@ -89,37 +79,39 @@ def vega() -> str:
     return bundle.replace("</script", "<\\/script")
 
 
-def _draw(sections: Sequence[Section]) -> _Drawn:
-    body: list[str] = []
-    all_charts: dict[str, charts.Chart] = {}
-    data: dict[str, charts.Values] = {}
-    curves: dict[str, Callable[[int], charts.Values]] = {}
-    for number, section in enumerate(sections):
-        specs: dict[str, charts.Chart] = {}
-        if section.measured:
-            rows, epochs, values = f"rows{number}", f"curves{number}", f"varied{number}"
-            trained = any(charts.has_curve(row) for row in section.measured)
-            specs = charts.charts(section, rows, epochs if trained else None) | varied.charts(section, values)
-            if _is_comparison(section):
-                data[rows] = charts.rows_data(section)
-            else:
-                specs = {name: chart for name, chart in specs.items() if name not in _COMPARISONS}
-            if trained:
-                curves[epochs] = partial(charts.curves_data, section)
-            if values in {chart.data for chart in specs.values()}:
-                data[values] = varied.data(section)
-            best, cells = classes.best(section.measured), f"confusion{number}"
-            if best and classes.data(best):
-                data[cells] = classes.data(best)
-                specs["confusion"] = classes.chart(section.dataset, best, cells)
-        all_charts |= {f"{name}{number}": chart for name, chart in specs.items()}
-        body.append(_section(section, number, set(specs)))
-    return _Drawn("".join(body), all_charts, data, curves)
+def _charts(section: Section) -> dict[str, charts.Spec]:
+    specs = charts.charts(section) | varied.charts(section)
+    if not _is_comparison(section):
+        specs = {name: spec for name, spec in specs.items() if name not in _COMPARISONS}
+    best = classes.best(section.measured)
+    return specs | ({"confusion": classes.chart(section.dataset, best)} if best and classes.data(best) else {})
 
 
-def _page(sections: Sequence[Section], parts: Sequence[Part], drawn: _Drawn, points: int, bundle: str) -> str:
-    data = drawn.data | {name: thinned(points) for name, thinned in drawn.curves.items()}
-    specs = {name: {"spec": chart.spec, "data": chart.data} for name, chart in drawn.specs.items()}
+def _data(section: Section, source: str, points: int) -> charts.Values:
+    """The data of charts by the name that their specifications use."""
+    if source == "curves":
+        return charts.curves_data(section, points)
+    if source == "confusion":
+        best = classes.best(section.measured)
+        return classes.data(best) if best else []
+    return charts.rows_data(section) if source == "rows" else varied.data(section)
+
+
+def _page(
+    sections: Sequence[Section],
+    parts: Sequence[Part],
+    drawn: Sequence[dict[str, charts.Spec]],
+    points: int,
+    bundle: str,
+) -> str:
+    specs, data = {}, {}
+    for number, (section, of_section) in enumerate(zip(sections, drawn, strict=True)):
+        for name, spec in of_section.items():
+            source = f"{spec['data']['name']}{number}"
+            specs[f"{name}{number}"] = spec | {"data": {"name": source}}
+            if source not in data:
+                data[source] = _data(section, spec["data"]["name"], points)
+    body = "".join(_section(section, number, set(drawn[number])) for number, section in enumerate(sections))
     contents = "".join(f'<a href="#s{number}">{escape(one.short)}</a> ' for number, one in enumerate(sections))
     contents += "".join(f'<a href="#p{number}">{escape(one.title)}</a> ' for number, one in enumerate(parts))
     extra = "".join(
@@ -140,7 +132,7 @@ def _page(sections: Sequence[Section], parts: Sequence[Part], drawn: _Drawn, poi
 <h1>Results</h1>
 <nav>{contents}<a href="#origin">Commands and environments</a></nav>
 <p class="note">Click a heading to sort its table; click a name in a legend to show only that curve.</p>
-{drawn.body}{extra}{_origin(sections)}
+{body}{extra}{_origin(sections)}
 <script type="application/json" id="data">{_json({"data": data, "charts": specs})}</script>
 <script type="module">{bundle}</script>
 <script type="module">{"".join(map(_resource, _SCRIPTS))}</script>

@@ -7,14 +7,14 @@ from typing import Any
 from mggcn.records import Row, Section
 from mggcn.report.charts import (
     ACCURACY,
-    HEIGHT,
     OKABE_ITO,
-    Chart,
+    Spec,
     Values,
-    as_chart,
+    as_spec,
     colours,
     require_altair,
     shapes,
+    sized,
     spread,
     tooltips,
 )
@@ -69,21 +69,16 @@ def data(section: Section) -> Values:
     ]
 
 
-def charts(section: Section, source: str) -> dict[str, Chart]:
-    """Accuracy against the setting if all rows are one series; nodes a batch by depth if some rows differ in depth.
-
-    Args:
-        section: the rows.
-        source: the name under which the page holds :func:`data`.
-    """
+def charts(section: Section) -> dict[str, Spec]:
+    """Accuracy against the setting if all rows are one series; nodes a batch by depth if some rows differ in depth."""
     several = series(section)
-    specs = {}
+    drawn = {}
     if len(several) == 1 and len(several[0].rows) == len(section.measured):
-        specs["varied"] = _accuracy(require_altair(), section, several[0], source)
+        drawn["varied"] = _accuracy(require_altair(), section, several[0])
     deep = [one for one in several if one.setting in _DEPTHS and any(row.figures.nodes_per_batch for row in one.rows)]
     if deep:
-        specs["nodes"] = _nodes(require_altair(), section, deep, source)
-    return {name: as_chart(spec, source) for name, spec in specs.items()}
+        drawn["nodes"] = _nodes(require_altair(), section, deep)
+    return {name: as_spec(chart) for name, chart in drawn.items()}
 
 
 def _varied(rows: Sequence[Row]) -> str | None:
@@ -99,29 +94,24 @@ def _varied(rows: Sequence[Row]) -> str | None:
     return different[0] if len(set(numbers)) == len(values) else None
 
 
-def _accuracy(alt: Any, section: Section, one: Series, source: str) -> Any:
+def _accuracy(alt: Any, section: Section, one: Series) -> Any:
     words = _WORDS.get(one.setting, one.setting)
-    base = alt.Chart(alt.NamedData(source)).encode(
+    base = alt.Chart(alt.NamedData("varied")).encode(
         x=alt.X("value:Q", title=words, scale=_inset(alt), axis=_marks(alt, [one]))
     )
     area = base.mark_area(color=OKABE_ITO[4], opacity=0.3).encode(
         y=alt.Y("low:Q", title=ACCURACY, scale=alt.Scale(zero=False)), y2="high:Q"
     )
     means = base.mark_line(color=OKABE_ITO[0], point=alt.OverlayMarkDef(filled=True, size=70, color=OKABE_ITO[0]))
-    return alt.layer(
-        area,
-        means.encode(y=alt.Y("accuracy:Q", title=ACCURACY), tooltip=tooltips(alt, "value", "accuracy", "low", "high")),
-    ).properties(
-        title=f"{section.dataset}: accuracy of {one.name} against {words}, mean ± standard deviation",
-        width="container",
-        height=HEIGHT,
-    )
+    shown = tooltips(alt, "value", "accuracy", "low", "high")
+    title = f"{section.dataset}: accuracy of {one.name} against {words}, mean ± standard deviation"
+    return sized(alt.layer(area, means.encode(y=alt.Y("accuracy:Q", title=ACCURACY), tooltip=shown)), title)
 
 
-def _nodes(alt: Any, section: Section, several: Sequence[Series], source: str) -> Any:
+def _nodes(alt: Any, section: Section, several: Sequence[Series]) -> Any:
     labels = [one.name for one in several]
-    return (
-        alt.Chart(alt.NamedData(source))
+    chart = (
+        alt.Chart(alt.NamedData("varied"))
         .transform_filter("datum.deep && datum.nodes > 0")
         .mark_line(point=alt.OverlayMarkDef(filled=True, size=70))
         .encode(
@@ -131,10 +121,8 @@ def _nodes(alt: Any, section: Section, several: Sequence[Series], source: str) -
             shape=shapes(alt, labels),
             tooltip=tooltips(alt, "value", "nodes"),
         )
-        .properties(
-            title=f"{section.dataset}: nodes a training batch reads, by depth", width="container", height=HEIGHT
-        )
     )
+    return sized(chart, f"{section.dataset}: nodes a training batch reads, by depth")
 
 
 def _marks(alt: Any, several: Sequence[Series]) -> Any:

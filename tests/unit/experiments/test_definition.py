@@ -58,7 +58,7 @@ def test_what_a_file_says(file: Path) -> None:
     assert (tiny.name, tiny.datasets, tiny.seeds, tiny.num_runs) == ("tiny", ("digits", "cora"), 2, 8)
     assert tiny.variants == (
         Variant("plain", "mlp", {"hidden": 4}, {"cora": {"hidden": 8}}),
-        Variant("graph", "gcn", growth="O(b d^L)"),
+        Variant("graph", "gcn", grows="O(b d^L)"),
     )
     assert [tiny.plans(dataset)[0].settings["hidden"] for dataset in tiny.datasets] == [4, 8]
     assert tiny.reference == Reference("accuracy", "paper, other data", {"digits": "cora"})
@@ -200,7 +200,7 @@ def test_the_papers_seconds_and_orders_of_growth() -> None:
     pubmed = section(PAPER / "speed.toml", "pubmed").rows
     assert [row.published.get("total_seconds") for row in pubmed] == [44.72, 40.15, None, 19.38], "FastGCN: 100 samples"
     memory = experiments.read(PAPER / "memory.toml")
-    assert {variant.method: variant.growth for variant in memory.variants} == {
+    assert {variant.method: variant.grows for variant in memory.variants} == {
         "gcn": "O(b d^L)",
         "sgc": "O(b d^L)",
         "graphsage-mean": "O(b s^L)",

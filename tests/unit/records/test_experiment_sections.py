@@ -13,13 +13,13 @@ from tests.records import ledger, record
 
 REFERENCE = {"accuracy": 0.9, "epoch_seconds": 0.5, "total_seconds": 43.0}
 ROWS = (
-    Row("worse, but first", "mlp", reference=REFERENCE, growth="O(b d^L)", specs=("0",)),
+    Row("worse, but first", "mlp", reference=REFERENCE, grows="O(b d^L)", specs=("0",)),
     Row("better", "gcn", specs=("1", "2"), reasons=("seed 1: no room",)),
     Row(
         "nothing",
         "sgc",
         reference={"accuracy": 0.8},
-        growth="O(b d^L)",
+        grows="O(b d^L)",
         reasons=("cora: it is not public; ask its owners",),
     ),
 )

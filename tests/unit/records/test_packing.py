@@ -26,7 +26,7 @@ SECTIONS = [
                 3,
                 (record("mlp"), record("mlp", 1, val_loss=math.nan, test_accuracy=0.123456789)),
                 reference={"accuracy": 0.5, "total_seconds": 12.5},
-                growth="O(b)",
+                grows="O(b)",
             ),
             Row("plain (cuda)", "mlp", "cuda", 3, (record("mlp", device="cuda"),)),
             Row("graph (cpu)", "gcn", "cpu", 3, (record("gcn", environment={"python": "3.12"}),), ("seed 2: no room",)),

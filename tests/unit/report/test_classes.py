@@ -57,9 +57,9 @@ def test_the_heat_map_has_numbers_where_there_is_room(size: int, layers: int) ->
     vl_convert = pytest.importorskip("vl_convert")
     matrix = (np.eye(size, dtype=int) * 5).tolist()
     (row,) = rows(record(test_confusion=matrix, dataset={"name": "x", "classes": [f"c<{n}>" for n in range(size)]}))
-    chart = classes.chart("x", row, "cells")
-    assert len(chart.spec["layer"]) == layers
-    spec = chart.spec | {"width": 300, "datasets": {"cells": classes.data(row)}}
+    chart = classes.chart("x", row)
+    assert len(chart["layer"]) == layers
+    spec = chart | {"width": 300, "datasets": {"confusion": classes.data(row)}}
     drawn = vl_convert.vegalite_to_svg(spec, vl_version=vl_convert.get_vegalite_versions()[-1])
     assert "c&lt;0&gt;" in drawn
     assert (">5<" in drawn) is (layers == 2)
@@ -83,7 +83,7 @@ def test_a_page_of_one_run_and_of_several(monkeypatch: pytest.MonkeyPatch) -> No
     assert {"Accuracy", "Time and accuracy", "Memory"} < set(re.findall("<h3>(.*?)</h3>", both))
     assert "<details><summary>F1 of each class by method, in %</summary>" in both
     held = json.loads(re.search(r'id="data">(.*?)</script>', both, re.DOTALL)[1])
-    assert held["charts"]["confusion0"]["data"] in held["data"]
+    assert held["charts"]["confusion0"]["data"]["name"] in held["data"]
 
 
 def test_rows_of_other_classes_are_not_in_the_table_of_f1(monkeypatch: pytest.MonkeyPatch) -> None:

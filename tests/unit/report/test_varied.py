@@ -22,8 +22,8 @@ def drawn(found: Section) -> dict[str, str]:
     vl_convert = pytest.importorskip("vl_convert")
     pytest.importorskip("altair")
     made = {}
-    for name, chart in varied.charts(found, "values").items():
-        spec = chart.spec | {"width": 300, "datasets": {"values": varied.data(found)}}
+    for name, chart in varied.charts(found).items():
+        spec = chart | {"width": 300, "datasets": {"varied": varied.data(found)}}
         made[name] = vl_convert.vegalite_to_svg(spec, vl_version=vl_convert.get_vegalite_versions()[-1])
         assert "NaN" not in made[name]
     return made
@@ -58,8 +58,8 @@ def test_nodes_by_depth_on_a_scale_of_logarithms() -> None:
     assert set(pictures) == {"nodes"}
     assert ">sgc<" in pictures["nodes"]
     assert ">mg-gcn<" not in pictures["nodes"]
-    chart = varied.charts(found, "values")["nodes"]
-    assert chart.spec["encoding"]["y"]["scale"]["type"] == "log"
+    chart = varied.charts(found)["nodes"]
+    assert chart["encoding"]["y"]["scale"]["type"] == "log"
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_nodes_by_depth_on_a_scale_of_logarithms() -> None:
 )
 def test_rows_that_differ_in_something_else_are_no_series(runs: list[Any]) -> None:
     assert varied.series(section(*runs)) == []
-    assert varied.charts(section(*runs), "values") == {}
+    assert varied.charts(section(*runs)) == {}
 
 
 def test_other_rows_beside_a_series() -> None:
     found = section(of("mg-gcn", picks=1), of("mg-gcn", picks=2), of("mlp"))
     assert len(varied.series(found)) == 1
-    assert varied.charts(found, "values") == {}
+    assert varied.charts(found) == {}

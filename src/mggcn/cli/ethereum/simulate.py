@@ -25,22 +25,18 @@ def simulate(
         labels: The CSV file of labels to write; by default beside the Parquet file.
         overwrite: Replace existing files.
     """
-    from rich.console import Console
-    from rich.progress import Progress
-
+    from mggcn.cli import display
     from mggcn.ethereum.simulate import simulate
 
     labels = labels or out.parent / f"{out.stem}.labels.csv"
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("simulating", total=None)
+    with display.choose(transient=True) as shown:
         simulation = simulate(
             out,
             labels=labels,
             scale=scale,
             seed=seed,
             overwrite=overwrite,
-            on_progress=lambda rows, total: progress.update(task, completed=rows, total=total),
+            on_progress=lambda rows, total: shown.bar("simulating", rows, total),
         )
     counts = ", ".join(f"{name} {count:,}" for name, count in simulation.labels.items())
     print(  # noqa: T201
