@@ -143,8 +143,8 @@ def _records(line: dict[str, Any], file: _File) -> list[RunRecord]:
     shared = {"dataset": file.datasets[row.dataset]} | {name: line[name] for name in ("method", "settings", "device")}
     records: list[RunRecord] = []
     for environment, values in zip(row.environments, _rows(row.runs), strict=True):
-        own = {"environment": file.environments[environment], "curve": [] if records else curve}
-        records.append(RunRecord.of(values | shared | own))
+        rest = {"environment": file.environments[environment], "curve": [] if records else curve}
+        records.append(RunRecord.of(values | shared | rest))
     return records
 
 

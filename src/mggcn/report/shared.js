@@ -11,22 +11,22 @@ function theme() {
 }
 
 function lines(title, width) {
-  const most = Math.max(20, Math.floor(width / 7)), found = [""];
+  const most = Math.max(20, Math.floor(width / 7)), parts = [""];
   for (const word of title.split(" ")) {
-    const last = found[found.length - 1];
-    if (last && last.length + word.length >= most) found.push(word);
-    else found[found.length - 1] = last ? last + " " + word : word;
+    const last = parts[parts.length - 1];
+    if (last && last.length + word.length >= most) parts.push(word);
+    else parts[parts.length - 1] = last ? last + " " + word : word;
   }
-  return found;
+  return parts;
 }
 
-/* A chart takes the place of the one before it, which no longer listens to the window. */
+/* A chart replaces the earlier one, which no longer listens to the window. */
 const drawn = new Map();
 
-function embed(place, spec, options) {
-  drawn.get(place)?.then((before) => before.finalize(), () => {});
-  const made = vegaEmbed(document.getElementById(place), { ...spec, config: theme() }, { renderer: "svg", ...options });
-  drawn.set(place, made);
+function embed(id, spec, options) {
+  drawn.get(id)?.then((before) => before.finalize(), () => {});
+  const made = vegaEmbed(document.getElementById(id), { ...spec, config: theme() }, { renderer: "svg", ...options });
+  drawn.set(id, made);
   return made;
 }
 

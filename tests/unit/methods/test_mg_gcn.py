@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from mggcn.experiments.ablation import VARIANTS
+from mggcn.experiments import ABLATIONS
 
 from mggcn import methods, train
 from mggcn.dataset import Dataset
@@ -50,7 +50,7 @@ def test_without_the_fine_layer_every_layer_has_a_block(small: Dataset) -> None:
         assert len(batch.blocks) == 3
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.label)
+@pytest.mark.parametrize("variant", ABLATIONS, ids=lambda variant: variant.label)
 @pytest.mark.parametrize("layers", [2, 3])
 def test_every_variant_trains(small: Dataset, variant: object, layers: int) -> None:
     plan = methods.resolve("mg-gcn", small.name, {**variant.settings, "layers": layers, "epochs": 2})
