@@ -105,7 +105,7 @@ def choose(*, quiet: bool = False, transient: bool = False, remaining: bool = Fa
     return LiveDisplay(transient=transient, remaining=remaining) if sys.stderr.isatty() else LineDisplay()
 
 
-class Epochs:
+class EpochDisplay:
     """Shows the epochs of a run: a bar, or a line for the first epoch and every tenth."""
 
     def __init__(self, display: Display, title: str, total: int) -> None:
@@ -120,7 +120,7 @@ class Epochs:
 
 
 @contextmanager
-def epochs(title: str, total: int, *, quiet: bool = False) -> Iterator[Epochs]:
+def epochs(title: str, total: int, *, quiet: bool = False) -> Iterator[EpochDisplay]:
     """Show the epochs of one run.
 
     Args:
@@ -130,10 +130,10 @@ def epochs(title: str, total: int, *, quiet: bool = False) -> Iterator[Epochs]:
     """
     with choose(quiet=quiet) as display:
         display.bar(title, 0, total)
-        yield Epochs(display, title, total)
+        yield EpochDisplay(display, title, total)
 
 
-class Stages:
+class StageDisplay:
     """Shows long stages of a job: a bar with the time left for each, or lines at their start, end and between.
 
     Args:
@@ -160,10 +160,10 @@ class Stages:
 
 
 @contextmanager
-def stages(*, quiet: bool = False) -> Iterator[Stages]:
+def stages(*, quiet: bool = False) -> Iterator[StageDisplay]:
     """Show the stages of a long job."""
     with choose(quiet=quiet, remaining=True) as display:
-        yield Stages(display)
+        yield StageDisplay(display)
 
 
 def _span(seconds: float) -> str:

@@ -27,7 +27,7 @@ def report(
 
     if out.is_dir():
         raise InputError(f"--out: {out} is a folder, not a file")
-    if out.resolve() in records.files(runs):
+    if out.resolve() in records.record_files(runs):
         raise InputError(f"--out: {out} is one of the files that the report is made of")
     sections = records.read(
         runs, lambda record: methods.published_results(record.dataset, record.method, record.settings)

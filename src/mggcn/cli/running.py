@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import torch
 
 
-class ExperimentDisplay(experiments.Progress):
+class ExperimentDisplay(experiments.ExperimentProgress):
     """Shows the runs of an experiment on standard error and prints its tables to standard output."""
 
     def __init__(self, *, quiet: bool) -> None:

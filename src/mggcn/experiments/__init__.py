@@ -6,16 +6,16 @@
 from mggcn.experiments._comparisons import ABLATIONS, ablation, comparison
 from mggcn.experiments._definition import Experiment, Reference, Variant, folder_name
 from mggcn.experiments._file import read, read_folder
-from mggcn.experiments._progress import Progress
+from mggcn.experiments._progress import ExperimentProgress
 from mggcn.experiments._running import run, status
 from mggcn.experiments._schedule import Job, Outcome, Schedule
 
 __all__ = [
     "ABLATIONS",
     "Experiment",
+    "ExperimentProgress",
     "Job",
     "Outcome",
-    "Progress",
     "Reference",
     "Schedule",
     "Variant",

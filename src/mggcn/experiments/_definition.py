@@ -126,10 +126,11 @@ class Experiment:
     @property
     def about(self) -> str:
         """The lines above its tables."""
-        lines = [f"{self.title}. Of the paper: {self.reproduces}."] if self.title else []
+        sentences = [self.title, f"Of the paper: {self.reproduces}" * bool(self.reproduces)]
+        lines = [" ".join(f"{sentence}." for sentence in sentences if sentence)]
         if self.settings:
             lines.append("Settings changed:" + "".join(f" {name}={value}" for name, value in self.settings.items()))
-        return "\n".join(lines)
+        return "\n".join(line for line in lines if line)
 
     def selected(self, only: str | None) -> dict[str, set[str]]:
         """The labels to run by data set: those where ``only`` is part of the label or of the data set's name."""

@@ -1,4 +1,4 @@
-"""Progress: receives what happens while an experiment runs."""
+"""ExperimentProgress: receives what happens while an experiment runs."""
 
 from mggcn import train
 from mggcn.dataset import Dataset
@@ -7,7 +7,7 @@ from mggcn.records import Section
 from mggcn.train.progress import Silent
 
 
-class Progress:
+class ExperimentProgress:
     """Shows nothing; subclasses override what they want to show."""
 
     def note(self, text: str) -> None:

@@ -15,7 +15,7 @@ from mggcn.errors import InputError
 from mggcn.experiments import _execution, _parallel
 from mggcn.experiments._definition import Experiment, folder_name
 from mggcn.experiments._file import read
-from mggcn.experiments._progress import Progress
+from mggcn.experiments._progress import ExperimentProgress
 from mggcn.experiments._schedule import Job, Outcome, Schedule, outdated, recall
 from mggcn.files import check_writable, read_json, write_atomically
 from mggcn.records import Ledger, Section, identity, markdown, notes, pack
@@ -35,7 +35,7 @@ def run(
     only: str | None = None,
     out: Path | str | None = None,
     root: Path | None = None,
-    progress: Progress | None = None,
+    progress: ExperimentProgress | None = None,
 ) -> list[Section]:
     """Run an experiment and write a table for each of its data sets; runs that were finished earlier are not repeated.
 
@@ -90,13 +90,13 @@ class _Work:
         device: str | torch.device,
         out: Path | str | None,
         root: Path | None = None,
-        progress: Progress | None = None,
+        progress: ExperimentProgress | None = None,
     ) -> None:
         if seeds is not None and seeds < 1:
             raise InputError(f"--seeds: {seeds} is less than 1")
         what = experiment if isinstance(experiment, Experiment) else read(experiment)
         self.experiment = what if seeds is None else replace(what, seeds=seeds)
-        self.device, self.root, self.progress = choose_device(device), root, progress or Progress()
+        self.device, self.root, self.progress = choose_device(device), root, progress or ExperimentProgress()
         plans = [plan for dataset in what.datasets for plan in what.plans(dataset)]
         self.out = Path(out) if out else what.folder
         self.ledger = Ledger(self.out / RECORDS)

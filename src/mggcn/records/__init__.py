@@ -4,7 +4,7 @@ from mggcn.records._packing import pack
 from mggcn.records.columns import Column, columns, duration, markdown, notes, remarks
 from mggcn.records.grouping import environments, group
 from mggcn.records.ledger import Ledger
-from mggcn.records.reading import files, read
+from mggcn.records.reading import read, record_files
 from mggcn.records.record import Epoch, RunRecord
 from mggcn.records.row import ExperimentInfo, Figures, Published, Row, Section
 from mggcn.records.spec import RunSpec, identity
@@ -23,12 +23,12 @@ __all__ = [
     "columns",
     "duration",
     "environments",
-    "files",
     "group",
     "identity",
     "markdown",
     "notes",
     "pack",
     "read",
+    "record_files",
     "remarks",
 ]

@@ -66,8 +66,10 @@ def pack(sections: Iterable[Section]) -> str:
     for section in sections:
         rows = [_packed_row(section, row, datasets, environments) for row in section.rows]
         info = section.experiment
-        said = {name: value for name, value in asdict(info).items() if value != ""} if info else None
-        parts.append(_object({"experiment": said, "dataset": section.dataset}, lines=map(_json, rows)))
+        said = asdict(info) if info else {}
+        if said.get("reference") == "":
+            del said["reference"]
+        parts.append(_object({"experiment": said or None, "dataset": section.dataset}, lines=map(_json, rows)))
     shared = {"datasets": map(_json, datasets), "environments": map(_json, environments)}
     return _object({"format": FORMAT, "version": VERSION}, **shared, sections=parts) + "\n"
 
@@ -122,7 +124,7 @@ def _packed_row(
 ) -> dict[str, Any]:
     line: dict[str, Any] = {}
     if section.experiment:
-        said = replace(row, label=plain_label(section, row))
+        said = replace(row, label=plain_label(section, row), specs=() if row.records else row.specs)
         line = {name: value for name in _SAID if (value := getattr(said, name))}
     if row.records:
         first = row.records[0]

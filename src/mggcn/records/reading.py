@@ -34,7 +34,7 @@ def read(paths: Iterable[Path], published: Published = no_results) -> list[Secti
     return sections + group(others, published)
 
 
-def files(paths: Iterable[Path]) -> set[Path]:
+def record_files(paths: Iterable[Path]) -> set[Path]:
     """The files that :func:`read` reads, including those that experiments write beside their ledgers."""
     records = [file for path in paths for file in _files(path)]
     beside = [file.with_name(EXPERIMENT) for file in records if file.name == RECORDS]

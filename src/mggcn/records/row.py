@@ -178,7 +178,8 @@ class Section:
     @property
     def title(self) -> str:
         """The name of the data set, after the title of the experiment."""
-        return f"{self.experiment.title}: {self.dataset}" if self.experiment else self.dataset
+        info = self.experiment
+        return f"{info.title or info.name}: {self.dataset}" if info else self.dataset
 
     @property
     def short(self) -> str:
@@ -189,8 +190,8 @@ class Section:
     def about(self) -> str:
         """The sizes and source of the data set, and what the experiment reproduces."""
         described = _describe(self.measured[0].records[0].dataset) if self.measured else ""
-        reproduces = f"Of the paper: {self.experiment.reproduces}" if self.experiment else ""
-        return ". ".join(part for part in (described, reproduces) if part)
+        reproduces = self.experiment.reproduces if self.experiment else ""
+        return ". ".join(part for part in (described, f"Of the paper: {reproduces}" * bool(reproduces)) if part)
 
     @property
     def measured(self) -> list[Row]:

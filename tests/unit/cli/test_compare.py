@@ -224,3 +224,8 @@ def test_the_papers_figure_is_of_its_own_data_and_settings(
     assert "| mg-gcn | 85.8 |" in capsys.readouterr().out
     assert main([*defaults, "picks=1"]) == 0
     assert "paper" not in capsys.readouterr().out
+    train = ["train", "./cora", "--quiet", "--no-report", "--set", "threads=1"]
+    assert main(train) == 0
+    assert "(paper: 85.8%)" in capsys.readouterr().out
+    assert main([*train, "picks=1"]) == 0
+    assert "paper" not in capsys.readouterr().out

@@ -54,7 +54,7 @@ def test_quiet(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_stages_as_lines_with_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
     now = 0.0
-    shown = display.Stages(display.LineDisplay(), clock=lambda: now)
+    shown = display.StageDisplay(display.LineDisplay(), clock=lambda: now)
     for now, done in ((0.0, 0), (10.0, 1), (40.0, 4), (60.0, 6), (100.0, 1_000)):  # noqa: B007
         shown.update("pages", done, 1_000)
     assert capsys.readouterr().err.splitlines() == [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import experiments, storage
+from mggcn import experiments, records, storage
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.experiments import Experiment, Job, Outcome, Variant
@@ -15,7 +15,7 @@ from mggcn.methods.mlp import FeatureMLP
 from mggcn.records import Ledger, Section
 
 
-class Watching(experiments.Progress):
+class Watching(experiments.ExperimentProgress):
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.ended: list[str] = []
@@ -65,6 +65,9 @@ def test_methods_as_objects_and_classes(folder: Path) -> None:
     tiny = Experiment("tiny", ("one",), variants, 1, settings={"epochs": 1})
     [table] = experiments.run(tiny, device="cpu", out=folder / "out")
     assert [row.settings["hidden"] for row in table.rows] == [2, 8]
+    [again] = records.read([folder / "out"])
+    assert again.title == "tiny: one"
+    assert [row.records for row in again.rows] == [row.records for row in table.rows]
 
 
 def test_records_of_an_older_version_are_ignored_and_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +111,7 @@ def test_status_counts_without_data(folder: Path) -> None:
 def test_jobs_are_shown_as_they_start(folder: Path) -> None:
     started: list[str] = []
 
-    class Starts(experiments.Progress):
+    class Starts(experiments.ExperimentProgress):
         def run_starts(self, job: Job) -> "Starts":
             started.append(job.title)
             return self

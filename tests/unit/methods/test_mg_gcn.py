@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from mggcn.experiments import ABLATIONS
 
 from mggcn import methods, train
 from mggcn.dataset import Dataset
+from mggcn.experiments import ABLATIONS
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
 from mggcn.sampling import MixGrainedSampler, grains

@@ -101,6 +101,12 @@ def test_a_folder_of_experiments_and_other_runs(tmp_path: Path) -> None:
     assert [row.label for row in sections[1].rows] == ["gcn", "other", "mlp"]
 
 
+def test_packed_rows_hold_runs_instead_of_specs(tmp_path: Path) -> None:
+    text = pack(read([experiment(tmp_path)]))
+    assert "specs" not in text
+    assert text.count('"runs"') == 2
+
+
 def test_records_that_the_experiment_does_not_name_stand_apart(tmp_path: Path) -> None:
     ledger(tmp_path / "records.jsonl", [RECORDS[0], *[RECORDS[1]] * 2, RECORDS[2]])
     (tmp_path / "experiment.json").write_text(pack([Section("cora", ROWS, INFO)]))
