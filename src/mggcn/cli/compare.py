@@ -40,7 +40,7 @@ def compare(
     if not names:
         raise InputError(f"--methods: {methods!r} names none")
     experiment = comparison(dataset, names, settings=pairs(settings or []))
-    run(experiment, seeds=seeds, device=device, jobs=1, only=None, root=root, out=out, quiet=quiet, as_json=as_json)
+    run(experiment, seeds=seeds, device=device, root=root, out=out, quiet=quiet, as_json=as_json)
 
 
 def ablate(
@@ -72,4 +72,4 @@ def ablate(
     from mggcn.methods.settings import pairs
 
     experiment = ablation(dataset, settings=pairs(settings or []))
-    run(experiment, seeds=seeds, device=device, jobs=1, only=None, root=root, out=out, quiet=quiet, as_json=as_json)
+    run(experiment, seeds=seeds, device=device, root=root, out=out, quiet=quiet, as_json=as_json)

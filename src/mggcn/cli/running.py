@@ -4,7 +4,7 @@ import json
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
@@ -15,9 +15,7 @@ from mggcn.dataset import Dataset, headline
 from mggcn.errors import InputError
 from mggcn.experiments import Experiment, Job, Outcome
 from mggcn.records import Epoch, Section, columns, duration, markdown
-
-if TYPE_CHECKING:
-    import torch
+from mggcn.train import choose_device
 
 
 class ExperimentDisplay(experiments.ExperimentProgress):
@@ -98,21 +96,21 @@ def run(
     experiment: Experiment,
     *,
     seeds: int | None,
-    device: "str | torch.device",
-    jobs: int,
-    only: str | None,
+    device: str,
     root: Path | None,
     out: Path | None,
     quiet: bool,
     as_json: bool,
+    jobs: int = 1,
+    only: str | None = None,
 ) -> None:
     """Run an experiment for a command: show it, print its tables, and raise the problems that occurred."""
-    from mggcn.train import choose_device
-
     on, shown, interrupted = choose_device(device), ExperimentDisplay(quiet=quiet), False
     try:
         experiments.run(experiment, seeds=seeds, device=on, jobs=jobs, only=only, out=out, root=root, progress=shown)
     except KeyboardInterrupt:
+        if not shown.sections:
+            raise
         interrupted = True
     if as_json:
         result: dict[str, Any] = {"device": on.type, "seeds": seeds or experiment.seeds}

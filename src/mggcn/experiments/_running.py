@@ -129,9 +129,9 @@ class _Work:
                 self.progress.run_ends(outcome, section)
                 self._write_table(section, headline(data))
         finally:
+            self.progress.finish(section)
             self._write_table(section, headline(data))
             self._describe(section)
-            self.progress.finish(section)
         return section
 
     def section(self, name: str, problem: str = "") -> Section:
