@@ -1,4 +1,4 @@
-"""The settings that most networks share, and the stack of convolutions that they make."""
+"""The settings that most networks share, and the stack of convolutions built from them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

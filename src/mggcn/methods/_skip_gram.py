@@ -1,13 +1,14 @@
 """Node embeddings by skip-gram with negative sampling over random walks, as DeepWalk and node2vec learn them.
 
-Every node of a walk is to tell the nodes near it in the walk from nodes drawn at random: with u of the node, c of
-another in its window and c' of ``negatives`` nodes drawn in proportion to their frequency to the power ¾, the loss of a
-pair is -log σ(u·c) - Σ log σ(-u·c'). The embedding is u.
+A node learns to distinguish the nodes near it in a walk from nodes drawn at random: with u the vector of the node, c
+that of another node in its window and c' those of ``negatives`` nodes drawn in proportion to their frequency to the
+power ¾, the loss of a pair is -log σ(u·c) - Σ log σ(-u·c'). The embedding is u.
 
-Differs from word2vec's code, which steps through the pairs one by one: a step takes many walks. All pairs of a walk are
-scored by one product; word2vec draws each window's size uniformly, here each pair counts by the chance to be inside;
-and the nodes of a step share one set of random nodes, so that those are one product too. All three leave the
-expected loss as it is. Steps are of Adagrad with one sum of squares for each row, and the rate falls linearly to 0.
+Differs from word2vec's code, which makes one step per pair: here a step takes many walks. All pairs of a walk are
+scored by one product. word2vec draws the size of each window uniformly; here each pair is weighted by the probability
+that a window contains it. The nodes of a step share one set of random nodes, so that those are one product too. None of
+the three changes the expected loss. The optimiser is Adagrad with one sum of squares per row; its learning rate falls
+linearly to 0.
 """
 
 import math
@@ -25,22 +26,22 @@ from mggcn.kernels.walk import walk
 from mggcn.keys import Key
 from mggcn.train.compute import Compute
 
-_WALKS_A_STEP = 128
+_WALKS_PER_STEP = 128
 _SHARED = 128
 _POWER = 0.75
 
 
 @dataclass(frozen=True)
 class SkipGram:
-    """How to embed the nodes of a graph.
+    """The settings of an embedding.
 
     Attributes:
         dim: width of the embedding.
-        walks: from every node; each is drawn afresh and seen once, so that more walks are more training.
-        length: of a walk, in nodes.
-        window: nodes at most so far apart in a walk are a pair.
-        negatives: random nodes for each pair.
-        rate: Adagrad's first learning rate.
+        walks: walks from every node; each is used once, so that more walks are more training.
+        length: nodes per walk.
+        window: the largest distance in a walk between the two nodes of a pair.
+        negatives: random nodes per pair.
+        rate: Adagrad's initial learning rate.
     """
 
     dim: int = 128
@@ -59,15 +60,15 @@ class SkipGram:
 
 
 def embed(
-    graph: Graph, options: SkipGram, key: Key, place: Compute, *, p: float = 1.0, q: float = 1.0
+    graph: Graph, options: SkipGram, key: Key, compute: Compute, *, p: float = 1.0, q: float = 1.0
 ) -> NDArray[np.float32]:
     """Embed every node, the same way for the same key.
 
     Args:
-        graph: to walk on; a directed one is walked both ways.
-        options: how to embed.
-        key: of the walks, the first vectors and the random nodes.
-        place: where to compute.
+        graph: the graph to walk on; edges of a directed graph are walked both ways.
+        options: the settings.
+        key: the random key of the walks, the initial vectors and the random nodes.
+        compute: the device and threads.
         p: node2vec's return parameter, see :func:`mggcn.kernels.walk.walk`.
         q: its in-out parameter; p = q = 1 walks uniformly.
 
@@ -78,27 +79,27 @@ def embed(
         graph = Graph.from_edges(*graph.edges(), graph.num_nodes)
     n = graph.num_nodes
     generator = torch.Generator().manual_seed(key.fold("start").torch_seed)
-    # The last row stands for the places behind a walk's end and never changes.
+    # The last row stands for the positions after a walk's end and never changes.
     start = (torch.rand(n + 1, options.dim, generator=generator) - 0.5) / options.dim
-    nodes, contexts = _Rows(start.to(place.device)), _Rows(torch.zeros_like(start, device=place.device))
-    chances = _chances(options, place.device)
-    steps, done = options.walks * -(-n // _WALKS_A_STEP), 0
+    nodes, contexts = _Rows(start.to(compute.device)), _Rows(torch.zeros_like(start, device=compute.device))
+    pair_weights = _pair_weights(options, compute.device)
+    steps, done = options.walks * -(-n // _WALKS_PER_STEP), 0
     for number in range(options.walks):
         draws = key.fold("order", number).generator()
         order, stream = draws.permutation(n), key.fold("walk", number)
-        walks = walk(graph, order, options.length, stream, p=p, q=q, threads=place.threads)
+        walks = walk(graph, order, options.length, stream, p=p, q=q, threads=compute.threads)
         frequency = np.cumsum(np.bincount(walks[walks >= 0], minlength=n) ** _POWER)
-        for part in torch.split(torch.from_numpy(walks.astype(np.int64) % (n + 1)), _WALKS_A_STEP):
+        for part in torch.split(torch.from_numpy(walks.astype(np.int64) % (n + 1)), _WALKS_PER_STEP):
             shared = np.searchsorted(frequency, frequency[-1] * draws.random(_SHARED), side="right")
-            others = torch.from_numpy(np.minimum(shared, n - 1)).to(place.device)
+            others = torch.from_numpy(np.minimum(shared, n - 1)).to(compute.device)
             rate = options.rate * (1 - done / steps)
-            _step(part.to(place.device), others, nodes, contexts, chances, options.negatives, rate)
+            _step(part.to(compute.device), others, nodes, contexts, pair_weights, options.negatives, rate)
             done += 1
     return nodes.values[:n].cpu().numpy()
 
 
 class _Rows:
-    """A table of vectors that Adagrad changes row by row."""
+    """A table of vectors that Adagrad updates row by row."""
 
     def __init__(self, values: Tensor) -> None:
         self.values = values
@@ -119,26 +120,25 @@ class _Rows:
         self.values.index_copy_(0, rows, moved)
 
 
-def _chances(options: SkipGram, device: torch.device) -> Tensor:
-    """[length, length]: how often a window, drawn uniformly from 1 … window, holds both places of a walk."""
-    place = torch.arange(options.length, device=device)
-    apart = (place[:, None] - place).abs()
-    chances = (options.window + 1 - apart).clamp(min=0) / options.window
-    return chances.fill_diagonal_(0)
+def _pair_weights(options: SkipGram, device: torch.device) -> Tensor:
+    """[length, length] the probability that a window, drawn uniformly from 1 … window, contains both positions."""
+    position = torch.arange(options.length, device=device)
+    distance = (position[:, None] - position).abs()
+    return ((options.window + 1 - distance).clamp(min=0) / options.window).fill_diagonal_(0)
 
 
 def _step(
-    walks: Tensor, others: Tensor, nodes: _Rows, contexts: _Rows, chances: Tensor, negatives: int, rate: float
+    walks: Tensor, others: Tensor, nodes: _Rows, contexts: _Rows, pair_weights: Tensor, negatives: int, rate: float
 ) -> None:
-    """One step down the loss of some walks [b, length]; gradients by hand, which saves half the time."""
+    """One step of gradient descent on walks [b, length]; gradients by hand, which takes half the time of autograd."""
     flat, shape = walks.reshape(-1), (*walks.shape, nodes.values.shape[1])
-    inside = (walks < nodes.values.shape[0] - 1).to(chances.dtype)
-    weight = chances * inside[:, :, None] * inside[:, None, :]
-    u, c, away = nodes.of(flat), contexts.of(flat), contexts.of(others)
+    inside = (walks < nodes.values.shape[0] - 1).to(pair_weights.dtype)
+    weight = pair_weights * inside[:, :, None] * inside[:, None, :]
+    u, c, negative = nodes.of(flat), contexts.of(flat), contexts.of(others)
     # The derivative of -log σ(s) is σ(s) - 1, and that of -log σ(-s) is σ(s).
     pull = torch.bmm(u.view(shape), c.view(shape).transpose(1, 2)).sigmoid_().sub_(1).mul_(weight)
-    push = (u @ away.T).sigmoid_().mul_(weight.sum(dim=2).view(-1, 1) * (negatives / others.numel()))
-    of_u = torch.bmm(pull, c.view(shape)).view_as(u).addmm_(push, away)
+    push = (u @ negative.T).sigmoid_().mul_(weight.sum(dim=2).view(-1, 1) * (negatives / others.numel()))
+    of_u = torch.bmm(pull, c.view(shape)).view_as(u).addmm_(push, negative)
     of_c = torch.bmm(pull.transpose(1, 2), u.view(shape)).view_as(u)
     nodes.descend(flat, of_u, rate)
     contexts.descend(torch.cat([flat, others]), torch.cat([of_c, push.T @ u]), rate)

@@ -1,14 +1,14 @@
 """AS-GCN: adaptive sampling towards fast graph representation learning (Huang, Zhang, Rong and Huang).
 
 Inputs are x; blocks are one layer sample shared by the batch, drawn top-down among the neighbours of the layer above in
-proportion to Σ_v Â(v, u) a(v, u) g(x(u)), where the attention a and the guess g are linear maps of the features that
+proportion to Σ_v Â(v, u) a(v, u) g(x(u)), where the attention a and the estimate g are linear maps of the features that
 the model learns; the loss has a penalty on the variance of the top layer's sums. Scores are computed on the whole
 graph, with the attention.
 
 Differs from the paper: a and g have the form of the authors' code, ReLU(…) + 1, which is never zero. The variance is
-each receiver's own, where their code takes that of the batch's mean. The probabilities carry gradient to the variance
-only, since the scores do not depend on them on average; in the authors' code they carry none. Neighbourhoods are whole,
-where their code keeps at most 32 neighbours.
+that of each receiver; their code takes that of the batch's mean. Only the variance has a gradient with respect to the
+probabilities, since the scores do not depend on them on average; in the authors' code there is none. Neighbourhoods are
+whole; their code keeps at most 32 neighbours.
 
 Reference: Huang, Zhang, Rong and Huang: Adaptive Sampling Towards Fast Graph Representation Learning, NeurIPS 2018.
 """
@@ -37,7 +37,7 @@ class ASGCN(Network):
     Attributes:
         bias: add a bias to each layer; the authors' layers have none.
         samples: nodes drawn per layer.
-        attention: whether the learned attention weighs the adjacency.
+        attention: whether the adjacency is multiplied by the learned attention.
         variance: the factor λ of the variance in the loss.
         skip: add the paper's skip connections, from two layers below.
         precompute: aggregate the features once before training, so that the lowest layer is exact and not sampled, as
@@ -71,7 +71,7 @@ class ASGCN(Network):
         return module
 
     def prepare(self, view: GraphView) -> Views:
-        """The normalised adjacency, and a sampler that asks the model for its probabilities."""
+        """The normalised adjacency, and a sampler that takes its probabilities from the model."""
         adjacency = propagation(view.graph)
         inputs = view.inputs(propagated(adjacency, view.x, view.threads) if self.precompute else view.x)
         blocks = self.layers - int(self.precompute)

@@ -1,11 +1,11 @@
 """Cluster-GCN: an efficient algorithm for training deep and large graph convolutional networks (Chiang and others).
 
-Inputs are x. METIS cuts the training graph into parts; each step takes a few at random, and every layer runs on the
-sub-graph that their nodes induce, edges between the parts among them, normalised anew: D^-1 (A + I), with the paper's
-diagonal enhancement as an option. Scores come from the whole graph with the same normalisation.
+Inputs are x. METIS divides the training graph into parts; each step takes a few at random, and every layer runs on the
+sub-graph that their nodes induce, including edges between the parts, normalised again: D^-1 (A + I), with the paper's
+diagonal enhancement as an option. Scores are computed on the whole graph with the same normalisation.
 
-Differs from the paper's equation: by default layers join a node's own row with the aggregate, as the authors' code
-does; ``conv`` gcn is the equation. Differs from that code: no layer normalisation.
+Differs from the paper's equation: by default layers concatenate a node's own row with the aggregate, as the authors'
+code does; ``conv`` gcn is the equation. Differs from that code: no layer normalisation.
 
 Reference: Chiang, Liu, Si, Li, Bengio and Hsieh: Cluster-GCN: An Efficient Algorithm for Training Deep and Large Graph
 Convolutional Networks, KDD 2019.
@@ -33,10 +33,10 @@ class ClusterGCN(Network):
     """Cluster-GCN: graph convolutions on the sub-graphs of a partition; ``batch_size`` has no effect.
 
     Attributes:
-        conv: of each layer: ``gcn`` is the paper's equation, ``mean`` joins a node's own row with the aggregate.
-        parts: of the partition; 0 for as many as make batches of about ``batch_nodes`` nodes.
-        parts_per_batch: parts that make up a batch, the paper's q.
-        batch_nodes: the size of a batch, where ``parts`` is 0.
+        conv: of each layer: ``gcn`` is the paper's equation, ``mean`` concatenates a node's row with the aggregate.
+        parts: parts of the partition; 0 for a number that gives batches of about ``batch_nodes`` nodes.
+        parts_per_batch: parts per batch, the paper's q.
+        batch_nodes: the size of a batch if ``parts`` is 0.
         diagonal: the paper's λ in Ã + λ diag(Ã), for deep networks.
     """
 
@@ -56,7 +56,7 @@ class ClusterGCN(Network):
         return self._stack(CONVS[self.conv], in_channels, out_channels, generator)
 
     def prepare(self, view: GraphView) -> Views:
-        """The whole graph's adjacency; the graph is cut when training begins."""
+        """The whole graph's adjacency; the graph is partitioned when training starts."""
         inputs, graph = view.inputs(view.x), view.graph
         adjacency = propagation(graph, "row")
         adjacency.setdiag(adjacency.diagonal() * (1 + self.diagonal))

@@ -1,10 +1,10 @@
 """DeepWalk: online learning of social representations (Perozzi, Al-Rfou and Skiena).
 
-Inputs are an embedding of the nodes, learnt without labels or features by skip-gram over uniform random walks; the
+Inputs are an embedding of the nodes, learned without labels or features by skip-gram over uniform random walks; the
 model is a logistic regression; no blocks.
 
-The embedding is of the whole graph, test nodes included, on inductive data sets too: embeddings of two graphs cannot be
-compared. So a run scores the graph it was trained on and no other; it embeds it again from its seed.
+The whole graph is embedded, test nodes included, on inductive data sets too: embeddings of two graphs cannot be
+compared. So a run can score only the graph it was trained on, which it embeds again from its seed.
 
 Differs from the paper: negative sampling as in node2vec instead of the hierarchical softmax, and 10 walks from each
 node by default instead of 80; see ``mggcn.methods._skip_gram``.
@@ -72,8 +72,10 @@ class Readout(MLP):
         self.register_buffer("checksum", torch.tensor(-1))
 
     def bind(self, graph: Graph) -> None:
-        """Remember a graph; refuse another one later."""
+        """Store the checksum of the graph; raise InputError if another graph was bound before."""
         checksum = zlib.crc32(graph.indices.data, zlib.crc32(graph.indptr.data))
         if int(self.checksum) not in (-1, checksum):
-            raise InputError("graph: an embedding fits only the whole graph it was trained on, and this is another one")
+            raise InputError(
+                "graph: an embedding is valid only for the whole graph it was trained on, and this is another graph"
+            )
         self.checksum.fill_(checksum)

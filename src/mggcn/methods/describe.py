@@ -1,4 +1,4 @@
-"""What a method is and what its settings are, read from its class: docstrings, types and defaults."""
+"""The description of a method and of its settings, read from its class: docstrings, types and defaults."""
 
 import dataclasses
 import inspect
@@ -14,8 +14,8 @@ class Setting(NamedTuple):
 
     Attributes:
         name: the field.
-        values: what it may be, in words.
-        default: as it is written on the command line.
+        values: the allowed values, in words.
+        default: as written on the command line.
         description: from the docstring.
     """
 
@@ -40,7 +40,7 @@ def settings_of(kind: type) -> list[Setting]:
 
 
 def values(kind: Any) -> str:
-    """What a setting of a type may be, in words."""
+    """The values that a setting of this type may have, in words."""
     if get_origin(kind) is Literal:
         return ", ".join(str(value) for value in get_args(kind))
     if get_origin(kind) in (Union, UnionType):
@@ -49,12 +49,12 @@ def values(kind: Any) -> str:
 
 
 def written(value: object) -> str:
-    """A setting's value as it is written on the command line."""
+    """A setting's value as written on the command line."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _descriptions(kind: type) -> dict[str, str]:
-    """The ``Attributes:`` sections of a class and its bases; those of the class itself win."""
+    """The ``Attributes:`` sections of a class and its bases; the class itself has precedence."""
     texts: dict[str, str] = {}
     for each in reversed(kind.__mro__):
         _, _, section = inspect.cleandoc(each.__doc__ or "").partition("Attributes:\n")

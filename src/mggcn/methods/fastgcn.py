@@ -3,9 +3,9 @@
 Inputs are Â x, the lowest layer's aggregate computed once as in the authors' code; blocks are one layer sample shared
 by the batch, drawn in proportion to |Â(:, u)|², for every layer above. Scores are computed on the whole graph.
 
-Differs from the paper: draws fall on the neighbours of the layer above by default, as in the authors' code, with the
-probabilities that belong to it (theirs keep the factors of the whole graph, which are off by a constant, and draw
-without replacement).
+Differs from the paper: nodes are drawn among the neighbours of the layer above by default, as in the authors' code,
+with the probabilities of that draw (their code keeps the factors of the whole graph, which differ by a constant, and
+draws without replacement).
 
 Reference: Chen, Ma and Xiao: FastGCN: Fast Learning with Graph Convolutional Networks via Importance Sampling, ICLR
 2018.
@@ -47,7 +47,7 @@ class FastGCN(Network):
         self._require_at_least(1, "samples")
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
-        """One graph convolution per layer; a linear first layer where the inputs are aggregated already."""
+        """One graph convolution per layer; a linear first layer if the inputs are aggregated already."""
         return self._stack(GCNConv, in_channels, out_channels, generator, linear_first=self.precompute)
 
     def prepare(self, view: GraphView) -> Views:

@@ -1,7 +1,7 @@
 """GCN: semi-supervised classification with graph convolutional networks (Kipf and Welling).
 
-Inputs are x; blocks are whole neighbourhoods with the symmetric normalisation D^-½ (A + I) D^-½. One step an epoch over
-the whole graph as in that paper, or mini-batches with whole neighbourhoods, which others call Batch GCN.
+Inputs are x; blocks are whole neighbourhoods with the symmetric normalisation D^-½ (A + I) D^-½. One step per
+epoch over the whole graph as in the paper, or mini-batches with whole neighbourhoods, which others call Batch GCN.
 
 Reference: Kipf and Welling: Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017.
 """
@@ -29,7 +29,8 @@ class GCN(Network):
     """GCN: graph convolutions over whole neighbourhoods, in mini-batches or full batches.
 
     Attributes:
-        batches: ``mini`` takes ``batch_size`` targets a step with their whole neighbourhoods, ``full`` the whole graph.
+        batches: ``mini`` takes ``batch_size`` targets per step with their whole neighbourhoods, ``full`` the whole
+            graph.
     """
 
     batches: Literal["mini", "full"] = "mini"
@@ -48,7 +49,7 @@ class GCN(Network):
         return Views(View(inputs, FullSampler(adjacency, self.layers)), whole)
 
     def _check_memory(self, view: GraphView) -> None:
-        """Raise an error beforehand if a step over the whole graph needs more memory than is free."""
+        """Raise InputError if a step over the whole graph needs more memory than is free."""
         edges = view.graph.num_stored + view.graph.num_nodes
         numbers = view.graph.num_nodes * (view.x.shape[1] + _COPIES * self.hidden * self.layers)
         needed, free = edges * _BYTES_PER_EDGE + 4 * numbers, view.compute.free_bytes()

@@ -1,12 +1,13 @@
 """GraphSAGE: inductive representation learning on large graphs (Hamilton, Ying and Leskovec).
 
-Inputs are x; blocks are neighbours drawn uniformly with a fixed fan-out per layer, in training and when scored. Of its
-aggregators ``mean``, ``pool`` and ``lstm`` join a node's own row with its neighbours', ``gcn`` averages both together.
+Inputs are x; blocks are neighbours drawn uniformly with a fixed fan-out per layer, in training and in scoring. The
+aggregators ``mean``, ``pool`` and ``lstm`` concatenate a node's own row with the aggregate of its neighbours; ``gcn``
+averages them together.
 
-Differs from the paper: neighbours are drawn without replacement, and a node with fewer than the fan-out has each once
-(the authors' code fills up with repeats and keeps at most 128 neighbours of a node); the last convolution gives the
-class scores, where the authors' code puts one more layer on top; and 25 is the fan-out of the targets, 10 that of their
-neighbours, as in most later work, where the authors' code has it the other way round.
+Differs from the paper: neighbours are drawn without replacement, and a node with fewer neighbours than the fan-out uses
+each once (the authors' code repeats neighbours to fill up, and keeps at most 128 neighbours of a node); the last
+convolution gives the class scores, while the authors' code puts one more layer on top; and 25 is the fan-out of the
+targets, 10 that of their neighbours, as in most later work, while the authors' code has the opposite.
 
 Reference: Hamilton, Ying and Leskovec: Inductive Representation Learning on Large Graphs, NIPS 2017.
 """
@@ -39,12 +40,12 @@ class GraphSAGE(Network):
     """The settings that GraphSAGE's aggregators share.
 
     Attributes:
-        fanouts: neighbours drawn per receiver, whole numbers between commas: the first for the targets, the next for
-            their neighbours, and so on. Layers beyond the list take its last number; with fewer layers the rest of the
-            list is not used.
-        normalise: divide hidden rows by their length. The paper's Algorithm 1 does; the authors' code does so with the
-            last ones only. By the validation nodes of citation graphs it harms ``mean`` and ``gcn``, and helps ``pool``
-            and ``lstm``.
+        fanouts: neighbours drawn per receiver, whole numbers separated by commas: the first for the targets, the next
+            for their neighbours, and so on. Layers beyond the list take its last number; with fewer layers the rest of
+            the list is not used.
+        normalise: divide hidden rows by their length. The paper's Algorithm 1 does; the authors' code does so only
+            in the last layer. On the validation nodes of citation graphs it harms ``mean`` and ``gcn``, and helps
+            ``pool`` and ``lstm``.
         full_eval: score with whole neighbourhoods instead of drawn ones.
     """
 
@@ -77,7 +78,7 @@ class GraphSAGE(Network):
 
 @dataclass(frozen=True)
 class GraphSAGEMean(GraphSAGE):
-    """GraphSAGE-mean: a node's own row joined with the mean of its neighbours."""
+    """GraphSAGE-mean: a node's own row concatenated with the mean of its neighbours."""
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,10 @@ class GraphSAGEGCN(GraphSAGE):
 
 @dataclass(frozen=True)
 class GraphSAGEPool(GraphSAGE):
-    """GraphSAGE-pool: a node's own row joined with the maximum over its neighbours.
+    """GraphSAGE-pool: a node's own row concatenated with the maximum over its neighbours.
 
     Attributes:
-        pool: width of what is pooled, in widths of a hidden layer; the authors' code has 512 beside 128.
+        pool: width of the pooled rows, as a multiple of ``hidden``; the authors' code has 512 for 128.
     """
 
     normalise: bool = True
@@ -111,10 +112,10 @@ class GraphSAGEPool(GraphSAGE):
 
 @dataclass(frozen=True)
 class GraphSAGELSTM(GraphSAGE):
-    """GraphSAGE-LSTM: a node's own row joined with an LSTM's last state over its neighbours.
+    """GraphSAGE-LSTM: a node's own row concatenated with an LSTM's last state over its neighbours.
 
     Attributes:
-        state: width of the LSTM's state, in widths of a hidden layer; the authors' code has 128 beside 128.
+        state: width of the LSTM's state, as a multiple of ``hidden``; the authors' code has 128 for 128.
     """
 
     dropout: float = 0.5
@@ -130,7 +131,7 @@ class GraphSAGELSTM(GraphSAGE):
 
 
 def fanout_per_layer(fanouts: str, layers: int) -> tuple[int, ...]:
-    """The fan-out of every layer, the targets' first, from numbers between commas."""
+    """The fan-out of every layer, that of the targets first, from numbers separated by commas."""
     words = [word.strip() for word in fanouts.split(",")]
     if not all(word.isascii() and word.isdigit() and int(word) > 0 for word in words):
         raise InputError(f"fanouts: {fanouts!r} is not a list of whole numbers above 0, such as 25,10")

@@ -1,12 +1,13 @@
 """GraphSAINT: graph sampling based inductive learning method (Zeng and others), with its random walk sampler.
 
 Inputs are x. Each step draws the sub-graph that random walks induce, and every layer runs on it. A neighbour's factor
-is its share of the mean over the whole neighbourhood, over how often it is drawn where the receiver is; a target's loss
-is divided by how often the target is drawn. Scores come from the whole graph.
+is its share of the mean over the whole neighbourhood, divided by the frequency with which it is drawn together with the
+receiver; a target's loss is divided by the frequency with which the target is drawn. Scores are computed on the whole
+graph.
 
-Differs from the paper's equation: by default layers join a node's own row with the aggregate, as the authors' code
-does; ``conv`` gcn is the equation. Differs from that code: no normalisation of hidden rows, and the mean counts the
-node itself. Roots are training nodes also where the training graph holds others.
+Differs from the paper's equation: by default layers concatenate a node's own row with the aggregate, as the authors'
+code does; ``conv`` gcn is the equation. Differs from that code: no normalisation of hidden rows, and the mean includes
+the node itself. Roots are always training nodes, even if the training graph contains others.
 
 Reference: Zeng, Zhou, Srivastava, Kannan and Prasanna: GraphSAINT: Graph Sampling Based Inductive Learning Method, ICLR
 2020.
@@ -32,10 +33,10 @@ class GraphSAINT(Network):
     """GraphSAINT: graph convolutions on sub-graphs of random walks; ``batch_size`` has no effect.
 
     Attributes:
-        conv: of each layer: ``gcn`` is the paper's equation, ``mean`` joins a node's own row with the aggregate.
-        roots: the walks of one sub-graph.
-        walk: the steps of each walk.
-        presample: sub-graphs are drawn beforehand until they hold each training node so often, on average.
+        conv: of each layer: ``gcn`` is the paper's equation, ``mean`` concatenates a node's row with the aggregate.
+        roots: walks per sub-graph.
+        walk: steps per walk.
+        presample: before training, sub-graphs are drawn until they contain each training node this often, on average.
     """
 
     conv: Literal["gcn", "mean"] = "mean"
@@ -52,7 +53,7 @@ class GraphSAINT(Network):
         return self._stack(CONVS[self.conv], in_channels, out_channels, generator)
 
     def prepare(self, view: GraphView) -> Views:
-        """The whole graph's adjacency; sub-graphs are counted when training begins."""
+        """The whole graph's adjacency; sub-graphs are counted when training starts."""
         inputs, key = view.inputs(view.x), view.key.fold("presample")
         walks = SaintSampler(view.graph, self.layers, self.roots, self.walk, self.presample, key)
         whole = WholeGraphSampler(propagation(view.graph, "row"), self.layers)

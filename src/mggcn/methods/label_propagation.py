@@ -4,8 +4,8 @@ Inputs are log-probabilities of the classes: each training label spreads over th
 F ← alpha S F + (1 - alpha) Y with S = D^-½ A D^-½, and F is scaled to sum to one at each node. The model has no
 parameters and returns its rows; no blocks. Features are not used.
 
-Differs from the paper: a fixed number of iterations instead of the limit; and a node that no label reaches takes the
-share of each class among the training nodes, which elsewhere counts for next to nothing.
+Differs from the paper: a fixed number of iterations instead of the limit; and a node that no label reaches gets
+the share of each class among the training nodes; on other nodes these shares have almost no weight.
 
 Reference: Zhou, Bousquet, Lal, Weston and Schölkopf: Learning with Local and Global Consistency, NIPS 2003.
 """
@@ -34,11 +34,11 @@ _PRIOR = 1e-9
 
 @dataclass(frozen=True)
 class LabelPropagation(Method):
-    """Label propagation: training labels spread over the edges; features are not read.
+    """Label propagation: training labels spread over the edges; features are not used.
 
     Attributes:
         alpha: the share of a node's scores that comes from its neighbours, in (0, 1).
-        iterations: how often labels spread.
+        iterations: the number of iterations.
     """
 
     alpha: float = 0.9
@@ -54,7 +54,7 @@ class LabelPropagation(Method):
         return Identity(out_channels)
 
     def prepare(self, view: GraphView) -> Views:
-        """The spread labels."""
+        """The labels after propagation."""
         labels = view.known_labels
         num_classes = view.model.out_channels if isinstance(view.model, Identity) else int(labels.max()) + 1
         scores = spread(view.graph, labels, num_classes, self.alpha, self.iterations)
@@ -75,7 +75,7 @@ class Identity(nn.Module):
         self.out_channels = out_channels
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
-        """[n, out_channels] as they are."""
+        """[n, out_channels], unchanged."""
         return to_dense(x)
 
 
@@ -86,10 +86,10 @@ def spread(
 
     Args:
         graph: whose row v lists the neighbours that send to v.
-        known: [num_nodes] labels, -1 where there is none.
-        num_classes: how many.
+        known: [num_nodes] labels, -1 for a node without one.
+        num_classes: the number of classes.
         alpha: the share that comes from neighbours.
-        iterations: how often.
+        iterations: the number of iterations.
 
     Returns:
         [num_nodes, num_classes] probabilities, none of them zero.
@@ -109,7 +109,7 @@ def spread(
 
 
 def _normalised(graph: Graph) -> csr_array:
-    """D^-½ A D^-½ without self-loops, as the paper has it."""
+    """D^-½ A D^-½ without self-loops, as in the paper."""
     rows, columns = graph.edges()
     scale = np.maximum(graph.degrees, 1) ** -0.5
     data = (scale[rows] * scale[columns]).astype(np.float32)

@@ -6,7 +6,7 @@ Inputs are x; blocks are one layer sample shared by the batch, drawn among the n
 proportion to |P(:, u)|² over its rows, where P is D^-1 (A + I) as in the authors' code. Scores are computed on the
 whole graph.
 
-Differs from the paper: draws are with replacement, the model has a GCN's depth of 2 by default where the paper's has 5,
+Differs from the paper: draws are with replacement, the model has 2 layers by default, the paper's has 5,
 and the last layer is a graph convolution (the authors' code puts a linear layer on top).
 
 Reference: Zou, Hu, Wang, Jiang, Sun and Gu: Layer-Dependent Importance Sampling for Training Deep and Large Graph

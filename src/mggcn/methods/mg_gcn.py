@@ -3,8 +3,8 @@
 Inputs are ``[x | mean of x over N(v)]``, the fine first layer's aggregate computed once; blocks are coarse for the
 middle layers and skip for the last, over picks drawn by the paper's Algorithm 1.
 
-Differs from the paper: picks are drawn afresh every epoch by default, which costs little and helps; and the fine mean
-counts the node itself, as the authors' code does.
+Differs from the paper: picks are drawn again in every epoch by default, which costs little and improves accuracy; and
+the fine mean includes the node itself, as in the authors' code.
 
 Reference: Huang, Zhang, Wu, Fang and Zheng: MG-GCN: Fast and Effective Learning with Mix-grained Aggregators for
 Training Large Graph Convolutional Networks, 2020.
@@ -33,19 +33,20 @@ class MixGrained(Network):
     """MG-GCN: mix-grained aggregation over picks drawn by degree; defaults are the paper's or the authors' code's.
 
     Attributes:
-        layers: 1 is fine alone, 2 fine and skip, more put coarse layers between.
+        layers: 1 is fine only, 2 fine and skip, more add coarse layers between them.
         bias: add a bias to each layer; the paper's layers have none.
         conv: the convolution above the fine layer: the paper's ``mean``; Kipf and Welling's ``gcn``, GraphSAGE's
             ``pool`` and ``lstm``, graph attention (``gat``); or a function of (in_channels, out_channels) that returns
             a module called as ``conv(x, block)``, such as :class:`mggcn.nn.PyGConv`. In coarse layers of ``gcn`` and
             ``gat``, which do not use a node's own row, a node is among its own senders.
         picks: the paper's M, nodes picked per target.
-        redraw: draw picks afresh every ``epoch``, or ``once`` before training (the authors' code).
-        fine_self: whether the fine mean counts the node itself (the authors' code) or only N(v) (the paper's equation);
-            with it Citeseer reaches the paper's figure, without it about a point less.
-        skip_self: whether the skip mean counts the target (the paper: S(v) holds it) or only its picks (the authors).
+        redraw: draw new picks in every ``epoch``, or ``once`` before training (the authors' code).
+        fine_self: whether the fine mean includes the node itself (the authors' code) or only N(v) (the paper's
+            equation); with it Citeseer reaches the paper's accuracy, without it about one point less.
+        skip_self: whether the skip mean includes the target (the paper: S(v) contains it) or only its picks (the
+            authors' code).
         padding: for a component with fewer nodes than picks: ``target`` counts the target once more for each missing
-            pick (the authors' code), ``none`` leaves the set smaller.
+            pick (the authors' code), ``none`` uses a smaller set.
         fine: whether the first layer is fine; an ablation makes it coarse.
         skip: whether the last layer is a skip connection; an ablation makes it coarse.
         pick_by: whether neighbours are picked in proportion to ``degree`` (the paper) or ``uniform``ly.

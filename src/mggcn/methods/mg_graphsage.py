@@ -1,7 +1,7 @@
 """MG-GraphSAGE: GraphSAGE (Hamilton, Ying and Leskovec) above the fine first layer of MG-GCN.
 
 Inputs are ``[x | mean of x over N(v) and v]``, the first layer's aggregate over whole neighbourhoods computed once;
-blocks are GraphSAGE's own, neighbours drawn uniformly with a fixed fan-out for each layer above: one block fewer.
+blocks are GraphSAGE's, neighbours drawn uniformly with a fixed fan-out, for each layer above the first.
 """
 
 from dataclasses import dataclass

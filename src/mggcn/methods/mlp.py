@@ -1,4 +1,4 @@
-"""MLP: a network on each node's own features that ignores the graph; every graph method should beat it."""
+"""MLP: a network on each node's own features that ignores the graph; a baseline for graph methods."""
 
 from dataclasses import dataclass
 

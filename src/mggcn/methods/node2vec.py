@@ -1,8 +1,8 @@
 """node2vec: scalable feature learning for networks (Grover and Leskovec).
 
-Inputs are an embedding of the nodes as DeepWalk's, by walks that remember the node before: p and q say how readily they
-go back and how readily they go away. The model is a logistic regression; no blocks. What :mod:`mggcn.methods.deepwalk`
-says of graphs holds here too.
+Inputs are an embedding of the nodes as in DeepWalk, by walks whose steps depend on the previous node: p and q control
+how often they return and how far they move away. The model is a logistic regression; no blocks. As with
+:mod:`mggcn.methods.deepwalk`, a run can score only the graph it was trained on.
 
 Differs from the paper: walks of 40 nodes by default instead of 80, and p and q are not searched for each data set.
 
@@ -23,8 +23,8 @@ class Node2Vec(DeepWalk):
     """node2vec: a logistic regression on embeddings by random walks with return and in-out parameters.
 
     Attributes:
-        p: the return parameter: the smaller, the more often a walk goes back to where it came from.
-        q: the in-out parameter: the smaller, the further a walk goes away.
+        p: the return parameter: the smaller it is, the more often a walk returns to the previous node.
+        q: the in-out parameter: the smaller it is, the further a walk moves away.
     """
 
     p: float = 1.0

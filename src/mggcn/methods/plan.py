@@ -64,7 +64,7 @@ class Plan:
 
 
 def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute) -> GraphView:
-    """A data set as methods see it: scaled, with the labels of training nodes alone, or all where there is no split."""
+    """A data set as methods receive it: scaled features, and training labels (all labels if there is no split)."""
     labels = np.array(dataset.y)
     if dataset.split is not None:
         hidden = np.ones(dataset.num_nodes, bool)
@@ -81,8 +81,8 @@ def resolve(
 ) -> Plan:
     """Resolve every setting of a method on a data set.
 
-    A name or a class starts from its defaults, then takes what ``published.toml`` has for the data set, then
-    ``overrides``. An object keeps its fields; only the training settings come from ``published.toml``.
+    A name or a class starts from its defaults; the settings in ``published.toml`` for the data set and then
+    ``overrides`` replace them. An object keeps its fields; only the training settings come from ``published.toml``.
 
     Args:
         method: a name, ``package.module:Class``, a class or an object.
@@ -93,7 +93,7 @@ def resolve(
     kind = type(method) if isinstance(method, Method) else method_class(method)
     name = method_name(kind)
     of_method, of_training = settings.divide(overrides or {}, kind, Training)
-    known = {field.name for of in (kind, Training) for field in fields(of)}
+    known = {field.name for owner in (kind, Training) for field in fields(owner)}
     shared = {key: value for key, value in published.settings(dataset, "*").items() if key in known}
     presets = settings.divide(shared | published.settings(dataset, name), kind, Training)
     if training is None:
@@ -131,8 +131,8 @@ def method_name(kind: type[Method]) -> str:
 def published_results(dataset: Mapping[str, Any], method: str, values: Mapping[str, Any]) -> dict[str, float]:
     """The published results to show beside a run of ours, by what they measure.
 
-    This is the one rule: a result is shown only where it is of the same data (by digest, which covers the split) and
-    of the same settings, but for those that cannot change results.
+    This is the only rule: a result is shown only for the same data (by digest, which covers the split) and the same
+    settings, except those that cannot change results.
 
     Args:
         dataset: a record's description of its data set.

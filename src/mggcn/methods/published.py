@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 MEASURES = ("accuracy", "epoch_seconds", "total_seconds")
-"""What published results measure."""
+"""The quantities of published results."""
 
 
 class Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -37,7 +37,7 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def measured(self) -> dict[str, float]:
-        """The numbers by what they measure."""
+        """The numbers by the quantity they measure."""
         return {name: value for name in MEASURES if (value := getattr(self, name)) is not None}
 
 
@@ -65,12 +65,12 @@ def published() -> Published:
 
 
 def table(name: str) -> Table | None:
-    """The published table of a name."""
+    """The published table with this name, if any."""
     return next((table for table in published().tables if table.name == name), None)
 
 
 def settings(dataset: str, method: str) -> dict[str, Any]:
-    """What a method uses on a data set instead of its defaults; ``*`` gives what every method uses there.
+    """The settings of a method on a data set that replace its defaults; ``*`` for those of every method.
 
     A variant of a data set such as ``cora:public`` has the settings of ``cora``.
     """

@@ -1,9 +1,9 @@
-"""Random forests (Breiman) on each node's own features: what graph methods on tables of features must beat.
+"""Random forests (Breiman) on each node's own features: a baseline for graph methods on tabular features.
 
-Inputs are x, as it is; no blocks. scikit-learn grows the trees on the training nodes when the method is prepared, so
-that nothing is left to train by epochs; they are kept as tensors.
+Inputs are x; no blocks. scikit-learn grows the trees on the training nodes when the method is prepared, so that there
+are no epochs; the trees are stored as tensors.
 
-Differs from scikit-learn: one more tree, which gives every class the same share, so that no probability is 0.
+Differs from scikit-learn: one more tree, which gives every class the same probability, so that no probability is 0.
 
 Reference: Breiman: Random Forests, Machine Learning 45, 2001.
 """
@@ -31,9 +31,9 @@ class RandomForest(Method):
 
     Attributes:
         trees: the number of trees.
-        max_depth: of a tree, in questions; 0 for no limit.
-        min_leaf: training nodes in a leaf, at least.
-        balanced: weigh each class by the inverse of its share of a tree's training nodes.
+        max_depth: the largest depth of a tree; 0 for no limit.
+        min_leaf: the smallest number of training nodes in a leaf.
+        balanced: weight each class by the inverse of its share of a tree's training nodes.
     """
 
     trees: int = 200
@@ -46,11 +46,11 @@ class RandomForest(Method):
         self._require_at_least(0, "max_depth")
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:  # noqa: ARG002
-        """A forest without trees yet."""
+        """A forest, still without trees."""
         return Forest(out_channels)
 
     def prepare(self, view: GraphView) -> Views:
-        """The features; the first time the trees are grown."""
+        """The features; the trees are grown at the first call."""
         if isinstance(view.model, Forest) and not view.model.is_planted:
             self._grow(view, view.model)
         inputs = inputs_of([view.x], replace(view.compute, precision="fp32"))  # rounding may cross a threshold
@@ -60,8 +60,6 @@ class RandomForest(Method):
         from sklearn.ensemble import RandomForestClassifier
 
         nodes = np.flatnonzero(view.known_labels != UNLABELLED)
-        if nodes.size == 0:
-            raise InputError("random forest: no training labels")
         grown = RandomForestClassifier(
             self.trees,
             max_depth=self.max_depth or None,
@@ -74,16 +72,18 @@ class RandomForest(Method):
 
 
 def _short_indices(x: Features) -> Features:
-    """Features as scikit-learn's trees take them: sparse ones with indices of 32 bits."""
+    """Features as scikit-learn's trees accept them: CSR with 32-bit indices, or dense."""
     if isinstance(x, np.ndarray):
         return x
     if x.nnz > np.iinfo(np.int32).max:
-        raise InputError(f"random forest: {x.nnz:,} feature values of training nodes are more than scikit-learn takes")
+        raise InputError(
+            f"random forest: {x.nnz:,} feature values of training nodes are more than scikit-learn accepts"
+        )
     return csr_array((x.data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), shape=x.shape)
 
 
 def _arrays(tree: Any, present: NDArray[np.int64], num_classes: int) -> dict[str, NDArray[Any]]:
-    """A tree of scikit-learn's, with a share for every class, those without training nodes included."""
+    """A scikit-learn tree, with a share for every class, including classes without training nodes."""
     counts = tree.value[:, 0, :]
     share = np.zeros((counts.shape[0], num_classes))
     share[:, present] = counts / counts.sum(axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""Settings from text, TOML or JSON to the fields of frozen dataclasses, with errors that name the setting."""
+"""Conversion of settings from text, TOML or JSON to fields of dataclasses, with errors that name the setting."""
 
 import dataclasses
 import importlib
@@ -18,7 +18,7 @@ _SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
 
 
 def divide(values: Mapping[str, object], *kinds: type) -> list[dict[str, object]]:
-    """Give each dataclass the values whose keys are its fields; a key that none of them has is an error."""
+    """Divide values among dataclasses by their field names; a key that no dataclass has is an error."""
     names = [{field.name for field in dataclasses.fields(kind)} for kind in kinds]
     for key in values:
         if not any(key in fields for fields in names):
@@ -38,12 +38,12 @@ def build(kind: type[T], values: Mapping[str, object]) -> T:
 
 
 def plain(value: object) -> object:
-    """A setting as JSON holds it: functions and classes by their import path."""
+    """A setting as stored in JSON: functions and classes as their import path."""
     return import_path(value) if callable(value) else value
 
 
 def pairs(assignments: Sequence[str]) -> dict[str, object]:
-    """Split ``key=value`` words."""
+    """Parse ``key=value`` words."""
     values: dict[str, object] = {}
     for word in assignments:
         key, equals, value = word.partition("=")
@@ -65,7 +65,7 @@ def is_import_path(text: object) -> bool:
 
 
 def import_object(path: str) -> Any:
-    """Import the object that ``package.module:Name`` names; modules in the working folder are found, too."""
+    """Import the object that ``package.module:Name`` names, also from modules in the working folder."""
     module, _, name = path.partition(":")
     folder = str(Path.cwd())
     if folder not in sys.path:

@@ -1,10 +1,10 @@
 """SIGN: scalable inception graph neural networks (Frasca and others).
 
-Inputs are ``[x | Âx | … | Â^r x]`` with the symmetric normalisation, computed once. Each hop has a linear map of its
-own; the results side by side pass a ReLU and dropout, and one more linear map scores the classes. No blocks.
+Inputs are ``[x | Âx | … | Â^r x]`` with the symmetric normalisation, computed once. Each hop has its own
+linear map; the concatenated results pass a ReLU and dropout, and one more linear map scores the classes. No blocks.
 
-Differs from the paper: of its operators only the powers of Â, not those of personalised PageRank or of triangles; a
-ReLU where the authors' code has a learnt slope, and no batch normalisation.
+Differs from the paper: the only operators are powers of Â, not personalised PageRank or triangles; a ReLU instead of
+the learned slope of the authors' code, and no batch normalisation.
 
 Reference: Frasca, Rossi, Eynard, Chamberlain, Bronstein and Monti: SIGN: Scalable Inception Graph Neural Networks,
 2020.
@@ -34,7 +34,7 @@ class SIGN(Method):
     """SIGN: a network on features averaged 0 to r times over neighbours.
 
     Attributes:
-        hops: the highest power r; 0 uses the node alone.
+        hops: the highest power r; 0 uses only the node's own features.
         hidden: width of each hop's map.
         dropout: share of hidden units dropped in training.
         bias: add a bias to each map.

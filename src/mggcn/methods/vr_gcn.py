@@ -1,11 +1,11 @@
 """VR-GCN: stochastic training of graph convolutional networks with variance reduction (Chen, Zhu and Song).
 
 Inputs are Â x with the symmetric normalisation, the first layer's aggregate computed once; blocks hold a few neighbours
-of each receiver, drawn uniformly, and each convolution above remembers the last hidden row of every node: it sums these
-for all neighbours and corrects the sum by the drawn ones. Scores are exact, from the whole graph.
+of each receiver, drawn uniformly, and each convolution above stores the last hidden row of every node: it sums these
+over all neighbours and corrects the sum with the drawn ones. Scores are exact, computed on the whole graph.
 
-Differs from the authors' code: dropout acts on hidden rows alone, not on the inputs, and the mean that its estimator
-takes is that of the layer at hand, which is the paper's where there are two layers; no layer normalisation.
+Differs from the authors' code: dropout acts only on hidden rows, not on the inputs; the mean in the estimator
+is that of the current layer, which for two layers is the paper's; no layer normalisation.
 
 Reference: Chen, Zhu and Song: Stochastic Training of Graph Convolutional Networks with Variance Reduction, ICML 2018.
 """
@@ -27,11 +27,11 @@ from mggcn.train import View, Views
 
 @dataclass(frozen=True)
 class VRGCN(Network):
-    """VR-GCN: graph convolutions over few sampled neighbours, corrected by the history of all.
+    """VR-GCN: graph convolutions over a few sampled neighbours, corrected by the history of all.
 
     Attributes:
         layers: at least 2; the first needs no neighbours.
-        fanout: neighbours drawn for each receiver, the paper's D; a node is among its own neighbours.
+        fanout: neighbours drawn per receiver, the paper's D; a node counts as its own neighbour.
     """
 
     fanout: int = 2

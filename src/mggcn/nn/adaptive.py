@@ -3,7 +3,7 @@
 From Huang, Zhang, Rong and Huang, Adaptive sampling towards fast graph representation learning. A linear map of the
 input features gives every node two numbers, one as a receiver and one as a sender. The attention of receiver v to
 sender u is a(v, u) = ReLU(receiver(v) + sender(u)) + 1, a factor of the adjacency; g(u) = ReLU(sender(u)) + 1 is the
-sampler's guess at the size of a sender's hidden row.
+sampler's estimate of the size of a sender's hidden row.
 """
 
 from collections.abc import Sequence
@@ -25,9 +25,9 @@ class AdaptiveStack(nn.Module):
 
     Args:
         widths: of the input, each hidden layer and the output.
-        attend: whether the attention weighs the adjacency; without it only the variance moves the sampler.
-        skip: add to every layer above the first what comes from two layers below it without the activation between,
-            through the product of both layers' weights.
+        attend: whether the attention multiplies the adjacency; without it only the variance trains the sampler.
+        skip: add to every layer above the first the rows from two layers below, without the activation in between,
+            times the product of both layers' weights.
         dropout: share of hidden units dropped in training.
         bias: add a bias to each layer.
         aggregated: whether input rows already hold the first layer's aggregate, so that it has no block.
@@ -54,14 +54,14 @@ class AdaptiveStack(nn.Module):
         self.attend, self.skip, self.dropout, self.aggregated = attend, skip, dropout, aggregated
 
     def importance(self, x: Rows, block: Block) -> Tensor:
-        """[num_src] what each sender is worth to the receivers together: the sum of its factors times g.
+        """[num_src] the importance of each sender for all receivers: the sum of its factors times g.
 
         Args:
             x: [num_src, in_channels] input rows.
             block: whole neighbourhoods.
         """
         numbers: Tensor = self.sampling(x)
-        return _importance(numbers, self._weighed(block, numbers))
+        return _importance(numbers, self._with_attention(block, numbers))
 
     def scored(self, x: Rows, blocks: Sequence[Block]) -> tuple[Tensor, Tensor]:
         """Score targets.
@@ -82,11 +82,11 @@ class AdaptiveStack(nn.Module):
             out = self._with_bias(rows, 0)
             rows, skipped = self._above(0, out, rows)
         for layer, block in enumerate(blocks, start=int(self.aggregated)):
-            weighed = self._weighed(block, numbers)
-            direct = aggregate(rows, weighed)
-            out = self._with_bias(direct if skipped is None else direct + aggregate(skipped, weighed), layer)
+            weighted = self._with_attention(block, numbers)
+            direct = aggregate(rows, weighted)
+            out = self._with_bias(direct if skipped is None else direct + aggregate(skipped, weighted), layer)
             if layer + 1 == len(self.layers):
-                return out, _variance(rows, numbers, weighed, direct)
+                return out, _variance(rows, numbers, weighted, direct)
             rows, skipped = self._above(layer, out, direct)
             numbers = numbers.index_select(0, block.root)
         return out, variance
@@ -95,15 +95,15 @@ class AdaptiveStack(nn.Module):
         return out if self.bias is None else out + self.bias[layer]
 
     def _above(self, layer: int, out: Tensor, direct: Tensor) -> tuple[Tensor, Tensor | None]:
-        """What the layer above this one sums: its products with the activated rows, and with those that skip it."""
+        """The rows that the next layer sums: its products with the activated and with the skipping rows."""
         if layer + 1 == len(self.layers):
             return out, None
         linear = self.layers[layer + 1]
         hidden = functional.dropout(out.relu(), self.dropout, self.training)
         return linear(hidden), linear(direct) if self.skip else None
 
-    def _weighed(self, block: Block, numbers: Tensor) -> Block:
-        """The block with the attention on its weights, of [num_src, 2] numbers."""
+    def _with_attention(self, block: Block, numbers: Tensor) -> Block:
+        """The block with its weights multiplied by the attention, from [num_src, 2] numbers."""
         if not self.attend or block.weight is None:
             return block
         receivers = numbers[:, 0].index_select(0, block.root)
@@ -114,22 +114,22 @@ class AdaptiveStack(nn.Module):
 
 def _importance(numbers: Tensor, block: Block) -> Tensor:
     """[num_src] the sum of each sender's weights times g."""
-    guess = torch.relu(numbers[:, 1]) + 1
+    estimate = torch.relu(numbers[:, 1]) + 1
     if block.weight is None:
         raise TypeError("importance needs a block with weights")
-    return guess * torch.zeros_like(guess).index_add(0, block.indices, block.weight.to(guess.dtype))
+    return estimate * torch.zeros_like(estimate).index_add(0, block.indices, block.weight.to(estimate.dtype))
 
 
 def _variance(rows: Tensor, numbers: Tensor, block: Block, total: Tensor) -> Tensor:
-    """The empirical variance of a drawn layer's sums, their mean over receivers and channels.
+    """The empirical variance of a drawn layer's sums, averaged over receivers and channels.
 
     A receiver's sum is the mean over n draws of z = a(v, u) Â(v, u) h(u) / q(u), so its variance is that of z over n.
-    The probabilities q come with the block as numbers; here they are given their gradient. As the draws follow q, its
+    The block holds the probabilities q as numbers; this function restores their gradient. As the draws follow q, its
     normalising constant changes like the mean, over the draws, of the change of importance.
 
     Args:
         rows: [num_src, channels] the senders h.
-        numbers: [num_src, 2] of the attention.
+        numbers: [num_src, 2] the two numbers of every node.
         block: the edges with their final weights.
         total: [num_dst, channels] the sums.
     """

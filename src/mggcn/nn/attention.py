@@ -18,14 +18,15 @@ _SLOPE = 0.2
 class GATConv(nn.Module):
     """Graph attention (Veličković and others): the sum of W h over the senders, each times a softmax of its score.
 
-    The score of sender j for receiver i is LeakyReLU(a_root · W h_i + a_sender · W h_j), of slope 0.2. A receiver
-    without senders has the sum zero. Of a block's weights only zeros are read: such a sender is left out.
+    The score of sender j for receiver i is LeakyReLU(a_root · W h_i + a_sender · W h_j), of slope 0.2. The sum
+    is zero for a receiver without senders. Of a block's weights only zeros are used: such a sender is left out.
 
     Args:
         in_channels: width of the layer below.
         out_channels: width of the result.
-        heads: attentions side by side.
-        concat: join the heads, each ``out_channels / heads`` wide, or take their mean, each ``out_channels`` wide.
+        heads: the number of attention heads.
+        concat: concatenate the heads, each ``out_channels / heads`` wide, or take their mean, each ``out_channels``
+            wide.
         add_root: add each receiver to its own senders, for blocks that do not list it.
         bias: added to the result.
         generator: of the initial weights; torch's global one when None.
@@ -80,17 +81,17 @@ class GATConv(nn.Module):
 
 
 def _softmax(scores: Tensor, receivers: Tensor, block: Block, root: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """The softmax over every receiver's senders, and its own score where given."""
+    """The softmax over every receiver's senders, and its own score if ``root`` is not None."""
     scores, index = scores.float(), receivers.unsqueeze(1).expand_as(scores)
     if block.weight is not None:
         scores = scores.masked_fill((block.weight.detach() == 0).unsqueeze(1), -torch.inf)
     lowest = torch.finfo(scores.dtype).min
     start = scores.new_full((block.num_dst, scores.shape[1]), lowest) if root is None else root.float()
-    most = start.detach().scatter_reduce(0, index, scores.detach(), "amax")
-    factors = (scores - most.index_select(0, receivers)).exp()
-    total = torch.zeros_like(most).scatter_add(0, index, factors)
+    highest = start.detach().scatter_reduce(0, index, scores.detach(), "amax")
+    factors = (scores - highest.index_select(0, receivers)).exp()
+    total = torch.zeros_like(highest).scatter_add(0, index, factors)
     if root is None:
         return factors / total.clamp(min=torch.finfo(total.dtype).tiny).index_select(0, receivers), None
-    of_root = (root.float() - most).exp()
+    of_root = (root.float() - highest).exp()
     total = total + of_root
     return factors / total.index_select(0, receivers), of_root / total

@@ -1,9 +1,9 @@
-"""Convolutions over blocks, whatever the grain or the sampler.
+"""Convolutions over blocks of any grain and any sampler.
 
-A convolution is a module called as ``conv(x, block)``. It may declare ``accepts_rows`` where ``x`` may also be sparse
-or repeated :data:`mggcn.nn.rows.Rows`, ``capturable`` where its shapes depend on the block's shapes alone, so that a
-GPU can record and replay it, and ``fuses_activation`` where it applies the leaky ReLU of the layer below itself and
-takes its ``negative_slope``.
+A convolution is a module called as ``conv(x, block)``. It may declare ``accepts_rows`` if ``x`` may also be sparse or
+repeated :data:`mggcn.nn.rows.Rows`, ``capturable`` if its shapes depend only on the block's shapes, so that a GPU can
+record and replay it, and ``fuses_activation`` if it applies the leaky ReLU of the layer below itself and accepts its
+``negative_slope``.
 """
 
 from typing import ClassVar
@@ -61,7 +61,7 @@ class Linear(nn.Module):
         self.reset_parameters(generator)
 
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw the weights afresh: Xavier uniform, as the authors' code does."""
+        """Draw new initial weights: Xavier uniform, as in the authors' code."""
         nn.init.xavier_uniform_(self.weight, generator=generator)
         if self.bias is not None:
             nn.init.zeros_(self.bias)
@@ -105,7 +105,7 @@ class MeanConv(nn.Module):
         return joined
 
     def _project_first(self, x: Rows, block: Block) -> Tensor:
-        """The same for sparse rows, which are only ever multiplied: the mean of products is the product of the mean."""
+        """The same for sparse rows, which are multiplied before the mean is taken; the result is the same."""
         root, mean = x.matmul(torch.cat(self.linear.weight.chunk(2), dim=1)).chunk(2, dim=1)
         out = root.index_select(0, block.root) + aggregate(mean.contiguous(), block)
         return out if self.linear.bias is None else out + self.linear.bias

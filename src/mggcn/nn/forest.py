@@ -1,4 +1,4 @@
-"""A random forest as tensors: trees grown elsewhere, kept and evaluated like the weights of any other model."""
+"""A random forest as tensors: trees grown elsewhere, stored and evaluated like the weights of any other model."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,10 +14,10 @@ from mggcn.nn.rows import Rows, to_dense
 
 
 class Forest(nn.Module):
-    """Trees over the features of a node, whose class shares are averaged; empty until they are planted.
+    """Decision trees on the features of a node, whose class shares are averaged; empty until trees are planted.
 
-    All trees stand in one table of tree nodes. A node with a feature sends rows whose value is at most its threshold
-    to ``below`` and others to ``above``; a leaf sends every row to itself.
+    All trees are in one table of tree nodes. An inner node sends rows whose value of its feature is at most its
+    threshold to ``below`` and others to ``above``; a leaf sends every row to itself.
 
     Args:
         out_channels: number of classes.
@@ -45,42 +45,42 @@ class Forest(nn.Module):
         return self.roots.numel() > 0
 
     def plant(self, trees: Sequence[Mapping[str, NDArray[Any]]]) -> None:
-        """Take trees.
+        """Store trees.
 
         Args:
-            trees: of each ``feature``, ``threshold``, ``below`` and ``above`` [nodes], and ``share`` [nodes, classes];
-                the root comes first, and a leaf's ``below`` is negative.
+            trees: for each tree ``feature``, ``threshold``, ``below`` and ``above`` [nodes], and ``share``
+                [nodes, classes]; the root comes first, and a leaf's ``below`` is negative.
         """
         sizes = [tree["feature"].size for tree in trees]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         joined = {name: np.concatenate([tree[name] for tree in trees]) for name in ("feature", "threshold", "share")}
-        own, is_leaf = np.arange(starts[-1]), np.concatenate([tree["below"] < 0 for tree in trees])
+        index, is_leaf = np.arange(starts[-1]), np.concatenate([tree["below"] < 0 for tree in trees])
         for name in ("below", "above"):
             moved = [tree[name] + start for tree, start in zip(trees, starts, strict=False)]
-            joined[name] = np.where(is_leaf, own, np.concatenate(moved))
+            joined[name] = np.where(is_leaf, index, np.concatenate(moved))
         joined["feature"] = np.where(is_leaf, 0, joined["feature"])
         for name, array in {**joined, "roots": starts[:-1]}.items():
             old = getattr(self, name)
             setattr(self, name, torch.from_numpy(np.ascontiguousarray(array)).to(old))
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
-        """[n, out_channels] the logarithm of the mean share over the trees and one more that knows nothing."""
+        """[n, out_channels] the logarithm of the mean share over the trees and one uniform tree."""
         rows = to_dense(x)
         trees = self.roots.numel()
-        place = self.roots.repeat(rows.shape[0])  # [n * trees]
-        on_the_way = torch.arange(place.numel(), device=place.device)
-        while on_the_way.numel():
-            at = place[on_the_way]
-            values = rows[on_the_way // trees, self.feature[at]]
-            after = torch.where(values.double() <= self.threshold[at], self.below[at], self.above[at])
-            place[on_the_way] = after
-            on_the_way = on_the_way[after != at]
-        total = functional.embedding_bag(place.view(-1, trees), self.share, mode="sum")
+        position = self.roots.repeat(rows.shape[0])  # [n * trees]
+        active = torch.arange(position.numel(), device=position.device)
+        while active.numel():
+            node = position[active]
+            values = rows[active // trees, self.feature[node]]
+            child = torch.where(values.double() <= self.threshold[node], self.below[node], self.above[node])
+            position[active] = child
+            active = active[child != node]
+        total = functional.embedding_bag(position.view(-1, trees), self.share, mode="sum")
         return torch.log((total + 1 / self.out_channels) / (trees + 1))
 
 
 def _make_room(module: nn.Module, state: Mapping[str, Any], prefix: str, *_: object) -> None:
-    """Give buffers the sizes of those that are about to be loaded, where only the number of tree nodes differs."""
+    """Resize buffers to those about to be loaded, if only the number of tree nodes differs."""
     for name, old in list(module.named_buffers(recurse=False)):
         new = state.get(prefix + name)
         if new is not None and new.shape[1:] == old.shape[1:] and new.dim() == old.dim():

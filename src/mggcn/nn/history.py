@@ -1,4 +1,4 @@
-"""A graph convolution with control variates: old rows of all neighbours, corrected by new rows of a few."""
+"""A graph convolution with control variates: the stored rows of all neighbours, corrected by new rows of a few."""
 
 from dataclasses import replace
 
@@ -12,11 +12,11 @@ from mggcn.nn.rows import Rows, to_dense
 
 
 class HistoryConv(GCNConv):
-    """A graph convolution that in training remembers the last row it saw of every node.
+    """A graph convolution that in training stores the last row of every node.
 
     With history h̄, rows h, their dropped-out form d, the normalised adjacency Â and its drawn part Â' (n / D times the
     entries drawn, D of n), it estimates Â d by Â h̄ + Â' (h - h̄) + Â'' (d - h), where Â'' scales by √(n / D) instead.
-    That is the paper's CVD estimator, and without dropout its CV estimator. Ordinary blocks are summed exactly.
+    That is the paper's CVD estimator, and without dropout its CV estimator. Other blocks are summed exactly.
 
     Args:
         in_channels: width of the layer below.

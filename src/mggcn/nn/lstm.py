@@ -14,11 +14,11 @@ from mggcn.nn.rows import Rows
 class LSTMConv(nn.Module):
     """GraphSAGE's LSTM aggregator: concat(h, last state of an LSTM over the senders), times W.
 
-    The LSTM reads a receiver's senders in the block's order, which the sampler has shuffled. The state of no senders is
-    zero. Of a block's weights only zeros are read: such a sender is left out.
+    The LSTM reads a receiver's senders in the block's order, which the sampler has shuffled. Without senders the state
+    is zero. Of a block's weights only zeros are used: such a sender is left out.
 
-    Rows are multiplied by the input weights once each, however many receivers they have; the recurrence then runs over
-    all receivers side by side, the longest first, and never over padding.
+    Each row is multiplied by the input weights once, for all its receivers; the recurrence then runs over all receivers
+    in parallel, those with most senders first, without padding.
 
     Args:
         in_channels: width of the layer below.
@@ -46,7 +46,7 @@ class LSTMConv(nn.Module):
         self.root = Linear(in_channels, out_channels, bias=bias, generator=generator)
         self.states = Linear(self.width, out_channels, generator=generator)
         with torch.no_grad():
-            self.gates.bias[self.width : 2 * self.width] = 1  # type: ignore[index]  # an LSTM begins by remembering
+            self.gates.bias[self.width : 2 * self.width] = 1  # type: ignore[index]  # initially the forget gate keeps the state
 
     def forward(self, x: Rows, block: Block) -> Tensor:
         """[num_src, in_channels] to [num_dst, out_channels]."""
@@ -60,10 +60,10 @@ class LSTMConv(nn.Module):
         order = torch.argsort(lengths, descending=True, stable=True)
         first = starts[:-1][order]
         running = _running(lengths)
-        at = torch.cat([first[:count] + step for step, count in enumerate(running)]) if running else first[:0]
+        edges = torch.cat([first[:count] + step for step, count in enumerate(running)]) if running else first[:0]
         state = cell = gates.new_zeros(0, self.width)
         done: list[Tensor] = []
-        for step, now in enumerate(torch.split(gates.index_select(0, senders[at]), running)):
+        for step, now in enumerate(torch.split(gates.index_select(0, senders[edges]), running)):
             if step:
                 ended = state.shape[0] - now.shape[0]
                 state, last = torch.split(state, [now.shape[0], ended])
@@ -71,16 +71,16 @@ class LSTMConv(nn.Module):
                 done.append(last)
                 now = now + self.recur(state)
             gate_values, new = torch.split(now, [3 * self.width, self.width], dim=1)
-            take, keep, show = gate_values.sigmoid().chunk(3, dim=1)
-            cell = take * new.tanh() + keep * cell if step else take * new.tanh()
-            state = show * cell.tanh()
-        silent = gates.new_zeros(block.num_dst - (running[0] if running else 0), self.width)
-        ordered = torch.cat([state, *reversed(done), silent])
+            input_gate, forget_gate, output_gate = gate_values.sigmoid().chunk(3, dim=1)
+            cell = input_gate * new.tanh() + forget_gate * cell if step else input_gate * new.tanh()
+            state = output_gate * cell.tanh()
+        without_senders = gates.new_zeros(block.num_dst - (running[0] if running else 0), self.width)
+        ordered = torch.cat([state, *reversed(done), without_senders])
         return torch.empty_like(ordered).index_copy(0, order, ordered)
 
 
 def _senders(block: Block) -> tuple[Tensor, Tensor]:
-    """Where each receiver's senders start and the senders, without those of weight zero."""
+    """The start of each receiver's senders and the senders, without those of weight zero."""
     if block.weight is None:
         return block.indptr, block.indices
     keep = block.weight.detach() != 0
@@ -90,5 +90,5 @@ def _senders(block: Block) -> tuple[Tensor, Tensor]:
 
 def _running(lengths: Tensor) -> list[int]:
     """How many receivers have more than 0, 1, 2 … senders."""
-    having = torch.bincount(lengths)  # [longest + 1]
-    return (lengths.numel() - having.cumsum(0))[:-1].tolist()
+    counts = torch.bincount(lengths)  # [longest + 1]
+    return (lengths.numel() - counts.cumsum(0))[:-1].tolist()

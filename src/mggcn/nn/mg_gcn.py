@@ -20,10 +20,10 @@ CONVS: dict[str, Callable[..., nn.Module]] = {
     "lstm": LSTMConv,
     "gat": GATConv,
 }
-"""The convolutions that can stand above the fine layer, by name."""
+"""The convolutions that can follow the fine layer, by name."""
 
 WITHOUT_ROOT = frozenset({"gcn", "gat"})
-"""Those that do not use a receiver's own row, so that its block must list it among the senders."""
+"""The convolutions that do not use a receiver's own row, so that the block must list it among the senders."""
 
 
 class MGGCN(Stack):
@@ -36,11 +36,11 @@ class MGGCN(Stack):
         in_channels: width of x; input rows are twice as wide.
         hidden_channels: width of every hidden layer.
         out_channels: number of classes.
-        num_layers: 1 is fine alone, 2 fine and skip, more put coarse layers between.
-        has_fine: without it, as an ablation, input rows are x alone and the first layer is a convolution too.
+        num_layers: 1 is fine only, 2 fine and skip, more add coarse layers between them.
+        has_fine: if False, as an ablation, input rows are x only and the first layer is a convolution too.
         conv: the convolution above the fine layer: a name of :data:`CONVS`, the paper's is ``mean``; or a function of
-            (in_channels, out_channels), which takes neither ``bias`` nor ``generator``.
-        dropout: share of hidden units dropped in training; the paper drops none.
+            (in_channels, out_channels), which receives neither ``bias`` nor ``generator``.
+        dropout: share of hidden units dropped in training; the paper has none.
         negative_slope: of LeakyReLU.
         bias: the paper's layers have none.
         generator: of the initial weights; torch's global one when None.

@@ -13,13 +13,13 @@ from mggcn.nn.rows import Rows
 class PoolConv(nn.Module):
     """GraphSAGE's pooling aggregator: concat(h, max over the senders of ReLU(h W_pool + b)), times W.
 
-    The maximum over no senders is zero. Of a block's weights only zeros are read: such a sender is left out.
+    Without senders the maximum is zero. Of a block's weights only zeros are used: such a sender is left out.
 
     Args:
         in_channels: width of the layer below.
         out_channels: width of the result.
-        bias: of the result; the pooling always has its own.
-        pool_channels: width of what is pooled; ``in_channels`` when None.
+        bias: of the result; the pooling layer always has a bias.
+        pool_channels: width of the pooled rows; ``in_channels`` when None.
         generator: of the initial weights; torch's global one when None.
     """
 
@@ -48,7 +48,7 @@ class PoolConv(nn.Module):
 
 
 def linear_at(linear: Linear, x: Rows, index: Tensor) -> Tensor:
-    """A linear map of some rows: dense ones are selected first, sparse ones multiplied first."""
+    """A linear map of the rows at ``index``: dense rows are selected first, others multiplied first."""
     rows: Tensor = linear(x.index_select(0, index)) if isinstance(x, Tensor) else linear(x).index_select(0, index)
     return rows
 
@@ -57,7 +57,7 @@ def maximum(x: Tensor, block: Block) -> Tensor:
     """The largest value of every receiver's senders in each channel; zero for a receiver without senders.
 
     Args:
-        x: [num_src, channels], none below zero.
+        x: [num_src, channels], not negative.
         block: the edges; a sender of weight zero counts as zero.
 
     Returns:
@@ -78,7 +78,7 @@ def maximum(x: Tensor, block: Block) -> Tensor:
 
 
 class _Maximum(torch.autograd.Function):
-    """Torch's own maximum of bags, with a gradient that writes all channels in one go instead of one after another."""
+    """The maximum of ``torch.embedding_bag`` with a faster gradient, which writes all channels at once."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, edges: Tensor, indptr: Tensor) -> Tensor:

@@ -9,11 +9,12 @@ class PyGConv(nn.Module):
     """Calls a bipartite convolution of PyTorch Geometric, such as SAGEConv, GATConv or TransformerConv, on a block.
 
     The convolution receives ``((x, x[root]), edge_index)``: the rows of the layer below, those of the receivers, and
-    the block's edges. Of a block's weights only zeros are read: such an edge is left out.
+    the block's edges. Of a block's weights only zeros are used: such an edge is left out.
 
     Args:
         conv: a convolution that accepts a pair of feature matrices. Convolutions that add self-loops to bipartite
-            graphs (GATConv by default) join row i with receiver i, which is the receiver's own row in MG-GCN's blocks.
+            graphs (GATConv by default) connect row i with receiver i, which is the receiver's own row in MG-GCN's
+            blocks.
     """
 
     def __init__(self, conv: nn.Module) -> None:

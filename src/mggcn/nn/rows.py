@@ -1,4 +1,4 @@
-"""The rows a model starts from: dense, sparse where most features are zero, or distinct rows that repeat."""
+"""The input rows of a model: dense, sparse if most features are zero, or distinct rows that repeat."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -16,7 +16,7 @@ from mggcn.kernels.sparse_product import sparse_product
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
-    """Some rows of a sparse matrix on the CPU, not copied: they are read when they are multiplied."""
+    """Some rows of a sparse matrix on the CPU, not copied until they are multiplied."""
 
     x: csr_array
     nodes: Tensor
@@ -40,12 +40,12 @@ class SparseRows:
 
 @dataclass(frozen=True, eq=False)
 class RepeatedRows:
-    """Rows of which some repeat: hubs are picked for many targets of a batch, so each is gathered and multiplied once.
+    """Rows of which some repeat: hubs are picked for many targets of a batch, but gathered and multiplied only once.
 
     Attributes:
-        rows: the distinct ones.
+        rows: the distinct rows.
         index: [n] the position of each row among them.
-        repeats: the same in the fixed shape that a GPU needs, where the sampler provides it.
+        repeats: the same with the fixed shape that a GPU needs, if the sampler provides it.
     """
 
     rows: "Tensor | SparseRows"
@@ -69,7 +69,7 @@ Rows: TypeAlias = Tensor | SparseRows | RepeatedRows
 
 
 def is_sparse(x: Rows) -> bool:
-    """Whether the rows are sparse, so that multiplying them costs less than making them dense."""
+    """Whether the rows are sparse, so that multiplying them is faster than converting them to dense rows."""
     return isinstance(x, SparseRows) or (isinstance(x, RepeatedRows) and is_sparse(x.rows))
 
 

@@ -18,7 +18,7 @@ class Stack(nn.Module):
 
     Args:
         convs: modules called as ``conv(x, block)``; :mod:`mggcn.nn.conv` lists what they may declare.
-        first: a layer below the convolutions, for inputs that are aggregated already.
+        first: a layer before the convolutions, for inputs that are aggregated already.
         dropout: share of hidden units dropped in training.
         negative_slope: of the leaky ReLU; 0 is the ReLU.
         normalise: divide hidden rows by their Euclidean length after the activation, as GraphSAGE's Algorithm 1 does.
@@ -44,7 +44,7 @@ class Stack(nn.Module):
 
     @property
     def capturable(self) -> bool:
-        """Whether a GPU can record a step and replay it: all convolutions have shapes that depend on blocks alone."""
+        """Whether a GPU can record and replay a step: the shapes of all convolutions depend only on the blocks."""
         return all(getattr(conv, "capturable", False) for conv in self.convs)
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
@@ -68,7 +68,7 @@ class Stack(nn.Module):
         return to_dense(h)
 
     def _lowest(self, first: nn.Module, x: Rows) -> Rows:
-        """The first layer; of repeated rows only the distinct ones, unless dropout makes their copies differ."""
+        """The first layer; repeated rows are computed once, unless dropout makes their copies differ."""
         if isinstance(x, RepeatedRows) and x.repeats is not None and not (self.training and self.dropout):
             return RepeatedRows(first(x.rows), x.index, x.repeats)
         rows: Rows = first(x)
@@ -86,7 +86,7 @@ def _convolve(conv: nn.Module, h: Rows, block: Block, slope: float) -> Tensor:
 
 
 class MLP(nn.Module):
-    """Linear layers with a ReLU and dropout between them; reads no blocks.
+    """Linear layers with a ReLU and dropout between them; uses no blocks.
 
     Args:
         widths: of the input, each hidden layer and the output.

@@ -1,4 +1,4 @@
-"""Training: the settings, what it needs of a method, and the only loop."""
+"""Training: its settings, what it needs from a method, and the training loop."""
 
 from mggcn.train.compute import Compute, Precision, choose_device
 from mggcn.train.count import nodes_per_batch

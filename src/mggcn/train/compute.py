@@ -36,7 +36,7 @@ class Compute:
         return torch.bfloat16 if self.precision == "bf16" else torch.float32
 
     def holds(self, num_bytes: int) -> bool:
-        """Whether the device is a GPU with room for so many bytes beside the training itself."""
+        """Whether the device is a GPU with room for this many bytes in addition to the training itself."""
         if self.device.type != "cuda":
             return False
         free, _ = torch.cuda.mem_get_info(self.device)
@@ -67,7 +67,7 @@ class Compute:
 
 
 def choose_device(device: str | torch.device) -> torch.device:
-    """The device of a name; ``auto`` is the GPU if there is one."""
+    """The device with this name; ``auto`` is the GPU if there is one."""
     if isinstance(device, torch.device):
         return device
     if device not in ("auto", "cpu", "cuda"):

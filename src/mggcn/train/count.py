@@ -1,4 +1,4 @@
-"""How much of the graph a training batch reads."""
+"""The number of nodes that a training batch reads."""
 
 import statistics
 from itertools import islice
@@ -12,24 +12,24 @@ from mggcn.keys import Key
 from mggcn.train.order import Targets, shuffled
 from mggcn.train.training import Training
 
-_MOST_BATCHES = 20
+_MAX_BATCHES = 20
 
 
 def nodes_per_batch(sampler: Sampler, targets: NDArray[np.int64], training: Training, key: Key) -> float:
-    """The mean number of distinct nodes behind a batch's input rows, over the first batches of an epoch of its own.
+    """The mean number of distinct nodes behind a batch's input rows, over the first batches of an extra epoch.
 
     Args:
         sampler: of the training view.
         targets: the training nodes.
-        training: its batch size and order.
-        key: of the run.
+        training: the batch size, and whether targets are shuffled.
+        key: the run's random key.
     """
-    own = key.fold("count")
+    key = key.fold("count")
     order: Targets = np.array(targets)
     if sampler.device.type == "cuda":
         order = torch.from_numpy(order).to(sampler.device)
     if training.shuffle:
-        order = shuffled(order, own.fold("order"))
+        order = shuffled(order, key.fold("order"))
     with torch.no_grad():
-        drawn = islice(sampler.batches(order, own, training.batch_size), _MOST_BATCHES)
-        return statistics.fmean(torch.unique(batch.nodes).numel() for batch in drawn)
+        batches = islice(sampler.batches(order, key, training.batch_size), _MAX_BATCHES)
+        return statistics.fmean(torch.unique(batch.nodes).numel() for batch in batches)

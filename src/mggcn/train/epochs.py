@@ -1,4 +1,4 @@
-"""Epochs of training: batches drawn, a step for each."""
+"""Epochs of training: draw the batches, make a step for each."""
 
 import math
 from collections.abc import Iterator
@@ -50,9 +50,9 @@ class Epochs:
 
 
 class Drawing:
-    """Draws each epoch's batches; on a GPU ahead of time, on another thread and stream, while the last one trains.
+    """Draws each epoch's batches; on a GPU in advance, on another thread and stream, while the last epoch trains.
 
-    On a CPU the products already keep every core busy, and drawing beside them slows both down.
+    On a CPU the matrix products already keep every core busy, and drawing at the same time slows both down.
     """
 
     def __init__(self, sampler: Sampler, targets: NDArray[np.int64], training: Training, key: Key) -> None:
@@ -81,7 +81,7 @@ class Drawing:
         return self._then_draw(batches, number + 1, self._pool)
 
     def _then_draw(self, batches: Iterator[Batch], number: int, pool: ThreadPoolExecutor) -> Iterator[Batch]:
-        """Begin to draw epoch ``number`` when this one's last step is in the GPU's queue."""
+        """Start to draw epoch ``number`` when the last step of this epoch is in the GPU's queue."""
         yield from batches
         if number <= self._training.epochs:
             self._next = pool.submit(self._draw, number)

@@ -25,13 +25,13 @@ class Inputs(Protocol):
         ...
 
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Rows:
-        """The rows of ``nodes``, on the device the inputs live on; ``repeats``, if known, saves it some work."""
+        """The rows of ``nodes``, on the device of the inputs; ``repeats``, if known, saves some work."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class DenseInputs:
-    """Dense rows on one device: on a CPU matrices side by side, of which views of a graph share some; on a GPU one."""
+    """Dense rows on one device: on a CPU several matrices side by side, which views may share; on a GPU one."""
 
     parts: tuple[Tensor, ...]
 
@@ -41,7 +41,7 @@ class DenseInputs:
         return sum(part.shape[1] for part in self.parts)
 
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Tensor | RepeatedRows:
-        """[n, width]; on a GPU all of them unless the repeats are known, since shapes must stay fixed there."""
+        """[n, width]; on a GPU repeated rows are merged only if ``repeats`` says which, so that shapes stay fixed."""
         if repeats is not None:
             return RepeatedRows(self.parts[0].index_select(0, repeats.nodes), repeats.index, repeats)
         if self.parts[0].device.type != "cpu":
@@ -63,7 +63,7 @@ class DenseInputs:
 
 @dataclass(frozen=True, eq=False)
 class HostInputs:
-    """Dense rows too many for the GPU: gathered on the host, through pinned memory, and moved batch by batch."""
+    """Dense rows that do not fit on the GPU: gathered in pinned memory on the host and copied batch by batch."""
 
     table: DenseInputs
     device: torch.device
@@ -101,7 +101,7 @@ class SparseInputs:
 
 
 def inputs_of(parts: list[Features], compute: Compute) -> Inputs:
-    """Matrices side by side: on the GPU where it holds them, else sparse where most entries are zero, else dense."""
+    """Matrices side by side: on the GPU if they fit, else sparse if most entries are zero, else dense."""
     if compute.holds(4 * sum(part.shape[0] * part.shape[1] for part in parts)):
         joined = torch.cat([dense(part).to(compute.device) for part in parts], dim=1)
         return DenseInputs((joined.to(compute.dtype),))
@@ -117,7 +117,7 @@ def _is_all(nodes: Tensor, count: int) -> bool:
 
 
 def sparse_inputs(parts: list[Features]) -> SparseInputs | None:
-    """Sparse matrices side by side, or None where one is dense or too many of their entries are set."""
+    """Sparse matrices side by side, or None if one of them is dense or too many entries are nonzero."""
     if any(isinstance(part, np.ndarray) for part in parts):
         return None
     joined = csr_array(hstack(parts, format="csr"))

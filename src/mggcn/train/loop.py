@@ -1,4 +1,4 @@
-"""The only training loop. It names no method and no data set."""
+"""The training loop. It names no method and no data set."""
 
 import copy
 import math
@@ -28,7 +28,7 @@ EVAL_BATCH = 4096
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What training leaves: the curve, the epoch whose weights the model now has, and its validation scores."""
+    """The result of training: the curve, the epoch whose weights the model now has, and its validation scores."""
 
     curve: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
@@ -38,7 +38,7 @@ class Fitted:
 def fit(
     prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute, progress: Progress
 ) -> Fitted:
-    """Train until the validation stops getting better and leave the best epoch's weights in the model.
+    """Train until the validation scores stop improving, then load the best epoch's weights into the model.
 
     A model without parameters is only evaluated.
     """
@@ -100,7 +100,7 @@ def _scores(model: nn.Module, view: View, batch: Batch, compute: Compute) -> Ten
 
 
 def _is_better(new: Scores, old: Scores, select: str) -> bool:
-    """Compare by the selected figure; ties of the loss are broken by accuracy, other ties by the loss."""
+    """Compare by the selected metric; ties of the loss are broken by accuracy, other ties by the loss."""
     if select == "loss":
         return (new.loss, -new.accuracy) < (old.loss, -old.accuracy)
     return (-getattr(new, select), new.loss) < (-getattr(old, select), old.loss)

@@ -1,4 +1,4 @@
-"""Scores of predictions: loss, accuracy, macro-F1, confusion; calibration; and how pure the top of a ranking is."""
+"""Metrics of predictions: loss, accuracy, macro-F1, confusion matrix, calibration error and precision at k."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ ECE_BINS = 15
 
 @dataclass(frozen=True)
 class Scores:
-    """How well some nodes were predicted."""
+    """Metrics over some nodes."""
 
     loss: float
     accuracy: float
@@ -26,18 +26,18 @@ def score(log_probabilities: Tensor, y: Tensor) -> Scores:
     """
     classes = log_probabilities.shape[1]
     predicted = log_probabilities.argmax(dim=1)
-    right = predicted == y
+    correct = predicted == y
     loss = -log_probabilities.gather(1, y[:, None]).double().mean()
-    hits = torch.zeros(classes, dtype=torch.float64, device=y.device).index_add_(0, y, right.double())
+    hits = torch.zeros(classes, dtype=torch.float64, device=y.device).index_add_(0, y, correct.double())
     ones = torch.ones(y.numel(), dtype=torch.float64, device=y.device)
     total = torch.zeros(classes, dtype=torch.float64, device=y.device).index_add_(0, y, ones)
     total.index_add_(0, predicted, ones)
     f1 = (2 * hits / total.clamp(min=1)).sum() / (total > 0).sum()
-    return Scores(*torch.stack([loss, right.double().mean(), f1]).tolist())
+    return Scores(*torch.stack([loss, correct.double().mean(), f1]).tolist())
 
 
 def confusion(log_probabilities: Tensor, y: Tensor) -> list[list[int]]:
-    """How many nodes of each class (a row) are most probably of each class (a column)."""
+    """The confusion matrix: a row per true class, a column per predicted class."""
     classes = log_probabilities.shape[1]
     cells = torch.bincount(y * classes + log_probabilities.argmax(dim=1), minlength=classes * classes)
     counts: list[list[int]] = cells.view(classes, classes).tolist()
@@ -45,52 +45,52 @@ def confusion(log_probabilities: Tensor, y: Tensor) -> list[list[int]]:
 
 
 def calibration_error(probabilities: NDArray[np.float64], y: NDArray[np.int64], bins: int = ECE_BINS) -> float:
-    """The expected calibration error: how far the probability of the class given is from how often it is right.
+    """The expected calibration error: how far the probability of the predicted class is from its accuracy.
 
     Nodes are put into bins of equal width by that probability; the error is the mean over nodes of the difference
-    between the two means of their bin.
+    between the mean probability and the accuracy of their bin.
 
     Args:
         probabilities: [n, classes].
         y: [n] the true classes.
-        bins: how many.
+        bins: the number of bins.
     """
-    sure = probabilities.max(axis=1)
-    right = probabilities.argmax(axis=1) == y
-    place = np.clip(np.ceil(sure * bins).astype(np.int64) - 1, 0, bins - 1)
-    gaps = np.bincount(place, sure, bins) - np.bincount(place, right, bins)
+    confidence = probabilities.max(axis=1)
+    correct = probabilities.argmax(axis=1) == y
+    bin_index = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
+    gaps = np.bincount(bin_index, confidence, bins) - np.bincount(bin_index, correct, bins)
     return float(np.abs(gaps).sum() / y.size)
 
 
 @dataclass(frozen=True, eq=False)
 class Top:
-    """The nodes that are most probably of a class.
+    """The nodes with the highest probability of a class.
 
     Attributes:
-        places: [k] where they stand among those that were ranked, the most probable first.
-        known: how many of them have a label.
-        right: how many of those are of the class.
+        indices: [k] their indices among the ranked nodes, the most probable first.
+        known: the number of them that have a label.
+        correct: the number of those that belong to the class.
     """
 
-    places: NDArray[np.int64]
+    indices: NDArray[np.int64]
     known: int
-    right: int
+    correct: int
 
     @property
     def precision(self) -> float | None:
-        """The share of those with a label that are of the class; None where no label is known."""
-        return self.right / self.known if self.known else None
+        """The share of the labelled ones that belong to the class; None if none has a label."""
+        return self.correct / self.known if self.known else None
 
 
 def precision_at(k: int, probabilities: NDArray[np.float64], y: NDArray[np.int64], label: int) -> Top:
-    """Rank nodes by the probability of a class and look at the first k; equals keep their order.
+    """Rank nodes by the probability of a class and count the labels of the first k; equal nodes keep their order.
 
     Args:
-        k: how many, or all where there are fewer.
+        k: the number of nodes; all if there are fewer.
         probabilities: [n] of the class.
         y: [n] true classes, negative where unknown.
         label: the class.
     """
-    places = np.argsort(-probabilities, kind="stable")[:k]
-    found = y[places]
-    return Top(places, int((found >= 0).sum()), int((found == label).sum()))
+    indices = np.argsort(-probabilities, kind="stable")[:k]
+    labels = y[indices]
+    return Top(indices, int((labels >= 0).sum()), int((labels == label).sum()))

@@ -1,4 +1,4 @@
-"""The order in which an epoch visits its targets: by a hash of each one's place, the same on every device."""
+"""The order in which an epoch visits its targets: sorted by a hash of the position, the same on every device."""
 
 from typing import TypeAlias
 
@@ -13,7 +13,7 @@ Targets: TypeAlias = NDArray[np.int64] | Tensor
 
 
 def shuffled(targets: Targets, key: Key) -> Targets:
-    """The targets in the order of ``fold(key, place)``, sorted where they are."""
+    """The targets, sorted by ``fold(key, position)`` on the device that holds them."""
     if isinstance(targets, Tensor):
         return targets[torch.argsort(_folds_on(targets.device, key.value, targets.numel()), stable=True)]
     return targets[np.argsort(folds(key.value, targets.size), kind="stable")]
@@ -27,8 +27,9 @@ def _folds_on(device: torch.device, value: int, count: int) -> Tensor:
     return z ^ _shift(z, 31) ^ -(1 << 63)
 
 
-def _shift(z: Tensor, places: int) -> Tensor:
-    return (z >> places) & ((1 << (64 - places)) - 1)
+def _shift(z: Tensor, bits: int) -> Tensor:
+    """An unsigned right shift."""
+    return (z >> bits) & ((1 << (64 - bits)) - 1)
 
 
 def _signed(value: int) -> int:

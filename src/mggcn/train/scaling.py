@@ -1,4 +1,4 @@
-"""Feature scaling, fitted on training nodes and kept with the weights, so that new graphs are scaled the same way."""
+"""Feature scaling, fitted on training nodes and stored with the weights, so that new graphs are scaled the same way."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -16,10 +16,11 @@ _SUM_ROWS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class Scaler:
-    """How features are scaled before a model sees them.
+    """The scaling of the features before a model receives them.
 
     Attributes:
-        kind: ``row`` makes each row sum to 1, ``standard`` gives each column mean 0 and deviation 1, ``none`` nothing.
+        kind: ``row`` makes each row sum to 1, ``standard`` gives each column mean 0 and deviation 1,
+            ``none`` changes nothing.
         mean: [num_features] for ``standard``, else None.
         deviation: [num_features] for ``standard``, else None.
     """
@@ -49,7 +50,7 @@ class Scaler:
     def apply(self, x: Features) -> Features:
         """Scale a matrix of the fitted width."""
         if self.kind == "row":
-            return _rows_to_one(x)
+            return _normalise_rows(x)
         if self.mean is None or self.deviation is None:
             return x
         out = np.empty(x.shape, np.float32)
@@ -60,7 +61,7 @@ class Scaler:
         return out
 
 
-def _rows_to_one(x: Features) -> Features:
+def _normalise_rows(x: Features) -> Features:
     totals = np.asarray(x.sum(axis=1), dtype=np.float64).reshape(-1)
     factors = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals != 0)
     if isinstance(x, np.ndarray):

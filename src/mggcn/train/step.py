@@ -21,7 +21,7 @@ class Step:
 
     Args:
         model: takes input rows and blocks; returns scores, or scores with a penalty.
-        view: of the graph it trains on.
+        view: the view it trains on.
         labels: [num_nodes] on the model's device.
         class_weight: [num_classes] or None.
         training: the settings.
@@ -46,16 +46,16 @@ class Step:
             _give_autograd_a_context(compute.device)
         has_fixed_shapes = view.sampler.device.type == "cuda" and isinstance(view.inputs, DenseInputs)
         can_capture = on_gpu and has_fixed_shapes and getattr(model, "capturable", False)
-        self._take = Captured(self._run) if can_capture else self._run
+        self._process = Captured(self._run) if can_capture else self._run
 
     def over(self, batches: Iterable[Batch]) -> float:
-        """Take one step for each batch; return the mean loss over all targets."""
+        """Make one step for each batch; return the mean loss over all targets."""
         self._model.train()
         self._tally[:1].zero_()
         count = 0
         with self._compute.arithmetic():
             for batch in batches:
-                self._take(batch)
+                self._process(batch)
                 count += batch.targets.numel()
         return float(self._tally[0]) / count
 
@@ -84,5 +84,5 @@ class Step:
 
 
 def _give_autograd_a_context(device: torch.device) -> None:
-    """Run some backward pass, so that the engine's thread has a CUDA context before cuBLAS asks, and warns, for one."""
+    """Give autograd's thread a CUDA context by a small backward pass; without one cuBLAS would warn."""
     torch.zeros(1, device=device, requires_grad=True).sum().backward()  # type: ignore[no-untyped-call]

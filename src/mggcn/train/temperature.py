@@ -1,10 +1,10 @@
-"""Temperature scaling: one number that scores are divided by, so that probabilities are as often right as they say.
+"""Temperature scaling: one number that scores are divided by, so that the probabilities are calibrated.
 
-On calibration of modern neural networks (Guo and others). The number is fitted on validation nodes; the order of the
-classes of a node stays as it is.
+From Guo and others, On calibration of modern neural networks. The temperature is fitted on validation nodes; the order
+of a node's classes does not change.
 
-Differs from the paper: the likelihood has one more node, of no class in particular. Without it scores that are right on
-every validation node would call for a temperature of 0.
+Differs from the paper: the likelihood has one more node, which belongs to every class in equal shares. Without it,
+scores that are right on every validation node would lead to a temperature of 0.
 """
 
 import math
@@ -17,43 +17,40 @@ from torch.nn import functional
 
 _LOWEST = -1e3
 _COLDEST, _HOTTEST = 1e-3, 1e3
-_MOST_STEPS = 200
 
 
 def fit_temperature(log_probabilities: NDArray[np.float64], y: NDArray[np.int64]) -> float:
-    """The temperature with the highest likelihood, by Newton's method inside an interval that halves where it must.
+    """Return the temperature with the highest likelihood, between 0.001 and 1,000.
 
-    The loss is convex in the inverse temperature β; with z the log-probabilities its slope is the mean of E[z] under
-    softmax(βz) less z of the true class, and its curvature the mean variance of z.
+    The loss is convex in the inverse temperature β. Its slope is the mean of E[z] under softmax(βz) minus z of the true
+    class, with z the log-probabilities; the root of the slope is searched on the logarithm of β.
 
     Args:
         log_probabilities: [n, classes] of nodes that were not trained on.
         y: [n] their classes.
     """
-    n = y.size
+    from scipy.optimize import brentq
+
     z = np.maximum(log_probabilities, _LOWEST)
     z = z - z.max(axis=1, keepdims=True)
-    aim = (z[np.arange(n), y].sum() + z.mean()) / (n + 1)
-    low, high, beta = 1 / _HOTTEST, 1 / _COLDEST, 1.0
-    for _ in range(_MOST_STEPS):
-        p = np.exp(beta * z)
-        p /= p.sum(axis=1, keepdims=True)
-        means = (p * z).sum(axis=1)
-        slope = means.mean() - aim
-        curvature = float(((p * z * z).sum(axis=1) - means**2).mean())
-        if slope == 0:
-            break
-        low, high = (low, beta) if slope > 0 else (beta, high)
-        step = beta - slope / curvature if curvature > 0 else math.nan
-        new = float(step) if low < step < high else math.sqrt(low * high)
-        if abs(new - beta) <= 1e-12 * beta:
-            break
-        beta = new
-    return 1 / beta
+    observed = (z[np.arange(y.size), y].sum() + z.mean()) / (y.size + 1)
+
+    def slope(log_beta: float) -> float:
+        p = np.exp(math.exp(log_beta) * z)
+        return float(((p * z).sum(axis=1) / p.sum(axis=1)).mean() - observed)
+
+    if slope(0.0) == 0:
+        return 1.0
+    low, high = -math.log(_HOTTEST), -math.log(_COLDEST)
+    if slope(low) >= 0:
+        return _HOTTEST
+    if slope(high) <= 0:
+        return _COLDEST
+    return math.exp(-brentq(slope, low, high, xtol=1e-12))
 
 
 def calibrated(log_probabilities: Tensor, temperature: float) -> Tensor:
-    """[n, classes] log-probabilities at a temperature; at 1 they are as they were."""
+    """[n, classes] log-probabilities at a temperature; unchanged at temperature 1."""
     if temperature == 1:
         return log_probabilities
     return functional.log_softmax(torch.clamp(log_probabilities, min=_LOWEST) / temperature, dim=1)

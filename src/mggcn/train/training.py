@@ -1,4 +1,4 @@
-"""How to train, whatever the method."""
+"""The settings of training, the same for all methods."""
 
 import math
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ from mggcn.train.scaling import Scaling
 
 @dataclass(frozen=True)
 class Training:
-    """How to train, whatever the method.
+    """The settings of training, the same for all methods.
 
     Attributes:
-        epochs: at most so many.
-        batch_size: targets a step.
+        epochs: the maximum number of epochs.
+        batch_size: targets per step.
         lr: Adam's learning rate.
         weight_decay: Adam's L2 penalty.
-        patience: stop after so many epochs without a better one (the paper's window).
+        patience: stop after this many epochs without improvement (the paper's window).
         select: which epoch's weights are kept: the one with the lowest validation ``loss``, or with the best validation
             ``accuracy`` or ``macro_f1``.
         scaling: of the features, see :class:`mggcn.train.scaling.Scaler`; ``auto`` is ``row`` for sparse features, else
             ``standard``. The authors' code uses ``row`` for citation graphs and ``standard`` for Reddit and Ethereum.
-        training_graph: train on the ``whole`` graph or on the sub-graph of ``train`` nodes; ``auto`` does what the data
-            set asks for (the authors' code: ``train`` for Reddit, ``whole`` for citation graphs).
-        class_weights: ``balanced`` weighs each class by the inverse of its share of the training nodes.
+        training_graph: train on the ``whole`` graph or on the sub-graph of ``train`` nodes; ``auto`` follows the
+            data set (the authors' code: ``train`` for Reddit, ``whole`` for citation graphs).
+        class_weights: ``balanced`` weights each class by the inverse of its share of the training nodes.
         shuffle: visit the training nodes in a new order every epoch; the authors' code does not.
         precision: of matrix products: ``tf32`` (the fastest on a GPU without loss of accuracy; on a CPU the same as
             ``fp32``), ``fp32``, or ``bf16`` for mixed precision.

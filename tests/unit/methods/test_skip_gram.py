@@ -70,7 +70,7 @@ def test_a_step_follows_the_gradient_of_the_loss() -> None:
                     loss = loss + chance * (near + negatives * away)
     gradients = torch.autograd.grad(loss, (u, c))
     tables = [embedding._Rows(t.detach().clone()) for t in (u, c)]
-    embedding._step(walks, others, *tables, embedding._chances(options, torch.device("cpu")), negatives, rate)
+    embedding._step(walks, others, *tables, embedding._pair_weights(options, torch.device("cpu")), negatives, rate)
     for table, start, gradient in zip(tables, (u, c), gradients, strict=True):
         size = gradient.square().mean(dim=1, keepdim=True).sqrt()
         expected = start.detach() - rate * gradient / size.clamp(min=1e-30)
@@ -95,7 +95,7 @@ def test_it_learns_and_scores_the_same_after_loading(small: Dataset, tmp_path: P
 
 def test_another_graph_is_refused(small: Dataset) -> None:
     run = mggcn.fit(small, "deepwalk", settings=QUICK | {"epochs": 1}, device="cpu")
-    with pytest.raises(InputError, match="an embedding fits only the whole graph it was trained on"):
+    with pytest.raises(InputError, match="an embedding is valid only for the whole graph it was trained on"):
         run.predict(replace(small, graph=small.graph.subgraph(np.arange(30))), device="cpu")
 
 

@@ -42,7 +42,7 @@ def test_probabilities_that_are_drawn_from_are_calibrated() -> None:
 def test_the_top_of_a_ranking() -> None:
     p, y = np.array([0.1, 0.9, 0.8, 0.9, 0.7]), np.array([1, 1, -1, 0, 1])
     top = precision_at(4, p, y, 1)
-    assert top.places.tolist() == [1, 3, 2, 4]
-    assert (top.known, top.right, top.precision) == (3, 2, 2 / 3)
-    assert precision_at(99, p, y, 1).places.size == 5
+    assert top.indices.tolist() == [1, 3, 2, 4]
+    assert (top.known, top.correct, top.precision) == (3, 2, 2 / 3)
+    assert precision_at(99, p, y, 1).indices.size == 5
     assert precision_at(1, p, np.full(5, -1), 1).precision is None
