@@ -5,17 +5,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
 
-from mggcn.explore import server
-from mggcn.explore.explorer import Explorer
+from mggcn.explore import Explorer, server
 
 
 @contextmanager
 def served(explorer: Explorer) -> Iterator[str]:
-    """Serve on a free port and give the address."""
-    with server.listen(0) as own:
-        address = f"http://{server.HOST}:{own.getsockname()[1]}"
+    """Serve on a free port and yield the address."""
+    with server.listen(0) as listener:
+        address = f"http://{server.HOST}:{listener.getsockname()[1]}"
         running = server.build(explorer)
-        thread = Thread(target=running.run, kwargs={"sockets": [own]})
+        thread = Thread(target=running.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
             while not running.started:

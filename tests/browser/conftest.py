@@ -1,4 +1,4 @@
-"""A browser that is already on the machine, and pages that tell what went wrong in them."""
+"""A browser that is already on the machine, and pages whose errors and requests are recorded."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -30,17 +30,17 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome")
 
 @dataclass
 class Watched:
-    """A page, what its console complained of, and the addresses it asked for."""
+    """A page, the errors and warnings of its console, and the addresses it requested."""
 
     page: Page
-    complaints: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
 
     def check(self) -> None:
-        """Nothing went wrong, and nothing was asked for outside this machine."""
-        assert self.complaints == []
-        assert self.asked
-        for address in self.asked:
+        """There were no errors, and no requests to other machines."""
+        assert self.errors == []
+        assert self.requested
+        for address in self.requested:
             parts = urlsplit(address)
             assert parts.scheme in ("file", "data", "blob") or parts.hostname == "127.0.0.1", address
 
@@ -50,11 +50,11 @@ Watch = Callable[..., Watched]
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    found = next((path for path in map(shutil.which, _NAMES) if path), None)
-    if found is None:
+    executable = next((path for path in map(shutil.which, _NAMES) if path), None)
+    if executable is None:
         pytest.skip(f"no browser: none of {', '.join(_NAMES)} is installed")
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=_ARGUMENTS)
+        browser = driver.chromium.launch(executable_path=executable, args=_ARGUMENTS)
         yield browser
         browser.close()
 
@@ -69,10 +69,10 @@ def watch(browser: Browser) -> Iterator[Watch]:
         watched = Watched(page)
         page.on(
             "console",
-            lambda message: watched.complaints.append(message.text) if message.type in ("error", "warning") else None,
+            lambda message: watched.errors.append(message.text) if message.type in ("error", "warning") else None,
         )
-        page.on("pageerror", lambda error: watched.complaints.append(str(error)))
-        page.on("request", lambda request: watched.asked.append(request.url))
+        page.on("pageerror", lambda error: watched.errors.append(str(error)))
+        page.on("request", lambda request: watched.requested.append(request.url))
         page.goto(address)
         return watched
 
@@ -99,8 +99,8 @@ def citations() -> Dataset:
 
 @pytest.fixture(scope="session")
 def run_folder(citations: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What ``mggcn train`` leaves."""
-    place = tmp_path_factory.mktemp("trained")
-    storage.save(citations, place / "towns")
-    assert main(["train", str(place / "towns"), "--epochs", "15", "--out", str(place / "runs"), "--quiet"]) == 0
-    return place / "runs" / "towns-mg-gcn-seed0"
+    """A run folder that ``mggcn train`` wrote."""
+    folder = tmp_path_factory.mktemp("trained")
+    storage.save(citations, folder / "towns")
+    assert main(["train", str(folder / "towns"), "--epochs", "15", "--out", str(folder / "runs"), "--quiet"]) == 0
+    return folder / "runs" / "towns-mg-gcn-seed0"

@@ -10,15 +10,15 @@ from playwright.sync_api import Page, expect
 
 import mggcn
 from mggcn.dataset import Dataset
-from mggcn.explore.explorer import Explorer
+from mggcn.explore import Explorer
 from tests.browser.conftest import Watch
 from tests.serving import served
 
 
 @pytest.fixture(scope="module")
 def address(run_folder: Path, citations: Dataset) -> Iterator[str]:
-    with served(Explorer.of(mggcn.load_run(run_folder), citations)) as found:
-        yield found
+    with served(Explorer.of(mggcn.load_run(run_folder), citations)) as url:
+        yield url
 
 
 def look_up(page: Page, name: str) -> None:
@@ -27,8 +27,8 @@ def look_up(page: Page, name: str) -> None:
 
 
 def wait_for_charts(page: Page) -> None:
-    for place in ("shares", "graph", "effects"):
-        page.wait_for_selector(f"#{place} svg.marks path", state="attached")
+    for container in ("probabilities", "graph", "effects"):
+        page.wait_for_selector(f"#{container} svg.marks path", state="attached")
 
 
 def test_the_search_box_suggests_and_finds(address: str, citations: Dataset, watch: Watch) -> None:
@@ -36,8 +36,8 @@ def test_the_search_box_suggests_and_finds(address: str, citations: Dataset, wat
     page, wanted = watched.page, str(citations.ids_of([37])[0])
     wait_for_charts(page)
     page.get_by_label("Node id or address").fill("0x002")
-    page.wait_for_selector("#found option", state="attached")
-    suggested = page.locator("#found option").evaluate_all("(all) => all.map((one) => one.value)")
+    page.wait_for_selector("#suggestions option", state="attached")
+    suggested = page.locator("#suggestions option").evaluate_all("(options) => options.map((option) => option.value)")
     assert wanted in suggested
     look_up(page, wanted.lower())
     expect(page.locator("#name")).to_have_text(wanted)
@@ -54,26 +54,26 @@ def test_picks_are_drawn_as_a_graph_and_listed(address: str, citations: Dataset,
     assert lines.count() >= nodes.count() - 1
     assert nodes.count() == 1 + page.locator("#picks tbody tr").count()
     shares = page.locator("#picks tbody td:nth-child(3)")
-    found = [float(text) for text in shares.all_inner_texts()]
-    assert found == sorted(found, reverse=True)
+    values = [float(text) for text in shares.all_inner_texts()]
+    assert values == sorted(values, reverse=True)
     page.locator("#picks th", has_text="picked in").click()
-    assert [float(text) for text in shares.all_inner_texts()] == sorted(found)
+    assert [float(text) for text in shares.all_inner_texts()] == sorted(values)
     watched.check()
 
 
 @pytest.mark.parametrize("width", [1280, 390])
-def test_the_graph_and_its_title_stay_in_their_place(address: str, watch: Watch, width: int) -> None:
+def test_the_graph_and_its_title_stay_in_their_container(address: str, watch: Watch, width: int) -> None:
     watched = watch(address, width=width)
     page = watched.page
     wait_for_charts(page)
     page.wait_for_load_state("networkidle")
-    place = page.locator("#graph svg.marks").bounding_box()
-    assert place is not None
-    for one in page.locator("#graph .role-title-text text, #graph .mark-symbol path").all():
-        box = one.bounding_box()
+    frame = page.locator("#graph svg.marks").bounding_box()
+    assert frame is not None
+    for mark in page.locator("#graph .role-title-text text, #graph .mark-symbol path").all():
+        box = mark.bounding_box()
         assert box is not None
-        assert place["x"] <= box["x"] <= place["x"] + place["width"] - box["width"]
-        assert place["y"] <= box["y"] <= place["y"] + place["height"] - box["height"]
+        assert frame["x"] <= box["x"] <= frame["x"] + frame["width"] - box["width"]
+        assert frame["y"] <= box["y"] <= frame["y"] + frame["height"] - box["height"]
     watched.check()
 
 
@@ -112,14 +112,14 @@ def test_leaving_one_out_in_one_draw_and_in_many(address: str, watch: Watch) -> 
 def test_picks_whose_ids_shorten_alike_have_a_bar_each(run_folder: Path, citations: Dataset, watch: Watch) -> None:
     names = [f"0xtowns-{number:04}-harbour" for number in range(citations.num_nodes)]
     alike = replace(citations, node_ids=np.array(names))
-    with served(Explorer.of(mggcn.load_run(run_folder), alike)) as found:
-        watched = watch(f"{found}/#{names[12]}")
+    with served(Explorer.of(mggcn.load_run(run_folder), alike)) as url:
+        watched = watch(f"{url}/#{names[12]}")
         page = watched.page
         wait_for_charts(page)
         assert page.locator("#effects .role-axis-label text").all_text_contents().count("0xtowns-…bour") == 5
         bars = page.locator("#effects .mark-rect path")
-        assert len({round(one.bounding_box()["y"]) for one in bars.all()}) == 5
-        assert set(page.locator("#shares .role-axis-label text").all_text_contents()) >= set(citations.classes)
+        assert len({round(bar.bounding_box()["y"]) for bar in bars.all()}) == 5
+        assert set(page.locator("#probabilities .role-axis-label text").all_text_contents()) >= set(citations.classes)
         bars.first.hover()
         expect(page.locator("#vg-tooltip-element")).to_contain_text(page.locator("#influence a").first.inner_text())
         watched.check()
@@ -143,7 +143,7 @@ def test_a_neighbour_is_a_click_away_and_nobody_is_an_error(address: str, watch:
 def test_an_address_that_cannot_be_decoded_is_an_id_that_nobody_has(address: str, watch: Watch) -> None:
     watched = watch(f"{address}/#%")
     expect(watched.page.get_by_role("alert")).to_have_text("towns: no node has the id '%'")
-    assert [text for text in watched.complaints if "404" not in text] == []
+    assert [text for text in watched.errors if "404" not in text] == []
 
 
 def test_on_a_phone_in_the_dark(address: str, watch: Watch) -> None:
@@ -154,13 +154,13 @@ def test_on_a_phone_in_the_dark(address: str, watch: Watch) -> None:
     watched.check()
 
 
-def test_a_phone_that_is_turned(address: str, watch: Watch) -> None:
+def test_a_phone_that_is_rotated(address: str, watch: Watch) -> None:
     watched = watch(address, width=844)
     page, graph = watched.page, watched.page.locator("#graph svg.marks")
     wait_for_charts(page)
     page.wait_for_load_state("networkidle")
     expect(graph).to_have_attribute("width", "804")
-    asked = len(watched.asked)
+    count = len(watched.requested)
     page.get_by_label("Node id or address").fill("0x00")
     page.set_viewport_size({"width": 390, "height": 844})
     expect(graph).to_have_attribute("width", "350")
@@ -169,7 +169,7 @@ def test_a_phone_that_is_turned(address: str, watch: Watch) -> None:
     page.set_viewport_size({"width": 844, "height": 390})
     expect(graph).to_have_attribute("width", "804")
     expect(page.get_by_label("Node id or address")).to_have_value("0x00")
-    assert [one for one in watched.asked[asked:] if "/api/search" not in one] == []
+    assert [url for url in watched.requested[count:] if "/api/search" not in url] == []
     watched.check()
 
 
@@ -187,10 +187,10 @@ def test_a_page_that_only_grows_higher_is_not_drawn_again(address: str, watch: W
 
 def test_a_method_without_picks(citations: Dataset, watch: Watch) -> None:
     run = mggcn.fit(citations, "mlp", device="cpu", settings={"epochs": 5})
-    with served(Explorer.of(run, citations)) as found:
-        watched = watch(found)
-        expect(watched.page.locator("#without-picks")).to_contain_text("mlp scores a node without picking")
-        watched.page.wait_for_selector("#shares svg.marks path", state="attached")
+    with served(Explorer.of(run, citations)) as url:
+        watched = watch(url)
+        expect(watched.page.locator("#without-picks")).to_contain_text("mlp scores a node without picks")
+        watched.page.wait_for_selector("#probabilities svg.marks path", state="attached")
         expect(watched.page.locator("#graph")).to_be_hidden()
         assert watched.page.locator("#neighbours tbody tr").count() > 0
         watched.check()

@@ -11,7 +11,7 @@ from tests.browser.conftest import Watch
 
 def all_charts_are_drawn(page: Page) -> None:
     page.wait_for_function(
-        "[...document.querySelectorAll('.chart')].every((place) => place.querySelector('svg.marks path'))"
+        "[...document.querySelectorAll('.chart')].every((chart) => chart.querySelector('svg.marks path'))"
     )
     assert page.locator(".chart").count() > 0
     assert "could not be drawn" not in page.inner_text("body")
@@ -25,7 +25,8 @@ def test_the_page_of_a_run(run_folder: Path, watch: Watch) -> None:
     assert figures.count() >= 4
     assert figures.first.bounding_box()["height"] > 80
     assert (
-        page.locator("figcaption", has_text="in truth").count() + page.locator("figcaption", has_text="right").count()
+        page.locator("figcaption", has_text="true class").count()
+        + page.locator("figcaption", has_text="correct").count()
     )
     names = page.locator("table:has(th:has-text('precision')) tbody td:first-child")
     assert names.all_inner_texts() == ["north", "east", "south", "west"]

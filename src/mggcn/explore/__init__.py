@@ -1,8 +1,9 @@
-"""Explore: looking into a run, at its nodes, their picks and what moves their scores.
+"""Explore: the nodes of a run, their picks, and the influence of each pick on the scores.
 
-Nothing here needs the web server but :mod:`mggcn.explore.server`.
+Only :mod:`mggcn.explore.server` needs the web server.
 """
 
-from mggcn.explore.picks import draw_picks
+from mggcn.explore._explorer import Explorer
+from mggcn.explore._picks import draw_picks
 
-__all__ = ["draw_picks"]
+__all__ = ["Explorer", "draw_picks"]

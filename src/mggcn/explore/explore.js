@@ -17,13 +17,13 @@ async function get(path, parameters = {}) {
 
 const className = (label) => label === null ? "no label" : about.classes[label].name;
 
-/* Elements. A cell of a table is a text, or an object with a text and what is different about it. */
+/* Elements. A table cell has its content, the key it is sorted by, and a CSS class. */
 
 function element(name, content, attributes = {}) {
-  const made = document.createElement(name);
-  made.append(...(Array.isArray(content) ? content : [content]));
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  return made;
+  const created = document.createElement(name);
+  created.append(...(Array.isArray(content) ? content : [content]));
+  for (const [key, value] of Object.entries(attributes)) created.setAttribute(key, value);
+  return created;
 }
 
 function link(id) {
@@ -45,28 +45,28 @@ function cell({ content, key, kind }) {
   return element("td", content, { "data-key": key, ...(kind && { class: kind }) });
 }
 
-function table(place, headings, rows) {
+function table(container, headings, rows) {
   const head = headings.map((name) =>
     element("th", element("button", name, { type: "button" }), { "aria-sort": "none", scope: "col" }));
   const body = rows.map((row) => element("tr", row.map(cell)));
-  at(place).replaceChildren(rows.length
+  at(container).replaceChildren(rows.length
     ? element("table", [element("thead", element("tr", head)), element("tbody", body)])
     : element("p", "None."));
 }
 
-/* Charts. Each is made for the width of its place, and again when that or the theme changes. */
+/* Charts. Each is drawn to the width of its container, and again when the width or the theme changes. */
 
 const charts = new Map();
 
-async function draw(place, make, mode = "vega-lite") {
-  charts.set(place, () => embed(place, make(Math.max(200, at(place).clientWidth - 8)), { mode, actions: false, ast: true }));
-  await charts.get(place)();
+async function draw(container, specOf, mode = "vega-lite") {
+  charts.set(container, () => embed(container, specOf(Math.max(200, at(container).clientWidth - 8)), { mode, actions: false, ast: true }));
+  await charts.get(container)();
 }
 
-const redraw = () => Promise.all([...charts.values()].map((again) => again()));
+const redraw = () => Promise.all([...charts.values()].map((drawChart) => drawChart()));
 
-function bars(place, title, values, x, rows, labels = {}) {
-  return draw(place, (width) => ({
+function bars(container, title, values, x, rows, labels = {}) {
+  return draw(container, (width) => ({
     title: lines(title, width), width, height: 22 * values.length, autosize: { type: "fit-x", contains: "padding" },
     data: { values }, mark: { type: "bar", tooltip: true },
     encoding: {
@@ -77,40 +77,40 @@ function bars(place, title, values, x, rows, labels = {}) {
   }));
 }
 
-function drawShares(node) {
-  const values = node.shares.map(({ label, probability }) =>
+function drawProbabilities(node) {
+  const values = node.probabilities.map((probability, label) =>
     ({ class: className(label), probability, colour: about.classes[label].colour }));
   values.sort((a, b) => b.probability - a.probability);
-  return bars("shares", `Class probabilities of ${short(node.id)}`, values,
+  return bars("probabilities", `Class probabilities of ${short(node.id)}`, values,
     { field: "probability", type: "quantitative", title: "probability, %", scale: { domain: [0, 1] }, axis: { format: ".0%" } }, "class");
 }
 
 function drawEffects(answer) {
-  const values = answer.picks.slice(0, EFFECTS).map((one) =>
-    ({ pick: one.id, change: one.change * 100, colour: one.label === null ? "#999999" : about.classes[one.label].colour }));
-  return bars("effects", `What each pick adds to the probability of ${className(answer.predicted)}`, values,
+  const values = answer.picks.slice(0, EFFECTS).map(({ id, change, label }) =>
+    ({ pick: id, change: change * 100, colour: label === null ? "#999999" : about.classes[label].colour }));
+  return bars("effects", `Change of the probability of ${className(answer.predicted)} by each pick`, values,
     { field: "change", type: "quantitative", title: "change, percentage points", axis: { format: "+.1~f" } }, "pick", { labelExpr: SHORT_LABEL });
 }
 
 function graphOf(answer, width) {
   const room = Math.min(1, width / 650);
-  const nodes = answer.nodes.map((node, place) => ({
-    id: node.id, name: place === 0 || node.share >= NAMED_FROM ? short(node.id) : "", isTarget: place === 0,
+  const nodes = answer.nodes.map((node, index) => ({
+    id: node.id, name: index === 0 || node.share >= NAMED_FROM ? short(node.id) : "", isTarget: index === 0,
     colour: node.label === null ? "#ffffff" : about.classes[node.label].colour,
     shape: node.label === null ? "circle" : about.classes[node.label].shape,
-    area: place === 0 ? 500 : 40 + 700 * node.share,
-    told: {
+    area: index === 0 ? 500 : 40 + 700 * node.share,
+    tooltip: {
       title: node.id, class: className(node.label), degree: number(node.degree),
-      ...(place === 0 ? { role: "the target" } : { "picked in": percent(node.share), "steps from the target": node.hops }),
+      ...(index === 0 ? { role: "the target" } : { "picked in": percent(node.share), "steps from the target": node.hops }),
     },
   }));
   return {
     width, height: GRAPH_HEIGHT, padding: { top: 24, left: 0, right: 0, bottom: 0 }, autosize: "none",
     title: { text: `Picks of ${short(answer.nodes[0].id)} over ${number(answer.draws)} draws`, frame: "group" },
     signals: [
-      { name: "held", value: null, on: [{ events: "@node:pointerdown", update: "item()" }, { events: "window:pointerup", update: "null" }] },
-      { name: "moved", value: null, on: [{ events: "[@node:pointerdown, window:pointerup] > window:pointermove!", update: "xy()" }] },
-      { name: "again", value: false, on: [{ events: { signal: "moved" }, update: "held !== null" }] },
+      { name: "dragged", value: null, on: [{ events: "@node:pointerdown", update: "item()" }, { events: "window:pointerup", update: "null" }] },
+      { name: "pointer", value: null, on: [{ events: "[@node:pointerdown, window:pointerup] > window:pointermove!", update: "xy()" }] },
+      { name: "restart", value: false, on: [{ events: { signal: "pointer" }, update: "dragged !== null" }] },
     ],
     data: [
       { name: "nodes", values: nodes },
@@ -119,17 +119,17 @@ function graphOf(answer, width) {
     marks: [
       {
         name: "node", type: "symbol", zindex: 1, from: { data: "nodes" },
-        on: [{ trigger: "moved && held", modify: "held", values: "{ fx: moved[0], fy: moved[1] }" }],
+        on: [{ trigger: "pointer && dragged", modify: "dragged", values: "{ fx: pointer[0], fy: pointer[1] }" }],
         encode: {
           enter: {
             fill: { field: "colour" }, shape: { field: "shape" }, size: { field: "area" }, stroke: { value: ink() },
-            strokeWidth: { signal: "datum.isTarget ? 3 : 0.75" }, tooltip: { field: "told" },
+            strokeWidth: { signal: "datum.isTarget ? 3 : 0.75" }, tooltip: { field: "tooltip" },
           },
           update: { cursor: { value: "grab" } },
         },
         transform: [
           {
-            type: "force", iterations: 300, static: still.matches, restart: { signal: "again" }, signal: "force",
+            type: "force", iterations: 300, static: still.matches, restart: { signal: "restart" }, signal: "force",
             forces: [
               { force: "center", x: { signal: "width / 2" }, y: { signal: "height / 2" } },
               { force: "collide", radius: { expr: "sqrt(datum.size) / 2 + 4" } },
@@ -166,7 +166,7 @@ function graphOf(answer, width) {
   };
 }
 
-/* The parts of the page, each from one answer. */
+/* The sections of the page, each from one answer. */
 
 function fact(name, value) {
   return element("div", [element("dt", name), element("dd", value)]);
@@ -180,20 +180,20 @@ async function showNode(node) {
   at("name").textContent = node.id;
   at("facts").replaceChildren(
     fact("predicted", swatch(node.predicted)), fact("true class", swatch(node.label)),
-    fact("split", node.split ?? "in no part"), fact("degree", number(node.degree)),
+    fact("split", node.split ?? "none"), fact("degree", number(node.degree)),
   );
-  await drawShares(node);
+  await drawProbabilities(node);
 }
 
 async function showPicks(answer) {
-  const others = answer.nodes.slice(1), drawn = others.length < answer.total ? `, of which the ${others.length} most frequent are shown` : "";
+  const others = answer.nodes.slice(1), selection = others.length < answer.total ? `, of which the ${others.length} most frequent are shown` : "";
   at("picks-note").textContent = others.length
-    ? `${about.picks} picks in each of ${number(answer.draws)} draws${about.redraws ? "" : " (all alike: this run drew its picks once)"}: `
-      + `${number(answer.total)} different nodes${drawn}. Sizes and full lines are how often a node was picked and an edge walked; dotted edges were never walked. `
-      + "Nodes can be dragged and stay where they are put."
-    : "This node has no neighbours, so there is nothing to pick.";
+    ? `${about.picks} picks in each of ${number(answer.draws)} draws${about.redraws ? "" : " (all the same: this run drew its picks once)"}: `
+      + `${number(answer.total)} different nodes${selection}. Node sizes and line widths show how often a node was picked and an edge was walked; dotted edges were never walked. `
+      + "Nodes can be dragged."
+    : "This node has no neighbours, so it has no picks.";
   at("legend").replaceChildren(...[...new Set(answer.nodes.map((node) => node.label))].sort((a, b) => a - b).map(swatch));
-  table("picks", ["node", "class", "picked in, %", "least steps", "degree"], others.map((node) => [
+  table("picks", ["node", "class", "picked in, %", "fewest steps", "degree"], others.map((node) => [
     idCell(node.id), classCell(node.label), numberCell(node.share, (100 * node.share).toFixed(1)), numberCell(node.hops), numberCell(node.degree)]));
   await draw("graph", (width) => graphOf(answer, width), "vega");
 }
@@ -201,44 +201,44 @@ async function showPicks(answer) {
 async function showInfluence(answer) {
   const differs = answer.label !== null && answer.label !== answer.predicted;
   at("influence-note").textContent =
-    `${answer.draws === 1 ? "In the draw of the evaluation" : `On average over ${answer.draws} draws`} the model gives ${className(answer.predicted)} `
-    + `${percent(answer.probability)}. Each pick is taken out of S(v) in turn and the node scored again with the rest; `
-    + `the change is what the pick had added${answer.draws === 1 ? "" : ", averaged over the draws it was in"}.`;
+    `${answer.draws === 1 ? "In the draw of the evaluation" : `On average over ${answer.draws} draws`} the predicted class is ${className(answer.predicted)} `
+    + `with ${percent(answer.probability)}. Each pick in turn is removed from S(v) and the node is scored again with the others; `
+    + `the change is the probability with the pick minus that without it${answer.draws === 1 ? "" : ", averaged over the draws that contain it"}.`;
   const headings = ["pick", "class", answer.draws === 1 ? "order" : "mean order", "change, points"];
   if (differs) headings.push("change of true class, points");
   if (answer.draws > 1) headings.push("draws");
-  table("influence", headings, answer.picks.map((one) => [
-    idCell(one.id), classCell(one.label), numberCell(one.order, answer.draws === 1 ? number(one.order) : one.order.toFixed(1)),
-    numberCell(one.change, points(one.change)),
-    ...(differs ? [numberCell(one.change_of_label, points(one.change_of_label))] : []),
-    ...(answer.draws > 1 ? [numberCell(one.draws)] : []),
+  table("influence", headings, answer.picks.map((pick) => [
+    idCell(pick.id), classCell(pick.label), numberCell(pick.order, answer.draws === 1 ? number(pick.order) : pick.order.toFixed(1)),
+    numberCell(pick.change, points(pick.change)),
+    ...(differs ? [numberCell(pick.change_of_label, points(pick.change_of_label))] : []),
+    ...(answer.draws > 1 ? [numberCell(pick.draws)] : []),
   ]));
   await drawEffects(answer);
 }
 
 function showFeatures(answer) {
-  const differs = answer.label !== null && answer.label !== answer.predicted, value = (one) => numberCell(one, one === null ? "" : String(Number(one.toPrecision(4))));
+  const differs = answer.label !== null && answer.label !== answer.predicted, rounded = (value) => numberCell(value, value === null ? "" : String(Number(value.toPrecision(4))));
   at("features-note").textContent = `The ${answer.features.length} of ${number(answer.total)} features that differ most from the median of ${className(answer.predicted)}, `
     + "the predicted class, over its training nodes; the difference is in standard deviations of all training nodes.";
   const headings = ["feature", "value", `median of ${className(answer.predicted)}`];
   if (differs) headings.push(`median of ${className(answer.label)}, the true class`);
-  table("features", [...headings, "difference, σ"], answer.features.map((one) => [
-    textCell(one.name), value(one.value), value(one.median), ...(differs ? [value(one.median_of_label)] : []),
-    numberCell(one.difference, one.difference.toFixed(2))]));
+  table("features", [...headings, "difference, σ"], answer.features.map((feature) => [
+    textCell(feature.name), rounded(feature.value), rounded(feature.median), ...(differs ? [rounded(feature.median_of_label)] : []),
+    numberCell(feature.difference, feature.difference.toFixed(2))]));
 }
 
 function showNeighbours(answer) {
   const first = answer.neighbours.length < answer.total ? `The first ${number(answer.neighbours.length)} of ${number(answer.total)}` : `All ${number(answer.total)}`;
-  const kind = { both: "neighbours", in: "nodes with an edge to it", out: "nodes it has an edge to" }[answer.direction];
-  at("neighbours-note").textContent = answer.total ? `${first} ${kind}.` : `It has no ${kind}.`;
-  table("neighbours", ["node", "true class", "predicted", "probability, %", "degree"], answer.neighbours.map((one) => [
-    idCell(one.id), classCell(one.label), classCell(one.predicted), numberCell(one.probability, (100 * one.probability).toFixed(1)), numberCell(one.degree)]));
+  const kind = { both: "neighbours", in: "nodes with an edge to this node", out: "nodes with an edge from this node" }[answer.direction];
+  at("neighbours-note").textContent = answer.total ? `${first} ${kind}.` : `No ${kind}.`;
+  table("neighbours", ["node", "true class", "predicted", "probability, %", "degree"], answer.neighbours.map((node) => [
+    idCell(node.id), classCell(node.label), classCell(node.predicted), numberCell(node.probability, (100 * node.probability).toFixed(1)), numberCell(node.degree)]));
 }
 
-/* An answer about a node that is no longer looked at is dropped. */
-async function ask(shower, path, id, parameters = {}) {
+/* An answer about a node that is no longer shown is dropped. */
+async function ask(render, path, id, parameters = {}) {
   const answer = await get(path, { id, ...parameters });
-  if (id === shown) await shower(answer);
+  if (id === shown) await render(answer);
 }
 
 const askInfluence = (id) => ask(showInfluence, "influence", id, { draws: at("draws").value });
@@ -257,7 +257,7 @@ async function show(id) {
   }
 }
 
-function addressed() {
+function idInAddress() {
   const text = location.hash.slice(1);
   try {
     return decodeURIComponent(text);
@@ -266,21 +266,21 @@ function addressed() {
   }
 }
 
-const fromAddress = () => show(addressed() || about.examples[0]);
+const showFromAddress = () => show(idInAddress() || about.examples[0]);
 
 at("search").addEventListener("submit", (event) => {
   event.preventDefault();
   const wanted = `#${encodeURIComponent(at("id").value.trim())}`;
-  if (location.hash === wanted) fromAddress();
+  if (location.hash === wanted) showFromAddress();
   else location.hash = wanted;
 });
 at("id").addEventListener("input", async () => {
-  const begun = at("id").value;
-  const found = begun ? await get("search", { q: begun }) : [];
-  if (at("id").value === begun) at("found").replaceChildren(...found.map((id) => element("option", "", { value: id })));
+  const prefix = at("id").value;
+  const ids = prefix ? await get("search", { q: prefix }) : [];
+  if (at("id").value === prefix) at("suggestions").replaceChildren(...ids.map((id) => element("option", "", { value: id })));
 });
 at("draws").addEventListener("change", () => askInfluence(shown));
-addEventListener("hashchange", fromAddress);
+addEventListener("hashchange", showFromAddress);
 dark.addEventListener("change", redraw);
 whenWidthChanges(redraw);
 
@@ -290,8 +290,8 @@ at("about").textContent = `seed ${about.seed}, test accuracy ${percent(about.tes
   + `${number(about.num_edges)} edges${about.source ? `. ${about.source}` : ""}`;
 at("examples").replaceChildren(...about.examples.map(link));
 if (!about.picks) {
-  at("without-picks").textContent = `${about.method} scores a node without picking nodes for it, so there are no picks to show and none to leave out.`;
+  at("without-picks").textContent = `${about.method} scores a node without picks, so there are no picks to show or to leave out.`;
   at("without-picks").hidden = false;
   for (const part of document.querySelectorAll(".with-picks")) part.hidden = true;
 }
-await fromAddress();
+await showFromAddress();

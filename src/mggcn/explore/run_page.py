@@ -1,4 +1,4 @@
-"""The page that ``mggcn train`` leaves in a run folder: a report of the run alone, with a few targets' picks drawn."""
+"""The page that ``mggcn train`` writes into a run folder: a report of the run, with a few drawings of picks."""
 
 from html import escape
 from pathlib import Path
@@ -8,23 +8,27 @@ from numpy.typing import NDArray
 
 from mggcn import methods, storage
 from mggcn.dataset import Dataset
-from mggcn.explore.picks import describe
-from mggcn.explore.scoring import Scorer
+from mggcn.explore._picks import describe
+from mggcn.explore._scoring import Scorer
 from mggcn.records import RunRecord, group
 from mggcn.report import Part, drawing, render
 from mggcn.run import Run
 from mggcn.train import choose_device
 
-_MOST_SCORED, _WRONG, _RIGHT = 4096, 3, 2
-_ROW = "display:flex;flex-wrap:wrap;gap:1.5rem;align-items:flex-end"
+_MAX_SCORED, _WRONG, _CORRECT = 4096, 3, 2
+_STYLE = "display:flex;flex-wrap:wrap;gap:1.5rem;align-items:flex-end"
+_NOTE = (
+    "S(v) of a few test targets as the evaluation drew it: the one with most edges, then some with a wrong prediction "
+    "and some with a correct one."
+)
 
 
 def write_page(record: RunRecord, picks: Part | None, path: Path) -> None:
     """Write the page of a run.
 
     Args:
-        record: of the run.
-        picks: what :func:`picks_part` returned for it.
+        record: the run's record.
+        picks: the result of :func:`picks_part` for the run.
         path: the file.
     """
     published = methods.published_results(record.dataset, record.method, record.settings)
@@ -33,46 +37,41 @@ def write_page(record: RunRecord, picks: Part | None, path: Path) -> None:
 
 
 def picks_part(run: Run, dataset: Dataset) -> Part | None:
-    """A hub among the test targets, a few that were given a wrong class, and a few that were given the right one.
+    """Drawings of the evaluation's picks for a hub among the test targets, and a few wrong and correct predictions.
 
-    They are drawn with the picks that the evaluation had; None for a method that has none, or without test targets.
+    None if the method has no picks or the data set no split.
     """
     if "picks" not in run.record.settings or dataset.split is None:
         return None
     scorer = Scorer.of(run, dataset, choose_device(run.record.device))
     if scorer.picker is None:
         return None
-    test = dataset.split.test[:_MOST_SCORED]
-    given = scorer.probabilities(test).argmax(axis=1)
-    drawn, figures = [], []
-    for place in _chosen(dataset, test, given):
-        node, right = int(test[place]), given[place] == dataset.y[test[place]]
-        picks = describe(dataset, scorer.members(node, 0), scorer.explore)
-        truth = "which is right" if right else f"in truth {dataset.classes[int(dataset.y[node])]}"
-        caption = f"given {dataset.classes[int(given[place])]}, {truth}"
-        drawn.append(picks)
+    test = dataset.split.test[:_MAX_SCORED]
+    predicted, labels = scorer.probabilities(test).argmax(axis=1), dataset.y[test]
+    drawings, figures = [], []
+    for index in _selected(dataset.graph.degrees[test], predicted == labels):
+        picks = describe(dataset, scorer.members(int(test[index]), 0), scorer.explore)
+        is_correct = predicted[index] == labels[index]
+        truth = " (correct)" if is_correct else f", true class {dataset.classes[labels[index]]}"
+        caption = f"predicted {dataset.classes[predicted[index]]}{truth}"
+        drawings.append(picks)
         figures.append(
             '<figure style="margin:0;max-width:100%;overflow-x:auto">'
             f"{drawing.svg(picks, classes=dataset.classes, legend=False)}"
             f'<figcaption class="note">{escape(caption)}</figcaption></figure>'
         )
-    legend = drawing.legend(drawn, dataset.classes)
-    told = (
-        "S(v) of a few test targets as the evaluation drew it: the one with most edges, then some that were given a "
-        "wrong class and some that were given the right one."
-    )
-    return Part("Picks", f'<p>{told}</p>\n<div style="{_ROW}">{"".join(figures)}{legend}</div>\n')
+    legend = drawing.legend(drawings, dataset.classes)
+    return Part("Picks", f'<p>{_NOTE}</p>\n<div style="{_STYLE}">{"".join(figures)}{legend}</div>\n')
 
 
-def _chosen(dataset: Dataset, test: NDArray[np.int64], given: NDArray[np.int64]) -> list[int]:
-    right = given == dataset.y[test]
-    hub = int(dataset.graph.degrees[test].argmax())
-    wrong = _spread(np.flatnonzero(~right), _WRONG)
-    return list(dict.fromkeys([hub, *wrong, *_spread(np.flatnonzero(right), _RIGHT)]))
+def _selected(degrees: NDArray[np.int64], is_correct: NDArray[np.bool_]) -> list[int]:
+    """The indices of the hub, of some wrong and of some correct predictions."""
+    wrong = _spaced(np.flatnonzero(~is_correct), _WRONG)
+    return list(dict.fromkeys([int(degrees.argmax()), *wrong, *_spaced(np.flatnonzero(is_correct), _CORRECT)]))
 
 
-def _spread(places: NDArray[np.int64], most: int) -> list[int]:
-    """At most so many, evenly spaced."""
-    if places.size <= most:
-        return [int(place) for place in places]
-    return [int(place) for place in places[np.linspace(0, places.size - 1, most + 2).astype(np.int64)[1:-1]]]
+def _spaced(indices: NDArray[np.int64], count: int) -> list[int]:
+    """At most ``count`` of the indices, evenly spaced."""
+    if indices.size > count:
+        indices = indices[np.linspace(0, indices.size - 1, count + 2).astype(np.int64)[1:-1]]
+    return [int(index) for index in indices]

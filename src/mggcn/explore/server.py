@@ -1,18 +1,19 @@
-"""The explorer as a local page: a few JSON addresses and the files that show them, for 127.0.0.1 alone.
+"""The explorer as a local page: JSON answers and the files that show them, served only to 127.0.0.1.
 
-Requests are answered in turn: there is one reader. A page elsewhere cannot ask, as answers to other host names are
-refused (a name that was made to point here included) and no answer allows other origins.
+Requests are answered one at a time, as there is one user. Web pages elsewhere cannot read the answers: requests for
+other host names are refused (also for a name that resolves to this machine), and no answer allows other origins.
 """
 
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import asdict
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from mggcn.errors import InputError
-from mggcn.explore.explorer import MOST_DRAWS, Explorer
+from mggcn.explore._explorer import MAX_DRAWS, Explorer
 from mggcn.report.page import vega
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    Endpoint = Callable[[Request], Awaitable[Response]]
 
 HOST = "127.0.0.1"
 _HOSTS = [HOST, "localhost"]
@@ -40,11 +43,9 @@ _FILES = {
     "/explore.js": ("text/javascript", ("report/shared.js", "explore/explore.js")),
 }
 
-Answer = Callable[[int, int], Any]
-
 
 def require_starlette() -> None:
-    """An error that says how to get the server where it is missing."""
+    """Raise an error that says how to install the server if a library is missing."""
     try:
         import altair  # noqa: F401
         import starlette  # noqa: F401
@@ -59,110 +60,104 @@ def application(explorer: Explorer) -> "Starlette":
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware
-    from starlette.responses import JSONResponse, Response
+    from starlette.responses import Response
     from starlette.routing import Route
 
-    def file(kind: str, parts: Sequence[str]) -> Callable[["Request"], Awaitable["Response"]]:
-        content = "".join(map(_resource, parts))
+    def endpoint(respond: "Callable[[Request], Response]") -> "Endpoint":
+        async def respond_async(request: "Request") -> "Response":
+            return respond(request)
 
-        async def send(request: "Request") -> "Response":  # noqa: ARG001
-            return Response(content, media_type=kind)
+        return respond_async
 
-        return send
+    def file(kind: str, parts: tuple[str, ...]) -> "Endpoint":
+        text = "".join((resources.files("mggcn") / part).read_text() for part in parts)
+        return endpoint(lambda _: Response(text, media_type=kind))
 
-    async def charting(request: "Request") -> "Response":  # noqa: ARG001
-        return Response(vega(), media_type="text/javascript")
+    def json(answer: object, status: int = 200) -> "Response":
+        return Response(msgspec.json.encode(answer), status, media_type="application/json")
 
-    async def about(request: "Request") -> "Response":  # noqa: ARG001
-        return JSONResponse(asdict(explorer.about()))
+    def about_node(answer: Callable[..., Any], default_draws: int | None = None) -> "Endpoint":
+        """Answer about the node ``?id=``, over ``?draws=`` draws if the answer depends on them."""
 
-    async def search(request: "Request") -> "Response":
-        return JSONResponse(explorer.suggest(request.query_params.get("q", "")))
-
-    def ask(answer: Answer, default_draws: int = 1) -> Callable[["Request"], Awaitable["Response"]]:
-        async def send(request: "Request") -> "Response":
+        def respond(request: "Request") -> "Response":
             try:
-                draws = _draws(request.query_params.get("draws", str(default_draws)))
+                draws = [_draws(request.query_params.get("draws", str(default_draws)))] if default_draws else []
             except InputError as error:
-                return JSONResponse({"error": str(error)}, 400)
+                return json({"error": str(error)}, 400)
             try:
-                node = explorer.find(request.query_params.get("id", ""))
+                node = explorer.ids.find(request.query_params.get("id", ""))
             except InputError as error:
-                return JSONResponse({"error": str(error)}, 404)
-            return JSONResponse(asdict(answer(node, draws)))
+                return json({"error": str(error)}, 404)
+            return json(answer(node, *draws))
 
-        return send
+        return endpoint(respond)
 
     return Starlette(
         routes=[
             *(Route(path, file(*content)) for path, content in _FILES.items()),
-            Route("/vega.js", charting),
-            Route("/api/about", about),
-            Route("/api/search", search),
-            Route("/api/node", ask(lambda node, _: explorer.node(node))),
-            Route("/api/features", ask(lambda node, _: explorer.features(node))),
-            Route("/api/picks", ask(explorer.picks, 200)),
-            Route("/api/influence", ask(explorer.influence)),
-            Route("/api/neighbours", ask(lambda node, _: explorer.neighbours(node))),
+            Route("/vega.js", endpoint(lambda _: Response(vega(), media_type="text/javascript"))),
+            Route("/api/about", endpoint(lambda _: json(explorer.about()))),
+            Route("/api/search", endpoint(lambda request: json(explorer.suggest(request.query_params.get("q", ""))))),
+            Route("/api/node", about_node(explorer.node)),
+            Route("/api/features", about_node(explorer.features)),
+            Route("/api/picks", about_node(explorer.picks, 200)),
+            Route("/api/influence", about_node(explorer.influence, 1)),
+            Route("/api/neighbours", about_node(explorer.neighbours)),
         ],
         middleware=[
-            Middleware(_Guarded),
+            Middleware(_SecurityHeaders),
             Middleware(TrustedHostMiddleware, allowed_hosts=_HOSTS, www_redirect=False),
         ],
     )
 
 
 def listen(port: int) -> socket.socket:
-    """A socket that only this machine reaches; port 0 takes any free one."""
+    """A socket that only this machine can reach; port 0 takes any free port."""
     if not 0 <= port < 1 << 16:
         raise InputError(f"--port: {port} is not between 0 and 65535")
-    own = socket.socket()
-    own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        own.bind((HOST, port))
+        listener.bind((HOST, port))
     except OSError as error:
-        own.close()
-        raise InputError(f"--port: {port} cannot be used ({error.strerror}); name another one") from None
-    own.listen()
-    return own
+        listener.close()
+        raise InputError(f"--port: {port} cannot be used ({error.strerror}); choose another port") from None
+    listener.listen()
+    return listener
 
 
 def build(explorer: Explorer) -> "uvicorn.Server":
-    """The server, which runs on a socket of :func:`listen`."""
+    """The server, to be run on a socket from :func:`listen`."""
     import uvicorn
 
     options = uvicorn.Config(application(explorer), log_level="warning", lifespan="off", timeout_graceful_shutdown=2)
     return uvicorn.Server(options)
 
 
-def serve(explorer: Explorer, own: socket.socket) -> None:
-    """Answer until the process is interrupted."""
-    with own, suppress(KeyboardInterrupt):
-        build(explorer).run(sockets=[own])
+def serve(explorer: Explorer, listener: socket.socket) -> None:
+    """Answer requests until the process is interrupted."""
+    with listener, suppress(KeyboardInterrupt):
+        build(explorer).run(sockets=[listener])
 
 
-class _Guarded:
-    """Adds to every answer what keeps it on this machine."""
+class _SecurityHeaders:
+    """Adds ``_HEADERS`` to every answer."""
 
     def __init__(self, app: "ASGIApp") -> None:
         self._app = app
 
     async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
-        async def guarded(message: "Message") -> None:
+        async def send_with_headers(message: "Message") -> None:
             if message["type"] == "http.response.start":
-                own = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
-                message = {**message, "headers": [*message["headers"], *own]}
+                headers = [(name.encode(), value.encode()) for name, value in _HEADERS.items()]
+                message = {**message, "headers": [*message["headers"], *headers]}
             await send(message)
 
-        await self._app(scope, receive, guarded)
+        await self._app(scope, receive, send_with_headers)
 
 
 def _draws(text: str) -> int:
-    is_short = len(text) <= len(str(MOST_DRAWS))  # int() refuses thousands of digits
-    if not (is_short and text.isascii() and text.isdigit()) or not 1 <= int(text) <= MOST_DRAWS:
-        raise InputError(f"draws: {text!r} is not a number from 1 to {MOST_DRAWS:,}")
+    is_short = len(text) <= len(str(MAX_DRAWS))  # int() refuses thousands of digits
+    if not (is_short and text.isascii() and text.isdigit()) or not 1 <= int(text) <= MAX_DRAWS:
+        raise InputError(f"draws: {text!r} is not a number from 1 to {MAX_DRAWS:,}")
     return int(text)
-
-
-def _resource(path: str) -> str:
-    return (resources.files("mggcn") / path).read_text()

@@ -1,4 +1,4 @@
-"""Looking into a run: ids, picks, scores, medians, and the local page's addresses."""
+"""Exploring a run: ids, picks, scores, medians, and the addresses of the local page."""
 
 import json
 import signal
@@ -21,11 +21,11 @@ from mggcn import methods, storage
 from mggcn.cli import main
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.explore import draw_picks, ids, server
-from mggcn.explore.explorer import Explorer
-from mggcn.explore.medians import Medians
-from mggcn.explore.picks import is_neighbour
-from mggcn.explore.scoring import Scorer
+from mggcn.explore import Explorer, draw_picks, server
+from mggcn.explore._ids import IdIndex
+from mggcn.explore._medians import Medians
+from mggcn.explore._picks import is_neighbour
+from mggcn.explore._scoring import Scorer
 from mggcn.kernels.pick.reference import pick_one
 from mggcn.keys import Key
 from mggcn.run import Run
@@ -56,9 +56,9 @@ def test_drawn_picks_are_the_evaluations(small: Dataset) -> None:
         drawn = draw_picks(small, target, picks=4, seed=3, draw=2)
         expected = pick_one(small.graph, small.graph.degrees.tolist(), target, 4, Key.of(3).fold("eval", 2))
         assert list(drawn.names) == [f"node-{node}" for node in expected]
-        for parent, place in drawn.edges:
-            assert is_neighbour(small.graph, expected[parent], expected[place])
-            assert not any(is_neighbour(small.graph, other, expected[place]) for other in expected[:parent])
+        for parent, pick in drawn.edges:
+            assert is_neighbour(small.graph, expected[parent], expected[pick])
+            assert not any(is_neighbour(small.graph, other, expected[pick]) for other in expected[:parent])
 
 
 def test_scores_are_those_of_predict(run: Run, small: Dataset) -> None:
@@ -72,11 +72,11 @@ def test_scores_are_those_of_predict(run: Run, small: Dataset) -> None:
 def test_leaving_out_the_last_pick_is_drawing_one_fewer(small: Dataset, settings: dict[str, object]) -> None:
     run = mggcn.fit(small, seed=3, device="cpu", settings={**QUICK, **settings})
     fewer = replace(run, plan=methods.resolve("mg-gcn", "small", {**run.record.settings, "picks": 3}), scored_on=None)
-    found = Scorer.of(run, small).leave_one_out(5, 1)
+    result = Scorer.of(run, small).leave_one_out(5, 1)
     expected = Scorer.of(fewer, small).leave_one_out(5, 1)
-    assert found.picks[:3] == expected.picks
-    np.testing.assert_allclose(found.without[-1], expected.whole, rtol=1e-5)
-    assert np.abs(found.without - found.whole).max() > 1e-4
+    assert result.picks[:3] == expected.picks
+    np.testing.assert_allclose(result.without[-1], expected.whole, rtol=1e-5)
+    assert np.abs(result.without - result.whole).max() > 1e-4
 
 
 def test_an_isolated_node_has_no_picks_to_leave_out(run: Run, small: Dataset) -> None:
@@ -88,11 +88,11 @@ def test_an_isolated_node_has_no_picks_to_leave_out(run: Run, small: Dataset) ->
 
 
 def test_pick_frequencies_add_up(run: Run, small: Dataset) -> None:
-    found = Explorer.of(run, small).picks(5, 50)
-    assert found.nodes[0].id == "node-5"
-    assert sum(node.share for node in found.nodes[1:]) == pytest.approx(4)
-    assert sum(link.share for link in found.links) == pytest.approx(4)
-    assert all(node.hops >= 1 for node in found.nodes[1:])
+    picks = Explorer.of(run, small).picks(5, 50)
+    assert picks.nodes[0].id == "node-5"
+    assert sum(node.share for node in picks.nodes[1:]) == pytest.approx(4)
+    assert sum(link.share for link in picks.links) == pytest.approx(4)
+    assert all(node.hops >= 1 for node in picks.nodes[1:])
 
 
 def test_picks_drawn_once_are_the_same_in_every_draw(small: Dataset) -> None:
@@ -106,27 +106,27 @@ def test_ids_are_found_by_their_beginning(small: Dataset) -> None:
     addresses = np.array([f"0xAb{number:02x}" for number in range(60)])
     for kind in ("U", "S"):
         dataset = replace(small, node_ids=addresses.astype(kind))
-        search = ids.searcher(dataset)
-        assert search("0xab1", 3) == [16, 17, 18]
-        assert search("0XAB", 100) == list(range(60))
-        assert ids.find(search, dataset, " 0xaB0a ") == 10
-        assert [search(text, 3) for text in ("ü", "0xab0aa", "0xab0a" * 99)] == [[], [], []]
+        ids = IdIndex(dataset)
+        assert ids.search("0xab1", 3) == [16, 17, 18]
+        assert ids.search("0XAB", 100) == list(range(60))
+        assert ids.find(" 0xaB0a ") == 10
+        assert [ids.search(text, 3) for text in ("ü", "0xab0aa", "0xab0a" * 99)] == [[], [], []]
         with pytest.raises(InputError, match="small: no node has the id '0xAb'"):
-            ids.find(search, dataset, "0xAb")
+            ids.find("0xAb")
 
 
-def test_ids_that_differ_in_case_only_are_told_apart(small: Dataset) -> None:
+def test_ids_that_differ_only_in_case_are_distinguished(small: Dataset) -> None:
     names = [*(f"n{number}" for number in range(58)), "ab", "AB"]
     dataset = replace(small, node_ids=np.array(names))
-    search = ids.searcher(dataset)
-    assert [ids.find(search, dataset, name) for name in ("ab", "AB")] == [58, 59]
+    ids = IdIndex(dataset)
+    assert [ids.find(name) for name in ("ab", "AB")] == [58, 59]
 
 
 def test_node_numbers_are_found_by_their_beginning(small: Dataset) -> None:
-    search = ids.searcher(replace(small, node_ids=None))
-    assert search("5", 20) == [5, *range(50, 60)]
-    assert search("0", 20) == [0]
-    assert [search(text, 5) for text in ("", "05", "60", "x", "-1", "9" * 5000)] == [[]] * 6
+    ids = IdIndex(replace(small, node_ids=None))
+    assert ids.search("5", 20) == [5, *range(50, 60)]
+    assert ids.search("0", 20) == [0]
+    assert [ids.search(text, 5) for text in ("", "05", "60", "x", "-1", "9" * 5000)] == [[]] * 6
 
 
 def test_medians_of_classes(small: Dataset) -> None:
@@ -142,13 +142,12 @@ def test_medians_of_classes(small: Dataset) -> None:
 
 
 def test_features_are_listed_by_their_difference(run: Run, small: Dataset) -> None:
-    found = Explorer.of(run, small).features(5)
-    assert [abs(one.difference) for one in found.features] == sorted(
-        (abs(one.difference) for one in found.features), reverse=True
-    )
-    assert {one.name: one.value for one in found.features}["feature 1"] == pytest.approx(float(small.x[5, 1]))
+    features = Explorer.of(run, small).features(5).features
+    differences = [abs(feature.difference) for feature in features]
+    assert differences == sorted(differences, reverse=True)
+    assert {feature.name: feature.value for feature in features}["feature 1"] == pytest.approx(float(small.x[5, 1]))
     named = Explorer.of(run, replace(small, feature_names=("age", "", "gas"))).features(5)
-    assert {one.name for one in named.features} == {"age", "feature 1", "gas"}
+    assert {feature.name for feature in named.features} == {"age", "feature 1", "gas"}
 
 
 def test_the_addresses_answer(get: Callable[..., Any], small: Dataset) -> None:
@@ -156,14 +155,13 @@ def test_the_addresses_answer(get: Callable[..., Any], small: Dataset) -> None:
     assert (about["dataset"], about["method"], about["picks"]) == ("small", "mg-gcn", 4)
     assert get("search", q="NODE-5")[0] == "node-5"
     node = get("node", id="node-5")
-    assert sum(share["probability"] for share in node["shares"]) == pytest.approx(1)
+    assert sum(node["probabilities"]) == pytest.approx(1)
     assert (node["number"], node["label"], node["degree"]) == (5, 2, int(small.graph.degrees[5]))
     assert get("picks", id="node-5", draws=7)["draws"] == 7
     influence = get("influence", id="node-5")
     assert len(influence["picks"]) == 4
-    assert [abs(one["change"]) for one in influence["picks"]] == sorted(
-        (abs(one["change"]) for one in influence["picks"]), reverse=True
-    )
+    changes = [abs(pick["change"]) for pick in influence["picks"]]
+    assert changes == sorted(changes, reverse=True)
     neighbours = get("neighbours", id="node-5")
     assert neighbours["total"] == len(neighbours["neighbours"]) == small.graph.degrees[5]
     assert get("features", id="node-5")["total"] == 3
@@ -205,7 +203,7 @@ def test_a_method_without_picks_says_so(small: Dataset) -> None:
     explorer = Explorer.of(run, small)
     assert explorer.about().picks == 0
     expected = run.predict(nodes=[5], device="cpu").probabilities[0]
-    np.testing.assert_allclose([one.probability for one in explorer.node(5).shares], expected, rtol=1e-6)
+    np.testing.assert_allclose(explorer.node(5).probabilities, expected, rtol=1e-6)
     assert explorer.picks(5, 3).total == 0
     assert explorer.influence(5, 1).picks == []
 
@@ -257,7 +255,7 @@ def test_train_leaves_a_page_for_each_seed(folder: Path, capsys: pytest.CaptureF
         assert "<h2>Picks</h2>" in page
         assert f"--seed {seed} " in page
         assert page.count("<figure") >= 4
-        assert "which is right" in page
+        assert "(correct)" in page
 
 
 def test_train_without_the_extra_or_the_wish_leaves_none(

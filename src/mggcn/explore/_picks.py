@@ -1,4 +1,4 @@
-"""Picks for the eye: S(v) as evaluation draws it, with the edges that were walked."""
+"""The picks of a target as the evaluation draws them, and the edges by which they were reached."""
 
 from collections.abc import Sequence
 
@@ -14,51 +14,51 @@ from mggcn.report import drawing
 def draw_picks(
     dataset: Dataset, target: int, *, picks: int, seed: int = 0, draw: int = 0, explore: Explore = "both"
 ) -> drawing.Picks:
-    """Pick nodes for a target as evaluation does, by degree.
+    """Pick nodes for a target by degree, as the evaluation does.
 
     Args:
-        dataset: with the graph, the ids and the labels.
-        target: its number.
+        dataset: the graph, the ids and the labels.
+        target: its node number.
         picks: the paper's M.
-        seed: of the run.
-        draw: which of evaluation's draws; the test accuracy is of draw 0.
+        seed: the seed of the run.
+        draw: the number of the evaluation's draw; the test accuracy is that of draw 0.
         explore: whose neighbours may be picked, see :meth:`mggcn.kernels.pick.PickTable.draw`.
     """
     table = PickTable.of(dataset.graph)
     key = Key.of(seed).fold("eval", draw)
     (members,) = table.draw(np.array([target]), picks, key, explore=explore)
-    return describe(dataset, distinct(members.tolist()), explore)
+    return describe(dataset, without_padding(members.tolist()), explore)
 
 
-def distinct(members: Sequence[int]) -> list[int]:
-    """A row of picks without its padding: the target, then its picks."""
+def without_padding(members: Sequence[int]) -> list[int]:
+    """S(v) without its padding: the target, then its picks."""
     return [members[0], *(node for node in members[1:] if node != members[0])]
 
 
 def parents(graph: Graph, members: Sequence[int], explore: Explore = "both") -> list[int]:
-    """For each pick the place of the member by whose edge it was reached: the first that neighbours it.
+    """The index of the member by whose edge each pick was reached: the first one that is its neighbour.
 
     Args:
-        graph: whose edges were walked.
-        members: the target, then its picks in order, no padding.
+        graph: the graph.
+        members: the target, then its picks in order, without padding.
         explore: as the picks were drawn.
     """
-    found = []
-    for place, node in enumerate(members[1:], 1):
-        open_places = {"both": range(place), "breadth": range(1), "depth": range(place - 1, place)}[explore]
-        found.append(next(other for other in open_places if is_neighbour(graph, members[other], node)))
-    return found
+    indices = []
+    for index, node in enumerate(members[1:], 1):
+        candidates = {"both": range(index), "breadth": range(1), "depth": range(index - 1, index)}[explore]
+        indices.append(next(other for other in candidates if is_neighbour(graph, members[other], node)))
+    return indices
 
 
 def is_neighbour(graph: Graph, node: int, other: int) -> bool:
-    """Whether the row of ``node`` holds ``other``."""
+    """Whether ``other`` is in the row of ``node``."""
     row = graph.row(node)
-    place = int(np.searchsorted(row, other))
-    return place < row.size and int(row[place]) == other
+    index = int(np.searchsorted(row, other))
+    return index < row.size and int(row[index]) == other
 
 
 def describe(dataset: Dataset, members: Sequence[int], explore: Explore = "both") -> drawing.Picks:
-    """What a drawing shows of S(v): the target, then its picks in order, no padding."""
+    """The drawing of S(v): the target, then its picks in order, without padding."""
     labels = (int(dataset.y[node]) for node in members)
     return drawing.Picks(
         names=tuple(str(name) for name in dataset.ids_of(np.array(members)).tolist()),
