@@ -1,4 +1,4 @@
-"""The command line. Commands import what they need when they run, so that help answers at once."""
+"""The command line. Commands import what they need when they run, so that ``--help`` is fast."""
 
 import os
 import signal
@@ -32,16 +32,16 @@ app.command(bench.bench)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; bad input is one line on standard error and exit code 2."""
+    """Run one command; for bad input print one line on standard error and return 2."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
-        signal.signal(signal.SIGTERM, _ended)
+        signal.signal(signal.SIGTERM, _terminate)
     try:
         app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except (InputError, CycloptsError) as error:
         return _fail(" ".join(str(error).split()))
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has left; nothing more to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed the pipe
         return 1
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
@@ -51,9 +51,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _ended(number: int, _: FrameType | None) -> None:
-    """Leave as after an interrupt, so that drafts and working folders are removed."""
-    sys.stderr.write("mggcn: ended\n")
+def _terminate(number: int, _: FrameType | None) -> None:
+    """Exit with cleanup, as after an interrupt, so that temporary files and folders are removed."""
+    sys.stderr.write("mggcn: terminated\n")
     sys.exit(128 + number)
 
 

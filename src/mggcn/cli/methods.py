@@ -1,4 +1,4 @@
-"""``mggcn methods``: list the methods, or the settings of one."""
+"""``mggcn methods``: list the methods, or the settings of one method."""
 
 import re
 import textwrap
@@ -7,10 +7,10 @@ _WIDTH = 100
 
 
 def methods(name: str | None = None, /) -> None:
-    """List the methods, or the settings of one with their types, defaults and descriptions.
+    """List the methods, or the settings of one method with types, defaults and descriptions.
 
     Args:
-        name: A method, or package.module:Class of your own; all methods when left out.
+        name: A method, or package.module:Class for a method of your own; default: list all methods.
     """
     from mggcn.methods import METHODS, describe, method_class
     from mggcn.train import Training
@@ -18,7 +18,7 @@ def methods(name: str | None = None, /) -> None:
     if name is None:
         width = max(map(len, METHODS))
         lines = [f"{method:{width}}  {_plain(describe.title(kind))}" for method, kind in METHODS.items()]
-        print("\n".join([*lines, "", "mggcn methods NAME lists the settings of one; --set changes them."]))  # noqa: T201
+        print("\n".join([*lines, "", "mggcn methods NAME lists the settings of a method; --set changes them."]))  # noqa: T201
         return
     kind = method_class(name)
     print(describe.title(kind))  # noqa: T201
@@ -30,5 +30,5 @@ def methods(name: str | None = None, /) -> None:
 
 
 def _plain(text: str) -> str:
-    """A docstring's sentence without its markup."""
+    """Text from a docstring without its markup."""
     return re.sub(r":\w+:`([^`]+)`", r"\1", text).replace("``", "")

@@ -67,14 +67,14 @@ def tune(
     if timeout is not None and not timeout > 0:
         raise InputError(f"--timeout: {timeout:g} is not more than 0")
     require_optuna()
-    on, fixed = choose_device(device), pairs(settings or [])
+    chosen_device, fixed = choose_device(device), pairs(settings or [])
     methods.resolve(method, dataset, fixed)
     folder = out or Path("tune") / f"{folder_name(dataset)}-{method}"
     check_writable(folder)
     data = datasets.load(dataset, root=root)
     if not quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
-    tuning = Tuning(Search(data, method, seeds, target, on.type, fixed), folder)
+    tuning = Tuning(Search(data, method, seeds, target, chosen_device, fixed), folder)
     interrupted = False
     with tuning.opened():
         done = len(tuning.trials)

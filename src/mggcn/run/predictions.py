@@ -1,4 +1,4 @@
-"""Predictions: class probabilities of nodes, keyed by the user's own ids, as CSV or Parquet."""
+"""Predictions: class probabilities of nodes with the user's ids, saved as CSV or Parquet."""
 
 import csv
 import io
@@ -16,14 +16,14 @@ FORMATS = (".csv", ".parquet")
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Scored nodes.
+    """Class probabilities of nodes.
 
     Attributes:
         nodes: [n] node numbers.
-        ids: [n] the user's own ids.
-        probabilities: [n, classes], rows sum to 1.
+        ids: [n] the user's ids.
+        probabilities: [n, classes]; rows sum to 1.
         classes: the name of each class.
-        id_name: what an id is, the name of its column.
+        id_name: the name of the id column.
     """
 
     nodes: NDArray[np.int64]
@@ -38,15 +38,15 @@ class Predictions:
         return np.asarray(self.probabilities.argmax(axis=1), np.int64)
 
     def save(self, path: str | Path) -> None:
-        """Write ids, the most probable ``class`` and a ``p(class)`` column per class; the suffix says the format."""
+        """Write ids, the most probable ``class`` and a ``p(class)`` column per class, in the format of the suffix."""
         target = Path(path)
         check_format(target)
         content = self._csv() if target.suffix == ".csv" else self._parquet()
         write_atomically(target, content)
 
     def _columns(self) -> dict[str, NDArray[np.generic]]:
-        named = {self.id_name: self.ids, "class": np.asarray(self.classes)[self.labels]}
-        return named | {f"p({name})": self.probabilities[:, i] for i, name in enumerate(self.classes)}
+        columns = {self.id_name: self.ids, "class": np.asarray(self.classes)[self.labels]}
+        return columns | {f"p({name})": self.probabilities[:, i] for i, name in enumerate(self.classes)}
 
     def _csv(self) -> bytes:
         columns = self._columns()
@@ -66,7 +66,7 @@ class Predictions:
 
 
 def check_format(path: Path) -> None:
-    """Refuse, before any work is done, a file name whose format cannot be written."""
+    """Raise InputError, before any work is done, if predictions cannot be written to this file."""
     if path.suffix not in FORMATS:
         raise InputError(f"{path}: predictions are written as {' or '.join(FORMATS)}, not {path.suffix or 'no suffix'}")
     if path.is_dir():

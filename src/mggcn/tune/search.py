@@ -1,4 +1,4 @@
-"""What is searched: which settings of a method, where, and by which figure."""
+"""The description of a search: the settings of a method, their values, and the metric to maximise."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,14 @@ from mggcn.records import spec
 from mggcn.records.record import RunRecord
 from mggcn.train import Training
 
-Target = Literal["accuracy", "macro-f1"]
+_CPU = torch.device("cpu")
+
+Metric = Literal["accuracy", "macro-f1"]
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers from ``low`` to ``high``, whole ones where the bounds are; ``log`` gives every factor the same chance."""
+    """Numbers from ``low`` to ``high``, whole if the bounds are; uniform on a logarithmic scale if ``log``."""
 
     low: float
     high: float
@@ -29,7 +31,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Choice:
-    """One of some values."""
+    """One of several values."""
 
     values: tuple[object, ...]
 
@@ -66,28 +68,29 @@ SPACE: Mapping[str, Range | Choice] = MappingProxyType(
         "balanced": Choice((False, True)),
     }
 )
-"""Where each setting is looked for; a method's search has those of its own settings that stand here."""
+"""The values that are searched for each setting; a search covers those settings of the method that are listed here."""
+
 _FOR_RARE_CLASSES = ("class_weights", "balanced")
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """What is searched.
+    """The description of a search.
 
     Attributes:
         dataset: with a split.
         method: a name from :data:`mggcn.methods.METHODS`.
-        seeds: every trial is trained with seeds 0, 1, … below this.
-        target: the validation figure that is to become large.
-        device: ``cpu`` or ``cuda``.
+        seeds: the number of runs of each trial, with seeds 0, 1, 2, …
+        target: the validation metric to maximise.
+        device: the device of the runs.
         fixed: settings that are not searched.
     """
 
     dataset: Dataset
     method: str
     seeds: int = 1
-    target: Target = "accuracy"
-    device: str = "cpu"
+    target: Metric = "accuracy"
+    device: torch.device = _CPU
     fixed: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -96,43 +99,43 @@ class Search:
             raise InputError(f"--seeds: {self.seeds} is less than 1")
 
     def plan(self, settings: Mapping[str, object]) -> methods.Plan:
-        """The method with the fixed settings and some that are searched."""
+        """The method with the fixed settings and these."""
         return methods.resolve(self.method, self.dataset.name, {**self.fixed, **settings})
 
     @property
     def start(self) -> dict[str, object]:
-        """The settings that are searched, as they are without a search."""
+        """The settings that are searched, with their values without a search."""
         plan = self.plan({})
-        names = {one.name for one in fields(plan.method)}
-        if _trains(plan):
-            names |= {one.name for one in fields(Training)}
-        left_out = {*self.fixed, *(_FOR_RARE_CLASSES if self.target == "accuracy" else ())}
-        found = {name: plan.settings[name] for name in SPACE if name in names and name not in left_out}
-        if not found:
+        names = {field.name for field in fields(plan.method)}
+        if _has_parameters(plan):
+            names |= {field.name for field in fields(Training)}
+        names -= {*self.fixed, *(_FOR_RARE_CLASSES if self.target == "accuracy" else ())}
+        values = {name: plan.settings[name] for name in SPACE if name in names}
+        if not values:
             raise InputError(f"{self.method}: no setting is left to be searched")
-        return found
+        return values
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What must be the same for a search to go on."""
+        """What must be the same for a search to continue."""
         return {
             "dataset": spec.identity(self.dataset),
             "method": self.method,
             "seeds": self.seeds,
             "target": self.target,
-            "device": self.device,
+            "device": self.device.type,
             "settings": self.plan({}).settings,
             "searched": list(self.start),
         }
 
     def value(self, records: Sequence[RunRecord]) -> float:
-        """What a trial reaches on the validation nodes."""
+        """The value of a trial: the mean validation metric of its runs."""
         return statistics.fmean(
             record.val_accuracy if self.target == "accuracy" else record.val_macro_f1 for record in records
         )
 
 
-def _trains(plan: methods.Plan) -> bool:
-    """Whether a method has weights to learn, so that the settings of training matter."""
+def _has_parameters(plan: methods.Plan) -> bool:
+    """Whether a method has parameters to train; only then do the settings of training matter."""
     model = plan.method.model(1, 2, torch.Generator().manual_seed(0))
     return any(parameter.requires_grad for parameter in model.parameters())

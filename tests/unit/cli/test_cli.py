@@ -1,4 +1,4 @@
-"""The command line as a person or a script meets it."""
+"""The command line: results, files, messages and exit codes."""
 
 import json
 import subprocess
@@ -54,7 +54,7 @@ def test_train_ends_with_json_and_a_run_folder(folder: Path, capsys: pytest.Capt
     assert "epoch    1  loss" in err
 
 
-def test_quiet_says_only_the_result(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_prints_only_the_result(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*TRAIN, "--epochs", "2", "--quiet"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
@@ -97,17 +97,17 @@ def test_predict(folder: Path, capsys: pytest.CaptureFixture[str], small: Datase
     assert (folder / "q.parquet").stat().st_size > 0
 
 
-def test_every_class_where_asked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_per_class_scores(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*TRAIN, "--epochs", "5", "--seeds", "2", "--per-class", "--quiet", "--json"]) == 0
     *lines, last = capsys.readouterr().out.splitlines()
     result = json.loads(last)
     assert lines[-4].split() == ["class", "precision", "recall", "F1", "test", "nodes"]
     assert [line.split()[0] for line in lines[-3:]] == ["red", "green", "blue"]
-    assert sum(one["support"] for one in result["per_class"]) == 2 * 18
+    assert sum(scores["support"] for scores in result["per_class"]) == 2 * 18
     assert f"{result['per_class'][0]['recall']:.2%}" in lines[-3]
 
 
-def test_predict_says_how_well_known_labels_are_met(
+def test_predict_prints_metrics_over_known_labels(
     folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset
 ) -> None:
     main([*TRAIN, "--epochs", "20", "--quiet", "--json"])
@@ -115,7 +115,7 @@ def test_predict_says_how_well_known_labels_are_met(
     assert main(["predict", trained["run"], "--out", "p.csv"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == (
         f"18 test nodes: accuracy {trained['test_accuracy']:.2%}, macro-F1 {trained['test_macro_f1']:.2%}, "
-        f"probabilities off by {trained['test_ece']:.2%} (expected calibration error)"
+        f"expected calibration error {trained['test_ece']:.2%}"
     )
     other = ("blue", "red", "pink")  # red has another number, green is not known to the run's classes by that name
     storage.save(replace(small, name="new", classes=other, split=None), folder / "new")
@@ -125,10 +125,12 @@ def test_predict_says_how_well_known_labels_are_met(
     right = [a == b for a, b in zip(predicted, truth, strict=True) if b != "pink"]
     out = capsys.readouterr().out
     assert f"40 nodes with a known label: accuracy {np.mean(right):.2%}," in out
-    assert "20 nodes have a label that the run does not know and are not judged: pink" in out
+    assert "20 nodes have a label that the run does not have and are not counted: pink" in out
 
 
-def test_the_most_suspicious_nodes(folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset) -> None:
+def test_the_nodes_with_the_highest_probability(
+    folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset
+) -> None:
     main([*TRAIN, "--epochs", "20", "--quiet"])
     run = "runs/small-mg-gcn-seed0"
     capsys.readouterr()
@@ -144,7 +146,7 @@ def test_the_most_suspicious_nodes(folder: Path, capsys: pytest.CaptureFixture[s
         f"top 8 for green: precision {right / 8:.2%} ({right} of 8 with a known label, 0 unknown)"
         "; 30 training nodes left out"
     )
-    assert lines[-1].startswith("among the 18 test nodes alone, top 8 for green: precision ")
+    assert lines[-1].startswith("among the 18 test nodes only, top 8 for green: precision ")
     assert main(["predict", run, "--top", "green:60", "--with-training"]) == 0
     assert "top 60 for green: precision 33.33% (20 of 60 with a known label, 0 unknown)" in capsys.readouterr().out
     storage.save(replace(small, name="new", y=np.full(60, -1), classes=(), split=None), folder / "new")
@@ -256,7 +258,7 @@ def test_a_run_that_does_not_match_the_data(folder: Path, capsys: pytest.Capture
     assert not (folder / "p.csv").exists()
 
 
-def test_a_gpu_where_there_is_none(
+def test_a_gpu_that_does_not_exist(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
@@ -284,7 +286,7 @@ def test_the_installed_command_and_the_module_agree(folder: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
-def test_a_reader_that_leaves_early_gets_no_complaint() -> None:
+def test_a_closed_pipe_is_no_error_message() -> None:
     command = [sys.executable, "-u", "-m", "mggcn", "ethereum", "build", "t", "--engine", "sql"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
         started.stdout.close()

@@ -1,4 +1,4 @@
-"""A command that is told to end removes what it had begun."""
+"""A command that is terminated removes its temporary files."""
 
 import signal
 import subprocess
@@ -12,22 +12,22 @@ from mggcn import cli
 @cli.app.command
 def wait() -> None:
     with tempfile.TemporaryDirectory(dir="."):
-        print("begun", flush=True)
+        print("started", flush=True)
         time.sleep(60)
 
 sys.exit(cli.main())
 """
 
 
-def test_a_command_that_is_ended_leaves_nothing(tmp_path: Path) -> None:
+def test_a_terminated_command_leaves_nothing(tmp_path: Path) -> None:
     command = [sys.executable, "-c", WAITING, "wait"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) as started:
-        assert started.stdout is not None
-        assert started.stderr is not None
-        assert started.stdout.readline() == "begun\n"
+    with subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "started\n"
         assert list(tmp_path.iterdir())
-        started.send_signal(signal.SIGTERM)
-        assert started.stderr.read() == "mggcn: ended\n"
-    assert started.returncode == 128 + signal.SIGTERM
+        process.send_signal(signal.SIGTERM)
+        assert process.stderr.read() == "mggcn: terminated\n"
+    assert process.returncode == 128 + signal.SIGTERM
     assert not list(tmp_path.iterdir())

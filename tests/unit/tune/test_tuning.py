@@ -1,4 +1,4 @@
-"""``mggcn tune``: what is searched, what is kept, and that a killed search goes on as if it had not been."""
+"""``mggcn tune``: the searched settings, the stored trials, and that a killed search continues."""
 
 import fcntl
 import io
@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+import mggcn
 from mggcn import methods, storage
 from mggcn.cli import main
 from mggcn.dataset import Dataset
@@ -32,7 +33,7 @@ COMMAND = ["tune", "data", "--method", "mlp", "--set", "epochs=5", "patience=3",
 
 @pytest.fixture(autouse=True)
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Memory is not measured nor the machine described, which takes longer than so short a training."""
+    """Skip measuring memory and describing the machine, which take longer than these short runs."""
     monkeypatch.setattr(environment, "reset_peak_memory", lambda: None)
     monkeypatch.setattr(environment, "describe", dict)
 
@@ -44,15 +45,15 @@ def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     return tmp_path
 
 
-def unseen(trial: Trial) -> Silent:
+def silent(trial: Trial) -> Silent:
     return Silent()
 
 
 def search(data: Dataset, folder: Path, trials: int, **changes: Any) -> list[Trial]:
-    found = Tuning(Search(data, "mlp", **({"fixed": QUICK} | changes)), folder)
-    with found.opened():
-        list(found.run(trials, unseen))
-        return found.trials
+    tuned = Tuning(Search(data, "mlp", **({"fixed": QUICK} | changes)), folder)
+    with tuned.opened():
+        list(tuned.run(trials, silent))
+        return tuned.trials
 
 
 def test_the_best_trial_is_trained_again_bit_for_bit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,8 +71,8 @@ def test_the_best_trial_is_trained_again_bit_for_bit(folder: Path, capsys: pytes
     assert main(["train", "--config", "out/best.toml", "--quiet", "--no-report"]) == 0
     (trained,) = (folder / "runs").iterdir()
     again = load_run(trained).record
-    kept = [one for one in Ledger(folder / "out" / "records.jsonl").records.values() if one.seed == 0]
-    (same,) = [one for one in kept if one.settings == again.settings]
+    kept = [record for record in Ledger(folder / "out" / "records.jsonl").records.values() if record.seed == 0]
+    (same,) = [record for record in kept if record.settings == again.settings]
     assert [replace(epoch, train_seconds=0, eval_seconds=0) for epoch in again.curve] == [
         replace(epoch, train_seconds=0, eval_seconds=0) for epoch in same.curve
     ]
@@ -97,34 +98,34 @@ def test_what_is_fixed_is_not_searched_and_what_is_not_trained_has_no_learning_r
         _ = Search(small, "label-propagation", fixed={"alpha": 0.5, "iterations": 3}).start
 
 
-def test_every_place_that_is_searched_belongs_to_a_setting_and_is_valid(small: Dataset) -> None:
-    for name, where in SPACE.items():
+def test_every_searched_value_belongs_to_a_setting_and_is_valid(small: Dataset) -> None:
+    for name, space in SPACE.items():
         owners = [
             method
             for method, kind_of_method in methods.METHODS.items()
-            if name in {one.name for kind in (kind_of_method, Training) for one in fields(kind)}
+            if name in {field.name for kind in (kind_of_method, Training) for field in fields(kind)}
         ]
         assert owners, f"{name} is a setting of no method"
-        values = where.values if isinstance(where, Choice) else (where.low, where.high)
+        values = space.values if isinstance(space, Choice) else (space.low, space.high)
         for value in values:
             methods.resolve(owners[0], "small", {name: value})
 
 
 def test_a_start_outside_the_space_widens_it(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuning, "SPACE", {**SPACE, "hidden": Choice((3, 5)), "lr": Range(0.02, 0.1, log=True)})
-    found = search(small, tmp_path, 3)
-    assert (found[0].settings["hidden"], found[0].settings["lr"]) == (16, 0.01)
-    assert {one.settings["hidden"] for one in found} <= {16, 3, 5}
+    trials = search(small, tmp_path, 3)
+    assert (trials[0].settings["hidden"], trials[0].settings["lr"]) == (16, 0.01)
+    assert {trial.settings["hidden"] for trial in trials} <= {16, 3, 5}
 
 
-def test_the_mean_over_seeds_of_a_validation_figure_decides(small: Dataset, tmp_path: Path) -> None:
+def test_the_value_is_the_mean_validation_metric_over_seeds(small: Dataset, tmp_path: Path) -> None:
     by_f1 = search(small, tmp_path, 2, seeds=2, target="macro-f1")
     records = list(Ledger(tmp_path / "records.jsonl").records.values())
     assert [record.seed for record in records] == [0, 1, 0, 1]
     assert by_f1[0].value == pytest.approx((records[0].val_macro_f1 + records[1].val_macro_f1) / 2)
 
 
-def test_a_killed_search_goes_on_as_if_it_had_not_been(folder: Path, small: Dataset) -> None:
+def test_a_killed_search_continues_as_if_it_had_not_been_killed(folder: Path, small: Dataset) -> None:
     journal = folder / "out" / "trials.journal"
     command = [sys.executable, "-m", "mggcn", *COMMAND, "--trials", "500", "--quiet"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
@@ -173,13 +174,13 @@ def test_runs_of_an_unfinished_trial_are_not_repeated(small: Dataset, tmp_path: 
 
 def test_another_search_in_the_same_folder_is_refused(small: Dataset, tmp_path: Path) -> None:
     search(small, tmp_path, 1)
-    with pytest.raises(InputError, match=r"another search was begun here \(seeds 1, now 2\)"):
+    with pytest.raises(InputError, match=r"belongs to another search \(seeds 1, now 2\)"):
         search(small, tmp_path, 1, seeds=2)
     with pytest.raises(InputError, match=r"\(settings: hidden 16, now 8\)"):
         search(small, tmp_path, 1, fixed={**QUICK, "hidden": 8})
     with (tmp_path / "trials.journal").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(InputError, match="another search is going on there"):
+        with pytest.raises(InputError, match="another search is running there"):
             search(small, tmp_path, 1)
     (tmp_path / "trials.journal").write_text("[]\n{}\n")
     with pytest.raises(InputError, match=r"trials\.journal: not a journal of trials"):
@@ -189,7 +190,7 @@ def test_another_search_in_the_same_folder_is_refused(small: Dataset, tmp_path: 
 def test_a_trial_that_cannot_be_trained_is_given_up_but_not_the_first(
     small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fit, calls = tuning.fit, []
+    fit, calls = tuning.fit_plan, []
 
     def failing(*args: Any, **options: Any) -> Any:
         calls.append(options)
@@ -197,9 +198,9 @@ def test_a_trial_that_cannot_be_trained_is_given_up_but_not_the_first(
             raise InputError("lr: training diverged")
         return fit(*args, **options)
 
-    monkeypatch.setattr(tuning, "fit", failing)
-    found = search(small, tmp_path, 3)
-    assert [(one.value is None, one.reason) for one in found] == [
+    monkeypatch.setattr(tuning, "fit_plan", failing)
+    trials = search(small, tmp_path, 3)
+    assert [(trial.value is None, trial.reason) for trial in trials] == [
         (False, ""),
         (True, "lr: training diverged"),
         (False, ""),
@@ -210,28 +211,28 @@ def test_a_trial_that_cannot_be_trained_is_given_up_but_not_the_first(
 
 
 def test_a_hopeless_trial_is_given_up_early(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trials hear made-up epochs: five good ones, then one that is behind at epoch 20."""
-    heard: list[int] = []
+    """Trials receive made-up epochs: five good trials, then one that is worse at epoch 20."""
+    finished: list[int] = []
 
     def fit(*args: Any, progress: Any, **options: Any) -> Any:
         for number in range(1, 31):
-            progress.epoch(Epoch(number, 1.0, 1.0, 0.9 if len(heard) < 5 else 0.2, 0.0, 0.0))
-        heard.append(1)
+            progress.epoch(Epoch(number, 1.0, 1.0, 0.9 if len(finished) < 5 else 0.2, 0.0, 0.0))
+        finished.append(1)
         return kept
 
-    found = Tuning(Search(small, "mlp", fixed=QUICK), tmp_path)
-    kept = tuning.fit(small, "mlp", settings=QUICK)
-    monkeypatch.setattr(tuning, "fit", fit)
-    with found.opened():
-        trials = list(found.run(6, unseen))
-    assert [one.value is None for one in trials] == [False] * 5 + [True]
+    tuned = Tuning(Search(small, "mlp", fixed=QUICK), tmp_path)
+    kept = mggcn.fit(small, "mlp", settings=QUICK)
+    monkeypatch.setattr(tuning, "fit_plan", fit)
+    with tuned.opened():
+        trials = list(tuned.run(6, silent))
+    assert [trial.value is None for trial in trials] == [False] * 5 + [True]
     assert trials[-1].reason == "given up at epoch 20 with validation accuracy 20.00%"
 
 
-def test_an_interrupt_leaves_a_search_that_goes_on(
+def test_an_interrupted_search_can_be_continued(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fit, calls = tuning.fit, []
+    fit, calls = tuning.fit_plan, []
 
     def interrupted(*args: Any, **options: Any) -> Any:
         calls.append(1)
@@ -239,7 +240,7 @@ def test_an_interrupt_leaves_a_search_that_goes_on(
             raise KeyboardInterrupt
         return fit(*args, **options)
 
-    monkeypatch.setattr(tuning, "fit", interrupted)
+    monkeypatch.setattr(tuning, "fit_plan", interrupted)
     assert main([*COMMAND, "--trials", "4"]) == 130
     assert "best settings in" in capsys.readouterr().out
     assert main([*COMMAND, "--trials", "4"]) == 0
@@ -247,9 +248,9 @@ def test_an_interrupt_leaves_a_search_that_goes_on(
 
 
 def test_time_runs_out(small: Dataset, tmp_path: Path) -> None:
-    found = Tuning(Search(small, "mlp", fixed=QUICK), tmp_path)
-    with found.opened():
-        assert list(found.run(5, unseen, timeout=0)) == []
+    tuned = Tuning(Search(small, "mlp", fixed=QUICK), tmp_path)
+    with tuned.opened():
+        assert list(tuned.run(5, silent, timeout=0)) == []
 
 
 @pytest.mark.parametrize(
