@@ -126,7 +126,7 @@ class Tuning:
         return self.trials[-1]
 
     def _study(self) -> Any:
-        """A study in memory with the finished trials, ready for the next one; the first trial has the start's values."""
+        """A study in memory with the finished trials, ready for the next; the first trial has the start's values."""
         count, optuna = len(self._finished), self._optuna
         study = optuna.create_study(
             direction="maximize",
