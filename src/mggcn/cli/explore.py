@@ -1,9 +1,8 @@
 """``mggcn explore``: a local page that shows the nodes of a run."""
 
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
+from mggcn.cli.options import Switch
 
 
 def explore(
@@ -12,7 +11,7 @@ def explore(
     *,
     port: int = 8642,
     root: Path | None = None,
-    allow_import: Annotated[bool, Parameter(negative=())] = False,
+    allow_import: Switch = False,
     open: bool = False,  # noqa: A002
 ) -> None:
     """Show a run on a local page: search a node and see its scores, its picks and their influence.

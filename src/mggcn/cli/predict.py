@@ -1,9 +1,9 @@
 """``mggcn predict``: score nodes with a trained run."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
+from mggcn.cli.options import Device, Switch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,11 +22,11 @@ def predict(
     dataset: str | None = None,
     nodes: Path | None = None,
     top: str | None = None,
-    with_training: Annotated[bool, Parameter(negative=())] = False,
+    with_training: Switch = False,
     draws: int = 1,
     calibrated: bool = True,
-    allow_import: Annotated[bool, Parameter(negative=())] = False,
-    device: Literal["auto", "cpu", "cuda"] = "auto",
+    allow_import: Switch = False,
+    device: Device = "auto",
     root: Path | None = None,
 ) -> None:
     """Score nodes of the graph a run was trained on, or of a new graph with the same features.

@@ -1,13 +1,13 @@
-"""``mggcn train``: train a method, show how it goes, leave a run folder."""
+"""``mggcn train``: train a method, show its progress and write a run folder."""
 
 import json
 import statistics
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Parameter
+from mggcn.cli.options import AsJson, Device, Settings, Switch
 
 if TYPE_CHECKING:
     from mggcn.records import RunRecord
@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from mggcn.report.classes import ClassScores
 
 PAGE = "report.html"
+
+_CALIBRATION = ("test_ece", "test_ece_uncalibrated", "temperature")
+_AVERAGED = (*_CALIBRATION, "test_accuracy", "test_macro_f1", "val_loss", "val_accuracy", "epochs", "best_epoch")
+_OTHERS = ("method", "seed", "device", "total_seconds", "epoch_seconds", "prepare_seconds", "peak_memory_bytes")
 
 
 def train(
@@ -25,38 +29,38 @@ def train(
     seed: int | None = None,
     seeds: int = 1,
     epochs: int | None = None,
-    device: Literal["auto", "cpu", "cuda"] | None = None,
-    settings: Annotated[list[str] | None, Parameter(name="--set", consume_multiple=True, negative=())] = None,
+    device: Device | None = None,
+    settings: Settings = None,
     config: Path | None = None,
     root: Path | None = None,
     out: Path = Path("runs"),
-    allow_import: Annotated[bool, Parameter(negative=())] = False,
+    allow_import: Switch = False,
     report: bool = True,
-    per_class: Annotated[bool, Parameter(negative=())] = False,
-    quiet: Annotated[bool, Parameter(negative=())] = False,
-    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
+    per_class: Switch = False,
+    quiet: Switch = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Train a method on a data set and leave a run folder.
+    """Train a method on a data set and write a run folder.
 
     Args:
         dataset: A known name (see `mggcn data list`) or a dataset folder.
-        method: A name (see `mggcn methods`) or package.module:Class of your own method; mg-gcn by default.
-        seed: Of weights, order and picks; 0 unless a config says otherwise.
-        seeds: Train so many times, with consecutive seeds.
-        epochs: At most so many; short for --set epochs=N.
-        device: auto takes the GPU where there is one.
-        settings: Change settings, as key=value; `mggcn methods NAME` lists them.
-        config: A config.toml, as a run folder holds one; the other options override it.
-        root: Where data sets are looked for; else $MGGCN_DATA, else a per-user cache.
-        out: Where run folders are made.
-        allow_import: Allow a --config to name Python code of your own method, which is imported.
-        report: Leave a page of charts in each run folder; needs `pip install 'mggcn[report]'`.
-        per_class: Show precision, recall and F1 of every class too.
-        quiet: Show only the result.
+        method: A name (see `mggcn methods`), or package.module:Class for a method of your own; default: mg-gcn.
+        seed: The seed of weights, order and picks; default: 0, or that of --config.
+        seeds: The number of runs, with consecutive seeds.
+        epochs: The maximum number of epochs; short for --set epochs=N.
+        device: auto takes the GPU if there is one.
+        settings: Change settings, as key=value; `mggcn methods NAME` lists the settings of a method.
+        config: A config.toml, as in a run folder; the other options override it.
+        root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
+        out: The folder in which run folders are created.
+        allow_import: Allow --config to import the Python code of a user-defined method.
+        report: Write a page with charts into each run folder; needs `pip install 'mggcn[report]'`.
+        per_class: Also print precision, recall and F1 of every class.
+        quiet: Print only the result.
         as_json: End standard output with one line of JSON.
     """
     from mggcn import datasets, methods
-    from mggcn.cli.display import epochs as shown_epochs
+    from mggcn.cli.display import epochs as show_epochs
     from mggcn.dataset import headline
     from mggcn.errors import InputError
     from mggcn.explore.run_page import picks_part
@@ -65,69 +69,72 @@ def train(
     from mggcn.run import Config, fit_plan, read_config
     from mggcn.train import choose_device
 
-    given = read_config(config) if config else Config()
-    name = dataset or given.dataset
+    base = read_config(config) if config else Config()
+    name = dataset or base.dataset
     if name is None:
         raise InputError("train: name a data set, or a --config that names one")
     if seeds < 1:
         raise InputError(f"--seeds: {seeds} is less than 1")
-    if (
-        method is None
-        and config
-        and not allow_import
-        and any(map(is_import_path, (given.method, *given.settings.values())))
-    ):
-        raise InputError(f"{config}: names code to import ({given.method}); if you trust it, add --allow-import")
-    first = given.seed if seed is None else seed
-    if first < 0:
-        raise InputError(f"--seed: {first} is less than 0")
-    changes = {**given.settings, **pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
-    on = choose_device(device or given.device)
-    wanted = method or given.method or "mg-gcn"
-    methods.resolve(wanted, name, changes)
+    imports = [value for value in (None if method else base.method, *base.settings.values()) if is_import_path(value)]
+    if imports and not allow_import:
+        raise InputError(f"{config}: names code to import ({imports[0]}); if you trust it, add --allow-import")
+    first_seed = base.seed if seed is None else seed
+    if first_seed < 0:
+        raise InputError(f"--seed: {first_seed} is less than 0")
+    changes = {**base.settings, **pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
+    run_device, method = choose_device(device or base.device), method or base.method or "mg-gcn"
+    methods.resolve(method, name, changes)
     check_writable(out)
     data = datasets.load(name, root=root)
-    plan = methods.resolve(wanted, data.name, changes)
+    plan = methods.resolve(method, data.name, changes)
     if not quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
 
     results: list[tuple[RunRecord, Path]] = []
-    pages: list[Part | None] = []
+    parts: list[Part | None] = []
     label = plan.name.rpartition(":")[2]
-    for number in range(first, first + seeds):
-        with shown_epochs(f"{data.name} {label} seed {number}", plan.training.epochs, quiet=quiet) as shown:
-            run = fit_plan(data, plan, number, on, shown)
-        folder = _free(out, f"{data.name.replace(':', '-')}-{label}-seed{number}")
+    for number in range(first_seed, first_seed + seeds):
+        with show_epochs(f"{data.name} {label} seed {number}", plan.training.epochs, quiet=quiet) as progress:
+            run = fit_plan(data, plan, number, run_device, progress)
+        folder = _unused(out / f"{data.name.replace(':', '-')}-{label}-seed{number}")
         run.save(folder)
         results.append((run.record, folder))
-        pages.append(picks_part(run, data) if report else None)
+        parts.append(picks_part(run, data) if report else None)
         if seeds > 1 and not quiet:
             print(_line(run.record), file=sys.stderr)  # noqa: T201
-    missing = _write_pages(results, pages) if report else ""
+    missing = _write_pages(results, parts) if report else ""
     if missing and not quiet:
         print(f"no {PAGE}: {missing}", file=sys.stderr)  # noqa: T201
-    _print_result(results, has_page=report and not missing)
+    print(_result(results, has_page=report and not missing))  # noqa: T201
     classes = _classes([record for record, _ in results]) if per_class else []
     if classes:
         print(f"\n{_table(classes)}")  # noqa: T201
     if as_json:
-        told = {"per_class": [asdict(one) for one in classes]} if per_class else {}
-        print(json.dumps(_summary(results) | told))  # noqa: T201
+        by_class = {"per_class": [asdict(scores) for scores in classes]} if per_class else {}
+        print(json.dumps(_summary(results) | by_class))  # noqa: T201
 
 
-def _write_pages(results: "list[tuple[RunRecord, Path]]", pages: "list[Part | None]") -> str:
+def _unused(folder: Path) -> Path:
+    """The folder, with a number after its name if it exists already."""
+    name, number = folder.name, 1
+    while folder.exists():
+        number += 1
+        folder = folder.with_name(f"{name}-{number}")
+    return folder
+
+
+def _write_pages(results: "list[tuple[RunRecord, Path]]", parts: "list[Part | None]") -> str:
     """Write a page into every run folder; return the reason if that is not possible.
 
-    Charts are drawn when all runs are over, so that the libraries they need do not count in a run's peak memory.
+    Charts are drawn after all runs, so that the libraries they need do not count in a run's peak memory.
     """
     from mggcn.errors import InputError
+    from mggcn.explore.run_page import write_page
     from mggcn.report.charts import require_altair
 
     try:
         require_altair()
-        from mggcn.explore.run_page import write_page
-
-        for (record, folder), picks in zip(results, pages, strict=True):
+        for (record, folder), picks in zip(results, parts, strict=True):
             write_page(record, picks, folder / PAGE)
     except InputError as error:
         return str(error)
@@ -135,51 +142,43 @@ def _write_pages(results: "list[tuple[RunRecord, Path]]", pages: "list[Part | No
 
 
 def _line(record: "RunRecord") -> str:
-    return (
-        f"seed {record.seed}: test accuracy {record.test_accuracy:.2%}, macro-F1 {record.test_macro_f1:.2%}, "
-        f"{_kept(record)}, {record.total_seconds:.1f} s"
-    )
+    scores = f"test accuracy {record.test_accuracy:.2%}, macro-F1 {record.test_macro_f1:.2%}"
+    return f"seed {record.seed}: {scores}, {_best_epoch(record)}, {record.total_seconds:.1f} s"
 
 
-def _kept(record: "RunRecord") -> str:
+def _best_epoch(record: "RunRecord") -> str:
     return f"best epoch {record.best_epoch} of {record.epochs}" if record.epochs else "no epochs (nothing to train)"
 
 
-def _print_result(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> None:
+def _result(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> str:
     from mggcn.methods import published_results
 
     records = [record for record, _ in results]
-    last = records[-1]
-    reached = f"{statistics.fmean(r.test_accuracy for r in records):.2%}"
-    if len(records) > 1:
-        reached += f" ± {statistics.stdev(r.test_accuracy for r in records):.2%} over {len(records)} seeds"
-    published = published_results(last.dataset, last.method, last.settings).get("accuracy")
+    last, count = records[-1], len(records)
+    mean = {name: statistics.fmean(getattr(record, name) for record in records) for name in _AVERAGED}
+    accuracy = f"{mean['test_accuracy']:.2%}"
+    if count > 1:
+        accuracy += f" ± {statistics.stdev(record.test_accuracy for record in records):.2%} over {count} seeds"
+    if published := published_results(last.dataset, last.method, last.settings).get("accuracy"):
+        accuracy += f"   (paper: {published:.1%})"
+    before = f"{mean['test_ece_uncalibrated']:.2%} before scaling by temperature {mean['temperature']:.2f}"
+    epoch_ms = statistics.median(record.epoch_seconds for record in records) * 1000
+    seconds = f"{sum(record.total_seconds for record in records):.1f} s"
+    seconds += f", {epoch_ms:.1f} ms per epoch" if last.epochs else ""
+    folder = f"{results[-1][1]}" + (f" and {count - 1} more" if count > 1 else "")
     lines = [
-        f"test accuracy   {reached}" + (f"   (paper: {published:.1%})" if published else ""),
-        f"test macro-F1   {statistics.fmean(r.test_macro_f1 for r in records):.2%}",
-        f"calibration     {_calibration(records)}",
-        f"training        {sum(r.total_seconds for r in records):.1f} s, "
-        + (f"{statistics.median(r.epoch_seconds for r in records) * 1000:.1f} ms an epoch, " if last.epochs else "")
-        + _kept(last),
-        f"peak memory     {max(r.peak_memory_bytes for r in records) / 2**20:,.0f} MiB",
-        f"run folder      {results[-1][1]}"
-        + (f" and {len(results) - 1} more" if len(results) > 1 else "")
-        + (f", with {PAGE}" if has_page else ""),
+        f"test accuracy   {accuracy}",
+        f"test macro-F1   {mean['test_macro_f1']:.2%}",
+        f"calibration     error {mean['test_ece']:.2%} ({before})",
+        f"training        {seconds}, {_best_epoch(last)}",
+        f"peak memory     {max(record.peak_memory_bytes for record in records) / 2**20:,.0f} MiB",
+        f"run folder      {folder}" + (f", with {PAGE}" if has_page else ""),
     ]
-    print("\n".join(lines))  # noqa: T201
-
-
-def _calibration(records: "list[RunRecord]") -> str:
-    """How far probabilities are off on the test nodes, and were before they were calibrated."""
-    after, before, temperature = (
-        statistics.fmean(getattr(record, name) for record in records)
-        for name in ("test_ece", "test_ece_uncalibrated", "temperature")
-    )
-    return f"probabilities off by {after:.2%} ({before:.2%} before temperature {temperature:.2f})"
+    return "\n".join(lines)
 
 
 def _classes(records: "list[RunRecord]") -> "list[ClassScores]":
-    """The scores of every class, the runs' test nodes taken together."""
+    """The scores of every class over the test nodes of all runs together."""
     from mggcn.records import group
     from mggcn.report.classes import confusion, names, scores
 
@@ -191,55 +190,36 @@ def _table(classes: "list[ClassScores]") -> str:
     from mggcn.cli.table import aligned
 
     rows = [
-        [one.name, *(f"{share:.2%}" for share in (one.precision, one.recall, one.f1)), f"{one.support:,}"]
-        for one in classes
+        [
+            scores.name,
+            *(f"{share:.2%}" for share in (scores.precision, scores.recall, scores.f1)),
+            f"{scores.support:,}",
+        ]
+        for scores in classes
     ]
     return aligned([["class", "precision", "recall", "F1", "test nodes"], *rows], right=(1, 2, 3, 4))
 
 
 def _summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
-    objects = [_object(record, folder) for record, folder in results]
-    if len(objects) == 1:
-        return objects[0]
-    accuracies = [item["test_accuracy"] for item in objects]
-    means = (
-        "test_accuracy",
-        "test_macro_f1",
-        "test_ece",
-        "test_ece_uncalibrated",
-        "temperature",
-        "val_loss",
-        "val_accuracy",
-        "epochs",
-        "best_epoch",
-        "total_seconds",
-    )
+    """The result as JSON: one run, or the means over several with the list of them."""
+    runs: list[dict[str, Any]] = [
+        {
+            "dataset": record.dataset["name"],
+            **{name: getattr(record, name) for name in (*_AVERAGED, *_OTHERS)},
+            "run": str(folder),
+        }
+        for record, folder in results
+    ]
+    if len(runs) == 1:
+        return runs[0]
+    values = {name: [run[name] for run in runs] for name in runs[0]}
     return {
-        **objects[0],
-        **{name: statistics.fmean(item[name] for item in objects) for name in means},
-        "epoch_seconds": statistics.median(item["epoch_seconds"] for item in objects),
-        "peak_memory_bytes": max(item["peak_memory_bytes"] for item in objects),
-        "test_accuracy_mean": statistics.fmean(accuracies),
-        "test_accuracy_std": statistics.stdev(accuracies),
-        "runs": objects,
+        **runs[0],
+        **{name: statistics.fmean(values[name]) for name in _AVERAGED},
+        "total_seconds": statistics.fmean(values["total_seconds"]),
+        "epoch_seconds": statistics.median(values["epoch_seconds"]),
+        "peak_memory_bytes": max(values["peak_memory_bytes"]),
+        "test_accuracy_mean": statistics.fmean(values["test_accuracy"]),
+        "test_accuracy_std": statistics.stdev(values["test_accuracy"]),
+        "runs": runs,
     }
-
-
-def _object(record: "RunRecord", folder: Path) -> dict[str, Any]:
-    names = ("method", "seed", "epochs", "best_epoch", "test_accuracy", "test_macro_f1", "val_loss", "val_accuracy")
-    calibration = ("temperature", "test_ece", "test_ece_uncalibrated")
-    times = ("epoch_seconds", "prepare_seconds", "total_seconds", "peak_memory_bytes")
-    return {
-        "dataset": record.dataset["name"],
-        **{name: getattr(record, name) for name in (*names, *calibration, *times)},
-        "device": record.device,
-        "run": str(folder),
-    }
-
-
-def _free(out: Path, name: str) -> Path:
-    folder, number = out / name, 1
-    while folder.exists():
-        number += 1
-        folder = out / f"{name}-{number}"
-    return folder

@@ -1,4 +1,4 @@
-"""``mggcn tune``: search for the settings with which a method does best on the validation nodes."""
+"""``mggcn tune``: search for the settings of a method with the best validation metric."""
 
 import json
 import sys
@@ -30,22 +30,22 @@ def tune(
     quiet: Switch = False,
     as_json: AsJson = False,
 ) -> None:
-    """Search for a method's best settings by its validation nodes; started again, it goes on where it was.
+    """Search for the settings of a method with the best validation metric; started again, it continues.
 
-    The first trial has the settings as they are. `mggcn train --config DIR/best.toml` trains with the best again.
+    The first trial uses the default settings. `mggcn train --config DIR/best.toml` trains with the best settings.
 
     Args:
         dataset: A known name (see `mggcn data list`) or a dataset folder.
-        method: Whose settings are searched.
-        trials: How many in all, those in the folder included.
-        seeds: Train each trial so many times, with seeds 0, 1, 2 ...; what counts is the mean.
-        target: The figure of the validation nodes that is to become large.
+        method: The method (see `mggcn methods`).
+        trials: The number of all trials, including those already in the folder.
+        seeds: The number of runs per trial, with seeds 0, 1, 2 ...; the mean counts.
+        target: The validation metric to maximise.
         settings: Fix settings, as key=value; they are not searched.
-        device: auto takes the GPU where there is one.
-        root: Where data sets are looked for; else $MGGCN_DATA, else a per-user cache.
-        out: The folder of trials.journal, records.jsonl and best.toml; tune/DATASET-METHOD unless given.
-        timeout: Start no trial after so many seconds.
-        quiet: Show only the result.
+        device: auto takes the GPU if there is one.
+        root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
+        out: The folder of trials.journal, records.jsonl and best.toml; default: tune/DATASET-METHOD.
+        timeout: Start no trial after this many seconds.
+        quiet: Print only the result.
         as_json: End standard output with one line of JSON.
     """
     from dataclasses import asdict
@@ -67,14 +67,14 @@ def tune(
     if timeout is not None and not timeout > 0:
         raise InputError(f"--timeout: {timeout:g} is not more than 0")
     require_optuna()
-    chosen_device, fixed = choose_device(device), pairs(settings or [])
+    run_device, fixed = choose_device(device), pairs(settings or [])
     methods.resolve(method, dataset, fixed)
     folder = out or Path("tune") / f"{folder_name(dataset)}-{method}"
     check_writable(folder)
     data = datasets.load(dataset, root=root)
     if not quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
-    tuning = Tuning(Search(data, method, seeds, target, chosen_device, fixed), folder)
+    tuning = Tuning(Search(data, method, seeds, target, run_device, fixed), folder)
     interrupted = False
     with tuning.opened():
         done = len(tuning.trials)

@@ -46,8 +46,8 @@ def test_train_ends_with_json_and_a_run_folder(folder: Path, capsys: pytest.Capt
     record = json.loads((folder / result["run"] / "record.json").read_text())
     assert (record["settings"]["picks"], record["settings"]["hidden"], record["settings"]["lr"]) == (3, 8, 0.1)
     assert "test accuracy" in out
-    calibration = f"off by {result['test_ece']:.2%} ({result['test_ece_uncalibrated']:.2%} before temperature"
-    assert f"calibration     probabilities {calibration}" in out
+    calibration = f"error {result['test_ece']:.2%} ({result['test_ece_uncalibrated']:.2%} before scaling by temperature"
+    assert f"calibration     {calibration}" in out
     assert "per_class" not in result
     assert "run folder      runs/small-mg-gcn-seed0" in out
     assert "60 nodes" in err

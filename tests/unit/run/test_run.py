@@ -74,17 +74,17 @@ def test_a_loaded_run_predicts_the_same(run: mggcn.Run) -> None:
 
 
 def test_predictions_reach_the_recorded_accuracy(run: mggcn.Run, stored: Dataset) -> None:
-    found = run.predict(nodes=stored.split.test)
-    assert (found.labels == stored.y[stored.split.test]).mean() == run.record.test_accuracy
+    predictions = run.predict(nodes=stored.split.test)
+    assert (predictions.labels == stored.y[stored.split.test]).mean() == run.record.test_accuracy
 
 
 def test_a_new_graph_is_scored_with_the_old_scaling(run: mggcn.Run, stored: Dataset) -> None:
     """A relabelled copy plus new nodes: old nodes whose neighbourhood is all there keep their class."""
     n = stored.num_nodes
     order = np.random.default_rng(0).permutation(n)
-    place = np.argsort(order)
+    position = np.argsort(order)
     source, target = stored.graph.edges()
-    graph = Graph.from_edges(place[source], place[target], n + 5)
+    graph = Graph.from_edges(position[source], position[target], n + 5)
     x = np.concatenate([stored.x[order], np.zeros((5, 3), np.float32)])
     ids = np.array([*stored.ids_of(order), *(f"new-{i}" for i in range(5))])
     new = Dataset("new", graph, x, np.full(n + 5, -1), (), None, ids)
@@ -97,18 +97,18 @@ def test_a_new_graph_is_scored_with_the_old_scaling(run: mggcn.Run, stored: Data
 
 
 def test_predictions_as_csv_and_parquet(run: mggcn.Run, tmp_path: Path) -> None:
-    found = run.predict(nodes=[3, 4])
-    found.save(tmp_path / "deep" / "p.csv")
+    predictions = run.predict(nodes=[3, 4])
+    predictions.save(tmp_path / "deep" / "p.csv")
     rows = list(csv.DictReader((tmp_path / "deep" / "p.csv").read_text().splitlines()))
     assert list(rows[0]) == ["id", "class", "p(red)", "p(green)", "p(blue)"]
     assert [row["id"] for row in rows] == ["node-3", "node-4"]
-    assert float(rows[0][f"p({rows[0]['class']})"]) == found.probabilities[0].max()
-    found.save(tmp_path / "p.parquet")
+    assert float(rows[0][f"p({rows[0]['class']})"]) == predictions.probabilities[0].max()
+    predictions.save(tmp_path / "p.parquet")
     from pyarrow import parquet
 
     table = parquet.read_table(tmp_path / "p.parquet").to_pydict()
     assert table["id"] == ["node-3", "node-4"]
-    assert table["p(red)"] == found.probabilities[:, 0].tolist()
+    assert table["p(red)"] == predictions.probabilities[:, 0].tolist()
     assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["p.parquet"]
 
 
@@ -167,9 +167,9 @@ def test_a_record_that_does_not_fit_the_weights(run: mggcn.Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
-        ({"dataset": {}}, "field dataset has no name"),
+        ({"dataset": {}}, "field dataset.name is missing"),
         ({"dataset": None}, "field dataset is None"),
         ({"dataset.name": 3}, "field dataset.name is 3"),
         ({"dataset.path": ...}, "field dataset has no path"),
@@ -190,17 +190,17 @@ def test_a_record_that_does_not_fit_the_weights(run: mggcn.Run) -> None:
         ({"temperature": 0}, "field temperature is 0"),
     ],
 )
-def test_a_damaged_record_is_named(folder: Path, changes: dict[str, object], told: str) -> None:
+def test_a_damaged_record_is_named(folder: Path, changes: dict[str, object], message: str) -> None:
     path = folder / "record.json"
     record = json.loads(path.read_text())
-    for place, value in changes.items():
-        *outer, name = place.split(".")
+    for path_of_field, value in changes.items():
+        *outer, name = path_of_field.split(".")
         part = record[outer[0]] if outer else record
         part.pop(name)
         if value is not ...:
             part[name] = value
     path.write_text(json.dumps(record))
-    with pytest.raises(InputError, match=re.escape(f"{path}: not a run record ({told}")):
+    with pytest.raises(InputError, match=re.escape(f"{path}: not a run record ({message}")):
         mggcn.load_run(folder)
 
 
