@@ -14,6 +14,7 @@ from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_array
 
 import mggcn
@@ -26,9 +27,13 @@ from mggcn.explore._ids import IdIndex
 from mggcn.explore._medians import Medians
 from mggcn.explore._picks import is_neighbour
 from mggcn.explore._scoring import Scorer
+from mggcn.explore.run_page import picks_part
 from mggcn.kernels.pick.reference import pick_one
 from mggcn.keys import Key
 from mggcn.run import Run
+from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler
+from mggcn.train import Compute, DenseInputs, View
+from tests.gpu import GPU
 from tests.serving import served
 
 QUICK: dict[str, object] = {"epochs": 15, "lr": 0.1, "hidden": 8, "picks": 4}
@@ -256,6 +261,23 @@ def test_train_leaves_a_page_for_each_seed(folder: Path, capsys: pytest.CaptureF
         assert f"--seed {seed} " in page
         assert page.count("<figure") >= 4
         assert "(correct)" in page
+
+
+def test_the_page_is_the_same_for_a_run_on_a_gpu(run: Run, small: Dataset) -> None:
+    expected = picks_part(run, small)
+    view, _ = run.view(small, torch.device("cpu"))
+    assert isinstance(view.inputs, DenseInputs)
+    assert isinstance(view.sampler, MixGrainedSampler)
+    inputs = DenseInputs((torch.cat(view.inputs.parts, dim=1).to(GPU),))
+    sampler = DeviceMixGrainedSampler(view.sampler.table.on(GPU), 4, merge_from=None)
+    on_gpu = replace(
+        run,
+        record=replace(run.record, device=GPU.type),
+        model=run.model.to(GPU),
+        scored_on=(View(inputs, sampler), Compute(GPU)),
+    )
+    assert isinstance(Scorer.of(on_gpu, small, GPU).picker, DeviceMixGrainedSampler)
+    assert picks_part(on_gpu, small) == expected
 
 
 def test_train_without_the_extra_or_the_wish_leaves_none(
