@@ -137,7 +137,7 @@ def _table(trials: "Sequence[Trial]", target: str, most: int = 5) -> str:
     ranked = sorted((trial for trial in trials if trial.value is not None), key=lambda trial: -(trial.value or 0.0))
     rows = [
         [
-            f"{trial.number}{' (as it was)' * (trial.number == 1)}",
+            f"{trial.number}{' (default settings)' * (trial.number == 1)}",
             f"{(trial.value or 0.0) * 100:.2f}",
             _text(trial.settings),
         ]

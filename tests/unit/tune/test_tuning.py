@@ -63,8 +63,8 @@ def test_the_best_trial_is_trained_again_bit_for_bit(folder: Path, capsys: pytes
     best = result["best"]
     assert [trial["number"] for trial in result["trials"]] == [1, 2, 3]
     assert best["value"] == max(trial["value"] for trial in result["trials"] if trial["value"] is not None)
-    assert best["value"] >= result["trials"][0]["value"], "it never ends below where it began"
-    assert "\n1 (as it was) " in out
+    assert best["value"] >= result["trials"][0]["value"], "the best trial is never worse than the first"
+    assert "\n1 (default settings) " in out
     assert "best settings in out/best.toml" in out
     assert "[1/3]" in err
     assert sorted(path.name for path in (folder / "out").iterdir()) == ["best.toml", "records.jsonl", "trials.journal"]
@@ -93,7 +93,7 @@ def test_what_is_fixed_is_not_searched_and_what_is_not_trained_has_no_learning_r
     assert {"fanouts", "hidden"} < set(Search(small, "graphsage-mean").start)
     assert set(Search(small, "random-forest").start) == {"trees", "max_depth", "min_leaf"}
     assert all(Search(small, method).start for method in methods.METHODS)
-    assert "class_weights" in Search(small, "mlp", target="macro-f1").start, "which accuracy has no use for"
+    assert "class_weights" in Search(small, "mlp", target="macro-f1").start, "which do not help accuracy"
     with pytest.raises(InputError, match="no setting is left to be searched"):
         _ = Search(small, "label-propagation", fixed={"alpha": 0.5, "iterations": 3}).start
 
@@ -151,7 +151,7 @@ def strings(values: dict[str, int]) -> dict[str, object]:
     return {name: str(value) for name, value in values.items()}
 
 
-def test_trials_are_not_repeated_and_best_is_mended(small: Dataset, tmp_path: Path) -> None:
+def test_trials_are_not_repeated_and_best_is_repaired(small: Dataset, tmp_path: Path) -> None:
     search(small, tmp_path, 3)
     (tmp_path / "best.toml").write_text("stale")
     lines = (tmp_path / "records.jsonl").read_text()
