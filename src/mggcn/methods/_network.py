@@ -7,9 +7,9 @@ from itertools import pairwise
 import torch
 from torch import nn
 
-from mggcn.errors import InputError
 from mggcn.methods.method import Method
 from mggcn.nn import Linear, Stack
+from mggcn.train.bounds import Count, Share
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,10 @@ class Network(Method):
         bias: add a bias to each layer.
     """
 
-    layers: int = 2
-    hidden: int = 16
-    dropout: float = 0.0
+    layers: Count = 2
+    hidden: Count = 16
+    dropout: Share = 0.0
     bias: bool = True
-
-    def __post_init__(self) -> None:
-        self._require_at_least(1, "layers", "hidden")
-        if not 0 <= self.dropout < 1:
-            raise InputError(f"dropout: {self.dropout} is not in [0, 1)")
 
     def widths(self, in_channels: int, out_channels: int) -> list[int]:
         """The widths of the input, every hidden layer and the output."""

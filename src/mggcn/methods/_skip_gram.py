@@ -11,7 +11,6 @@ the three changes the expected loss. The optimiser is Adagrad with one sum of sq
 linearly to 0.
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,11 +19,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.walk import walk
 from mggcn.keys import Key
-from mggcn.train.compute import Compute
+from mggcn.train import Compute
+from mggcn.train.bounds import Count, Positive
 
 _WALKS_PER_STEP = 128
 _SHARED = 128
@@ -44,19 +43,12 @@ class SkipGram:
         rate: Adagrad's initial learning rate.
     """
 
-    dim: int = 128
-    walks: int = 10
-    length: int = 40
-    window: int = 10
-    negatives: int = 5
-    rate: float = 0.1
-
-    def __post_init__(self) -> None:
-        for name in ("dim", "walks", "length", "window", "negatives"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}: {getattr(self, name)} is less than 1")
-        if not 0 < self.rate < math.inf:
-            raise InputError(f"rate: {self.rate} is not a positive number")
+    dim: Count = 128
+    walks: Count = 10
+    length: Count = 40
+    window: Count = 10
+    negatives: Count = 5
+    rate: Positive = 0.1
 
 
 def embed(

@@ -28,6 +28,7 @@ from mggcn.nn.rows import Rows
 from mggcn.sampling.adaptive import AdaptiveSampler
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.train import Penalised, Views
+from mggcn.train.bounds import Count, NonNegative
 
 
 @dataclass(frozen=True)
@@ -45,16 +46,11 @@ class ASGCN(Network):
     """
 
     bias: bool = False
-    samples: int = 128
+    samples: Count = 128
     attention: bool = True
-    variance: float = 0.5
+    variance: NonNegative = 0.5
     skip: bool = False
     precompute: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require_at_least(1, "samples")
-        self._require_at_least(0, "variance")
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """Convolutions whose factors are learned together with the sampler's probabilities."""

@@ -26,6 +26,7 @@ from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.cluster import ClusterSampler
 from mggcn.train import View, Views
+from mggcn.train.bounds import Count, NaturalNumber, NonNegative
 
 
 @dataclass(frozen=True)
@@ -41,15 +42,10 @@ class ClusterGCN(Network):
     """
 
     conv: Literal["gcn", "mean"] = "mean"
-    parts: int = 0
-    parts_per_batch: int = 10
-    batch_nodes: int = 1000
-    diagonal: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require_at_least(1, "parts_per_batch", "batch_nodes")
-        self._require_at_least(0, "parts", "diagonal")
+    parts: NaturalNumber = 0
+    parts_per_batch: Count = 10
+    batch_nodes: Count = 1000
+    diagonal: NonNegative = 0.0
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """One convolution per layer."""

@@ -25,6 +25,7 @@ from mggcn.sampling.adaptive import AdaptiveSampler
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.layerwise import Candidates, FastGCNSampler
 from mggcn.train import Inputs, View, Views
+from mggcn.train.bounds import Count
 
 
 @dataclass(frozen=True)
@@ -38,13 +39,9 @@ class FastGCN(Network):
         precompute: aggregate the features once before training, so that the lowest layer is exact and not sampled.
     """
 
-    samples: int = 400
+    samples: Count = 400
     candidates: Candidates = "neighbours"
     precompute: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require_at_least(1, "samples")
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """One graph convolution per layer; a linear first layer if the inputs are aggregated already."""

@@ -33,6 +33,7 @@ from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.train import View, Views
+from mggcn.train.bounds import Count, Share
 
 
 @dataclass(frozen=True)
@@ -100,11 +101,7 @@ class GraphSAGEPool(GraphSAGE):
     """
 
     normalise: bool = True
-    pool: int = 4
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require_at_least(1, "pool")
+    pool: Count = 4
 
     def _conv(self) -> Callable[..., nn.Module]:
         return partial(PoolConv, pool_channels=self.pool * self.hidden)
@@ -118,13 +115,9 @@ class GraphSAGELSTM(GraphSAGE):
         state: width of the LSTM's state, as a multiple of ``hidden``; the authors' code has 128 for 128.
     """
 
-    dropout: float = 0.5
+    dropout: Share = 0.5
     normalise: bool = True
-    state: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require_at_least(1, "state")
+    state: Count = 1
 
     def _conv(self) -> Callable[..., nn.Module]:
         return partial(LSTMConv, state_channels=self.state * self.hidden)

@@ -26,6 +26,7 @@ from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.saint import SaintSampler
 from mggcn.train import View, Views
+from mggcn.train.bounds import Count
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,9 @@ class GraphSAINT(Network):
     """
 
     conv: Literal["gcn", "mean"] = "mean"
-    roots: int = 300
-    walk: int = 2
-    presample: int = 50
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require_at_least(1, "roots", "walk", "presample")
+    roots: Count = 300
+    walk: Count = 2
+    presample: Count = 50
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """One convolution per layer."""

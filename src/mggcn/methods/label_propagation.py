@@ -12,7 +12,6 @@ Reference: Zhou, Bousquet, Lal, Weston and Schölkopf: Learning with Local and G
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -25,9 +24,9 @@ from mggcn.dataset import UNLABELLED
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.methods.method import GraphView, Method
-from mggcn.nn.rows import Rows, to_dense
 from mggcn.sampling import RowSampler
 from mggcn.train import View, Views
+from mggcn.train.bounds import Count
 
 _PRIOR = 1e-9
 
@@ -42,41 +41,29 @@ class LabelPropagation(Method):
     """
 
     alpha: float = 0.9
-    iterations: int = 50
+    iterations: Count = 50
 
     def __post_init__(self) -> None:
-        self._require_at_least(1, "iterations")
+        super().__post_init__()
         if not 0 < self.alpha < 1:
             raise InputError(f"alpha: {self.alpha} is not between 0 and 1")
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:  # noqa: ARG002
         """A module without parameters."""
-        return Identity(out_channels)
+        return Identity()
 
     def prepare(self, view: GraphView) -> Views:
         """The labels after propagation."""
-        labels = view.known_labels
-        num_classes = view.model.out_channels if isinstance(view.model, Identity) else int(labels.max()) + 1
-        scores = spread(view.graph, labels, num_classes, self.alpha, self.iterations)
+        scores = spread(view.graph, view.known_labels, view.num_classes, self.alpha, self.iterations)
         return Views.same(View(view.inputs(np.log(scores)), RowSampler()))
 
 
 class Identity(nn.Module):
-    """Returns its input rows, which are scores already.
+    """Returns its input rows, which are scores already."""
 
-    Args:
-        out_channels: number of classes.
-    """
-
-    accepts_rows: ClassVar[bool] = True
-
-    def __init__(self, out_channels: int) -> None:
-        super().__init__()
-        self.out_channels = out_channels
-
-    def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
+    def forward(self, x: Tensor, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
         """[n, out_channels], unchanged."""
-        return to_dense(x)
+        return x
 
 
 def spread(

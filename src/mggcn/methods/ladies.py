@@ -25,6 +25,7 @@ from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adjacency import Normalisation, propagation
 from mggcn.sampling.layerwise import LadiesSampler
 from mggcn.train import View, Views
+from mggcn.train.bounds import Count
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,9 @@ class LADIES(Network):
         propagation: the matrix P: ``row`` for D^-1 (A + I), which the scaled factors estimate, or ``symmetric``.
     """
 
-    samples: int = 512
+    samples: Count = 512
     normalise: bool = True
     propagation: Normalisation = "row"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require_at_least(1, "samples")
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """One graph convolution per layer."""

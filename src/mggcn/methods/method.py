@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from mggcn.dataset import Features
-from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.train import Compute, Inputs, Views, inputs_of
+from mggcn.train.bounds import check_bounds
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +24,7 @@ class GraphView:
         graph: the edges; in inductive training only those between training nodes.
         x: [num_nodes, num_features] scaled features.
         known_labels: [num_nodes] the labels of the training nodes, -1 for all others.
+        num_classes: the number of classes.
         model: the method's module, for samplers that depend on it.
         key: the run's random key.
         compute: the device, precision and threads of the run.
@@ -32,6 +33,7 @@ class GraphView:
     graph: Graph
     x: Features
     known_labels: NDArray[np.int64]
+    num_classes: int
     model: nn.Module
     key: Key
     compute: Compute
@@ -57,6 +59,9 @@ class Method(ABC):
     version: ClassVar[int] = 1
     """Increased by hand when a change of the code changes results; older records are then ignored."""
 
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
     @abstractmethod
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """Create the module; it is called as ``module(rows, blocks)`` and returns [targets, out_channels] scores.
@@ -70,8 +75,3 @@ class Method(ABC):
     @abstractmethod
     def prepare(self, view: GraphView) -> Views:
         """Create the input rows and the sampler, for training and for scoring."""
-
-    def _require_at_least(self, minimum: int, *names: str) -> None:
-        for name in names:
-            if not getattr(self, name) >= minimum:
-                raise InputError(f"{name}: {getattr(self, name)} is less than {minimum}")

@@ -18,6 +18,7 @@ from mggcn.nn import GCNConv
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.layerwise import Candidates, FastGCNSampler
 from mggcn.train import Views
+from mggcn.train.bounds import Count
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,8 @@ class MixGrainedFastGCN(Network):
         candidates: draw from ``all`` nodes, or from the ``neighbours`` of the layer above.
     """
 
-    samples: int = 400
+    samples: Count = 400
     candidates: Candidates = "neighbours"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require_at_least(1, "samples")
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """A linear layer on the fine inputs, then one graph convolution per layer."""

@@ -26,6 +26,7 @@ from mggcn.nn import MGGCN
 from mggcn.nn.mg_gcn import WITHOUT_ROOT
 from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler, grains
 from mggcn.train import DenseInputs, View, Views, dense
+from mggcn.train.bounds import Count
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class MixGrained(Network):
 
     bias: bool = False
     conv: Literal["mean", "gcn", "pool", "lstm", "gat"] | Callable[[int, int], nn.Module] = "mean"
-    picks: int = 5
+    picks: Count = 5
     redraw: Literal["epoch", "once"] = "epoch"
     fine_self: bool = True
     skip_self: bool = True
@@ -65,10 +66,6 @@ class MixGrained(Network):
     skip: bool = True
     pick_by: Literal["degree", "uniform"] = "degree"
     explore: Explore = "both"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._require_at_least(1, "picks")
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """The mix-grained network."""

@@ -9,13 +9,12 @@ Differs from the paper: walks of 40 nodes by default instead of 80, and p and q 
 Reference: Grover and Leskovec: node2vec: Scalable Feature Learning for Networks, KDD 2016.
 """
 
-import math
 from dataclasses import dataclass
 
-from mggcn.errors import InputError
 from mggcn.methods.deepwalk import DeepWalk
 from mggcn.methods.method import GraphView
 from mggcn.train import Views
+from mggcn.train.bounds import Positive
 
 
 @dataclass(frozen=True)
@@ -27,14 +26,8 @@ class Node2Vec(DeepWalk):
         q: the in-out parameter: the smaller it is, the further a walk moves away.
     """
 
-    p: float = 1.0
-    q: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name in ("p", "q"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise InputError(f"{name}: {getattr(self, name)} is not a positive number")
+    p: Positive = 1.0
+    q: Positive = 0.5
 
     def prepare(self, view: GraphView) -> Views:
         """The embedding of the graph."""

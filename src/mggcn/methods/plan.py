@@ -70,7 +70,7 @@ def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, comput
         hidden = np.ones(dataset.num_nodes, bool)
         hidden[dataset.split.train] = False
         labels[hidden] = UNLABELLED
-    return GraphView(dataset.graph, scaler.apply(dataset.x), labels, model, key, compute)
+    return GraphView(dataset.graph, scaler.apply(dataset.x), labels, dataset.num_classes, model, key, compute)
 
 
 def resolve(

@@ -23,6 +23,7 @@ from mggcn.methods.method import GraphView, Method
 from mggcn.nn.forest import Forest
 from mggcn.sampling import RowSampler
 from mggcn.train import View, Views, inputs_of
+from mggcn.train.bounds import Count, NaturalNumber
 
 
 @dataclass(frozen=True)
@@ -36,14 +37,10 @@ class RandomForest(Method):
         balanced: weight each class by the inverse of its share of a tree's training nodes.
     """
 
-    trees: int = 200
-    max_depth: int = 0
-    min_leaf: int = 1
+    trees: Count = 200
+    max_depth: NaturalNumber = 0
+    min_leaf: Count = 1
     balanced: bool = False
-
-    def __post_init__(self) -> None:
-        self._require_at_least(1, "trees", "min_leaf")
-        self._require_at_least(0, "max_depth")
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:  # noqa: ARG002
         """A forest, still without trees."""

@@ -15,6 +15,7 @@ from mggcn.nn import MLP
 from mggcn.sampling import RowSampler
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.train import View, Views
+from mggcn.train.bounds import Count
 
 
 @dataclass(frozen=True)
@@ -26,11 +27,8 @@ class SGC(Method):
         bias: add a bias to the regression.
     """
 
-    hops: int = 2
+    hops: Count = 2
     bias: bool = True
-
-    def __post_init__(self) -> None:
-        self._require_at_least(1, "hops")
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """A logistic regression."""

@@ -20,13 +20,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.errors import InputError
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn import Linear
 from mggcn.nn.rows import RepeatedRows, Rows, SparseRows
 from mggcn.sampling import RowSampler
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.train import View, Views
+from mggcn.train.bounds import Count, NaturalNumber, Share
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,10 @@ class SIGN(Method):
         bias: add a bias to each map.
     """
 
-    hops: int = 2
-    hidden: int = 64
-    dropout: float = 0.5
+    hops: NaturalNumber = 2
+    hidden: Count = 64
+    dropout: Share = 0.5
     bias: bool = True
-
-    def __post_init__(self) -> None:
-        self._require_at_least(1, "hidden")
-        self._require_at_least(0, "hops")
-        if not 0 <= self.dropout < 1:
-            raise InputError(f"dropout: {self.dropout} is not in [0, 1)")
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """One linear map for each hop, and one over all of them."""

@@ -16,6 +16,7 @@ from functools import partial
 import torch
 from torch import nn
 
+from mggcn.errors import InputError
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
 from mggcn.nn.history import HistoryConv
@@ -23,6 +24,7 @@ from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.history import HistorySampler
 from mggcn.train import View, Views
+from mggcn.train.bounds import Count
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,12 @@ class VRGCN(Network):
         fanout: neighbours drawn per receiver, the paper's D; a node counts as its own neighbour.
     """
 
-    fanout: int = 2
+    fanout: Count = 2
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._require_at_least(1, "fanout")
-        self._require_at_least(2, "layers")
+        if self.layers < 2:
+            raise InputError(f"layers: {self.layers} is less than 2")
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """A linear layer on aggregated inputs, then convolutions with a history, which apply the dropout themselves."""

@@ -106,8 +106,7 @@ class AdaptiveStack(nn.Module):
         """The block with its weights multiplied by the attention, from [num_src, 2] numbers."""
         if not self.attend or block.weight is None:
             return block
-        receivers = numbers[:, 0].index_select(0, block.root)
-        receivers = receivers.repeat_interleave(block.indptr.diff(), output_size=block.indices.numel())
+        receivers = numbers[:, 0].index_select(0, block.root).index_select(0, block.receivers)
         attention = torch.relu(receivers + numbers[:, 1].index_select(0, block.indices)) + 1
         return replace(block, weight=block.weight * attention)
 

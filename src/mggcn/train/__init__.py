@@ -1,8 +1,7 @@
 """Training: its settings, what it needs from a method, and the training loop."""
 
 from mggcn.train.compute import Compute, Precision, choose_device
-from mggcn.train.count import nodes_per_batch
-from mggcn.train.epochs import Epochs
+from mggcn.train.epochs import Epochs, nodes_per_batch
 from mggcn.train.inputs import DenseInputs, Inputs, dense, inputs_of
 from mggcn.train.loop import Fitted, evaluate, fit, predict
 from mggcn.train.prepared import Penalised, Prepared, View, Views

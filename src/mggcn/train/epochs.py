@@ -1,9 +1,11 @@
 """Epochs of training: draw the batches, make a step for each."""
 
 import math
+import statistics
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from itertools import islice
 from types import TracebackType
 
 import numpy as np
@@ -20,6 +22,8 @@ from mggcn.train.order import Targets, shuffled
 from mggcn.train.prepared import Prepared
 from mggcn.train.step import Step
 from mggcn.train.training import Training
+
+_COUNTED_BATCHES = 20
 
 
 class Epochs:
@@ -100,3 +104,23 @@ def _class_weights(dataset: Dataset, training: Training, device: torch.device) -
     counts = np.bincount(dataset.y[dataset.split.train], minlength=dataset.num_classes)
     weights = np.divide(counts.sum(), counts * np.count_nonzero(counts), out=np.zeros(counts.size), where=counts > 0)
     return torch.from_numpy(weights.astype(np.float32)).to(device)
+
+
+def nodes_per_batch(sampler: Sampler, targets: NDArray[np.int64], training: Training, key: Key) -> float:
+    """The mean number of distinct nodes behind a batch's input rows, over the first batches of an extra epoch.
+
+    Args:
+        sampler: of the training view.
+        targets: the training nodes.
+        training: the batch size, and whether targets are shuffled.
+        key: the run's random key.
+    """
+    key = key.fold("count")
+    order: Targets = np.array(targets)
+    if sampler.device.type == "cuda":
+        order = torch.from_numpy(order).to(sampler.device)
+    if training.shuffle:
+        order = shuffled(order, key.fold("order"))
+    with torch.no_grad():
+        batches = islice(sampler.batches(order, key, training.batch_size), _COUNTED_BATCHES)
+        return statistics.fmean(torch.unique(batch.nodes).numel() for batch in batches)

@@ -1,10 +1,9 @@
 """The settings of training, the same for all methods."""
 
-import math
 from dataclasses import dataclass
 from typing import Literal
 
-from mggcn.errors import InputError
+from mggcn.train.bounds import Count, NaturalNumber, NonNegative, Positive, check_bounds
 from mggcn.train.compute import Precision
 from mggcn.train.scaling import Scaling
 
@@ -32,25 +31,18 @@ class Training:
         threads: of the sampler, 0 for all cores; the result does not depend on it.
     """
 
-    epochs: int = 400
-    batch_size: int = 256
-    lr: float = 0.01
-    weight_decay: float = 0.0
-    patience: int = 30
+    epochs: Count = 400
+    batch_size: Count = 256
+    lr: Positive = 0.01
+    weight_decay: NonNegative = 0.0
+    patience: Count = 30
     select: Literal["loss", "accuracy", "macro_f1"] = "loss"
     scaling: Scaling = "auto"
     training_graph: Literal["auto", "whole", "train"] = "auto"
     class_weights: Literal["none", "balanced"] = "none"
     shuffle: bool = True
     precision: Precision = "tf32"
-    threads: int = 0
+    threads: NaturalNumber = 0
 
     def __post_init__(self) -> None:
-        for name in ("epochs", "batch_size", "patience"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name}: {getattr(self, name)} is less than 1")
-        if not (math.isfinite(self.lr) and self.lr > 0):
-            raise InputError(f"lr: {self.lr} is not a positive number")
-        for name in ("weight_decay", "threads"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"{name}: {getattr(self, name)} is less than 0")
+        check_bounds(self)

@@ -14,6 +14,7 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
+from mggcn.methods import DeepWalk
 from mggcn.methods import _skip_gram as embedding
 from mggcn.methods._skip_gram import SkipGram, embed
 from mggcn.run import load_run
@@ -80,7 +81,7 @@ def test_a_step_follows_the_gradient_of_the_loss() -> None:
 @pytest.mark.parametrize("change", [{"dim": 0}, {"walks": 0}, {"window": -1}, {"rate": 0.0}])
 def test_settings_are_checked(change: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(change))):
-        SkipGram(**change)
+        DeepWalk(**change)
 
 
 @pytest.mark.parametrize("method", ["deepwalk", "node2vec"])
