@@ -106,6 +106,14 @@ def decode(source: str | Path, content: bytes, kind: type[T], language: Literal[
         raise InputError(f"{source}: not valid {language} ({error})") from None
 
 
+def typed(kind: type[T], values: object) -> T:
+    """Convert parsed JSON or TOML to ``kind``; raises InputError that names the field and its value."""
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise InputError(_problem(str(error), values)) from None
+
+
 def _problem(message: str, content: Any) -> str:
     """A message of msgspec with the name of the field and its value."""
     located = _FIELD.fullmatch(message)
@@ -120,8 +128,8 @@ def _problem(message: str, content: Any) -> str:
 
 
 def _value(content: Any, field: str) -> str:
-    """The value of a field such as ``rows[2].name``, in brackets; nothing where msgspec does not say which."""
-    for name, index in _STEP.findall(field):
+    """The value of a field such as ``rows[2].name``, in brackets; of a table where msgspec does not say which key."""
+    for name, index in _STEP.findall(field.partition("[...]")[0]):
         try:
             content = content[name] if name else content[int(index)]
         except (LookupError, TypeError, ValueError):

@@ -8,9 +8,8 @@ import msgspec
 from mggcn import datasets, methods
 from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.experiments._definition import Experiment, Reference, Variant, folder_name, variants_of
-from mggcn.files import read_toml
+from mggcn.files import read_toml, typed
 from mggcn.methods import published
-from mggcn.records._typed import typed
 from mggcn.records.columns import GROWTH
 
 
@@ -57,12 +56,7 @@ def read(path: Path | str) -> Experiment:
         for name in values:
             if name not in _File.__struct_fields__:
                 raise unknown("field", name, _File.__struct_fields__)
-        try:
-            experiment = _experiment(file, typed(_File, values))
-        except InputError:
-            raise
-        except ValueError as error:
-            raise InputError(str(error)) from None
+        experiment = _experiment(file, typed(_File, values))
         for dataset in experiment.datasets:
             experiment.plans(dataset)
     return experiment

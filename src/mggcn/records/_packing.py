@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from mggcn.records._typed import typed
+from mggcn.files import typed
 from mggcn.records.grouping import experiment_section, plain_label
 from mggcn.records.record import MAY_DIVERGE, Epoch, RunRecord, spaced
 from mggcn.records.row import ExperimentInfo, Published, Row, Section

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, TypedDict
 
 from mggcn.errors import InputError
-from mggcn.records._typed import typed
+from mggcn.files import typed
 from mggcn.records.record import RunRecord
 
 

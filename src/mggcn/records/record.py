@@ -7,7 +7,7 @@ from typing import Annotated, Any, Required, TypedDict
 
 from msgspec import Meta
 
-from mggcn.records._typed import typed
+from mggcn.files import typed
 
 MAY_DIVERGE = ("val_loss", "train_loss")
 """The fields that may be infinite or not a number."""

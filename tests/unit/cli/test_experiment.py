@@ -162,7 +162,7 @@ def test_a_bad_record_is_one_line(folder: Path, capsys: pytest.CaptureFixture[st
     path.write_text(path.read_text().replace('"seed": 0', '"seed": "0"', 1))
     capsys.readouterr()
     assert main([*RUN, "--quiet", "--only", "one"]) == 2
-    message = "line 1: not the record of a run (field seed is '0': expected int, got str)"
+    message = "line 1: not the record of a run (field seed: expected int, got str ('0'))"
     assert capsys.readouterr().err == f"mggcn: error: experiments-runs/tiny/records.jsonl: {message}\n"
 
 

@@ -127,13 +127,16 @@ def test_a_row_on_two_devices_is_two_rows(tmp_path: Path) -> None:
         ("{", "Expecting"),
         ("[]", "older version"),
         (json.dumps({"name": "tiny", "tables": []}), "older version"),
-        (json.dumps({"format": "mggcn-records", "version": 1}), "field sections is missing"),
-        (DESCRIPTION.replace('"seeds":2', '"seeds":"two"'), "seeds is 'two'"),
-        (DESCRIPTION.replace('"label":"better"', '"label":7'), "field label is 7"),
-        (DESCRIPTION.replace('"label":"better",', ""), "field label is missing"),
-        (DESCRIPTION.replace('"dataset":"cora"', '"dataset":7'), "dataset is 7"),
-        (DESCRIPTION.replace('"accuracy":0.8', '"accuracy":"x"'), "field reference is {'accuracy': 'x'}"),
-        (DESCRIPTION.replace('"seed 1: no room"', "null"), r"field reasons\[0\] is None"),
+        (json.dumps({"format": "mggcn-records", "version": 1}), "field 'sections' is missing"),
+        (DESCRIPTION.replace('"seeds":2', '"seeds":"two"'), r"seeds: expected int, got str \('two'\)"),
+        (DESCRIPTION.replace('"label":"better"', '"label":7'), r"field label: expected str, got int \(7\)"),
+        (DESCRIPTION.replace('"label":"better",', ""), "field 'label' is missing"),
+        (DESCRIPTION.replace('"dataset":"cora"', '"dataset":7'), r"dataset: expected str, got int \(7\)"),
+        (
+            DESCRIPTION.replace('"accuracy":0.8', '"accuracy":"x"'),
+            r"field reference\[...\]: expected float, got str \({'accuracy': 'x'}\)",
+        ),
+        (DESCRIPTION.replace('"seed 1: no room"', "null"), r"field reasons\[0\]: expected str, got null \(None\)"),
     ],
 )
 def test_a_description_that_is_something_else_is_refused_by_name(tmp_path: Path, content: str, message: str) -> None:

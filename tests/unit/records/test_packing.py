@@ -119,7 +119,7 @@ def _without(name: str) -> Any:
     [
         (lambda values: values.update(version=2), "version 2, not 1"),
         (lambda values: values.update(datasets=[]), "list index out of range"),
-        (_without("settings"), "field settings is missing"),
+        (_without("settings"), "field 'settings' is missing"),
         (lambda values: values["sections"][0]["lines"][0]["runs"]["seed"].append(7), "zip"),
         (lambda values: values["sections"][0]["lines"][0]["runs"].update(surprise=[1, 2]), "surprise"),
     ],
@@ -139,16 +139,28 @@ def _line(**changes: Any) -> Any:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda section: section["experiment"].update(seeds="x"), "field sections[0].experiment.seeds is 'x'"),
-        (lambda section: section.update(dataset=7), "field sections[0].dataset is 7"),
-        (lambda section: section.update(experiment="x"), "field sections[0].experiment is 'x'"),
-        (_line(label=None), "field label is None"),
-        (_line(reference="x"), "field reference is 'x'"),
-        (_line(reference={"epoch_seconds": "x"}), "field reference is {'epoch_seconds': 'x'}"),
-        (_line(reference={"accuracy": 10**400}), "field reference is {'accuracy': 1000"),
-        (_line(reasons=[None]), "field reasons[0] is None"),
-        (_line(reasons="x"), "field reasons is 'x'"),
-        (lambda section: section["lines"][0]["runs"].update(seed=["x", "y"]), "field seed is 'x'"),
+        (
+            lambda section: section["experiment"].update(seeds="x"),
+            "field sections[0].experiment.seeds: expected int, got str ('x')",
+        ),
+        (lambda section: section.update(dataset=7), "field sections[0].dataset: expected str, got int (7)"),
+        (
+            lambda section: section.update(experiment="x"),
+            "field sections[0].experiment: expected object | null, got str ('x')",
+        ),
+        (_line(label=None), "field label: expected str, got null (None)"),
+        (_line(reference="x"), "field reference: expected object, got str ('x')"),
+        (
+            _line(reference={"epoch_seconds": "x"}),
+            "field reference[...]: expected float, got str ({'epoch_seconds': 'x'})",
+        ),
+        (_line(reference={"accuracy": 10**400}), "field reference[...]: number out of range ({'accuracy': 1000"),
+        (_line(reasons=[None]), "field reasons[0]: expected str, got null (None)"),
+        (_line(reasons="x"), "field reasons: expected array, got str ('x')"),
+        (
+            lambda section: section["lines"][0]["runs"].update(seed=["x", "y"]),
+            "field seed: expected int, got str ('x')",
+        ),
     ],
 )
 def test_what_no_experiment_writes_is_refused_by_name(tmp_path: Path, spoil: Any, message: str) -> None:

@@ -29,13 +29,16 @@ def test_runs_ledgers_and_folders_of_them_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"test_accuracy": "high"}, "field test_accuracy is 'high'"),
-        ({"test_accuracy": float("nan")}, "field test_accuracy is nan"),
-        ({"settings": []}, r"field settings is \[\]"),
-        ({"dataset": {}}, "field dataset.name is missing"),
+        ({"test_accuracy": "high"}, r"field test_accuracy: expected float, got str \('high'\)"),
+        ({"test_accuracy": float("nan")}, r"field test_accuracy: expected float > -1e\+300 \(nan\)"),
+        ({"settings": []}, r"field settings: expected object, got array \(\[\]\)"),
+        ({"dataset": {}}, "field 'dataset.name' is missing"),
         ({"surprise": 1}, ".*surprise"),
         ({"curve": 1}, ""),
-        ({"curve": [asdict(Epoch(7, 1.0, 1.0, float("inf"), 1.0, 1.0))]}, r"field curve\[0\].val_accuracy is inf"),
+        (
+            {"curve": [asdict(Epoch(7, 1.0, 1.0, float("inf"), 1.0, 1.0))]},
+            r"field curve\[0\].val_accuracy: expected float < 1e\+300 \(inf\)",
+        ),
     ],
 )
 def test_bad_records_are_named(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
