@@ -6,7 +6,7 @@ from mggcn.records.grouping import environments, group
 from mggcn.records.ledger import Ledger
 from mggcn.records.reading import read, record_files
 from mggcn.records.record import Epoch, RunRecord
-from mggcn.records.row import ExperimentInfo, Figures, Published, Row, Section
+from mggcn.records.row import ExperimentInfo, Figures, PublishedLookup, Row, Section
 from mggcn.records.spec import RunSpec, identity
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "ExperimentInfo",
     "Figures",
     "Ledger",
-    "Published",
+    "PublishedLookup",
     "Row",
     "RunRecord",
     "RunSpec",

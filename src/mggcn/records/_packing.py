@@ -22,7 +22,7 @@ import msgspec
 from mggcn.files import typed
 from mggcn.records.grouping import experiment_section, plain_label
 from mggcn.records.record import MAY_DIVERGE, Epoch, RunRecord, spaced
-from mggcn.records.row import ExperimentInfo, Published, Row, Section
+from mggcn.records.row import ExperimentInfo, PublishedLookup, Row, Section
 
 FORMAT, VERSION = "mggcn-records", 1
 _MOST_POINTS = 100
@@ -80,7 +80,7 @@ def is_packed(values: object) -> bool:
 
 
 def unpack(
-    values: Mapping[str, Any], published: Published, ledger: Mapping[str, RunRecord] | None = None
+    values: Mapping[str, Any], published: PublishedLookup, ledger: Mapping[str, RunRecord] | None = None
 ) -> tuple[list[Section], list[RunRecord]]:
     """The sections of experiments in a packed file, and the records that are of no experiment.
 

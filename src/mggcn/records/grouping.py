@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from mggcn.records.record import RunRecord
-from mggcn.records.row import ExperimentInfo, Published, Row, Section
+from mggcn.records.row import ExperimentInfo, PublishedLookup, Row, Section
 
 
 def no_results(_: RunRecord) -> Mapping[str, float]:
@@ -14,7 +14,7 @@ def no_results(_: RunRecord) -> Mapping[str, float]:
     return {}
 
 
-def group(records: Iterable[RunRecord], published: Published = no_results) -> list[Section]:
+def group(records: Iterable[RunRecord], published: PublishedLookup = no_results) -> list[Section]:
     """Put records that are of no experiment into sections, one for each data set.
 
     Of runs that differ only in their results, the last one counts.
@@ -34,7 +34,7 @@ def group(records: Iterable[RunRecord], published: Published = no_results) -> li
     return sections
 
 
-def experiment_section(info: ExperimentInfo, dataset: str, rows: Sequence[Row], published: Published) -> Section:
+def experiment_section(info: ExperimentInfo, dataset: str, rows: Sequence[Row], published: PublishedLookup) -> Section:
     """The section of an experiment's data set; a row with runs on two devices becomes two rows."""
     split = [part for row in rows for part in _by_device(row)]
     devices = {row.device for row in split if row.device}
@@ -72,7 +72,7 @@ def _by_device(row: Row) -> list[Row]:
     return [replace(row, device=device, records=tuple(runs)) for device, runs in by_device.items()] or [row]
 
 
-def _rows(records: Sequence[RunRecord], published: Published) -> tuple[Row, ...]:
+def _rows(records: Sequence[RunRecord], published: PublishedLookup) -> tuple[Row, ...]:
     alike: dict[str, list[RunRecord]] = {}
     for record in records:
         alike.setdefault(_canonical(_row_inputs(record)), []).append(record)

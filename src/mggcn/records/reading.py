@@ -9,12 +9,12 @@ from mggcn.records._packing import is_packed, unpack
 from mggcn.records.grouping import group, no_results
 from mggcn.records.ledger import Ledger
 from mggcn.records.record import RunRecord
-from mggcn.records.row import Published, Section
+from mggcn.records.row import PublishedLookup, Section
 
 RECORD, RECORDS, EXPERIMENT = "record.json", "records.jsonl", "experiment.json"
 
 
-def read(paths: Iterable[Path], published: Published = no_results) -> list[Section]:
+def read(paths: Iterable[Path], published: PublishedLookup = no_results) -> list[Section]:
     """Read all records of files and folders as sections, those of experiments first.
 
     Args:
@@ -42,7 +42,7 @@ def record_files(paths: Iterable[Path]) -> set[Path]:
 
 
 def read_experiment(
-    path: Path, published: Published = no_results, ledger: Ledger | None = None
+    path: Path, published: PublishedLookup = no_results, ledger: Ledger | None = None
 ) -> tuple[list[Section], list[RunRecord]]:
     """The sections that an ``experiment.json`` describes, and the records of the ledger that it does not name."""
     records = ledger.records if ledger else {}
@@ -73,7 +73,7 @@ def _files(path: Path) -> list[Path]:
     return [file for each in inside for file in _files(each)]
 
 
-def _read(path: Path, published: Published) -> tuple[list[Section], list[RunRecord]]:
+def _read(path: Path, published: PublishedLookup) -> tuple[list[Section], list[RunRecord]]:
     if path.suffix == ".jsonl":
         ledger = Ledger(path)
         if path.name != RECORDS:

@@ -8,7 +8,7 @@ from typing import Any
 
 from mggcn.records.record import Count, Finite, RunRecord
 
-Published = Callable[[RunRecord], Mapping[str, float]]
+PublishedLookup = Callable[[RunRecord], Mapping[str, float]]
 """Returns the published results to show beside a record, by what they measure."""
 
 _MEANS = {

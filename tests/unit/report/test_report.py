@@ -14,7 +14,7 @@ from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.methods import resolve
 from mggcn.methods.published import published
-from mggcn.records import Epoch, Published, RunRecord, Section, group
+from mggcn.records import Epoch, PublishedLookup, RunRecord, Section, group
 from mggcn.report import Format, render
 from mggcn.report.tables import commands
 from tests.records import RECORDS, ledger, record
@@ -26,7 +26,7 @@ FETCHED = re.compile(
 )
 
 
-def rendered(records: list[RunRecord], form: Format, paper: Published = lambda _: {}) -> str:
+def rendered(records: list[RunRecord], form: Format, paper: PublishedLookup = lambda _: {}) -> str:
     return render(group(records, paper), form)
 
 
