@@ -5,11 +5,11 @@ direction: the entry of neighbour u in row v describes the transactions from v t
 ``edge_value`` is in ether, rounded once to a float; the exact wei are in ``edges.parquet``.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import ibis
 import numpy as np
 import pyarrow
 import pyarrow.compute
@@ -20,17 +20,15 @@ from mggcn.dataset import UNLABELLED, Dataset, Split
 from mggcn.errors import InputError
 from mggcn.ethereum import features
 from mggcn.ethereum._engines import stage_files
-from mggcn.ethereum._label_file import AccountLabels
-from mggcn.ethereum._schemas import INT, TEXT, WEI, arrow_schema
 from mggcn.ethereum._tables import FEATURES
+from mggcn.ethereum._values import INT, TEXT, WEI
 from mggcn.ethereum.features import ETHER, quotient
 from mggcn.graph import Graph, index_dtype
 
-SHARES = (0.7, 0.1, 0.2)
-"""The shares of train, val and test, as in the paper."""
 ACCOUNTS, EDGES = "accounts.parquet", "edges.parquet"
 
 _BATCH = 1 << 16
+_SHARES = (0.7, 0.1, 0.2)  # of train, val and test, as in the paper
 _EDGE_TABLE = {
     "node": ("src", INT),
     "other": ("dst", INT),
@@ -43,44 +41,59 @@ _EDGE_TABLE = {
 """The columns of ``edges.parquet``, by the column of the stage ``links`` that each comes from."""
 
 
-@dataclass(frozen=True)
-class AccountArrays:
-    """The nodes, sorted by number.
+def assemble(work: Path, labels: Mapping[str, str], *, name: str, source: str, seed: int) -> Dataset:
+    """Return the data set with a stratified split of its labelled accounts, and write the tables beside it to ``work``.
 
     Args:
-        names: [n] addresses.
-        x: [n, 13] features.
-        y: [n] class numbers.
+        work: the folder of the stages.
+        labels: the class of each labelled account; empty if there is no label file. Classes without an account are
+            left out.
+        name: of the data set.
+        source: of the data set.
+        seed: of the split.
     """
+    names, x, account_labels = _read_accounts(work, labels)
+    classes = sorted({label for label in account_labels if label is not None})
+    numbers: dict[str | None, int] = {None: UNLABELLED, **{label: number for number, label in enumerate(classes)}}
+    y = np.array([numbers[label] for label in account_labels], np.int64)
+    graph, attributes = _read_graph(work, y.size)
+    return Dataset(
+        name=name,
+        graph=graph,
+        x=x,
+        y=y,
+        classes=tuple(classes),
+        split=_split(y, classes, seed) if labels else None,
+        node_ids=names,
+        id_name="address",
+        source=source,
+        feature_names=features.NAMES,
+        edge_attributes=attributes,
+    )
 
-    names: NDArray[np.generic]
-    x: NDArray[np.float32]
-    y: NDArray[np.int64]
 
-
-def read_accounts(work: Path, labels: AccountLabels | None) -> AccountArrays:
-    """Read the stage ``features``, and write it with an additional column ``label`` to ``accounts.parquet``."""
+def _read_accounts(
+    work: Path, labels: Mapping[str, str]
+) -> tuple[NDArray[np.generic], NDArray[np.float32], list[str | None]]:
+    """Return names, features and labels; write the stage ``features`` with the column ``label`` to a table."""
     names: list[NDArray[np.generic]] = []
     x: list[NDArray[np.float32]] = []
-    y: list[NDArray[np.int64]] = []
-    schema = arrow_schema(FEATURES | {"label": TEXT})
+    account_labels: list[str | None] = []
+    schema = ibis.schema(FEATURES | {"label": TEXT}).to_pyarrow()
     with parquet.ParquetWriter(work / ACCOUNTS, schema, compression="zstd") as writer:
         for batch in _batches(stage_files(work, "features")):
             accounts: list[str] = batch["address"].to_pylist()
-            label_column = [None if labels is None else labels.names.get(account) for account in accounts]
+            label_column = [labels.get(account) for account in accounts]
             columns = [*batch.columns, pyarrow.array(label_column, pyarrow.string())]
             writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=schema))
-            names.append(np.array(accounts, np.str_ if not "".join(accounts).isascii() else np.bytes_))
+            names.append(np.array(accounts, np.bytes_ if "".join(accounts).isascii() else np.str_))
             x.append(features.signed_log(features.matrix(batch)))
-            y.append(np.full(len(accounts), UNLABELLED) if labels is None else labels.numbers(accounts))
-    return AccountArrays(np.concatenate(names), np.concatenate(x), np.concatenate(y))
+            account_labels += label_column
+    return np.concatenate(names), np.concatenate(x), account_labels
 
 
-def read_graph(work: Path, num_nodes: int) -> tuple[Graph, dict[str, NDArray[np.generic]]]:
-    """Return the graph and its edge attributes from the sorted stage ``links``, as arrays mapped from disk.
-
-    Writes the directed edges with their exact values to ``edges.parquet``.
-    """
+def _read_graph(work: Path, num_nodes: int) -> tuple[Graph, dict[str, NDArray[np.generic]]]:
+    """Return the graph and its edge attributes from the sorted stage ``links``; write the directed edges to a table."""
     files = stage_files(work, "links")
     num_rows = sum(parquet.ParquetFile(file).metadata.num_rows for file in files)
     indices = _on_disk(work / "indices", index_dtype(num_nodes), num_rows)
@@ -90,7 +103,8 @@ def read_graph(work: Path, num_nodes: int) -> tuple[Graph, dict[str, NDArray[np.
     }
     degrees = np.zeros(num_nodes, np.int64)
     start = 0
-    with parquet.ParquetWriter(work / EDGES, arrow_schema(dict(_EDGE_TABLE.values())), compression="zstd") as writer:
+    schema = ibis.schema(dict(_EDGE_TABLE.values())).to_pyarrow()
+    with parquet.ParquetWriter(work / EDGES, schema, compression="zstd") as writer:
         for batch in _batches(files):
             pairs = batch.filter(pyarrow.compute.not_equal(batch["node"], batch["other"]))
             stop = start + pairs.num_rows
@@ -101,46 +115,16 @@ def read_graph(work: Path, num_nodes: int) -> tuple[Graph, dict[str, NDArray[np.
             np.add.at(degrees, pairs["node"].to_numpy(), 1)
             edges = pairs.filter(pyarrow.compute.greater(pairs["out_count"], 0))
             columns = [edges[name] for name in _EDGE_TABLE]
-            writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=writer.schema))
+            writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=schema))
             start = stop
     indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
     graph = Graph(indptr, indices[:start], "both")
     return graph, {name: values[:start] for name, values in attributes.items()}
 
 
-def assemble(
-    accounts: AccountArrays,
-    graph: Graph,
-    attributes: dict[str, NDArray[np.generic]],
-    labels: AccountLabels | None,
-    *,
-    name: str,
-    source: str,
-    seed: int,
-) -> Dataset:
-    """Return the data set with a stratified split of its labelled accounts; classes without an account are left out."""
-    labelled = accounts.y != UNLABELLED
-    present = np.unique(accounts.y[labelled])
-    y = np.where(labelled, np.searchsorted(present, accounts.y), UNLABELLED)
-    classes = () if labels is None else tuple(labels.classes[number] for number in present)
-    return Dataset(
-        name=name,
-        graph=graph,
-        x=accounts.x,
-        y=y,
-        classes=classes,
-        split=None if labels is None else _split(y, classes, seed),
-        node_ids=accounts.names,
-        id_name="address",
-        source=source,
-        feature_names=features.NAMES,
-        edge_attributes=attributes,
-    )
-
-
 def _split(y: NDArray[np.int64], classes: Sequence[str], seed: int) -> Split:
     try:
-        return Split.stratified(y, seed, SHARES)
+        return Split.stratified(y, seed, _SHARES)
     except InputError as error:
         counts = ", ".join(f"{name} {np.sum(y == number)}" for number, name in enumerate(classes)) or "none"
         raise InputError(

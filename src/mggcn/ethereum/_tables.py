@@ -9,8 +9,7 @@ from collections.abc import Mapping
 
 import ibis
 
-from mggcn.ethereum._schemas import FLAG, INT, TEXT, WEI
-from mggcn.ethereum._values import Column, Table, integer, whole
+from mggcn.ethereum._values import FLAG, INT, TEXT, WEI, Column, Table, integer, whole
 from mggcn.ethereum.rules import CHANGED
 
 TRANSACTIONS = (

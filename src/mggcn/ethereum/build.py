@@ -17,8 +17,8 @@ from mggcn import storage
 from mggcn.dataset import UNLABELLED, Dataset
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _assemble, _engines, pipeline
-from mggcn.ethereum._label_file import read_labels
 from mggcn.ethereum._table_files import expand
+from mggcn.ethereum.label_lists import read_labels
 from mggcn.ethereum.pipeline import BuildInputs, OnStage, Tally
 from mggcn.ethereum.simulate import is_simulated
 
@@ -73,21 +73,17 @@ def build(
     for file in files:
         if file.resolve().is_relative_to(out.resolve()):
             raise InputError(f"{out}: holds {file.name}, which is to be read, so it is not replaced")
-    account_labels = None if labels is None else read_labels(labels, any_ids=inputs.any_ids)
+    account_labels = {} if labels is None else read_labels(labels, any_ids=inputs.any_ids)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.work.", dir=out.parent) as folder, _timed(quiet) as on_stage:
         work = Path(folder)
         with _engines.open_engine(engine, work, memory) as running:
             tally = pipeline.run(running, inputs, work, on_stage)
         on_stage("data set")
-        accounts = _assemble.read_accounts(work, account_labels)
-        graph, attributes = _assemble.read_graph(work, accounts.y.size)
         simulated = any(is_simulated(file) for file in files)
         with prefix_errors(labels or out):
             dataset = _assemble.assemble(
-                accounts,
-                graph,
-                attributes,
+                work,
                 account_labels,
                 name=_name(name or f"ethereum:{out.name}", simulated),
                 source="SIMULATED: " * simulated + _source(tally, inputs, labels, seed),
@@ -95,9 +91,8 @@ def build(
             )
         tables = {file: work / file for file in (_assemble.ACCOUNTS, _assemble.EDGES)}
         storage.save(dataset, out, overwrite=overwrite, tables=tables)
-    num_labels = 0 if account_labels is None else len(account_labels.names)
-    num_labelled = int(np.sum(accounts.y != UNLABELLED))
-    return Built(storage.load(out, mmap=True), tally, num_labels, num_labels - num_labelled)
+    num_labelled = int(np.sum(dataset.y != UNLABELLED))
+    return Built(storage.load(out, mmap=True), tally, len(account_labels), len(account_labels) - num_labelled)
 
 
 def parse_as_of(text: str) -> int:
@@ -132,16 +127,14 @@ def _source(tally: Tally, inputs: BuildInputs, labels: Path | None, seed: int) -
 @contextmanager
 def _timed(quiet: bool) -> Iterator[OnStage]:
     """Print each stage with its duration on standard error."""
-    stages: list[tuple[str, float]] = []
-
-    def finish() -> None:
-        if stages and not quiet:
-            name, started = stages[-1]
-            sys.stderr.write(f"{name:<14} {time.perf_counter() - started:8.1f} s\n")
+    current, started = "", 0.0
 
     def start(stage: str) -> None:
-        finish()
-        stages.append((stage, time.perf_counter()))
+        nonlocal current, started
+        now = time.perf_counter()
+        if current and not quiet:
+            sys.stderr.write(f"{current:<14} {now - started:8.1f} s\n")
+        current, started = stage, now
 
     yield start
-    finish()
+    start("")

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mggcn.errors import InputError, unknown
-from mggcn.ethereum._label_file import csv_bytes
-from mggcn.ethereum.label_lists import LabelledAddress, read_list
+from mggcn.ethereum.label_lists import LabelledAddress, csv_bytes, read_list
 from mggcn.storage import check_file_free, write_atomically
 
 CLASSES = ("ICO", "Converter", "Exchange", "Mining", "Gambling", "Phish")

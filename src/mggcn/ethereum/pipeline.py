@@ -8,10 +8,9 @@ import ibis
 
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _table_files, _tables, _values, formats, rules
-from mggcn.ethereum._engines import Engine, stage_files
-from mggcn.ethereum._schemas import Types, check_types
+from mggcn.ethereum._engines import Engine, check_types, stage_files
 from mggcn.ethereum._table_files import TableFiles
-from mggcn.ethereum._values import Column, Table
+from mggcn.ethereum._values import Column, Table, Types
 
 OnStage = Callable[[str], None]
 """Called with the name of each stage when it starts."""

@@ -10,8 +10,7 @@ import ibis
 
 from mggcn.errors import InputError
 from mggcn.ethereum import _values
-from mggcn.ethereum._schemas import FLAG, INT, TEXT, WEI
-from mggcn.ethereum._values import Column, Table
+from mggcn.ethereum._values import FLAG, INT, TEXT, WEI, Column, Table
 
 DROPPED = {
     "no_time": "its time is missing, or neither seconds since 1970 nor a time in UTC",

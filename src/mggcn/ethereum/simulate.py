@@ -13,11 +13,11 @@ from pathlib import Path
 
 from mggcn.errors import InputError
 from mggcn.ethereum import require
-from mggcn.ethereum._label_file import csv_bytes
 from mggcn.ethereum._simulate_accounts import CLASSES, Accounts
 from mggcn.ethereum._simulate_behaviours import BEHAVIOURS
 from mggcn.ethereum._simulate_rows import Rows, address_text, table
 from mggcn.ethereum._simulate_world import Transfers, World, draw_lifetimes
+from mggcn.ethereum.label_lists import csv_bytes
 from mggcn.keys import Key
 from mggcn.storage import check_file_free, write_atomically
 

@@ -7,8 +7,7 @@ import ibis
 from mggcn.errors import InputError, unknown
 from mggcn.ethereum import _tables, rules
 from mggcn.ethereum._engines import unmerged_selects
-from mggcn.ethereum._schemas import INT, TEXT
-from mggcn.ethereum._values import Table
+from mggcn.ethereum._values import INT, TEXT, Table
 from mggcn.ethereum.formats import INTERNAL, recognise
 
 DIALECTS = ("bigquery", "clickhouse", "databricks", "datafusion", "duckdb", "snowflake", "trino")
