@@ -44,13 +44,7 @@ _EDGE_TABLE = {
 def assemble(work: Path, labels: Mapping[str, str], *, name: str, source: str, seed: int) -> Dataset:
     """Return the data set with a stratified split of its labelled accounts, and write the tables beside it to ``work``.
 
-    Args:
-        work: the folder of the stages.
-        labels: the class of each labelled account; empty if there is no label file. Classes without an account are
-            left out.
-        name: of the data set.
-        source: of the data set.
-        seed: of the split.
+    There is no split if ``labels``, the class of each account, is empty. Classes without an account are left out.
     """
     names, x, account_labels = _read_accounts(work, labels)
     classes = sorted({label for label in account_labels if label is not None})

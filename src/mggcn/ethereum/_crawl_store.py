@@ -25,22 +25,14 @@ TRANSACTIONS, JOURNAL = "transactions.jsonl", "journal.log"
 class Store:
     """The folder of a crawl, opened by one process at a time.
 
-    Args:
-        folder: created if it does not exist.
-        seed: of the crawl; it cannot change when the crawl is continued.
-        accounts: the digest of the labelled accounts; it cannot change either.
-
-    Attributes:
-        finished: the accounts that are fetched completely or cut short.
-        cut: the accounts that are cut short.
-        count: the number of records.
+    The seed and ``accounts``, a digest of the labelled accounts, cannot change when a crawl is continued.
     """
 
     def __init__(self, folder: Path, seed: int, accounts: str) -> None:
         self.folder, self.file, journal = folder, folder / TRANSACTIONS, folder / JOURNAL
-        self.finished: set[str] = set()
-        self.cut: set[str] = set()
-        self.count = 0
+        self.finished: set[str] = set()  # the accounts that are fetched completely or cut short
+        self.cut: set[str] = set()  # the accounts that are cut short
+        self.count = 0  # the number of records
         self._positions: dict[str, tuple[Cursor, int]] = {}
         self._length = 0
         if self.file.exists() and not (journal.exists() and b"\n" in journal.read_bytes()):

@@ -22,9 +22,6 @@ FileFormat = Literal["parquet", "csv", "json"]
 _FORMATS: dict[str, FileFormat] = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
 _FORMATS |= dict.fromkeys((".json", ".jsonl", ".ndjson"), "json")
 _ROW_KEYS = ("result", "res")  # the key of the rows in an answer of Etherscan's API, or in a log of one
-_JSON_COLUMNS = (
-    "DESCRIBE SELECT * FROM read_json(?, format='newline_delimited', records='true', sample_size=-1, maximum_depth=1)"
-)
 _MOST_NAMED = 3  # files that a message names before it counts the rest
 
 
@@ -59,10 +56,7 @@ class TableFiles:
 def transaction_tables(paths: Iterable[Path], roles: Mapping[str, str] | None, work: Path) -> list[TableFiles]:
     """Group files of transactions by their columns; a folder stands for its files, and empty files are skipped.
 
-    Args:
-        paths: files and folders.
-        roles: the column of each role, if the user gave them.
-        work: a folder for files that must be rewritten for the engines.
+    ``roles`` are set by the user; ``work`` is a folder for files that must be rewritten for the engines.
     """
     groups: dict[tuple[object, ...], list[TableFiles]] = {}
     files = expand(paths)
@@ -132,7 +126,7 @@ def _format(path: Path) -> FileFormat | None:
 
 
 def _inspect(path: Path, work: Path) -> TableFiles:
-    """Return the columns of a file; ``work`` is a folder for files that must be rewritten for the engines."""
+    """Return a file with its columns."""
     kind = _format(path)
     if kind is None:
         raise InputError(f"{path}: not a .parquet, .csv or .json file")
@@ -164,7 +158,8 @@ def _inspect_json(path: Path, work: Path) -> TableFiles:
         except json.JSONDecodeError:
             row = None
         if isinstance(row, dict) and not any(key in row for key in _ROW_KEYS):
-            return TableFiles((path,), (path,), "json", _json_columns(path, file))
+            file.seek(0)
+            return TableFiles((path,), (path,), "json", _json_columns(file))
         documents = [first + file.read()] if row is None else [first, *(line for line in file if line.strip())]
         rows = [row for document in documents for row in _document_rows(document)]
     rewritten = work / f"{uuid4().hex}.jsonl"
@@ -172,28 +167,18 @@ def _inspect_json(path: Path, work: Path) -> TableFiles:
     return TableFiles((rewritten,), (path,), "json", tuple(dict.fromkeys(name for row in rows for name in row)))
 
 
-def _json_columns(path: Path, file: IO[str]) -> tuple[str, ...]:
+def _json_columns(lines: Iterable[str]) -> tuple[str, ...]:
     """Return the keys of all lines; exports leave out the keys of null values, so one line is not enough."""
-    import duckdb
-
-    try:
-        with duckdb.connect() as connection:
-            return tuple(name for name, *_ in connection.execute(_JSON_COLUMNS, [str(path)]).fetchall())
-    except duckdb.Error as error:
-        file.seek(0)
-        _check_lines(file)
-        raise InputError(first_line(error)) from None
-
-
-def _check_lines(file: IO[str]) -> None:
-    """Raise an error that names the first line that is not a JSON object."""
-    for number, line in enumerate(file, 1):
+    names: dict[str, None] = {}
+    for number, line in enumerate(lines, 1):
         try:
             row = json.loads(line) if line.strip() else {}
         except json.JSONDecodeError as error:
             raise InputError(f"line {number}: not valid JSON ({error.msg})") from None
         if not isinstance(row, dict):
             raise InputError(f"line {number}: not an object but {line.strip()[:80]!r}")
+        names |= dict.fromkeys(row)
+    return tuple(names)
 
 
 def _document_rows(text: str) -> list[dict[str, Any]]:

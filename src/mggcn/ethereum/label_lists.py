@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TextIO
 
 from mggcn.errors import InputError, first_line, prefix_errors
+from mggcn.files import write_atomically
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 _MAINNET = "1"
@@ -104,13 +105,11 @@ def is_address(text: str) -> bool:
     return _ADDRESS.fullmatch(text) is not None
 
 
-def csv_bytes(header: Sequence[str], rows: Iterable[Sequence[str]]) -> bytes:
-    """Return a CSV file with a header."""
+def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write a CSV file with a header, atomically."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue().encode()
+    csv.writer(text, lineterminator="\n").writerows([header, *rows])
+    write_atomically(path, text.getvalue().encode())
 
 
 def _csv_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:

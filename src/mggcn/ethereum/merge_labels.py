@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mggcn.errors import InputError, unknown
-from mggcn.ethereum.label_lists import LabelledAddress, csv_bytes, read_list
-from mggcn.storage import check_file_free, write_atomically
+from mggcn.ethereum.label_lists import LabelledAddress, read_list, write_csv
+from mggcn.files import check_file_free
 
 CLASSES = ("ICO", "Converter", "Exchange", "Mining", "Gambling", "Phish")
 _CLASS_OF = {name.lower(): name for name in CLASSES}
@@ -102,10 +102,10 @@ def write(merged: MergedLabels, out: Path, *, overwrite: bool = False) -> Path:
             raise InputError(f"{path}: one of the lists to merge, it would be replaced")
         check_file_free(path, overwrite=overwrite)
     rows = [(address, *pair) for address, classes in merged.conflicts.items() for pair in classes.items()]
-    write_atomically(conflicts, csv_bytes(("address", "label", "place"), rows))
+    write_csv(conflicts, ("address", "label", "place"), rows)
     if not merged.classes:
         raise InputError(f"{lists}: every address with a label of the classes has several, see {conflicts}")
-    write_atomically(out, csv_bytes(("address", "label"), merged.classes.items()))
+    write_csv(out, ("address", "label"), merged.classes.items())
     return conflicts
 
 

@@ -38,20 +38,7 @@ ADDRESS = "^0x[0-9a-f]{40}$"
 
 _ENDS = {"sender": "from", "receiver": "to", "contract": "contract"}
 _NO, _YES = ("0", "0.0", "0x0", "false"), ("1", "1.0", "0x1", "true")
-_COMPARED = (
-    "sender",
-    "receiver",
-    "contract",
-    "part",
-    "block",
-    "time",
-    "wei",
-    "fee",
-    "count",
-    "failed",
-    "below_one_wei",
-)
-
+_COMPARED = (*_ENDS, "part", "block", "time", "wei", "fee", "count", "failed", "below_one_wei")
 
 ROWS = (
     {"src": TEXT, "dst": TEXT, "hash": TEXT, "block": INT, "time": INT, "wei": WEI, "fee": WEI, "count": INT}
