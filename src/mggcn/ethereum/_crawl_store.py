@@ -11,10 +11,10 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 from mggcn.errors import InputError
 from mggcn.ethereum.etherscan import Cursor, Record
@@ -22,7 +22,7 @@ from mggcn.ethereum.etherscan import Cursor, Record
 TRANSACTIONS, JOURNAL = "transactions.jsonl", "journal.log"
 
 
-class Store:
+class Store(AbstractContextManager["Store"]):
     """The folder of a crawl, opened by one process at a time.
 
     The seed and ``accounts``, a digest of the labelled accounts, cannot change when a crawl is continued.
@@ -48,9 +48,6 @@ class Store:
             self._lines: BinaryIO = stack.enter_context(self.file.open("ab+"))
             self._remove_incomplete_page()
             self._files = stack.pop_all()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._files.close()

@@ -67,17 +67,14 @@ class Rows:
         """The number of earlier transactions of the same sender."""
         order = np.argsort(self.source, kind="stable")
         sender = self.source[order]
-        starts = np.flatnonzero(np.diff(sender, prepend=-1))
-        counts = np.diff(starts, append=sender.size)
         nonces = np.empty(sender.size, np.int32)
-        nonces[order] = np.arange(sender.size) - np.repeat(starts, counts)
+        nonces[order] = np.arange(sender.size) - np.searchsorted(sender, sender)
         return nonces
 
     @cached_property
     def block_starts(self) -> NDArray[np.int32]:
         """For each row, the first row of its block."""
-        is_first = np.diff(self.block, prepend=-1) != 0
-        return np.maximum.accumulate(np.where(is_first, np.arange(len(self)), 0)).astype(np.int32)
+        return np.searchsorted(self.block, self.block).astype(np.int32)
 
 
 def table(rows: Rows, first: int, last: int) -> Any:

@@ -81,18 +81,15 @@ def edges(transactions: Table, accounts: Table) -> Table:
     kept = transactions.filter(transactions.copy == "")
     sources, targets = accounts.select(src="address", s="id"), accounts.select(dst="address", d="id")
     numbered = kept.join(sources, "src").join(targets, "dst")
-    return (
-        numbered.group_by(src=numbered.s, dst=numbered.d)
-        .agg(
-            count=whole(numbered["count"].sum()),
-            wei=numbered.wei.sum(),
-            largest=numbered.wei.max(),
-            first=numbered.time.min(),
-            last=numbered.time.max(),
-            fee=numbered.fee.sum(),
-        )
-        .select(*EDGES)
+    pairs = numbered.group_by(src=numbered.s, dst=numbered.d).agg(
+        count=whole(numbered["count"].sum()),
+        wei=numbered.wei.sum(),
+        largest=numbered.wei.max(),
+        first=numbered.time.min(),
+        last=numbered.time.max(),
+        fee=numbered.fee.sum(),
     )
+    return pairs.select(*EDGES)
 
 
 def links(edges: Table) -> Table:

@@ -172,12 +172,8 @@ def key_from_environment() -> str:
     return key
 
 
-def _shows_no_key(record: logging.LogRecord) -> bool:
-    """Return False for httpx's log entries of our requests, which contain the URL and so the key."""
-    return "apikey=" not in record.getMessage()
-
-
-logging.getLogger("httpx").addFilter(_shows_no_key)
+# httpx logs the URL of every request, which contains the key
+logging.getLogger("httpx").addFilter(lambda entry: "apikey=" not in entry.getMessage())
 logging.getLogger("stamina").addHandler(logging.NullHandler())  # else retries are printed where logging is not set up
 
 
