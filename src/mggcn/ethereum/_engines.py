@@ -64,8 +64,7 @@ class DuckDB:
 
     def rows(self, table: Table) -> list[dict[str, Any]]:
         """Return the rows of a small table."""
-        rows: list[dict[str, Any]] = table.to_pyarrow().to_pylist()
-        return rows
+        return list(table.to_pyarrow().to_pylist())
 
     def close(self) -> None:
         """Close the connection."""
@@ -80,8 +79,7 @@ class Spark:
 
     def __init__(self, work: Path, memory: int) -> None:
         require("pyspark", "spark")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # pyspark warns about versions of pandas, which is not used here
+        with warnings.catch_warnings(action="ignore"):  # pyspark warns about versions of pandas, which is not used here
             from pyspark import SparkConf
             from pyspark.sql import SparkSession
 

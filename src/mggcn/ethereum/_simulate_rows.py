@@ -143,9 +143,5 @@ def hex_text(rows: NDArray[np.uint8]) -> Any:
     """Return rows of bytes as an Arrow array of 0x and hexadecimal digits."""
     import pyarrow as pa
 
-    count, width = rows.shape
-    text = np.empty((count, 2 + 2 * width), np.uint8)
-    text[:, :2] = np.frombuffer(b"0x", np.uint8)
-    text[:, 2:] = _HEX[rows].view(np.uint8)
-    offsets = np.arange(count + 1, dtype=np.int32) * text.shape[1]
-    return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text))
+    digits = _HEX[rows].view(f"S{2 * rows.shape[1]}").ravel()
+    return pa.array(np.char.add(b"0x", digits)).cast(pa.string())

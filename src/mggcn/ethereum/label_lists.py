@@ -84,8 +84,6 @@ def read_labels(path: Path, *, any_ids: bool = False) -> dict[str, str]:
         account_column, label_column, start = _columns(rows[0][1] if rows else [])
         labels: dict[str, str] = {}
         for line, row in rows[start:]:
-            if not row:
-                continue
             if len(row) <= max(account_column, label_column):
                 raise InputError(f"line {line}: {len(row)} values, an account and a label are needed")
             account, label = row[account_column].strip(), row[label_column].strip()
@@ -113,11 +111,12 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) 
 
 
 def _csv_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file, each with the number of its first line."""
+    """Yield the rows of a CSV file that are not blank, each with the number of its first line."""
     line, reader = 1, csv.reader(lines, delimiter=delimiter, strict=True)
     try:
         for row in reader:
-            yield line, row
+            if row:
+                yield line, row
             line = reader.line_num + 1
     except csv.Error as error:
         raise InputError(f"line {line}: not readable as CSV ({first_line(error)})") from None
@@ -152,8 +151,6 @@ def _from_csv(file: TextIO, path: Path, label: str | None) -> Iterator[LabelledA
     default = path.parent.name if path.stem == "all" else path.stem
     for line, row in rows:
         location = f"line {line}"
-        if not row:
-            continue
         if len(row) != len(header):
             raise InputError(f"{location}: {len(row)} values for {len(header)} columns")
         fields = dict(zip(header, map(str.strip, row), strict=True))
