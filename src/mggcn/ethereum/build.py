@@ -189,9 +189,7 @@ def _assemble(work: Path, labels: Mapping[str, str], *, name: str, source: str, 
     )
 
 
-def _read_accounts(
-    work: Path, labels: Mapping[str, str]
-) -> tuple[NDArray[np.generic], NDArray[np.float32], list[str | None]]:
+def _read_accounts(work: Path, labels: Mapping[str, str]) -> tuple[NDArray[Any], NDArray[Any], list[str | None]]:
     """Return names, features and labels; write the stage ``features`` with the column ``label`` to a table."""
     names: list[NDArray[np.generic]] = []
     x: list[NDArray[np.float32]] = []

@@ -80,7 +80,11 @@ class Store(AbstractContextManager["Store"]):
                 raise InputError(f"{folder}: another crawl is writing here") from None
             self._read_journal({"seed": seed, "accounts": accounts})
             self._lines: BinaryIO = stack.enter_context(self.file.open("ab+"))
-            self._remove_incomplete_page()
+            size = self._lines.seek(0, os.SEEK_END)
+            if size < self._length:
+                damage = f"{size:,} bytes, but the journal lists {self._length:,}; the file is damaged"
+                raise InputError(f"{self.file}: {damage}")
+            self._lines.truncate(self._length)  # without the incomplete page of a killed process
             self._files = stack.pop_all()
 
     def __exit__(self, *_: object) -> None:
@@ -153,14 +157,6 @@ class Store(AbstractContextManager["Store"]):
             raise InputError(
                 f"{self.folder}: begun with other labelled accounts; use the same ones, or choose another folder"
             )
-
-    def _remove_incomplete_page(self) -> None:
-        size = self._lines.seek(0, os.SEEK_END)
-        if size < self._length:
-            raise InputError(
-                f"{self.file}: {size:,} bytes, but the journal lists {self._length:,}; the file is damaged"
-            )
-        self._lines.truncate(self._length)
 
 
 def crawl(

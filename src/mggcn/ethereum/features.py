@@ -67,9 +67,8 @@ def quotient(numerator: Any, denominator: NDArray[np.int64] | None = None, unit:
         unit: a common factor of all denominators, such as 10**18 wei.
     """
     numerators = integers(numerator)
-    if denominator is None:
-        return np.fromiter((value / unit for value in numerators), np.float64, len(numerators))
-    pairs = zip(numerators, denominator.tolist(), strict=True)
+    divisors = [1] * len(numerators) if denominator is None else denominator.tolist()
+    pairs = zip(numerators, divisors, strict=True)
     return np.fromiter((value / (divisor * unit) for value, divisor in pairs), np.float64, len(numerators))
 
 

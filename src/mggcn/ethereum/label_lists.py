@@ -80,7 +80,7 @@ def read_labels(path: Path, *, any_ids: bool = False) -> dict[str, str]:
         lines = file.readlines()
         header_line = lines[0] if lines else ""
         delimiter = next((mark for mark in ",;\t" if mark in header_line), " ")
-        rows = list(_csv_rows(lines, delimiter))
+        rows = list(csv_rows(lines, delimiter))
         account_column, label_column, start = _columns(rows[0][1] if rows else [])
         labels: dict[str, str] = {}
         for line, row in rows[start:]:
@@ -110,7 +110,7 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) 
     write_atomically(path, text.getvalue().encode())
 
 
-def _csv_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def csv_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a CSV file that are not blank, each with the number of its first line."""
     line, reader = 1, csv.reader(lines, delimiter=delimiter, strict=True)
     try:
@@ -142,7 +142,7 @@ def _from_json(file: TextIO, label: str | None) -> Iterator[LabelledAddress]:
 def _from_csv(file: TextIO, path: Path, label: str | None) -> Iterator[LabelledAddress]:
     header_line = file.readline()
     file.seek(0)
-    rows = _csv_rows(file, ";" if ";" in header_line else ",")
+    rows = csv_rows(file, ";" if ";" in header_line else ",")
     header = _header(header_line, rows)
     if "address" not in header:
         raise InputError(f"line 1: no column 'address' among {', '.join(map(repr, header))}")

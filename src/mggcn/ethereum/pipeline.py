@@ -187,10 +187,8 @@ def _balances(engine: Engine, inputs: BuildInputs, work: Path) -> Table | None:
     with prefix_errors(files.label):
         table = engine.read(files)
         account = _values.text(table[files.roles["account"]])
-        balances = table.select(
-            account=account if inputs.any_ids else account.lower(),
-            balance=_values.wei(table[files.roles["balance"]]),
-        )
+        balance = _values.wei(table[files.roles["balance"]])
+        balances = table.select(account=account if inputs.any_ids else account.lower(), balance=balance)
     return balances.group_by("account").agg(balance=balances.balance.max())
 
 

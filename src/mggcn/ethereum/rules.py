@@ -85,11 +85,10 @@ def apply_rules(
     )
     rows = _with_keys(rows, roles, internal) if "hash" in roles or alone else _with_numbered_keys(rows)
     changes = [rows[end] != rows[f"spelled_{end}"] for end in _ENDS]
-    zero = ibis.literal(0, type=WEI)
     return rows.mutate(
         src=rows.genesis.ifelse(rows.receiver, rows.sender),
         dst=ibis.cases((rows.moves, rows.target), (rows.genesis, rows.receiver), else_=rows.sender),
-        wei=(rows.moves | rows.genesis).ifelse(rows.wei, zero),
+        wei=(rows.moves | rows.genesis).ifelse(rows.wei, ibis.literal(0, type=WEI)),
         count=_values.whole(rows.moves.ifelse(rows["count"], 0)),
         mixed_case=~rows.genesis & (changes[0] | changes[1] | (rows.made & changes[2])),
         creation=rows.made & ~rows.failed,
