@@ -18,8 +18,7 @@ from mggcn.cli import main
 from mggcn.cli.display import LineDisplay, StageDisplay
 from mggcn.errors import InputError
 from mggcn.ethereum import etherscan
-from mggcn.ethereum._crawl_store import Store
-from mggcn.ethereum.crawl import Crawled, crawl, draw
+from mggcn.ethereum.crawl import Crawled, Store, crawl, draw
 from mggcn.ethereum.etherscan import Cursor, Etherscan, RateLimit, key_from_environment
 from mggcn.keys import Key
 from tests.ethereum.fake_etherscan import KEY, FakeEtherscan, record, refusal, serving

@@ -6,7 +6,7 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.ethereum._crawl_store import Store
+from mggcn.ethereum.crawl import Store
 from mggcn.ethereum.label_lists import addresses
 from tests.ethereum.transactions import A, B
 

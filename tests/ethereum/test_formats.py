@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mggcn.errors import InputError
-from mggcn.ethereum._label_file import read_labels
 from mggcn.ethereum.formats import parse_columns, recognise
+from mggcn.ethereum.label_lists import read_labels
 from tests.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 ROWS = [transaction(1, A, B, 2 * ETH), transaction(2, B, C, ETH // 3), transaction(3, A, D, 7, receipt_status=0)]
@@ -233,8 +233,7 @@ def test_a_file_is_not_read_twice(tmp_path: Path) -> None:
 )
 def test_labels_in_their_spellings(tmp_path: Path, text: str) -> None:
     (tmp_path / "l.csv").write_text(text.format("0x" + A[2:].upper()))
-    labels = read_labels(tmp_path / "l.csv")
-    assert (labels.names, labels.classes) == ({A: "Phish"}, ("Phish",))
+    assert read_labels(tmp_path / "l.csv") == {A: "Phish"}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.ethereum._label_file import read_labels
+from mggcn.ethereum.label_lists import read_labels
 from tests.ethereum.transactions import A, B, transaction, write
 
 
@@ -32,7 +32,7 @@ def test_errors_name_the_line_and_the_value(tmp_path: Path, text: str, message: 
 def test_any_name_will_do_where_ids_are_text(tmp_path: Path) -> None:
     file = tmp_path / "labels.csv"
     file.write_text("id,class\nAlice,Phish\n0x123,Exchange\n")
-    assert read_labels(file, any_ids=True).names == {"Alice": "Phish", "0x123": "Exchange"}
+    assert read_labels(file, any_ids=True) == {"Alice": "Phish", "0x123": "Exchange"}
 
 
 def test_the_command_ends_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

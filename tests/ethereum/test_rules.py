@@ -11,7 +11,7 @@ import pytest
 
 from mggcn.errors import InputError
 from mggcn.ethereum import _values, rules
-from mggcn.ethereum._schemas import check_types
+from mggcn.ethereum._engines import check_types
 from tests.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 

@@ -11,9 +11,8 @@ import pytest
 from mggcn.cli import main
 from mggcn.datasets import columns
 from mggcn.errors import InputError
-from mggcn.ethereum._simulate_accounts import CLASSES, END, START, Accounts
 from mggcn.ethereum._simulate_behaviours import BEHAVIOURS
-from mggcn.ethereum._simulate_world import FEE, World, draw_lifetimes
+from mggcn.ethereum._simulate_world import CLASSES, END, FEE, START, Accounts, World, draw_lifetimes
 from mggcn.ethereum.simulate import is_simulated, simulate
 from mggcn.keys import Key
 

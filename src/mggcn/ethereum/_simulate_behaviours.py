@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from mggcn.ethereum._simulate_accounts import BETTING, DAY, HOUR, INVESTING, MINING, TRADING, TRUSTING, Ints
-from mggcn.ethereum._simulate_world import FEE, NO_RECEIVER, Transfers, World
+from mggcn.ethereum._simulate_world import DAY, FEE, HOUR, NO_RECEIVER, Ints, Transfers, World
 
+INVESTING, TRADING, MINING, BETTING, TRUSTING = range(5)
+"""The interests of users that belong to a class; the other three belong to none."""
 _CASH_OUTS, _HOPS = 12, 3  # of a phishing account, about
 
 

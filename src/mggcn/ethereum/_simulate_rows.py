@@ -12,38 +12,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.ethereum._simulate_accounts import END, START, Ints
-from mggcn.ethereum._simulate_world import NO_RECEIVER, Transfers
+from mggcn.ethereum._simulate_world import END, NO_RECEIVER, START, Ints, Transfers
 from mggcn.keys import GOLDEN, MASK, Key, folds
 
 _FIRST_BLOCK, _BLOCK_SECONDS = 778_483, 14  # the first block of 2016; the mean time per block then
 _TRANSFER_GAS = 21_000
 _HEX = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), dtype=np.uint16)
-_CREATION, _PLAIN = "0x6080604052", "0x"
-_CALLS = ("0xa9059cbb", "0xd0e30db0", "0x", "0x095ea7b3")
+_CALLS = 4
+_INPUTS = np.array(["0xa9059cbb", "0xd0e30db0", "0x", "0x095ea7b3", "0x", "0x6080604052"])
+"""The inputs of calls, then that of a transfer and the start of a contract's code."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """All transactions, sorted by time.
-
-    Args:
-        source: the sending account.
-        target: the receiving account, or :data:`NO_RECEIVER`.
-        gwei: the value without its last nine digits.
-        block: the number of blocks since the first one.
-        call: whether a contract is called.
-        key: of the values that are drawn per row or account.
-        accounts: the number of accounts.
-    """
+    """All transactions, sorted by time."""
 
     source: NDArray[np.int32]
-    target: NDArray[np.int32]
-    gwei: Ints
-    block: NDArray[np.int32]
-    call: NDArray[np.bool_]
-    key: Key
-    accounts: int
+    target: NDArray[np.int32]  # or NO_RECEIVER
+    gwei: Ints  # the value without its last nine digits
+    block: NDArray[np.int32]  # the number of blocks since the first one
+    call: NDArray[np.bool_]  # whether a contract is called
+    key: Key  # of the values that are drawn per row or account
+    accounts: int  # their number
 
     @classmethod
     def of(cls, transfers: list[Transfers], key: Key, accounts: int) -> "Rows":
@@ -77,17 +67,14 @@ class Rows:
         """The number of earlier transactions of the same sender."""
         order = np.argsort(self.source, kind="stable")
         sender = self.source[order]
-        starts = np.flatnonzero(np.diff(sender, prepend=-1))
-        counts = np.diff(starts, append=sender.size)
         nonces = np.empty(sender.size, np.int32)
-        nonces[order] = np.arange(sender.size) - np.repeat(starts, counts)
+        nonces[order] = np.arange(sender.size) - np.searchsorted(sender, sender)
         return nonces
 
     @cached_property
     def block_starts(self) -> NDArray[np.int32]:
         """For each row, the first row of its block."""
-        is_first = np.diff(self.block, prepend=-1) != 0
-        return np.maximum.accumulate(np.where(is_first, np.arange(len(self)), 0)).astype(np.int32)
+        return np.searchsorted(self.block, self.block).astype(np.int32)
 
 
 def table(rows: Rows, first: int, last: int) -> Any:
@@ -107,26 +94,25 @@ def table(rows: Rows, first: int, last: int) -> Any:
     rounded = gwei % 10_000 == 0  # typed by a person: no digits below
     dust = np.where(rounded, 0, (draws["dust"] * 10**9).astype(np.int64))
     whole = pc.multiply(pa.array(gwei).cast(pa.decimal128(19, 0)), pa.scalar(Decimal(10**9), pa.decimal128(10, 0)))
-    inputs = np.array([*_CALLS, _PLAIN, _CREATION])
-    input_index = np.where(call, (draws["input"] * len(_CALLS)).astype(np.int64), len(_CALLS))
-    input_index = np.where(creation, len(_CALLS) + 1, input_index)
+    input_index = np.where(call, (draws["input"] * _CALLS).astype(np.int64), _CALLS)
+    input_index = np.where(creation, _CALLS + 1, input_index)
     starts = rows.block_starts[part]
     origin = int(starts[0]) if count else 0
     block_hashes = _bytes(rows.key.fold("block"), origin, last - origin, 32)
-    receivers = _text(rows.addresses[np.where(creation, 0, target)])
+    receivers = hex_text(rows.addresses[np.where(creation, 0, target)])
     empty = pa.nulls(count, pa.int64())
     columns = {
-        "hash": _text(_bytes(rows.key.fold("hash"), first, count, 32)),
+        "hash": hex_text(_bytes(rows.key.fold("hash"), first, count, 32)),
         "nonce": rows.nonces[part].astype(np.int64),
-        "block_hash": _text(block_hashes[starts - origin]),
+        "block_hash": hex_text(block_hashes[starts - origin]),
         "block_number": _FIRST_BLOCK + rows.block[part].astype(np.int64),
         "transaction_index": np.arange(first, last) - starts,
-        "from_address": _text(rows.addresses[rows.source[part]]),
+        "from_address": hex_text(rows.addresses[rows.source[part]]),
         "to_address": pc.if_else(pa.array(~creation), receivers, pa.scalar(None, pa.string())),
         "value": pc.add(whole, pa.array(dust).cast(pa.decimal128(19, 0))).cast(pa.decimal128(38, 0)),
         "gas": limit,
         "gas_price": price.astype(np.int64),
-        "input": inputs[input_index],
+        "input": _INPUTS[input_index],
         "block_timestamp": START + rows.block[part].astype(np.int64) * _BLOCK_SECONDS,
         "max_fee_per_gas": empty,
         "max_priority_fee_per_gas": empty,
@@ -135,11 +121,6 @@ def table(rows: Rows, first: int, last: int) -> Any:
         "receipt_status": 1 - failed.astype(np.int64),
     }
     return pa.table({name: pa.array(column) for name, column in columns.items()})
-
-
-def address_text(addresses: NDArray[np.uint8]) -> list[str]:
-    """Return addresses of twenty bytes as 0x and hexadecimal digits."""
-    return ["0x" + address.tobytes().hex() for address in addresses]
 
 
 def _folds(key: Key, first: int, count: int) -> NDArray[np.uint64]:
@@ -158,13 +139,9 @@ def _bytes(key: Key, first: int, count: int, width: int) -> NDArray[np.uint8]:
     return _folds(key, first * words, count * words).astype("<u8").view(np.uint8).reshape(count, words * 8)[:, :width]
 
 
-def _text(rows: NDArray[np.uint8]) -> Any:
+def hex_text(rows: NDArray[np.uint8]) -> Any:
     """Return rows of bytes as an Arrow array of 0x and hexadecimal digits."""
     import pyarrow as pa
 
-    count, width = rows.shape
-    text = np.empty((count, 2 + 2 * width), np.uint8)
-    text[:, :2] = np.frombuffer(b"0x", np.uint8)
-    text[:, 2:] = _HEX[rows].view(np.uint8)
-    offsets = np.arange(count + 1, dtype=np.int32) * text.shape[1]
-    return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text))
+    digits = _HEX[rows].view(f"S{2 * rows.shape[1]}").ravel()
+    return pa.array(np.char.add(b"0x", digits)).cast(pa.string())

@@ -1,40 +1,51 @@
-"""Groups the files of a build into tables that an engine can read at once."""
+"""The files of a build: Parquet, CSV or JSON, grouped into tables that an engine can read at once."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import csv
+import gzip
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import IO, Any, Literal, cast
+from uuid import uuid4
 
-from mggcn.errors import InputError, prefix_errors
-from mggcn.ethereum._table_file import FileFormat, TableFile, file_format, inspect
+from pyarrow import parquet
+
+from mggcn.datasets import columns
+from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.ethereum.formats import assign_roles, recognise
 
+FileFormat = Literal["parquet", "csv", "json"]
+
+_FORMATS: dict[str, FileFormat] = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv"}
+_FORMATS |= dict.fromkeys((".json", ".jsonl", ".ndjson"), "json")
+_ROW_KEYS = ("result", "res")  # the key of the rows in an answer of Etherscan's API, or in a log of one
 _MOST_NAMED = 3  # files that a message names before it counts the rest
 
 
 @dataclass(frozen=True)
 class TableFiles:
-    """Files with the same columns of the same types.
+    """Files with the same columns of the same types."""
 
-    Args:
-        files: what an engine reads, at least one.
-        originals: the user's files, from which some of ``files`` may be rewritten.
-        format: of the files; JSON has one object per line.
-        columns: the names of the columns.
-        kind: the name of the recognised format of transactions.
-        roles: the column of each role.
-    """
-
-    files: tuple[Path, ...]
-    originals: tuple[Path, ...]
+    files: tuple[Path, ...]  # what an engine reads: the user's file, or its rows as JSON with one object per line
+    originals: tuple[Path, ...]  # the user's files
     format: FileFormat
-    columns: tuple[str, ...]
-    kind: str
-    roles: dict[str, str]
+    columns: tuple[str, ...]  # empty if the file is
+    types: tuple[str, ...] = ()  # of Parquet's columns
+    kind: str = "table"  # the name of the recognised format of transactions
+    roles: dict[str, str] = field(default_factory=dict)  # the column of each role
 
     @property
     def label(self) -> str:
         """The files in a message."""
         return name_files(self.originals, 1)
+
+    @property
+    def shape(self) -> tuple[object, ...]:
+        """What files must have in common to be read together."""
+        return self.format, self.columns, self.types
 
     def split(self) -> list["TableFiles"]:
         """Return one table for each file."""
@@ -45,60 +56,51 @@ class TableFiles:
 def transaction_tables(paths: Iterable[Path], roles: Mapping[str, str] | None, work: Path) -> list[TableFiles]:
     """Group files of transactions by their columns; a folder stands for its files, and empty files are skipped.
 
-    Args:
-        paths: files and folders.
-        roles: the column of each role, if the user gave them.
-        work: a folder for files that must be rewritten for the engines.
+    ``roles`` are set by the user; ``work`` is a folder for files that must be rewritten for the engines.
     """
-    groups: dict[tuple[object, ...], list[tuple[Path, TableFile]]] = {}
-    recognised: dict[tuple[object, ...], tuple[str, dict[str, str]]] = {}
+    groups: dict[tuple[object, ...], list[TableFiles]] = {}
     files = expand(paths)
     for path in files:
-        table = inspect(path, work) if path.stat().st_size else None
+        table = _inspect(path, work) if path.stat().st_size else None
         if table is None or not table.columns:
             continue
-        if table.shape not in recognised:
-            with prefix_errors(path):
-                recognised[table.shape] = recognise(table.columns, roles)
-        groups.setdefault(table.shape, []).append((path, table))
+        with prefix_errors(path):
+            kind, assigned = recognise(table.columns, roles)
+        groups.setdefault(table.shape, []).append(replace(table, kind=kind, roles=assigned))
     if not groups:
         raise InputError(f"no transactions: every file given is empty ({name_files(files)})")
-    return [_group(sorted(group, key=lambda pair: pair[0]), *recognised[shape]) for shape, group in groups.items()]
+    return [_merge(group) for group in groups.values()]
 
 
 def extra_table(path: Path, roles: Mapping[str, tuple[str, ...]], required: Sequence[str], work: Path) -> TableFiles:
     """Return a table that accompanies the transactions: receipts, blocks or balances."""
-    tables = [(file, inspect(file, work)) for file in expand([path])]
-    file, first = tables[0]
+    first, *others = (_inspect(file, work) for file in expand([path]))
     assigned = assign_roles(first.columns, roles)
     for role in required:
         if role not in assigned:
-            raise InputError(f"{file}: no column {' or '.join(map(repr, roles[role]))}")
-    for other, table in tables:
-        if table.shape != first.shape:
-            raise InputError(f"{other}: its columns, or their types, differ from those of {file}")
-    return _group(tables, "table", assigned)
+            raise InputError(f"{first.label}: no column {' or '.join(map(repr, roles[role]))}")
+    for other in others:
+        if other.shape != first.shape:
+            raise InputError(f"{other.label}: its columns, or their types, differ from those of {first.label}")
+    return _merge([replace(first, roles=assigned), *others])
 
 
 def expand(paths: Iterable[Path]) -> list[Path]:
     """Replace folders by the tables in them; a file must not occur twice."""
-    files: list[Path] = []
+    unique: dict[Path, Path] = {}
     for path in paths:
+        tables = [path]
         if path.is_dir():
-            tables = sorted(file for file in path.rglob("*") if file.is_file() and file_format(file))
+            tables = sorted(file for file in path.rglob("*") if file.is_file() and _format(file))
             if not tables:
                 raise InputError(f"{path}: holds no .parquet, .csv or .json file")
-            files += tables
         elif not path.is_file():
             raise InputError(f"{path}: no such file")
-        else:
-            files.append(path)
-    seen: set[Path] = set()
-    for path in files:
-        if path.resolve() in seen:
-            raise InputError(f"{path}: given twice")
-        seen.add(path.resolve())
-    return files
+        for file in tables:
+            if file.resolve() in unique:
+                raise InputError(f"{file}: given twice")
+            unique[file.resolve()] = file
+    return list(unique.values())
 
 
 def name_files(files: Sequence[Path], most: int = _MOST_NAMED) -> str:
@@ -107,7 +109,99 @@ def name_files(files: Sequence[Path], most: int = _MOST_NAMED) -> str:
     return ", ".join(map(str, files[:most])) + more
 
 
-def _group(tables: Sequence[tuple[Path, TableFile]], kind: str, roles: dict[str, str]) -> TableFiles:
-    originals, contents = zip(*tables, strict=True)
-    files = tuple(table.file for table in contents)
-    return TableFiles(files, originals, contents[0].format, contents[0].columns, kind, roles)
+def _merge(tables: Sequence[TableFiles]) -> TableFiles:
+    """Return tables of one file each, and of the same shape, as one table with its files in order."""
+    tables_in_order = sorted(tables, key=lambda table: table.originals)
+    files = tuple(table.files[0] for table in tables_in_order)
+    originals = tuple(table.originals[0] for table in tables_in_order)
+    return replace(tables[0], files=files, originals=originals)
+
+
+def _format(path: Path) -> FileFormat | None:
+    """Return the format that the name of a file stands for."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".gz"]:
+        suffixes.pop()
+    return _FORMATS.get(suffixes[-1]) if suffixes else None
+
+
+def _inspect(path: Path, work: Path) -> TableFiles:
+    """Return a file with its columns."""
+    kind = _format(path)
+    if kind is None:
+        raise InputError(f"{path}: not a .parquet, .csv or .json file")
+    if kind == "json":
+        return _inspect_json(path, work)
+    if kind == "parquet":
+        names = columns.header(path)
+        types = tuple(str(column.type) for column in parquet.read_schema(path))
+        return TableFiles((path,), (path,), kind, tuple(names), types)
+    if path.suffix.lower() != ".gz":
+        return TableFiles((path,), (path,), kind, _with_names(columns.header(path)))
+    with _open_text(path) as file:
+        return TableFiles((path,), (path,), kind, _with_names(next(csv.reader(file), [])))
+
+
+def _with_names(names: list[str]) -> tuple[str, ...]:
+    """Give a name to the column without one that pandas writes into a CSV file."""
+    return tuple(name or f"column {number}" for number, name in enumerate(names))
+
+
+def _inspect_json(path: Path, work: Path) -> TableFiles:
+    """Inspect a file with one row per line, or rewrite documents of rows to that form."""
+    with _open_text(path) as file:
+        first = next((line for line in file if line.strip()), "")
+        if not first:
+            return TableFiles((path,), (path,), "json", ())
+        try:
+            row = json.loads(first)
+        except json.JSONDecodeError:
+            row = None
+        if isinstance(row, dict) and not any(key in row for key in _ROW_KEYS):
+            file.seek(0)
+            return TableFiles((path,), (path,), "json", _json_columns(file))
+        documents = [first + file.read()] if row is None else [first, *(line for line in file if line.strip())]
+        rows = [row for document in documents for row in _document_rows(document)]
+    rewritten = work / f"{uuid4().hex}.jsonl"
+    rewritten.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return TableFiles((rewritten,), (path,), "json", tuple(dict.fromkeys(name for row in rows for name in row)))
+
+
+def _json_columns(lines: Iterable[str]) -> tuple[str, ...]:
+    """Return the keys of all lines; exports leave out the keys of null values, so one line is not enough."""
+    names: dict[str, None] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line) if line.strip() else {}
+        except json.JSONDecodeError as error:
+            raise InputError(f"line {number}: not valid JSON ({error.msg})") from None
+        if not isinstance(row, dict):
+            raise InputError(f"line {number}: not an object but {line.strip()[:80]!r}")
+        names |= dict.fromkeys(row)
+    return tuple(names)
+
+
+def _document_rows(text: str) -> list[dict[str, Any]]:
+    try:
+        rows = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise InputError(f"not valid JSON ({first_line(error)})") from None
+    if isinstance(rows, dict):
+        key = next((key for key in _ROW_KEYS if key in rows), None)
+        if key is None:
+            raise InputError(f"neither rows nor an answer with {' or '.join(map(repr, _ROW_KEYS))}")
+        rows = rows[key]
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InputError(f"its rows are not a list of objects but {str(rows)[:80]!r}")
+    return rows
+
+
+@contextmanager
+def _open_text(path: Path) -> Iterator[IO[str]]:
+    """Open a file, compressed or not, as text; errors in the block name it."""
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    try:
+        with prefix_errors(path), opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+            yield cast("IO[str]", file)
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: not readable ({first_line(error)})") from None

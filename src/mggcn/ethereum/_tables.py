@@ -5,13 +5,16 @@ directed ``edges`` → ``links``: each edge from both ends, in the order of a gr
 account. All columns are integers, decimals and text, so that every engine gives the same rows.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from typing import TypeAlias
 
 import ibis
 
-from mggcn.ethereum._schemas import FLAG, INT, TEXT, WEI
-from mggcn.ethereum._values import Column, Table, integer, whole
+from mggcn.ethereum._values import FLAG, INT, TEXT, WEI, Column, Table, Types, whole
 from mggcn.ethereum.rules import CHANGED
+
+Stage: TypeAlias = Callable[[str, Table, Types], Table]
+"""Stores a table under a name, with the given types, and returns what is stored."""
 
 TRANSACTIONS = (
     {"src": TEXT, "dst": TEXT, "time": INT, "wei": WEI, "fee": WEI, "count": INT, "moves": FLAG, "copy": TEXT}
@@ -49,6 +52,13 @@ def transactions(rows: Table) -> Table:
     return unnamed.union(named.select(*columns, copy=copy)).select(*TRANSACTIONS)
 
 
+def store_stages(transactions: Table, stage: Stage, balances: Table | None = None) -> None:
+    """Compute and store the stages after ``transactions``."""
+    numbered = stage("accounts", accounts(transactions), ACCOUNTS)
+    both_ends = stage("links", links(stage("edges", edges(transactions, numbered), EDGES)), LINKS)
+    stage("features", features(both_ends, numbered, balances), FEATURES)
+
+
 def accounts(transactions: Table) -> Table:
     """Return every account of the transactions with its number in the sorted order of names.
 
@@ -71,18 +81,15 @@ def edges(transactions: Table, accounts: Table) -> Table:
     kept = transactions.filter(transactions.copy == "")
     sources, targets = accounts.select(src="address", s="id"), accounts.select(dst="address", d="id")
     numbered = kept.join(sources, "src").join(targets, "dst")
-    return (
-        numbered.group_by(src=numbered.s, dst=numbered.d)
-        .agg(
-            count=whole(numbered["count"].sum()),
-            wei=numbered.wei.sum(),
-            largest=numbered.wei.max(),
-            first=numbered.time.min(),
-            last=numbered.time.max(),
-            fee=numbered.fee.sum(),
-        )
-        .select(*EDGES)
+    pairs = numbered.group_by(src=numbered.s, dst=numbered.d).agg(
+        count=whole(numbered["count"].sum()),
+        wei=numbered.wei.sum(),
+        largest=numbered.wei.max(),
+        first=numbered.time.min(),
+        last=numbered.time.max(),
+        fee=numbered.fee.sum(),
     )
+    return pairs.select(*EDGES)
 
 
 def links(edges: Table) -> Table:
@@ -135,13 +142,3 @@ def features(links: Table, accounts: Table, balances: Table | None = None) -> Ta
         joined = joined.left_join(balances, joined.address == balances.account)
         joined = joined.mutate(balance_wei=joined.balance.fill_null(joined.balance_wei))
     return joined.select(*FEATURES).order_by("id")
-
-
-def latest(table: Table, roles: Mapping[str, str], key: Column) -> Table:
-    """Return one row per ``key``, that of the highest block; columns are named ``joined_`` and their role."""
-    block = integer(table[roles["block"]], 18).fill_null(0) if "block" in roles else ibis.literal(0, type=WEI)
-    others = {f"joined_{role}": table[name] for role, name in roles.items()}
-    named = table.select(joined_key=key, joined_height=block, **others)
-    order = [named.joined_height.desc(), *(named[name].cast("string").fill_null("").desc() for name in others)]
-    numbered = named.mutate(joined_position=ibis.row_number().over(group_by=named.joined_key, order_by=order))
-    return numbered.filter(numbered.joined_position == 0).drop("joined_position", "joined_height")

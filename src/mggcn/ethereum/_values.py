@@ -4,15 +4,19 @@ Values that cannot be read become null. Text that cannot be read is replaced by 
 that no cast fails in any engine. No expression uses floats, because engines round them differently.
 """
 
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import ibis
 
 from mggcn.errors import InputError
-from mggcn.ethereum._schemas import WEI
 
 Column: TypeAlias = Any
 Table: TypeAlias = Any
+Types: TypeAlias = Mapping[str, str]
+"""The type of each column."""
+
+TEXT, INT, FLAG, WEI = "string", "int64", "boolean", "decimal(38,0)"
 
 EMPTY = ("", "null", "none", "nan", "<na>", "0x")
 """The spellings of a missing value in files, in lower case."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote_plus
 
-from mggcn.errors import InputError, first_line
+from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.ethereum import require
 
 URL = "https://api.etherscan.io/v2/api"
@@ -133,19 +133,16 @@ class Etherscan:
 
         query = {"address": address, "startblock": cursor.block, "page": cursor.page, "apikey": self._key}
         pauses = {"wait_initial": _FIRST_PAUSE, "wait_max": _LONGEST_PAUSE, "wait_jitter": _JITTER}
-        try:
-            for attempt in stamina.retry_context(_backoff, attempts=_TRIES, timeout=None, **pauses):
-                with attempt:
-                    self._rate_limit.wait()
-                    self.calls += 1
-                    self.retries += attempt.num > 1
-                    return _records(self._get(query, attempt.next_wait))
-        except _TemporaryError as error:
-            raise InputError(
-                f"{self.url}: {address}: gave up after {_TRIES} tries ({error}); run it again to go on from here"
-            ) from None
-        except InputError as error:
-            raise InputError(f"{self.url}: {address}: {error}") from None
+        with prefix_errors(f"{self.url}: {address}"):
+            try:
+                for attempt in stamina.retry_context(_backoff, attempts=_TRIES, timeout=None, **pauses):
+                    with attempt:
+                        self._rate_limit.wait()
+                        self.calls += 1
+                        self.retries += attempt.num > 1
+                        return _records(self._get(query, attempt.next_wait))
+            except _TemporaryError as error:
+                raise InputError(f"gave up after {_TRIES} tries ({error}); run it again to go on from here") from None
         raise AssertionError("stamina raises the error of the last try")
 
     def _get(self, query: dict[str, Any], next_pause: float) -> str:
@@ -175,12 +172,8 @@ def key_from_environment() -> str:
     return key
 
 
-def _shows_no_key(record: logging.LogRecord) -> bool:
-    """Return False for httpx's log entries of our requests, which contain the URL and so the key."""
-    return "apikey=" not in record.getMessage()
-
-
-logging.getLogger("httpx").addFilter(_shows_no_key)
+# httpx logs the URL of every request, which contains the key
+logging.getLogger("httpx").addFilter(lambda entry: "apikey=" not in entry.getMessage())
 logging.getLogger("stamina").addHandler(logging.NullHandler())  # else retries are printed where logging is not set up
 
 

@@ -34,20 +34,19 @@ _DAY = 86_400
 
 def matrix(batch: Any) -> NDArray[np.float64]:
     """[n, 13] the features before the logarithm, from a ``pyarrow`` batch of the stage ``features``."""
-    column = {name: batch[name].to_numpy() for name in ("in_tx", "out_tx", "first_time", "last_time")}
-    active_seconds = column["last_time"] - column["first_time"]
-    transactions = column["in_tx"] + column["out_tx"]
+    in_tx, out_tx, first, last = (batch[name].to_numpy() for name in ("in_tx", "out_tx", "first_time", "last_time"))
+    active_seconds = last - first
     return np.column_stack(
         [
             quotient(batch["balance_wei"], unit=ETHER),
             *(quotient(batch[name]) for name in NAMES[1:6]),
             quotient(batch["in_wei"], unit=ETHER),
             quotient(batch["out_wei"], unit=ETHER),
-            quotient(batch["in_wei"], np.maximum(column["in_tx"], 1), unit=ETHER),
-            quotient(batch["out_wei"], np.maximum(column["out_tx"], 1), unit=ETHER),
+            quotient(batch["in_wei"], np.maximum(in_tx, 1), unit=ETHER),
+            quotient(batch["out_wei"], np.maximum(out_tx, 1), unit=ETHER),
             quotient(batch["max_wei"], unit=ETHER),
             active_seconds / _DAY,
-            transactions * _DAY / (active_seconds + _DAY),
+            (in_tx + out_tx) * _DAY / (active_seconds + _DAY),
         ]
     )
 
@@ -68,9 +67,8 @@ def quotient(numerator: Any, denominator: NDArray[np.int64] | None = None, unit:
         unit: a common factor of all denominators, such as 10**18 wei.
     """
     numerators = integers(numerator)
-    if denominator is None:
-        return np.fromiter((value / unit for value in numerators), np.float64, len(numerators))
-    pairs = zip(numerators, denominator.tolist(), strict=True)
+    divisors = [1] * len(numerators) if denominator is None else denominator.tolist()
+    pairs = zip(numerators, divisors, strict=True)
     return np.fromiter((value / (divisor * unit) for value, divisor in pairs), np.float64, len(numerators))
 
 
@@ -81,8 +79,7 @@ def integers(column: Any) -> list[int]:
     if column.null_count:
         raise ValueError("nulls among exact numbers")
     if not pyarrow.types.is_decimal128(column.type):
-        values: list[int] = column.to_pylist()
-        return values
+        return list(column.to_pylist())
     words = np.frombuffer(column.buffers()[1], np.dtype([("low", "<u8"), ("high", "<i8")]))
     words = words[column.offset : column.offset + len(column)]
     return [(high << 64) + low for high, low in zip(words["high"].tolist(), words["low"].tolist(), strict=True)]

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mggcn.errors import InputError, unknown
-from mggcn.ethereum._label_file import csv_bytes
-from mggcn.ethereum.label_lists import LabelledAddress, read_list
-from mggcn.storage import check_file_free, write_atomically
+from mggcn.ethereum.label_lists import read_list, write_csv
+from mggcn.files import check_file_free
 
 CLASSES = ("ICO", "Converter", "Exchange", "Mining", "Gambling", "Phish")
 _CLASS_OF = {name.lower(): name for name in CLASSES}
@@ -67,12 +66,13 @@ def merge(lists: Iterable[tuple[Path, str | None]]) -> MergedLabels:
     for path, label in lists:
         members: dict[str, set[str]] = {name: set() for name in CLASSES}
         for entry in read_list(path, label):
-            name = _CLASS_OF.get(_letters(entry.label))
+            label_letters = "".join(filter(str.isalnum, entry.label.lower()))
+            name, required = _CLASS_OF.get(label_letters), _REQUIRED_NAME.get(label_letters, "")
             if entry.address is None:
                 merged.foreign.append(entry.location)
             elif name is None:
                 merged.dropped[entry.label] += 1
-            elif not _has_required_name(entry):
+            elif entry.name is not None and required not in entry.name.lower():
                 merged.unnamed[entry.label] += 1
             else:
                 members[name].add(entry.address)
@@ -103,17 +103,8 @@ def write(merged: MergedLabels, out: Path, *, overwrite: bool = False) -> Path:
             raise InputError(f"{path}: one of the lists to merge, it would be replaced")
         check_file_free(path, overwrite=overwrite)
     rows = [(address, *pair) for address, classes in merged.conflicts.items() for pair in classes.items()]
-    write_atomically(conflicts, csv_bytes(("address", "label", "place"), rows))
+    write_csv(conflicts, ("address", "label", "place"), rows)
     if not merged.classes:
         raise InputError(f"{lists}: every address with a label of the classes has several, see {conflicts}")
-    write_atomically(out, csv_bytes(("address", "label"), merged.classes.items()))
+    write_csv(out, ("address", "label"), merged.classes.items())
     return conflicts
-
-
-def _has_required_name(entry: LabelledAddress) -> bool:
-    required = _REQUIRED_NAME.get(_letters(entry.label))
-    return required is None or entry.name is None or required in entry.name.lower()
-
-
-def _letters(label: str) -> str:
-    return "".join(filter(str.isalnum, label.lower()))

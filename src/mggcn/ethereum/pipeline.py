@@ -2,16 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import ibis
 
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _table_files, _tables, _values, formats, rules
-from mggcn.ethereum._engines import Engine, stage_files
-from mggcn.ethereum._schemas import Types, check_types
+from mggcn.ethereum._engines import Engine, check_types, stage_files
 from mggcn.ethereum._table_files import TableFiles
-from mggcn.ethereum._values import Column, Table
+from mggcn.ethereum._values import WEI, Column, Table, Types
 
 OnStage = Callable[[str], None]
 """Called with the name of each stage when it starts."""
@@ -95,11 +95,7 @@ def run(engine: Engine, inputs: BuildInputs, work: Path, on_stage: OnStage) -> T
     if tally.kept == 0:
         rule = max(tally.dropped, key=lambda rule: tally.dropped[rule])
         raise InputError(f"{sources[0].label}: no row is left of {tally.rows:,}; most were dropped as {_words(rule)!r}")
-    accounts = stage("accounts", _tables.accounts(transactions), _tables.ACCOUNTS)
-    edges = stage("edges", _tables.edges(transactions, accounts), _tables.EDGES)
-    links = stage("links", _tables.links(edges), _tables.LINKS)
-    balances = _balances(engine, inputs, rewritten)
-    stage("features", _tables.features(links, accounts, balances), _tables.FEATURES)
+    _tables.store_stages(transactions, stage, _balances(engine, inputs, rewritten))
     return tally
 
 
@@ -117,6 +113,7 @@ def _rows(
     blocks = _latest(engine, inputs.blocks, formats.BLOCKS, "block", work)
     internal = any(source.kind in formats.INTERNAL for source in hashed)
     alone = sum(len(source.files) for source in sources) == 1
+    apply = partial(rules.apply_rules, as_of=inputs.as_of, any_ids=inputs.any_ids, internal=internal, alone=alone)
     units = [unit for source in sources for unit in ([source] if "hash" in source.roles else source.split())]
     parts = []
     for source in units:
@@ -128,23 +125,28 @@ def _rows(
                 table, roles = _with_times(table, roles, blocks)
             rules.check_roles(roles, source.kind)
             notes |= dict.fromkeys(rules.notes(roles, source.kind))
-            parts.append(
-                rules.apply_rules(
-                    table, roles, as_of=inputs.as_of, any_ids=inputs.any_ids, internal=internal, alone=alone
-                )
-            )
+            parts.append(apply(table, roles))
     return parts
 
 
 def _latest(
     engine: Engine, path: Path | None, roles: Mapping[str, tuple[str, ...]], key: str, work: Path
 ) -> Table | None:
-    """Return receipts or blocks, one row per hash or block number, or None without a file."""
+    """Return receipts or blocks, one row per hash or block number, that of the highest block; None without a file.
+
+    The columns are named ``joined_`` and their role.
+    """
     if path is None:
         return None
     files = _table_files.extra_table(path, roles, ("hash",) if key == "hash" else ("block", "time"), work)
     table = engine.read(files)
-    return _tables.latest(table, files.roles, _key(table[files.roles[key]], key))
+    columns = {role: table[name] for role, name in files.roles.items()}
+    block = _values.integer(columns["block"], 18).fill_null(0) if "block" in columns else ibis.literal(0, type=WEI)
+    others = {f"joined_{role}": column for role, column in columns.items()}
+    named = table.select(joined_key=_key(columns[key], key), joined_height=block, **others)
+    order = [named.joined_height.desc(), *(named[name].cast("string").fill_null("").desc() for name in others)]
+    numbered = named.mutate(joined_position=ibis.row_number().over(group_by=named.joined_key, order_by=order))
+    return numbered.filter(numbered.joined_position == 0).drop("joined_position", "joined_height")
 
 
 def _key(column: Column, role: str) -> Column:
@@ -185,10 +187,8 @@ def _balances(engine: Engine, inputs: BuildInputs, work: Path) -> Table | None:
     with prefix_errors(files.label):
         table = engine.read(files)
         account = _values.text(table[files.roles["account"]])
-        balances = table.select(
-            account=account if inputs.any_ids else account.lower(),
-            balance=_values.wei(table[files.roles["balance"]]),
-        )
+        balance = _values.wei(table[files.roles["balance"]])
+        balances = table.select(account=account if inputs.any_ids else account.lower(), balance=balance)
     return balances.group_by("account").agg(balance=balances.balance.max())
 
 

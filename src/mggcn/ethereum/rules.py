@@ -10,8 +10,7 @@ import ibis
 
 from mggcn.errors import InputError
 from mggcn.ethereum import _values
-from mggcn.ethereum._schemas import FLAG, INT, TEXT, WEI
-from mggcn.ethereum._values import Column, Table
+from mggcn.ethereum._values import FLAG, INT, TEXT, WEI, Column, Table
 
 DROPPED = {
     "no_time": "its time is missing, or neither seconds since 1970 nor a time in UTC",
@@ -39,20 +38,7 @@ ADDRESS = "^0x[0-9a-f]{40}$"
 
 _ENDS = {"sender": "from", "receiver": "to", "contract": "contract"}
 _NO, _YES = ("0", "0.0", "0x0", "false"), ("1", "1.0", "0x1", "true")
-_COMPARED = (
-    "sender",
-    "receiver",
-    "contract",
-    "part",
-    "block",
-    "time",
-    "wei",
-    "fee",
-    "count",
-    "failed",
-    "below_one_wei",
-)
-
+_COMPARED = (*_ENDS, "part", "block", "time", "wei", "fee", "count", "failed", "below_one_wei")
 
 ROWS = (
     {"src": TEXT, "dst": TEXT, "hash": TEXT, "block": INT, "time": INT, "wei": WEI, "fee": WEI, "count": INT}
@@ -99,11 +85,10 @@ def apply_rules(
     )
     rows = _with_keys(rows, roles, internal) if "hash" in roles or alone else _with_numbered_keys(rows)
     changes = [rows[end] != rows[f"spelled_{end}"] for end in _ENDS]
-    zero = ibis.literal(0, type=WEI)
     return rows.mutate(
         src=rows.genesis.ifelse(rows.receiver, rows.sender),
         dst=ibis.cases((rows.moves, rows.target), (rows.genesis, rows.receiver), else_=rows.sender),
-        wei=(rows.moves | rows.genesis).ifelse(rows.wei, zero),
+        wei=(rows.moves | rows.genesis).ifelse(rows.wei, ibis.literal(0, type=WEI)),
         count=_values.whole(rows.moves.ifelse(rows["count"], 0)),
         mixed_case=~rows.genesis & (changes[0] | changes[1] | (rows.made & changes[2])),
         creation=rows.made & ~rows.failed,

@@ -13,13 +13,12 @@ from pathlib import Path
 
 from mggcn.errors import InputError
 from mggcn.ethereum import require
-from mggcn.ethereum._label_file import csv_bytes
-from mggcn.ethereum._simulate_accounts import CLASSES, Accounts
 from mggcn.ethereum._simulate_behaviours import BEHAVIOURS
-from mggcn.ethereum._simulate_rows import Rows, address_text, table
-from mggcn.ethereum._simulate_world import Transfers, World, draw_lifetimes
+from mggcn.ethereum._simulate_rows import Rows, hex_text, table
+from mggcn.ethereum._simulate_world import CLASSES, Accounts, Transfers, World, draw_lifetimes
+from mggcn.ethereum.label_lists import write_csv
+from mggcn.files import check_file_free
 from mggcn.keys import Key
-from mggcn.storage import check_file_free, write_atomically
 
 _LEAST_SCALE, _LARGEST_SCALE = 0.001, 100.0
 _SUFFIXES = (".parquet", ".pq")
@@ -94,10 +93,9 @@ def simulate(
                 on_progress(last, len(rows))
         with draft.open("rb") as file:
             os.fsync(file.fileno())
-        labelled = [
-            (address, name) for name in CLASSES for address in address_text(rows.addresses[accounts.groups[name]])
-        ]
-        write_atomically(labels, csv_bytes(("address", "label"), labelled))
+        addresses = {name: hex_text(rows.addresses[accounts.groups[name]]).to_pylist() for name in CLASSES}
+        labelled = [(address, name) for name in CLASSES for address in addresses[name]]
+        write_csv(labels, ("address", "label"), labelled)
         draft.replace(out)
     finally:
         draft.unlink(missing_ok=True)

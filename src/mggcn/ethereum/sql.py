@@ -7,8 +7,7 @@ import ibis
 from mggcn.errors import InputError, unknown
 from mggcn.ethereum import _tables, rules
 from mggcn.ethereum._engines import unmerged_selects
-from mggcn.ethereum._schemas import INT, TEXT
-from mggcn.ethereum._values import Table
+from mggcn.ethereum._values import INT, TEXT, Table, Types
 from mggcn.ethereum.formats import INTERNAL, recognise
 
 DIALECTS = ("bigquery", "clickhouse", "databricks", "datafusion", "duckdb", "snowflake", "trino")
@@ -47,27 +46,20 @@ def script(
     kind, columns = recognise(table.columns, roles)
     rules.check_roles(columns, kind)
     first = rules.apply_rules(table, columns, as_of=as_of, any_ids=any_ids, internal=kind in INTERNAL)
-    rows, transactions = _stage("rows", rules.ROWS), _stage("transactions", _tables.TRANSACTIONS)
-    accounts, edges = _stage("accounts", _tables.ACCOUNTS), _stage("edges", _tables.EDGES)
-    stages = {
-        "rows": first,
-        "transactions": _tables.transactions(rows),
-        "accounts": _tables.accounts(transactions),
-        "edges": _tables.edges(transactions, accounts),
-        "links": _tables.links(edges),
-        "features": _tables.features(_stage("links", _tables.LINKS), accounts),
-    }
+    statements: list[str] = []
+
+    def stage(name: str, table: Table, types: Types) -> Table:
+        statements.append(f"CREATE TABLE {PREFIX}{name} AS\n{ibis.to_sql(table, dialect=dialect)};")
+        return ibis.table(dict(types), name=f"{PREFIX}{name}")
+
     with unmerged_selects():
-        return "\n\n".join(
-            f"CREATE TABLE {PREFIX}{name} AS\n{ibis.to_sql(stage, dialect=dialect)};" for name, stage in stages.items()
-        )
+        rows = stage("rows", first, rules.ROWS)
+        transactions = stage("transactions", _tables.transactions(rows), _tables.TRANSACTIONS)
+        _tables.store_stages(transactions, stage)
+    return "\n\n".join(statements)
 
 
-def _stage(name: str, types: Mapping[str, str]) -> Table:
-    return ibis.table(dict(types), name=f"{PREFIX}{name}")
-
-
-def _table(name: str, types: Mapping[str, str]) -> Table:
+def _table(name: str, types: Types) -> Table:
     *prefix, last = name.split(".")
     if len(prefix) > 2 or not all([*prefix, last]):
         raise InputError(f"--engine sql: {name!r} is not the name of a table, as in project.dataset.table")

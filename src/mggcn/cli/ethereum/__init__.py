@@ -8,7 +8,5 @@ from mggcn.cli.ethereum.labels import labels
 from mggcn.cli.ethereum.simulate import simulate
 
 app = App(name="ethereum", help="Collect or simulate transactions, and build data sets of accounts from them.")
-app.command(build)
-app.command(crawl)
-app.command(labels)
-app.command(simulate)
+for command in (build, crawl, labels, simulate):
+    app.command(command)
