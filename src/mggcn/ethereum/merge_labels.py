@@ -14,7 +14,7 @@ from pathlib import Path
 from mggcn.errors import InputError, unknown
 from mggcn.ethereum._label_file import csv_bytes
 from mggcn.ethereum.label_lists import LabelledAddress, read_list
-from mggcn.storage import check_file_free, write_atomically
+from mggcn.files import check_file_free, write_atomically
 
 CLASSES = ("ICO", "Converter", "Exchange", "Mining", "Gambling", "Phish")
 _CLASS_OF = {name.lower(): name for name in CLASSES}

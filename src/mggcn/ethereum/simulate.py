@@ -18,8 +18,8 @@ from mggcn.ethereum._simulate_accounts import CLASSES, Accounts
 from mggcn.ethereum._simulate_behaviours import BEHAVIOURS
 from mggcn.ethereum._simulate_rows import Rows, address_text, table
 from mggcn.ethereum._simulate_world import Transfers, World, draw_lifetimes
+from mggcn.files import check_file_free, write_atomically
 from mggcn.keys import Key
-from mggcn.storage import check_file_free, write_atomically
 
 _LEAST_SCALE, _LARGEST_SCALE = 0.001, 100.0
 _SUFFIXES = (".parquet", ".pq")
