@@ -15,8 +15,8 @@ from typing import Any
 from mggcn.dataset import Dataset
 from mggcn.datasets import _reddit as reddit
 from mggcn.datasets import _saint as saint
+from mggcn.datasets._arrays import NO_SPLIT, complete_split
 from mggcn.datasets._fetch import notice
-from mggcn.datasets._labels import complete_split
 from mggcn.datasets.pyg import from_pyg, torch_geometric
 from mggcn.datasets.root import find_folder, load_or_build, writable_root
 from mggcn.errors import InputError, first_line, unknown
@@ -40,7 +40,7 @@ def load(name: str, root: Path | None, seed: int, mmap: bool) -> Dataset:
     dataset = load_or_build(f"converted/{folder}", partial(_build, name, root), root=root, mmap=mmap)
     if dataset.split is not None or not dataset.classes:
         return dataset
-    split, note = complete_split(dataset.y, [None] * 3, seed)
+    split, note = complete_split(dataset.y, NO_SPLIT, seed)
     return replace(dataset, split=split, source=f"{dataset.source}; {note}", checked=True)
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import Dataset, as_features, numbered_classes
-from mggcn.datasets._labels import class_numbers, complete_split
+from mggcn.dataset import Dataset
+from mggcn.datasets._arrays import NO_SPLIT, from_arrays
 from mggcn.errors import InputError, prefix_errors
-from mggcn.graph import Direction, Graph
+from mggcn.graph import Direction
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -41,28 +41,21 @@ def from_pyg(
         x, ends = (_array(data, field) for field in ("x", "edge_index"))
         if x is None or ends is None:
             raise InputError(f"data.{'x' if x is None else 'edge_index'} is missing")
-        if ends.ndim != 2 or ends.shape[0] != 2 or ends.dtype.kind != "i":
-            raise InputError(f"data.edge_index must be integers of shape [2, E], not {ends.dtype} {list(ends.shape)}")
-        num_nodes = x.shape[0]
-        graph = Graph.from_edges(ends[0], ends[1], num_nodes, direction=direction)
-        y = class_numbers(_array(data, "y"), num_nodes, "data.y")
-        names = data.get("class_names")
-        classes = tuple(map(str, names)) if names else numbered_classes(y)
-        parts = [_nodes(_array(data, mask), mask, num_nodes) for mask in _MASKS]
-        split, note = None, ""
-        if classes and not (seed is None and all(part is None for part in parts)):
-            split, note = complete_split(y, parts, seed or 0)
-        ids = data.get("node_ids")
-        return Dataset(
-            name=name,
-            graph=graph,
-            x=as_features(x),
+        y, ids = _array(data, "y"), data.get("node_ids")
+        is_labelled = y is not None and bool((y >= 0).any())
+        return from_arrays(
+            name,
+            x.shape[0],
+            ends,
+            x,
             y=y,
-            classes=classes,
-            split=split,
+            classes=data.get("class_names") or None,
+            parts=[_nodes(_array(data, mask), mask, x.shape[0]) for mask in _MASKS] if is_labelled else NO_SPLIT,
+            seed=seed,
+            direction=direction,
+            source=source,
             node_ids=None if ids is None else np.asarray(list(ids) if isinstance(ids, dict) else ids),
             inductive=inductive,
-            source="; ".join(filter(None, [source, note])),
         )
 
 

@@ -5,6 +5,7 @@ table; predictions list them by their ids.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, UNLABELLED, Dataset
 from mggcn.datasets import columns
-from mggcn.datasets._labels import complete_split
+from mggcn.datasets._arrays import NO_SPLIT, from_arrays
 from mggcn.errors import InputError, prefix_errors
-from mggcn.graph import Direction, Graph
+from mggcn.graph import Direction
 
 
 def read_tables(
@@ -48,22 +49,22 @@ def read_tables(
     """
     edge_file, node_file = Path(edges), Path(nodes)
     table = _read_nodes(node_file, id_column, label_column, split_column)
-    source, target = _read_edges(edge_file, source_column, target_column, table.numbers)
+    edge_index = _read_edges(edge_file, source_column, target_column, table.numbers)
     classes, y = _classes(table.labels)
     with prefix_errors(node_file):
-        split, note = None, "no labels"
-        if classes:
-            split, note = complete_split(y, _parts(table, y), seed)
-        return Dataset(
-            name=name or node_file.stem,
-            graph=Graph.from_edges(source, target, len(table.numbers), direction=direction),
-            x=np.concatenate(table.x),
+        return from_arrays(
+            name or node_file.stem,
+            len(table.numbers),
+            edge_index,
+            np.concatenate(table.x),
             y=y,
             classes=classes,
-            split=split,
+            parts=_parts(table, y) if classes else NO_SPLIT,
+            seed=seed,
+            direction=direction,
+            source=f"{node_file.name} and {edge_file.name}",
             node_ids=_ids(list(table.numbers)),
             id_name=id_column,
-            source="; ".join(filter(None, [f"{node_file.name} and {edge_file.name}", note])),
             feature_names=tuple(table.features),
         )
 
@@ -143,17 +144,19 @@ def _take_parts(chunk: columns.Chunk, column: str) -> list[str]:
     return parts
 
 
-def _read_edges(path: Path, source: str, target: str, numbers: dict[str, int]) -> list[NDArray[np.int64]]:
-    ends: dict[str, list[NDArray[np.int64]]] = {source: [], target: []}
+def _read_edges(path: Path, source: str, target: str, numbers: dict[str, int]) -> NDArray[np.int64]:
+    parts = [np.empty((2, 0), np.int64)]
     for chunk in columns.chunks(path, [source, target]):
-        for column, parts in ends.items():
+        ends = []
+        for column in (source, target):
             keys = [_text(value) for value in chunk.columns[column]]
             nodes = [numbers.get(key, -1) for key in keys]
             if -1 in nodes:
                 row = nodes.index(-1)
                 raise InputError(f"{path}: {chunk.at(row)}: {column} {keys[row]!r} is not an id of the node table")
-            parts.append(np.array(nodes, dtype=np.int64))
-    return [np.concatenate(parts) if parts else np.empty(0, np.int64) for parts in ends.values()]
+            ends.append(nodes)
+        parts.append(np.array(ends, dtype=np.int64))
+    return np.concatenate(parts, axis=1)
 
 
 def _classes(labels: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
@@ -163,16 +166,16 @@ def _classes(labels: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     return tuple(names), np.array([numbers[label] for label in labels], dtype=np.int64)
 
 
-def _parts(table: _NodeTable, y: NDArray[np.int64]) -> list[NDArray[np.int64] | None]:
+def _parts(table: _NodeTable, y: NDArray[np.int64]) -> Sequence[NDArray[np.int64] | None]:
     if table.parts is None or not any(table.parts):
-        return [None, None, None]
+        return NO_SPLIT
     part_of_node = np.array(table.parts)
     unlabelled = np.flatnonzero((part_of_node != "") & (y == UNLABELLED))
     if unlabelled.size:
         node = int(unlabelled[0])
         raise InputError(f"node {list(table.numbers)[node]!r} is in split {part_of_node[node]} but has no label")
-    parts: list[NDArray[np.int64] | None] = [np.flatnonzero(part_of_node == part) for part in PARTS]
-    return [parts[0], parts[1] if "val" in table.parts else None, parts[2]]
+    train, val, test = (np.flatnonzero(part_of_node == part) for part in PARTS)
+    return [train, val if val.size else None, test]
 
 
 def _ids(keys: list[str]) -> NDArray[Any]:

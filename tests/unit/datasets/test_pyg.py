@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mggcn import datasets
-from mggcn.dataset import Dataset, Split
+from mggcn.dataset import Dataset, Split, as_features, csr_parts
 from mggcn.datasets import _pyg_sets as pyg_sets
 from mggcn.datasets import from_pyg, to_pyg
 from mggcn.datasets.pyg import torch_geometric
@@ -66,9 +66,7 @@ def test_sparse_features_and_no_split_come_out_dense_and_without_masks():
     digits = datasets.load("digits")
     sparse = replace(
         digits,
-        x=datasets.npz.as_features(
-            datasets.npz.csr_parts(np.ones(1797), np.zeros(1797, int), np.arange(1798), (1797, 3))
-        ),
+        x=as_features(csr_parts(np.ones(1797), np.zeros(1797, int), np.arange(1798), (1797, 3))),
         split=None,
     )
     data = to_pyg(sparse)
@@ -108,11 +106,14 @@ def test_of_several_splits_the_first_is_taken():
         ({"edge_index": None}, "mine: data.edge_index is missing"),
         (
             {"edge_index": torch.zeros(3, 4, dtype=torch.long)},
-            "data.edge_index must be integers of shape",
+            r"mine: edge_index: must have shape \[2, E\], not \[3, 4\]",
         ),
-        ({"edge_index": torch.tensor([[0], [12]])}, "mine: edges: target 12 of edge 0 is out of range for 12 nodes"),
-        ({"y": torch.zeros(12, 4)}, r"mine: data.y must have shape \[12\], one class per node, not \[12, 4\]"),
-        ({"y": torch.zeros(12)}, "mine: data.y must hold integers, not float32"),
+        (
+            {"edge_index": torch.tensor([[0], [12]])},
+            "mine: edge_index: edges: target 12 of edge 0 is out of range for 12 nodes",
+        ),
+        ({"y": torch.zeros(12, 4)}, r"mine: y: must have shape \[12\], one class per node, not \[12, 4\]"),
+        ({"y": torch.zeros(12)}, "mine: y: must hold integers, not float32"),
         ({"y": torch.full((12,), -5)}, "mine: y of node 0 is -5, outside"),
         ({"train_mask": torch.arange(3)}, "mine: data.train_mask must be booleans"),
         ({"x": torch.full((12, 2), float("nan"))}, "mine: x of node 0, feature 0 is nan"),
