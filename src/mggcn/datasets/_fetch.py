@@ -4,7 +4,6 @@ import hashlib
 import subprocess
 import sys
 import tempfile
-import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Iterable, Mapping
@@ -14,7 +13,7 @@ from pathlib import Path
 from mggcn.errors import InputError, first_line
 from mggcn.files import sha256, write_atomically
 
-TIMEOUT = 10.0
+_TIMEOUT = 10.0
 _PIP_TIMEOUT = 120.0
 _PIP = ("-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--quiet")
 
@@ -24,15 +23,15 @@ def notice(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-def from_address(url: str, timeout: float = TIMEOUT) -> bytes:
+def from_address(url: str) -> bytes:
     """Fetch the bytes at an http or https address."""
     if not url.startswith(("http://", "https://")):
         raise InputError(f"{url}: not an http or https address")
     try:
-        with urllib.request.urlopen(url, timeout=timeout) as response:  # noqa: S310 - the scheme is checked above
+        with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:  # noqa: S310 - the scheme is checked above
             content: bytes = response.read()
             return content
-    except (urllib.error.URLError, HTTPException, OSError, ValueError) as error:
+    except (HTTPException, OSError, ValueError) as error:
         raise InputError(f"{url}: {first_line(error)}") from None
 
 

@@ -22,7 +22,6 @@ from mggcn.errors import prefix_errors
 from mggcn.graph import Graph
 
 SplitName = Literal["fastgcn", "public"]
-
 SPLITS: dict[str, SplitName] = {"": "fastgcn", ":public": "public"}
 NUM_VAL = 500
 LINQS_SIZES = (1208, 500, 1000)

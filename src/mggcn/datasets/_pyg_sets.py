@@ -13,19 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from mggcn.dataset import Dataset
-from mggcn.datasets import _reddit as reddit
-from mggcn.datasets import _saint as saint
 from mggcn.datasets._arrays import NO_SPLIT, complete_split
 from mggcn.datasets._fetch import notice
+from mggcn.datasets._raw_layouts import REDDIT_FILES, SAINT_FILES, read_reddit, read_saint
 from mggcn.datasets.pyg import from_pyg, torch_geometric
 from mggcn.datasets.root import find_folder, load_or_build, writable_root
 from mggcn.errors import InputError, first_line, unknown
 from mggcn.files import replacing
 
 _RAW: dict[str, tuple[Callable[[Path, str], Dataset], Sequence[str]]] = {
-    "Reddit": (reddit.read, reddit.FILES),
-    "Flickr": (saint.read, saint.FILES),
-    "Reddit2": (saint.read, saint.FILES),
+    "Reddit": (read_reddit, REDDIT_FILES),
+    "Flickr": (read_saint, SAINT_FILES),
+    "Reddit2": (read_saint, SAINT_FILES),
 }
 _MULTILABEL = ("Yelp", "AmazonProducts", "PPI")
 

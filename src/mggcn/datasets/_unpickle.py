@@ -1,8 +1,7 @@
 """Planetoid's Python 2 pickles, read by an unpickler that accepts six names and refuses all others.
 
 A pickle can call anything that it names. These files name parts of NumPy arrays, SciPy's CSR matrix and two containers.
-The CSR matrix becomes an object with its fields only, so that no code of SciPy's own unpickling runs. No library is
-used, because a list of six allowed names is shorter to read and stricter than any general-purpose check of pickles.
+The CSR matrix becomes an object with its fields only, so that no code of SciPy's own unpickling runs.
 """
 
 import pickle
@@ -30,11 +29,6 @@ _ALLOWED: dict[tuple[str, str], Any] = {
     ("__builtin__", "list"): list,
 }
 
-_DAMAGED = (
-    *(pickle.UnpicklingError, EOFError, ValueError, TypeError, LookupError),
-    *(AttributeError, MemoryError, OverflowError),
-)
-
 
 class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
@@ -54,18 +48,15 @@ def read(path: Path) -> Any:
             value = _Unpickler(file, encoding="latin1").load()
         except InputError:
             raise
-        except _DAMAGED as error:
+        except Exception as error:  # noqa: BLE001 - a damaged pickle can raise almost anything
             raise InputError(f"not a readable pickle ({first_line(error)})") from None
-        return _csr(value) if isinstance(value, _Fields) else value
+        return _csr(vars(value)) if isinstance(value, _Fields) else value
 
 
-def _csr(fields: _Fields) -> csr_array:
-    values = vars(fields)
+def _csr(fields: dict[str, Any]) -> csr_array:
     try:
-        parts = [np.asarray(values[name]) for name in ("data", "indices", "indptr")]
-        rows, columns = values["_shape"]
-        return csr_parts(parts[0], parts[1], parts[2], (int(rows), int(columns)))
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        if isinstance(error, InputError):
-            raise
+        data, indices, indptr = (np.asarray(fields[name]) for name in ("data", "indices", "indptr"))
+        rows, columns = map(int, fields["_shape"])
+    except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"pickled matrix lacks a part ({first_line(error)})") from None
+    return csr_parts(data, indices, indptr, (rows, columns))
