@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mggcn.dataset import UNLABELLED, Dataset, Split, as_features
-from mggcn.datasets._fetch import notice
-from mggcn.datasets.root import find_folder, load_or_build, writable_root
+from mggcn.datasets.root import find_folder, load_or_build, notice, writable_root
 from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.graph import Graph
 
-INSTALL = "pip install 'mggcn[ogb]'"
 RAW = ("edge.csv.gz", "node-feat.csv.gz", "node-label.csv.gz", "num-node-list.csv.gz")
 _PARTS = ("train", "valid", "test")
 _PREFIX = "ogbn-"
@@ -44,32 +42,27 @@ def read(folder: Path, name: str) -> Dataset:
         graph = Graph.from_edges(ends[:, 0], ends[:, 1], num_nodes)
     y = _labels(label, num_nodes)
     scheme, split = _split(folder / "split")
+    x = as_features(_table(feat, np.float32, rows=num_nodes))
+    classes = _classes(folder / "mapping", int(y.max()) + 1)
     with prefix_errors(folder):
         return Dataset(
-            name=f"ogb:{name}",
-            graph=graph,
-            x=as_features(_table(feat, np.float32, rows=num_nodes)),
-            y=y,
-            classes=_classes(folder / "mapping", int(y.max()) + 1),
-            split=split,
-            source=f"OGB {name}, raw files; its split by {scheme}",
+            f"ogb:{name}", graph, x, y, classes, split, source=f"OGB {name}, raw files; its split by {scheme}"
         )
 
 
 def _build(name: str, root: Path | None) -> Dataset:
     location = f"ogb/{name.replace('-', '_')}"
-    folder = find_folder(location, [f"raw/{file}" for file in RAW], root)
-    if folder is None:
-        folder = writable_root(root) / location
-        _download(name, folder)
-    return read(folder, name)
+    stored = find_folder(location, [f"raw/{file}" for file in RAW], root)
+    return read(stored or _download(name, writable_root(root) / location), name)
 
 
-def _download(name: str, folder: Path) -> None:
+def _download(name: str, folder: Path) -> Path:
     try:
         from ogb.nodeproppred import NodePropPredDataset
     except ImportError:
-        raise InputError(f"ogb:{name}: no raw files in {folder}, and fetching them needs OGB: {INSTALL}") from None
+        raise InputError(
+            f"ogb:{name}: no raw files in {folder}, and fetching them needs OGB: pip install 'mggcn[ogb]'"
+        ) from None
     if (folder / "processed").exists():
         raise InputError(f"{folder}: holds OGB's processed files but not its raw ones; remove the folder")
     notice(f"fetching {name} through OGB into {folder}")
@@ -80,6 +73,7 @@ def _download(name: str, folder: Path) -> None:
     missing = [file for file in RAW if not (folder / "raw" / file).is_file()]
     if missing:
         raise InputError(f"{folder / 'raw' / missing[0]}: missing; only OGB's sets of one graph in csv.gz are read")
+    return folder
 
 
 def _table(path: Path, dtype: DTypeLike, *, columns: int | None = None, rows: int | None = None) -> NDArray[Any]:

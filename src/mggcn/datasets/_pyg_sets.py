@@ -14,10 +14,9 @@ from typing import Any
 
 from mggcn.dataset import Dataset
 from mggcn.datasets._arrays import NO_SPLIT, complete_split
-from mggcn.datasets._fetch import notice
 from mggcn.datasets._raw_layouts import REDDIT_FILES, SAINT_FILES, read_reddit, read_saint
 from mggcn.datasets.pyg import from_pyg, torch_geometric
-from mggcn.datasets.root import find_folder, load_or_build, writable_root
+from mggcn.datasets.root import find_folder, load_or_build, notice, writable_root
 from mggcn.errors import InputError, first_line, unknown
 from mggcn.files import replacing
 
