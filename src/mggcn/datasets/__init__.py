@@ -23,9 +23,9 @@ ArgumentLoader = Callable[[str, Path | None, int, bool], Dataset]
 
 _NAMED: dict[str, Loader] = {
     **{
-        f"{name}{ending}": partial(_planetoid.load, name, split)
+        f"{name}{ending}": partial(_planetoid.load, name, bool(ending))
         for name in _planetoid_files.FOLDERS
-        for ending, split in _planetoid.SPLITS.items()
+        for ending in ("", ":public")
     },
     "digits": _digits.load,
     "reddit": partial(_pyg_sets.load, "Reddit"),

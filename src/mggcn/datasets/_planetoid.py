@@ -9,11 +9,9 @@ It has no published split, so that a random one of FastGCN's sizes is drawn, and
 """
 
 from pathlib import Path
-from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from mggcn.dataset import UNLABELLED, Dataset, Split
 from mggcn.datasets import _planetoid_files as planetoid_files
@@ -21,8 +19,6 @@ from mggcn.datasets import _unpickle as unpickle
 from mggcn.errors import prefix_errors
 from mggcn.graph import Graph
 
-SplitName = Literal["fastgcn", "public"]
-SPLITS: dict[str, SplitName] = {"": "fastgcn", ":public": "public"}
 NUM_VAL = 500
 LINQS_SIZES = (1208, 500, 1000)
 # The order for Cora and CiteSeer follows from LINQS's class sizes, which all differ; PubMed's is not certain.
@@ -36,13 +32,13 @@ CLASSES = {
 }
 
 
-def load(name: str, split: SplitName, root: Path | None, seed: int, _mmap: bool) -> Dataset:
+def load(name: str, public: bool, root: Path | None, seed: int, _mmap: bool) -> Dataset:
     """Load ``cora``, ``citeseer`` or ``pubmed``; ``seed`` is only used if LINQS's Cora replaces Planetoid's.
 
-    The split ``fastgcn`` trains on all nodes except 500 for validation and 1,000 for test; ``public`` on 20 of each
+    FastGCN's split trains on all nodes except 500 for validation and 1,000 for test; the ``public`` one on 20 of each
     class. The validation nodes follow the training nodes; the test nodes are the same.
     """
-    files = planetoid_files.locate(name, root, allow_linqs=split == "fastgcn")
+    files = planetoid_files.locate(name, root, allow_linqs=not public)
     if isinstance(files, Path):
         return _read_linqs(files, seed)
     test = np.loadtxt(files["test.index"], dtype=np.int64)
@@ -50,17 +46,25 @@ def load(name: str, split: SplitName, root: Path | None, seed: int, _mmap: bool)
     num_nodes = int(test.max()) + 1
     with prefix_errors(files["graph"]):
         graph = _graph(matrices["graph"], num_nodes)
-    num_train = matrices["y"].shape[0] if split == "public" else matrices["allx"].shape[0] - NUM_VAL
-    parts = Split(np.arange(num_train), np.arange(num_train, num_train + NUM_VAL), np.sort(test))
-    sizes = "/".join(str(nodes.size) for nodes in parts.parts().values())
+    num_known = matrices["allx"].shape[0]
+    nodes = np.concatenate([np.arange(num_known), test])  # of the rows of allx and tx; other nodes have zeros
+    features = vstack([matrices["allx"], matrices["tx"]]).tocoo()
+    one_hot = np.concatenate([matrices["ally"], matrices["ty"]])
+    y = np.full(num_nodes, UNLABELLED, dtype=np.int64)
+    y[nodes] = np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), UNLABELLED)
+    num_train = matrices["y"].shape[0] if public else num_known - NUM_VAL
+    split = Split(np.arange(num_train), np.arange(num_train, num_train + NUM_VAL), np.sort(test))
+    sizes = "/".join(str(part.size) for part in split.parts().values())
     return Dataset(
-        name=name if split == "fastgcn" else f"{name}:{split}",
+        name=f"{name}:public" if public else name,
         graph=graph,
-        x=_stack(matrices["allx"], matrices["tx"], test, num_nodes),
-        y=_labels(matrices["ally"], matrices["ty"], test, num_nodes),
+        x=csr_array(
+            (features.data.astype(np.float32), (nodes[features.row], features.col)), (num_nodes, features.shape[1])
+        ),
+        y=y,
         classes=CLASSES[name],
-        split=parts,
-        source=f"Planetoid ind.{name}.*; {'FastGCN' if split == 'fastgcn' else 'public'} split {sizes}",
+        split=split,
+        source=f"Planetoid ind.{name}.*; {'public' if public else 'FastGCN'} split {sizes}",
     )
 
 
@@ -69,23 +73,6 @@ def _graph(neighbours: dict[int, list[int]], num_nodes: int) -> Graph:
     source = np.repeat(np.array(list(neighbours), dtype=np.int64), lengths)
     target = np.array([node for row in neighbours.values() for node in row], dtype=np.int64)
     return Graph.from_edges(source, target, num_nodes)
-
-
-def _stack(known: csr_array, test: csr_array, index: NDArray[np.int64], num_nodes: int) -> csr_array:
-    """Stack the features in node order; nodes that are in neither matrix have zeros."""
-    upper, lower = known.tocoo(), test.tocoo()
-    rows = np.concatenate([upper.row.astype(np.int64), index[lower.row]])
-    columns = np.concatenate([upper.col, lower.col])
-    data = np.concatenate([upper.data, lower.data]).astype(np.float32)
-    return csr_array((data, (rows, columns)), shape=(num_nodes, known.shape[1]))
-
-
-def _labels(known: Any, test: Any, index: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
-    """Class numbers from one-hot rows; a node without a row, or with an empty one, is unlabelled."""
-    y = np.full(num_nodes, UNLABELLED, dtype=np.int64)
-    for rows, one_hot in ((np.arange(len(known)), known), (index, test)):
-        y[rows] = np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), UNLABELLED)
-    return y
 
 
 def _read_linqs(folder: Path, seed: int) -> Dataset:

@@ -167,11 +167,9 @@ def _draw(ends: Weights, point: Weights) -> Nodes:
 
 def _features(rng: np.random.Generator, label: Nodes, num_classes: int, width: int, signal: float) -> Matrix:
     means = rng.standard_normal((num_classes, width), dtype=np.float32) * np.float32(signal)
-    x = np.empty((label.size, width), dtype=np.float32)
+    x = rng.standard_normal((label.size, width), dtype=np.float32)
     for start in range(0, label.size, _ROWS):
-        part = x[start : start + _ROWS]
-        rng.standard_normal(dtype=np.float32, out=part)
-        part += means[label[start : start + _ROWS]]
+        x[start : start + _ROWS] += means[label[start : start + _ROWS]]
     return x
 
 

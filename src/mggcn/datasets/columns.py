@@ -30,7 +30,11 @@ def header(path: Path) -> list[str]:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     with prefix_errors(path):
-        names = _parquet_header(path) if _is_parquet(path) else _csv_header(path)
+        if _is_parquet(path):
+            with _parquet_file(path) as file:
+                names = list(file.schema_arrow.names)
+        else:
+            names = _csv_header(path)
         for name in names:
             if names.count(name) > 1:
                 raise InputError(f"column {name!r} is twice in the header")
@@ -80,11 +84,6 @@ def _csv_chunks(path: Path, names: list[str], wanted: Sequence[str]) -> Iterator
             lines, rows = zip(*part, strict=True)
             columns = dict(zip(names, zip(*rows, strict=True), strict=True))
             yield Chunk({name: columns[name] for name in wanted}, lines, "line")
-
-
-def _parquet_header(path: Path) -> list[str]:
-    with _parquet_file(path) as file:
-        return list(file.schema_arrow.names)
 
 
 def _parquet_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:

@@ -77,7 +77,7 @@ class _NodeTable:
     numbers: dict[str, int] = field(default_factory=dict)
     x: list[NDArray[np.float32]] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
-    parts: list[str] | None = None
+    parts: list[str] = field(default_factory=list)
 
 
 def _read_nodes(path: Path, id_column: str, label_column: str, split_column: str) -> _NodeTable:
@@ -86,23 +86,20 @@ def _read_nodes(path: Path, id_column: str, label_column: str, split_column: str
     if id_column in names and not features:
         raise InputError(f"{path}: no feature columns beside {', '.join(map(repr, names))}")
     optional = [name for name in (label_column, split_column) if name in names]
-    table = _NodeTable(features, parts=[] if split_column in names else None)
+    table = _NodeTable(features)
     for chunk in columns.chunks(path, [id_column, *optional, *features]):
         with prefix_errors(path):
             _take_ids(chunk, id_column, table.numbers)
             table.x.append(_take_features(chunk, features))
-            rows = len(chunk.positions)
-            table.labels += [_text(value) for value in chunk.columns.get(label_column, [""] * rows)]
-            if table.parts is not None:
-                table.parts += _take_parts(chunk, split_column)
+            table.labels += _texts(chunk, label_column)
+            table.parts += _take_parts(chunk, split_column)
     if not table.numbers:
         raise InputError(f"{path}: no nodes")
     return table
 
 
 def _take_ids(chunk: columns.Chunk, column: str, numbers: dict[str, int]) -> None:
-    for row, value in enumerate(chunk.columns[column]):
-        key = _text(value)
+    for row, key in enumerate(_texts(chunk, column)):
         if not key:
             raise InputError(f"{chunk.at(row)}: column {column!r} is empty")
         if key in numbers:
@@ -137,7 +134,7 @@ def _raise_not_a_number(chunk: columns.Chunk, name: str) -> None:
 
 
 def _take_parts(chunk: columns.Chunk, column: str) -> list[str]:
-    parts = [_text(value) for value in chunk.columns[column]]
+    parts = _texts(chunk, column)
     for row, part in enumerate(parts):
         if part and part not in PARTS:
             raise InputError(f"{chunk.at(row)}: column {column!r}: {part!r} is not one of {', '.join(PARTS)} or empty")
@@ -149,7 +146,7 @@ def _read_edges(path: Path, source: str, target: str, numbers: dict[str, int]) -
     for chunk in columns.chunks(path, [source, target]):
         ends = []
         for column in (source, target):
-            keys = [_text(value) for value in chunk.columns[column]]
+            keys = _texts(chunk, column)
             nodes = [numbers.get(key, -1) for key in keys]
             if -1 in nodes:
                 row = nodes.index(-1)
@@ -167,7 +164,7 @@ def _classes(labels: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
 
 
 def _parts(table: _NodeTable, y: NDArray[np.int64]) -> Sequence[NDArray[np.int64] | None]:
-    if table.parts is None or not any(table.parts):
+    if not any(table.parts):
         return NO_SPLIT
     part_of_node = np.array(table.parts)
     unlabelled = np.flatnonzero((part_of_node != "") & (y == UNLABELLED))
@@ -187,6 +184,11 @@ def _is_integer(text: str) -> bool:
     digits = text.removeprefix("-")
     plain = digits.isascii() and digits.isdigit() and len(digits) < 20
     return plain and str(int(text)) == text and abs(int(text)) < 2**63
+
+
+def _texts(chunk: columns.Chunk, column: str) -> list[str]:
+    """Return the values of a column as text, empty if the table has no such column."""
+    return [_text(value) for value in chunk.columns.get(column, [""] * len(chunk.positions))]
 
 
 def _text(value: Any) -> str:
