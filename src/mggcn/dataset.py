@@ -169,15 +169,12 @@ class Dataset:
         """Return the node numbers of the user's ids, given as text."""
         if self.node_ids is None:
             return np.array([_node_number(text, self.num_nodes) for text in ids], dtype=np.int64)
-        known = self.ids_of(np.arange(self.num_nodes)).astype(str)
-        order = np.argsort(known)
-        wanted = np.asarray(ids, dtype=str)
-        ranks = np.minimum(np.searchsorted(known, wanted, sorter=order), self.num_nodes - 1)
-        nodes = order[ranks]
-        missing = np.flatnonzero(known[nodes] != wanted)
-        if missing.size:
-            raise InputError(f"{self.name}: no node has the id {str(wanted[missing[0]])!r}")
-        return nodes.astype(np.int64)
+        known = self.ids_of(np.arange(self.num_nodes)).astype(str).tolist()
+        node_of = {text: node for node, text in enumerate(known)}
+        for text in ids:
+            if text not in node_of:
+                raise InputError(f"{self.name}: no node has the id {text!r}")
+        return np.array([node_of[text] for text in ids], dtype=np.int64)
 
 
 def divide(

@@ -144,16 +144,15 @@ def _check(indptr: NDArray[np.int64], indices: IntArray, direction: str) -> None
         raise InputError(f"graph: indptr runs from {indptr[0]} to {indptr[-1]}, not from 0 to {indices.size}")
     if np.any(np.diff(indptr) < 0):
         raise InputError(f"graph: indptr falls at row {np.flatnonzero(np.diff(indptr) < 0)[0]}")
-    num_nodes = indptr.size - 1
     for start in range(0, indices.size, _CHECK_CHUNK):
         # Each chunk begins with the last entry of the one before, so that a row across the border is checked.
-        _check_entries(indptr, indices, num_nodes, max(start - 1, 0), min(start + _CHECK_CHUNK, indices.size))
+        _check_entries(indptr, indices, max(start - 1, 0), min(start + _CHECK_CHUNK, indices.size))
     if direction == "both" and not _is_symmetric(indptr, indices):
         raise InputError("graph: not symmetric; give direction 'in' or 'out' or store every edge in both rows")
 
 
-def _check_entries(indptr: NDArray[np.int64], indices: IntArray, num_nodes: int, start: int, stop: int) -> None:
-    part = indices[start:stop]
+def _check_entries(indptr: NDArray[np.int64], indices: IntArray, start: int, stop: int) -> None:
+    part, num_nodes = indices[start:stop], indptr.size - 1
     bad = np.flatnonzero((part < 0) | (part >= num_nodes))
     if bad.size:
         raise InputError(

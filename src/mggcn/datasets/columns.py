@@ -100,14 +100,11 @@ def _parquet_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
             raise InputError(f"not readable after row {start - 1} ({first_line(error)})") from None
 
 
-def _values(column: Any) -> Sequence[Any]:
+def _values(column: Any) -> Any:
     import pyarrow
 
-    if column.null_count == 0 and (pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)):
-        numbers: Sequence[Any] = column.to_numpy()
-        return numbers
-    values: Sequence[Any] = column.to_pylist()
-    return values
+    is_number = pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)
+    return column.to_numpy() if is_number and column.null_count == 0 else column.to_pylist()
 
 
 def _parquet_file(path: Path) -> Any:

@@ -6,8 +6,7 @@ import pytest
 
 from mggcn import datasets
 from mggcn.dataset import Dataset, Split, as_features, csr_parts
-from mggcn.datasets import _pyg_sets as pyg_sets
-from mggcn.datasets import from_pyg, to_pyg
+from mggcn.datasets import from_pyg, pyg, to_pyg
 from mggcn.datasets.pyg import torch_geometric
 from mggcn.errors import InputError
 from mggcn.graph import Graph
@@ -149,14 +148,14 @@ def test_any_other_set_is_loaded_through_pygs_class(cache, monkeypatch: pytest.M
             assert root.endswith("pyg/Toy")
             super().__init__([_chain(20)] if name == "one" else [_chain(), _chain()])
 
-    monkeypatch.setattr(pyg_sets, "dataset_class", lambda _: Toy)
+    monkeypatch.setattr(pyg, "dataset_class", lambda _: Toy)
     data = datasets.load("pyg:Toy/one", seed=3)
     assert (data.name, data.num_nodes, data.split.train.size) == ("pyg:Toy/one", 20, 12)
     assert data.source == "torch_geometric.datasets.Toy; 60/20/20 split of seed 3"
     assert data.path == cache / "converted" / "pyg-Toy-one"
-    monkeypatch.setattr(pyg_sets, "dataset_class", None)
+    monkeypatch.setattr(pyg, "dataset_class", None)
     assert not np.array_equal(datasets.load("pyg:Toy/one", seed=4).split.train, data.split.train)
-    monkeypatch.setattr(pyg_sets, "dataset_class", lambda _: Toy)
+    monkeypatch.setattr(pyg, "dataset_class", lambda _: Toy)
     with pytest.raises(InputError, match="pyg:Toy/two: 2 graphs"):
         datasets.load("pyg:Toy/two")
 
