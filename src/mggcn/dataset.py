@@ -114,6 +114,8 @@ class Dataset:
             raise InputError(f"{self.name}: x must be float32, not {self.x.dtype}")
         if self.node_ids is not None:
             _check_shape("node_ids", self.node_ids.shape, n, 1)
+            if not checked:
+                _check_ids(self.node_ids)
         if self.feature_names and len(self.feature_names) != self.x.shape[1]:
             raise InputError(f"feature_names: {len(self.feature_names)} names for {self.x.shape[1]} features")
         for name, values in self.edge_attributes.items():
@@ -122,7 +124,6 @@ class Dataset:
         if not checked:
             _check_finite(self.x)
             check_labels(self.y, len(self.classes))
-            _check_ids(self.node_ids)
         if self.split is not None:
             for part, nodes in self.split.parts().items():
                 check_part(part, nodes, self.y)
@@ -173,7 +174,7 @@ class Dataset:
         node_of = {text: node for node, text in enumerate(known)}
         for text in ids:
             if text not in node_of:
-                raise InputError(f"{self.name}: no node has the id {text!r}")
+                raise InputError(f"{self.name}: no node has the id {str(text)!r}")
         return np.array([node_of[text] for text in ids], dtype=np.int64)
 
 
@@ -266,9 +267,7 @@ def check_labels(y: NDArray[np.int64], num_classes: int) -> None:
         raise InputError(f"y of node {bad[0]} is {y[bad[0]]}, outside the {num_classes} classes")
 
 
-def _check_ids(ids: NDArray[np.generic] | None) -> None:
-    if ids is None:
-        return
+def _check_ids(ids: NDArray[np.generic]) -> None:
     values, counts = np.unique(ids, return_counts=True)
     if values.size != ids.size:
         raise InputError(f"node_ids: {values[counts > 1][0]!s} stands for more than one node")

@@ -106,6 +106,7 @@ def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
     root = Path(folder)
     meta = _read_meta(root)
     arrays = {name: _read_array(root / name, file, mmap) for name, file in meta.files.items()}
+    edge_files = [name for name in arrays if name.startswith(_EDGE)]
     checked = mmap or meta.checked == _checked(meta)
     with prefix_errors(root):
         try:
@@ -126,11 +127,7 @@ def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
                 inductive=meta.inductive,
                 source=meta.source,
                 feature_names=tuple(meta.feature_names),
-                edge_attributes={
-                    name.removeprefix(_EDGE).removesuffix(".npy"): array
-                    for name, array in arrays.items()
-                    if name.startswith(_EDGE)
-                },
+                edge_attributes={Path(name).stem.removeprefix(_EDGE): arrays[name] for name in edge_files},
                 digest=_digest(meta.files),
                 path=root.resolve(),
                 checked=checked,

@@ -14,8 +14,6 @@ from mggcn.graph import Direction, Graph
 VAL_SHARE = 0.2
 NO_SPLIT = (None, None, None)
 
-Nodes = NDArray[np.int64]
-
 
 def from_arrays(
     name: str,
@@ -65,7 +63,7 @@ def from_arrays(
     return Dataset(name, graph, as_features(x), labels, names, split, source=source, **fields)
 
 
-def complete_split(y: Nodes, parts: Sequence[NDArray[Any] | None], seed: int) -> tuple[Split, str]:
+def complete_split(y: NDArray[np.int64], parts: Sequence[NDArray[Any] | None], seed: int) -> tuple[Split, str]:
     """Return the split into train, val and test with a note on what was drawn at random.
 
     If all ``parts`` are None, the labelled nodes are divided 60/20/20. If only val is None, a stratified share of the
@@ -90,7 +88,7 @@ def _split(*parts: NDArray[Any]) -> Split:
     return Split(*(part.astype(np.int64) if part.dtype.kind in "iu" else part for part in parts))
 
 
-def _class_numbers(y: NDArray[Any] | None, num_nodes: int) -> Nodes:
+def _class_numbers(y: NDArray[Any] | None, num_nodes: int) -> NDArray[np.int64]:
     if y is None:
         return np.full(num_nodes, UNLABELLED, dtype=np.int64)
     if y.ndim == 2 and y.shape[1] == 1:

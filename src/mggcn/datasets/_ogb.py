@@ -19,13 +19,11 @@ from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.graph import Graph
 
 RAW = ("edge.csv.gz", "node-feat.csv.gz", "node-label.csv.gz", "num-node-list.csv.gz")
-_PARTS = ("train", "valid", "test")
-_PREFIX = "ogbn-"
 
 
 def load(name: str, root: Path | None, _seed: int, mmap: bool) -> Dataset:
     """Load OGB's data set ``name``, for example ``ogbn-arxiv``, converted to a dataset folder the first time."""
-    if not name.startswith(_PREFIX) or not name.removeprefix(_PREFIX).isidentifier():
+    if not name.startswith("ogbn-") or not name.removeprefix("ogbn-").isidentifier():
         raise InputError(f"ogb:{name}: not the name of an OGB node data set, such as ogbn-arxiv or ogbn-products")
     return load_or_build(f"converted/ogb-{name}", partial(_build, name, root), root=root, mmap=mmap)
 
@@ -105,7 +103,7 @@ def _split(folder: Path) -> tuple[str, Split]:
     schemes = sorted(path for path in folder.glob("*") if path.is_dir())
     if len(schemes) != 1:
         raise InputError(f"{folder}: {len(schemes)} split schemes; one is needed")
-    parts = [_table(schemes[0] / f"{part}.csv.gz", np.int64, columns=1)[:, 0] for part in _PARTS]
+    parts = [_table(schemes[0] / f"{part}.csv.gz", np.int64, columns=1)[:, 0] for part in ("train", "valid", "test")]
     with prefix_errors(schemes[0]):
         return schemes[0].name, Split.of(*parts)
 

@@ -54,23 +54,17 @@ def load(name: str, public: bool, root: Path | None, seed: int, _mmap: bool) -> 
     num_nodes, num_known = int(test.max()) + 1, allx.shape[0]
     nodes = np.concatenate([np.arange(num_known), test])  # of the rows of allx and tx; other nodes have zeros
     features = vstack([allx, tx]).tocoo()
+    entries = (nodes[features.row], features.col)
+    x = csr_array((features.data.astype(np.float32), entries), (num_nodes, features.shape[1]))
     one_hot = np.concatenate([ally, ty])
     y = np.full(num_nodes, UNLABELLED, dtype=np.int64)
     y[nodes] = np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), UNLABELLED)
     num_train = y_train.shape[0] if public else num_known - NUM_VAL
     split = Split(np.arange(num_train), np.arange(num_train, num_train + NUM_VAL), np.sort(test))
     sizes = "/".join(str(part.size) for part in split.parts().values())
-    return Dataset(
-        name=f"{name}:public" if public else name,
-        graph=_graph(neighbours, num_nodes),
-        x=csr_array(
-            (features.data.astype(np.float32), (nodes[features.row], features.col)), (num_nodes, features.shape[1])
-        ),
-        y=y,
-        classes=CLASSES[name],
-        split=split,
-        source=f"Planetoid ind.{name}.*; {'public' if public else 'FastGCN'} split {sizes}",
-    )
+    source = f"Planetoid ind.{name}.*; {'public' if public else 'FastGCN'} split {sizes}"
+    title = f"{name}:public" if public else name
+    return Dataset(title, _graph(neighbours, num_nodes), x, y, CLASSES[name], split, source=source)
 
 
 def _graph(neighbours: dict[int, list[int]], num_nodes: int) -> Graph:

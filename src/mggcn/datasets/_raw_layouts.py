@@ -15,7 +15,6 @@ from mggcn.graph import Graph
 
 REDDIT_FILES = ("reddit_data.npz", "reddit_graph.npz")
 SAINT_FILES = ("adj_full.npz", "feats.npy", "class_map.json", "role.json")
-_TRAIN, _VAL, _TEST = 1, 2, 3
 _Node = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
@@ -36,9 +35,10 @@ def read_reddit(folder: Path, name: str) -> Dataset:
     with prefix_errors(data_file):
         if types.shape != (y.size,):
             raise InputError(f"node_types: shape {types.shape} for {y.size} labels")
-        split = Split(*(np.flatnonzero(types == kind) for kind in (_TRAIN, _VAL, _TEST)))
+        split = Split(*(np.flatnonzero(types == number) for number in (1, 2, 3)))  # train, val, test
         source = f"{' and '.join(REDDIT_FILES)} as PyG's Reddit fetches them; published split, inductive"
-        return _inductive(name, graph, data["feature"], y, split, source)
+        x = as_features(data["feature"])
+        return Dataset(name, graph, x, y, numbered_classes(y), split, inductive=True, source=source)
 
 
 def read_saint(folder: Path, name: str) -> Dataset:
@@ -55,11 +55,7 @@ def read_saint(folder: Path, name: str) -> Dataset:
     with prefix_errors(role):
         split = Split.of(roles.tr, roles.va, roles.te)
         source = f"{', '.join(SAINT_FILES)} as PyG fetches them; GraphSAINT's split, inductive"
-        return _inductive(name, graph, x, y, split, source)
-
-
-def _inductive(name: str, graph: Graph, x: NDArray[Any], y: NDArray[np.int64], split: Split, source: str) -> Dataset:
-    return Dataset(name, graph, as_features(x), y, numbered_classes(y), split, inductive=True, source=source)
+        return Dataset(name, graph, as_features(x), y, numbered_classes(y), split, inductive=True, source=source)
 
 
 def _matrix(path: Path) -> NDArray[Any]:

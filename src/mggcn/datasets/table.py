@@ -51,6 +51,7 @@ def read_tables(
     table = _read_nodes(node_file, id_column, label_column, split_column)
     edge_index = _read_edges(edge_file, source_column, target_column, table.numbers)
     classes, y = _classes(table.labels)
+    ids = list(table.numbers)
     with prefix_errors(node_file):
         return from_arrays(
             name or node_file.stem,
@@ -63,7 +64,7 @@ def read_tables(
             seed=seed,
             direction=direction,
             source=f"{node_file.name} and {edge_file.name}",
-            node_ids=_ids(list(table.numbers)),
+            node_ids=np.array(ids, dtype=np.int64 if all(map(_is_integer, ids)) else str),
             id_name=id_column,
             feature_names=tuple(table.features),
         )
@@ -173,10 +174,6 @@ def _parts(table: _NodeTable, y: NDArray[np.int64]) -> Sequence[NDArray[np.int64
         raise InputError(f"node {list(table.numbers)[node]!r} is in split {part_of_node[node]} but has no label")
     train, val, test = (np.flatnonzero(part_of_node == part) for part in PARTS)
     return [train, val if val.size else None, test]
-
-
-def _ids(keys: list[str]) -> NDArray[Any]:
-    return np.array(keys, dtype=np.int64) if all(map(_is_integer, keys)) else np.array(keys, dtype=str)
 
 
 def _is_integer(text: str) -> bool:
