@@ -63,14 +63,7 @@ class Split:
     @classmethod
     def stratified(cls, y: NDArray[np.int64], seed: int = 0, shares: Sequence[float] = (0.6, 0.2, 0.2)) -> "Split":
         """Divide the labelled nodes of each class at random into train, val and test in the given shares."""
-        rng = np.random.default_rng(seed)
-        parts: list[list[NDArray[np.int64]]] = [[], [], []]
-        for label in np.unique(y[y != UNLABELLED]):
-            nodes = rng.permutation(np.flatnonzero(y == label))
-            cuts = np.round(np.cumsum(shares[:2]) * nodes.size).astype(np.int64)
-            for part, chunk in zip(parts, np.split(nodes, cuts), strict=True):
-                part.append(chunk)
-        return cls(*(np.sort(np.concatenate(part)) if part else np.empty(0, np.int64) for part in parts))
+        return cls(*divide(y, np.flatnonzero(y != UNLABELLED), seed, shares[:2]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +114,8 @@ class Dataset:
             raise InputError(f"{self.name}: x must be float32, not {self.x.dtype}")
         if self.node_ids is not None:
             _check_shape("node_ids", self.node_ids.shape, n, 1)
+            if not checked:
+                _check_ids(self.node_ids)
         if self.feature_names and len(self.feature_names) != self.x.shape[1]:
             raise InputError(f"feature_names: {len(self.feature_names)} names for {self.x.shape[1]} features")
         for name, values in self.edge_attributes.items():
@@ -128,8 +123,7 @@ class Dataset:
                 raise InputError(f"edge_{name} has shape {values.shape}, but {self.graph.num_stored} edges are stored")
         if not checked:
             _check_finite(self.x)
-            _check_labels(self.y, len(self.classes))
-            _check_ids(self.node_ids)
+            check_labels(self.y, len(self.classes))
         if self.split is not None:
             for part, nodes in self.split.parts().items():
                 check_part(part, nodes, self.y)
@@ -176,15 +170,25 @@ class Dataset:
         """Return the node numbers of the user's ids, given as text."""
         if self.node_ids is None:
             return np.array([_node_number(text, self.num_nodes) for text in ids], dtype=np.int64)
-        known = self.ids_of(np.arange(self.num_nodes)).astype(str)
-        order = np.argsort(known)
-        wanted = np.asarray(ids, dtype=str)
-        ranks = np.minimum(np.searchsorted(known, wanted, sorter=order), self.num_nodes - 1)
-        nodes = order[ranks]
-        missing = np.flatnonzero(known[nodes] != wanted)
-        if missing.size:
-            raise InputError(f"{self.name}: no node has the id {str(wanted[missing[0]])!r}")
-        return nodes.astype(np.int64)
+        known = self.ids_of(np.arange(self.num_nodes)).astype(str).tolist()
+        node_of = {text: node for node, text in enumerate(known)}
+        for text in ids:
+            if text not in node_of:
+                raise InputError(f"{self.name}: no node has the id {str(text)!r}")
+        return np.array([node_of[text] for text in ids], dtype=np.int64)
+
+
+def divide(
+    y: NDArray[np.int64], nodes: NDArray[np.int64], seed: int, shares: Sequence[float]
+) -> list[NDArray[np.int64]]:
+    """Divide ``nodes`` at random, class by class, into parts of the given shares and a last part of the others."""
+    rng = np.random.default_rng(seed)
+    parts = [nodes[:0]] * (len(shares) + 1)
+    for label in np.unique(y[nodes]):
+        members = rng.permutation(nodes[y[nodes] == label])
+        cuts = np.round(np.cumsum(shares) * members.size).astype(np.int64)
+        parts = [np.append(part, chunk) for part, chunk in zip(parts, np.split(members, cuts), strict=True)]
+    return [np.sort(part) for part in parts]
 
 
 def as_features(x: ArrayLike | csr_array) -> Features:
@@ -254,7 +258,8 @@ def _check_finite(x: Features) -> None:
             raise InputError(f"x of node {start + row}, feature {column} is {part[row, column]}")
 
 
-def _check_labels(y: NDArray[np.int64], num_classes: int) -> None:
+def check_labels(y: NDArray[np.int64], num_classes: int) -> None:
+    """Raise InputError unless ``y`` holds class numbers below ``num_classes`` or -1."""
     if y.dtype != np.int64:
         raise InputError(f"y must be int64, not {y.dtype}")
     bad = np.flatnonzero((y < UNLABELLED) | (y >= num_classes))
@@ -262,9 +267,7 @@ def _check_labels(y: NDArray[np.int64], num_classes: int) -> None:
         raise InputError(f"y of node {bad[0]} is {y[bad[0]]}, outside the {num_classes} classes")
 
 
-def _check_ids(ids: NDArray[np.generic] | None) -> None:
-    if ids is None:
-        return
+def _check_ids(ids: NDArray[np.generic]) -> None:
     values, counts = np.unique(ids, return_counts=True)
     if values.size != ids.size:
         raise InputError(f"node_ids: {values[counts > 1][0]!s} stands for more than one node")

@@ -5,10 +5,10 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -87,23 +87,26 @@ def sha256(path: Path) -> str:
 
 def read_json(path: Path, kind: type[T]) -> T:
     """Read a JSON file as ``kind``, checked; errors name the file and the field."""
-    return decode(path, _read(path), kind, "JSON")
+    return _read(path, kind, "JSON", msgspec.json.decode)
 
 
 def read_toml(path: Path, kind: type[T]) -> T:
     """Read a TOML file as ``kind``, checked; errors name the file and the field."""
-    return decode(path, _read(path), kind, "TOML")
+    return _read(path, kind, "TOML", msgspec.toml.decode)
 
 
-def decode(source: str | Path, content: bytes, kind: type[T], language: Literal["JSON", "TOML"]) -> T:
-    """Decode JSON or TOML as ``kind``; errors are one line that names ``source``, the field and the value."""
-    decoder = msgspec.json.decode if language == "JSON" else msgspec.toml.decode
+def _read(path: Path, kind: type[T], language: str, decode: Callable[..., Any]) -> T:
     try:
-        return decoder(content, type=kind)
+        content = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    try:
+        value: T = decode(content, type=kind)
     except msgspec.ValidationError as error:
-        raise InputError(f"{source}: {_problem(str(error), decoder(content))}") from None
+        raise InputError(f"{path}: {_problem(str(error), decode(content))}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{source}: not valid {language} ({error})") from None
+        raise InputError(f"{path}: not valid {language} ({error})") from None
+    return value
 
 
 def typed(kind: type[T], values: object) -> T:
@@ -135,13 +138,6 @@ def _value(content: Any, field: str) -> str:
         except (LookupError, TypeError, ValueError):
             return ""
     return f" ({str(content)[:40]!r})" if isinstance(content, str) else f" ({str(content)[:40]})"
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def _sync(folder: Path) -> None:

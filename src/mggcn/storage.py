@@ -20,22 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, Dataset, Split, csr_parts
-from mggcn.errors import InputError, prefix_errors
-from mggcn.files import check_file_free, read_json, replacing, sha256, write_atomically, write_durably
+from mggcn.errors import InputError, first_line, prefix_errors
+from mggcn.files import read_json, replacing, sha256, write_durably
 from mggcn.graph import Direction, Graph
-
-__all__ = [
-    "check_file_free",
-    "check_free",
-    "digest",
-    "is_dataset",
-    "load",
-    "replacing",
-    "save",
-    "sha256",
-    "write_atomically",
-    "write_durably",
-]
 
 FORMAT = "mggcn-dataset"
 VERSION = 1
@@ -49,13 +36,6 @@ class _ArrayFile(msgspec.Struct, frozen=True):
     dtype: str
     shape: list[int]
     sha256: str
-
-
-class _Format(msgspec.Struct, frozen=True):
-    """The fields of ``meta.json`` that say whether the others can be read."""
-
-    format: str = ""
-    version: int = 0
 
 
 class _Meta(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,7 +68,8 @@ def save(
     if any(isinstance(array, np.memmap) for array in arrays.values()):
         dataset = replace(dataset, graph=replace(dataset.graph))  # runs the checks, which mapping a folder skips
     with replacing(target) as draft:
-        files = {name: _write_array(draft / name, array) for name, array in arrays.items()}
+        for name, array in arrays.items():
+            _write_array(draft / name, array)
         for name, path in (tables or {}).items():
             shutil.copyfile(path, draft / name)
         meta = _Meta(
@@ -103,11 +84,11 @@ def save(
             id_name=dataset.id_name,
             feature_names=list(dataset.feature_names),
             tables={name: sha256(draft / name) for name in tables or {}},
-            files=files,
+            files=_describe(arrays),
         )
         fields = msgspec.to_builtins(meta) | {"checked": _checked(meta)}
         write_durably(draft / META, json.dumps(fields, indent=2).encode() + b"\n")
-    return replace(dataset, path=target.resolve(), digest=_digest(files), checked=True)
+    return replace(dataset, path=target.resolve(), digest=_digest(meta.files), checked=True)
 
 
 def check_free(target: Path, *, overwrite: bool) -> None:
@@ -125,6 +106,7 @@ def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
     root = Path(folder)
     meta = _read_meta(root)
     arrays = {name: _read_array(root / name, file, mmap) for name, file in meta.files.items()}
+    edge_files = [name for name in arrays if name.startswith(_EDGE)]
     checked = mmap or meta.checked == _checked(meta)
     with prefix_errors(root):
         try:
@@ -145,11 +127,7 @@ def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
                 inductive=meta.inductive,
                 source=meta.source,
                 feature_names=tuple(meta.feature_names),
-                edge_attributes={
-                    name.removeprefix(_EDGE).removesuffix(".npy"): array
-                    for name, array in arrays.items()
-                    if name.startswith(_EDGE)
-                },
+                edge_attributes={Path(name).stem.removeprefix(_EDGE): arrays[name] for name in edge_files},
                 digest=_digest(meta.files),
                 path=root.resolve(),
                 checked=checked,
@@ -165,7 +143,7 @@ def is_dataset(folder: str | Path) -> bool:
 
 def digest(dataset: Dataset) -> str:
     """Return :attr:`Dataset.digest`, computed from the arrays if the data set has not been stored."""
-    return dataset.digest or _digest({name: _describe(array) for name, array in _arrays(dataset).items()})
+    return dataset.digest or _digest(_describe(_arrays(dataset)))
 
 
 def _arrays(dataset: Dataset) -> dict[str, NDArray[Any]]:
@@ -195,31 +173,34 @@ def _storable_ids(ids: NDArray[Any]) -> NDArray[Any]:
         return ids
 
 
-def _write_array(path: Path, array: NDArray[Any]) -> _ArrayFile:
+def _write_array(path: Path, array: NDArray[Any]) -> None:
     with path.open("wb") as file:
         np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
         file.flush()
         os.fsync(file.fileno())
-    return _ArrayFile(array.dtype.str, list(array.shape), sha256(path))
 
 
-def _describe(array: NDArray[Any]) -> _ArrayFile:
-    """Return what :func:`_write_array` would, without writing a file."""
-    content = hashlib.sha256()
-    sink: Any = SimpleNamespace(write=content.update)
-    np.lib.format.write_array(sink, np.ascontiguousarray(array), allow_pickle=False)
-    return _ArrayFile(array.dtype.str, list(array.shape), content.hexdigest())
+def _describe(arrays: Mapping[str, NDArray[Any]]) -> dict[str, _ArrayFile]:
+    """Return the type, shape and checksum of each array's ``.npy`` file, without writing it."""
+    files = {}
+    for name, array in arrays.items():
+        content = hashlib.sha256()
+        sink: Any = SimpleNamespace(write=content.update)
+        np.lib.format.write_array(sink, np.ascontiguousarray(array), allow_pickle=False)
+        files[name] = _ArrayFile(array.dtype.str, list(array.shape), content.hexdigest())
+    return files
 
 
 def _read_meta(root: Path) -> _Meta:
     path = root / META
     if not path.is_file():
         raise InputError(f"{root}: not a dataset folder ({META} is missing)")
-    version = read_json(path, _Format)
-    if version.format != FORMAT:
+    fields = read_json(path, dict[str, Any])
+    if fields.get("format") != FORMAT:
         raise InputError(f"{path}: field format is not {FORMAT!r}")
-    if version.version != VERSION:
-        raise InputError(f"{path}: version {version.version} cannot be read, only version {VERSION}")
+    version = fields.get("version", 0)
+    if version != VERSION:
+        raise InputError(f"{path}: version {version} cannot be read, only version {VERSION}")
     meta = read_json(path, _Meta)
     for name in meta.files:
         if Path(name).name != name or not name.endswith(".npy"):
@@ -238,14 +219,15 @@ def _read_array(path: Path, file: _ArrayFile, mmap: bool) -> NDArray[Any]:
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
-        raise InputError(f"{path}: cannot be read ({str(error).splitlines()[0]})") from None
+        raise InputError(f"{path}: cannot be read ({first_line(error)})") from None
     if array.dtype.str != file.dtype or list(array.shape) != file.shape:
         raise InputError(f"{path}: holds {array.dtype.str} {list(array.shape)}, {META} says {file.dtype} {file.shape}")
     return array
 
 
 def _digest(files: Mapping[str, _ArrayFile]) -> str:
-    return _sha256_text("".join(f"{name}:{files[name].sha256}\n" for name in sorted(files)))
+    lines = "".join(f"{name}:{files[name].sha256}\n" for name in sorted(files))
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def _checked(meta: _Meta) -> str:
@@ -254,8 +236,4 @@ def _checked(meta: _Meta) -> str:
     A folder that stores this value was checked when it was written and has not been changed since.
     """
     fields = [_digest(meta.files), meta.direction, len(meta.classes), meta.num_features, meta.num_nodes]
-    return _sha256_text(json.dumps(fields))
-
-
-def _sha256_text(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(json.dumps(fields).encode()).hexdigest()

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from mggcn import storage
+from mggcn import files, storage
 from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.ethereum import features, require
@@ -94,7 +94,7 @@ def test_the_tables_beside_it_are_exact(built: Path) -> None:
         "fee_wei": Decimal(2 * FEE),
     }
     meta = json.loads((built / "meta.json").read_text())
-    assert meta["tables"] == {name: storage.sha256(built / name) for name in ("accounts.parquet", "edges.parquet")}
+    assert meta["tables"] == {name: files.sha256(built / name) for name in ("accounts.parquet", "edges.parquet")}
 
 
 def test_files_their_number_and_their_order_change_nothing(built: Path, tmp_path: Path) -> None:

@@ -147,9 +147,7 @@ def test_a_failed_write_leaves_nothing(small: Dataset, tmp_path: Path, monkeypat
 
 def test_processes_may_write_the_same_file_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, write = tmp_path / "file", files.write_durably
-    other = (
-        f"from pathlib import Path; from mggcn import storage; storage.write_atomically(Path({str(path)!r}), b'other')"
-    )
+    other = f"from pathlib import Path; from mggcn import files; files.write_atomically(Path({str(path)!r}), b'other')"
 
     def overtaken(draft: Path, content: bytes) -> None:
         write(draft, content)
@@ -157,7 +155,7 @@ def test_processes_may_write_the_same_file_at_once(tmp_path: Path, monkeypatch: 
         assert path.read_bytes() == b"other"
 
     monkeypatch.setattr(files, "write_durably", overtaken)
-    storage.write_atomically(path, b"own")
+    files.write_atomically(path, b"own")
     assert path.read_bytes() == b"own"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -274,7 +272,7 @@ def test_changed_files_with_new_checksums_are_checked_again(small: Dataset, tmp_
     storage.save(small, tmp_path / "d")
     np.save(tmp_path / "d" / "y.npy", small.y + 7)
     meta = json.loads((tmp_path / "d" / "meta.json").read_text())
-    meta["files"]["y.npy"]["sha256"] = storage.sha256(tmp_path / "d" / "y.npy")
+    meta["files"]["y.npy"]["sha256"] = files.sha256(tmp_path / "d" / "y.npy")
     edit_meta(tmp_path / "d", files=meta["files"])
     with pytest.raises(InputError, match="outside the 3 classes"):
         storage.load(tmp_path / "d")
@@ -312,7 +310,7 @@ def test_pickled_arrays_are_refused(small: Dataset, tmp_path: Path) -> None:
     storage.save(small, tmp_path / "d")
     np.save(tmp_path / "d" / "y.npy", np.array([{"a": 1}] * 60, dtype=object))
     meta = json.loads((tmp_path / "d" / "meta.json").read_text())
-    meta["files"]["y.npy"] = {"dtype": "|O", "shape": [60], "sha256": storage.sha256(tmp_path / "d" / "y.npy")}
+    meta["files"]["y.npy"] = {"dtype": "|O", "shape": [60], "sha256": files.sha256(tmp_path / "d" / "y.npy")}
     (tmp_path / "d" / "meta.json").write_text(json.dumps(meta))
     with pytest.raises(InputError, match=r"y\.npy: cannot be read"):
         storage.load(tmp_path / "d")

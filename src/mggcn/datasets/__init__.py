@@ -10,7 +10,7 @@ from pathlib import Path
 
 from mggcn import storage
 from mggcn.dataset import Dataset
-from mggcn.datasets import _digits, _ogb, _planetoid, _planetoid_files, _pyg_sets, _synthetic
+from mggcn.datasets import _digits, _ogb, _planetoid, _planetoid_files, _synthetic, pyg
 from mggcn.datasets.npz import read_npz
 from mggcn.datasets.pyg import from_pyg, to_pyg
 from mggcn.datasets.table import read_tables
@@ -23,12 +23,12 @@ ArgumentLoader = Callable[[str, Path | None, int, bool], Dataset]
 
 _NAMED: dict[str, Loader] = {
     **{
-        f"{name}{ending}": partial(_planetoid.load, name, split)
+        f"{name}{ending}": partial(_planetoid.load, name, bool(ending))
         for name in _planetoid_files.FOLDERS
-        for ending, split in _planetoid.SPLITS.items()
+        for ending in ("", ":public")
     },
     "digits": _digits.load,
-    "reddit": partial(_pyg_sets.load, "Reddit"),
+    "reddit": partial(pyg.load, "Reddit"),
     "reddit-like": partial(_synthetic.load, "reddit-like", "1"),
     "ethereum-like": partial(_synthetic.load, "ethereum-like", "1"),
 }
@@ -36,7 +36,7 @@ _NAMED: dict[str, Loader] = {
 _WITH_ARGUMENT: dict[str, tuple[str, ArgumentLoader]] = {
     "reddit-like": ("SCALE", partial(_synthetic.load, "reddit-like")),
     "ethereum-like": ("SCALE", partial(_synthetic.load, "ethereum-like")),
-    "pyg": ("NAME", _pyg_sets.load),
+    "pyg": ("NAME", pyg.load),
     "ogb": ("NAME", _ogb.load),
 }
 
@@ -73,7 +73,7 @@ def raw_folder(name: str, root: Path | None = None) -> Path | None:
     if name not in _NAMED or kind not in _planetoid_files.FOLDERS:
         return None
     files = _planetoid_files.locate(kind, root, allow_linqs=not public)
-    return files if isinstance(files, Path) else files["graph"].parent
+    return next(iter(files.values())).parent
 
 
 def names() -> list[str]:

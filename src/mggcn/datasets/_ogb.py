@@ -14,20 +14,16 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mggcn.dataset import UNLABELLED, Dataset, Split, as_features
-from mggcn.datasets._fetch import notice
-from mggcn.datasets.root import find_folder, load_or_build, writable_root
+from mggcn.datasets.root import find_folder, load_or_build, notice, writable_root
 from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.graph import Graph
 
-INSTALL = "pip install 'mggcn[ogb]'"
 RAW = ("edge.csv.gz", "node-feat.csv.gz", "node-label.csv.gz", "num-node-list.csv.gz")
-_PARTS = ("train", "valid", "test")
-_PREFIX = "ogbn-"
 
 
 def load(name: str, root: Path | None, _seed: int, mmap: bool) -> Dataset:
     """Load OGB's data set ``name``, for example ``ogbn-arxiv``, converted to a dataset folder the first time."""
-    if not name.startswith(_PREFIX) or not name.removeprefix(_PREFIX).isidentifier():
+    if not name.startswith("ogbn-") or not name.removeprefix("ogbn-").isidentifier():
         raise InputError(f"ogb:{name}: not the name of an OGB node data set, such as ogbn-arxiv or ogbn-products")
     return load_or_build(f"converted/ogb-{name}", partial(_build, name, root), root=root, mmap=mmap)
 
@@ -44,32 +40,27 @@ def read(folder: Path, name: str) -> Dataset:
         graph = Graph.from_edges(ends[:, 0], ends[:, 1], num_nodes)
     y = _labels(label, num_nodes)
     scheme, split = _split(folder / "split")
+    x = as_features(_table(feat, np.float32, rows=num_nodes))
+    classes = _classes(folder / "mapping", int(y.max()) + 1)
     with prefix_errors(folder):
         return Dataset(
-            name=f"ogb:{name}",
-            graph=graph,
-            x=as_features(_table(feat, np.float32, rows=num_nodes)),
-            y=y,
-            classes=_classes(folder / "mapping", int(y.max()) + 1),
-            split=split,
-            source=f"OGB {name}, raw files; its split by {scheme}",
+            f"ogb:{name}", graph, x, y, classes, split, source=f"OGB {name}, raw files; its split by {scheme}"
         )
 
 
 def _build(name: str, root: Path | None) -> Dataset:
     location = f"ogb/{name.replace('-', '_')}"
-    folder = find_folder(location, [f"raw/{file}" for file in RAW], root)
-    if folder is None:
-        folder = writable_root(root) / location
-        _download(name, folder)
-    return read(folder, name)
+    stored = find_folder(location, [f"raw/{file}" for file in RAW], root)
+    return read(stored or _download(name, writable_root(root) / location), name)
 
 
-def _download(name: str, folder: Path) -> None:
+def _download(name: str, folder: Path) -> Path:
     try:
         from ogb.nodeproppred import NodePropPredDataset
     except ImportError:
-        raise InputError(f"ogb:{name}: no raw files in {folder}, and fetching them needs OGB: {INSTALL}") from None
+        raise InputError(
+            f"ogb:{name}: no raw files in {folder}, and fetching them needs OGB: pip install 'mggcn[ogb]'"
+        ) from None
     if (folder / "processed").exists():
         raise InputError(f"{folder}: holds OGB's processed files but not its raw ones; remove the folder")
     notice(f"fetching {name} through OGB into {folder}")
@@ -80,6 +71,7 @@ def _download(name: str, folder: Path) -> None:
     missing = [file for file in RAW if not (folder / "raw" / file).is_file()]
     if missing:
         raise InputError(f"{folder / 'raw' / missing[0]}: missing; only OGB's sets of one graph in csv.gz are read")
+    return folder
 
 
 def _table(path: Path, dtype: DTypeLike, *, columns: int | None = None, rows: int | None = None) -> NDArray[Any]:
@@ -111,7 +103,7 @@ def _split(folder: Path) -> tuple[str, Split]:
     schemes = sorted(path for path in folder.glob("*") if path.is_dir())
     if len(schemes) != 1:
         raise InputError(f"{folder}: {len(schemes)} split schemes; one is needed")
-    parts = [_table(schemes[0] / f"{part}.csv.gz", np.int64, columns=1)[:, 0] for part in _PARTS]
+    parts = [_table(schemes[0] / f"{part}.csv.gz", np.int64, columns=1)[:, 0] for part in ("train", "valid", "test")]
     with prefix_errors(schemes[0]):
         return schemes[0].name, Split.of(*parts)
 

@@ -3,73 +3,68 @@
 The files are searched in the data root (``planetoid/<Name>/raw``), then fetched (:mod:`_planetoid_files`). Node
 numbers are Planetoid's: first the rows of ``allx``, then the test nodes with the numbers in ``test.index``. In
 CiteSeer 15 of these numbers are not used: nodes without features or label, in no part of a split.
+
+The fallback for Cora is LINQS's original: ``cora.content`` (id, 1,433 words, class) and ``cora.cites`` (cited, citing).
+It has no published split, so that a random one of FastGCN's sizes is drawn, and the data set's source says so.
+
+Planetoid's files are Python 2 pickles, read by an unpickler that accepts six names and refuses all others, because a
+pickle can call anything that it names. These files name parts of NumPy arrays, SciPy's CSR matrix and two containers.
+The CSR matrix becomes an object with its fields only, so that no code of SciPy's own unpickling runs.
 """
 
+import pickle
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
-from mggcn.dataset import UNLABELLED, Dataset, Split
-from mggcn.datasets import _linqs as linqs
+from mggcn.dataset import UNLABELLED, Dataset, Split, csr_parts
 from mggcn.datasets import _planetoid_files as planetoid_files
-from mggcn.datasets import _unpickle as unpickle
-from mggcn.errors import InputError, prefix_errors
+from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.graph import Graph
 
-SplitName = Literal["fastgcn", "public"]
-
-SPLITS: dict[str, SplitName] = {"": "fastgcn", ":public": "public"}
 NUM_VAL = 500
+LINQS_SIZES = (1208, 500, 1000)
 # The order for Cora and CiteSeer follows from LINQS's class sizes, which all differ; PubMed's is not certain.
-_CLASSES = {
-    "cora": linqs.CLASSES,
+CLASSES = {
+    "cora": (
+        *("Theory", "Reinforcement_Learning", "Genetic_Algorithms", "Neural_Networks"),
+        *("Probabilistic_Methods", "Case_Based", "Rule_Learning"),
+    ),
     "citeseer": ("AI", "ML", "IR", "DB", "Agents", "HCI"),
     "pubmed": ("class 0", "class 1", "class 2"),
 }
 
 
-def load(name: str, split: SplitName, root: Path | None, seed: int, _mmap: bool) -> Dataset:
-    """Load ``cora``, ``citeseer`` or ``pubmed``.
+def load(name: str, public: bool, root: Path | None, seed: int, _mmap: bool) -> Dataset:
+    """Load ``cora``, ``citeseer`` or ``pubmed``; ``seed`` is only used if LINQS's Cora replaces Planetoid's.
 
-    Args:
-        name: which of the three.
-        split: ``fastgcn`` trains on all nodes except 500 for validation and 1,000 for test; ``public`` on 20 of each
-            class. The validation nodes follow the training nodes; the test nodes are the same.
-        root: the data root; see :mod:`mggcn.datasets.root`.
-        seed: of the random split, only if LINQS's Cora replaces Planetoid's.
+    FastGCN's split trains on all nodes except 500 for validation and 1,000 for test; the ``public`` one on 20 of each
+    class. The validation nodes follow the training nodes; the test nodes are the same.
     """
-    files = planetoid_files.locate(name, root, allow_linqs=split == "fastgcn")
-    if isinstance(files, Path):
-        return linqs.read_cora(files, seed=seed)
-    test = _test_index(files["test.index"])
-    matrices = {ending: unpickle.read(files[ending]) for ending in ("x", "tx", "allx", "y", "ty", "ally", "graph")}
-    if matrices["tx"].shape[0] != test.size or matrices["ty"].shape[0] != test.size:
-        raise InputError(f"{files['tx']}: {matrices['tx'].shape[0]} rows for {test.size} test nodes")
-    num_nodes = int(test.max()) + 1
-    with prefix_errors(files["graph"]):
-        graph = _graph(matrices["graph"], num_nodes)
-    num_train = matrices["y"].shape[0] if split == "public" else matrices["allx"].shape[0] - NUM_VAL
-    parts = Split(np.arange(num_train), np.arange(num_train, num_train + NUM_VAL), np.sort(test))
-    sizes = "/".join(str(nodes.size) for nodes in parts.parts().values())
-    return Dataset(
-        name=name if split == "fastgcn" else f"{name}:{split}",
-        graph=graph,
-        x=_stack(matrices["allx"], matrices["tx"], test, num_nodes),
-        y=_labels(matrices["ally"], matrices["ty"], test, num_nodes),
-        classes=_CLASSES[name],
-        split=parts,
-        source=f"Planetoid ind.{name}.*; {'FastGCN' if split == 'fastgcn' else 'public'} split {sizes}",
-    )
-
-
-def _test_index(path: Path) -> NDArray[np.int64]:
-    try:
-        return np.array(path.read_text(encoding="ascii").split(), dtype=np.int64)
-    except ValueError as error:
-        raise InputError(f"{path}: {error}") from None
+    files = planetoid_files.locate(name, root, allow_linqs=not public)
+    if "cora.content" in files:
+        return _read_linqs(files, seed)
+    test = np.loadtxt(files[f"ind.{name}.test.index"], dtype=np.int64)
+    endings = ("allx", "tx", "y", "ally", "ty", "graph")
+    allx, tx, y_train, ally, ty, neighbours = (unpickle(files[f"ind.{name}.{ending}"]) for ending in endings)
+    num_nodes, num_known = int(test.max()) + 1, allx.shape[0]
+    nodes = np.concatenate([np.arange(num_known), test])  # of the rows of allx and tx; other nodes have zeros
+    features = vstack([allx, tx]).tocoo()
+    entries = (nodes[features.row], features.col)
+    x = csr_array((features.data.astype(np.float32), entries), (num_nodes, features.shape[1]))
+    one_hot = np.concatenate([ally, ty])
+    y = np.full(num_nodes, UNLABELLED, dtype=np.int64)
+    y[nodes] = np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), UNLABELLED)
+    num_train = y_train.shape[0] if public else num_known - NUM_VAL
+    split = Split(np.arange(num_train), np.arange(num_train, num_train + NUM_VAL), np.sort(test))
+    sizes = "/".join(str(part.size) for part in split.parts().values())
+    source = f"Planetoid ind.{name}.*; {'public' if public else 'FastGCN'} split {sizes}"
+    title = f"{name}:public" if public else name
+    return Dataset(title, _graph(neighbours, num_nodes), x, y, CLASSES[name], split, source=source)
 
 
 def _graph(neighbours: dict[int, list[int]], num_nodes: int) -> Graph:
@@ -79,18 +74,67 @@ def _graph(neighbours: dict[int, list[int]], num_nodes: int) -> Graph:
     return Graph.from_edges(source, target, num_nodes)
 
 
-def _stack(known: csr_array, test: csr_array, index: NDArray[np.int64], num_nodes: int) -> csr_array:
-    """Stack the features in node order; nodes that are in neither matrix have zeros."""
-    upper, lower = known.tocoo(), test.tocoo()
-    rows = np.concatenate([upper.row.astype(np.int64), index[lower.row]])
-    columns = np.concatenate([upper.col, lower.col])
-    data = np.concatenate([upper.data, lower.data]).astype(np.float32)
-    return csr_array((data, (rows, columns)), shape=(num_nodes, known.shape[1]))
+def _read_linqs(files: Mapping[str, Path], seed: int) -> Dataset:
+    papers = [line.split("\t") for line in files["cora.content"].read_text(encoding="ascii").splitlines()]
+    ids = [int(paper[0]) for paper in papers]
+    numbers = {paper: node for node, paper in enumerate(ids)}
+    cited, citing = np.loadtxt(files["cora.cites"], dtype=np.int64, unpack=True).tolist()
+    order = np.random.default_rng(seed).permutation(len(ids))
+    train, val, test = (np.sort(part) for part in np.split(order, np.cumsum(LINQS_SIZES))[:3])
+    return Dataset(
+        name="cora",
+        graph=Graph.from_edges([numbers[paper] for paper in citing], [numbers[paper] for paper in cited], len(ids)),
+        x=csr_array(np.stack([np.array(paper[1:-1], dtype=np.float32) for paper in papers])),
+        y=np.array([CLASSES["cora"].index(paper[-1]) for paper in papers], dtype=np.int64),
+        classes=CLASSES["cora"],
+        split=Split(train, val, test),
+        node_ids=np.array(ids, dtype=np.int64),
+        source=f"LINQS cora.content and cora.cites; random split {'/'.join(map(str, LINQS_SIZES))} of seed {seed}, "
+        "not the published one",
+    )
 
 
-def _labels(known: Any, test: Any, index: NDArray[np.int64], num_nodes: int) -> NDArray[np.int64]:
-    """Class numbers from one-hot rows; a node without a row, or with an empty one, is unlabelled."""
-    y = np.full(num_nodes, UNLABELLED, dtype=np.int64)
-    for rows, one_hot in ((np.arange(len(known)), known), (index, test)):
-        y[rows] = np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), UNLABELLED)
-    return y
+class _Fields:
+    """The fields of a pickled csr_matrix, as attributes."""
+
+
+_ALLOWED: dict[tuple[str, str], Any] = {
+    ("numpy.core.multiarray", "_reconstruct"): np.empty(0).__reduce__()[0],
+    ("numpy", "ndarray"): np.ndarray,
+    ("numpy", "dtype"): np.dtype,
+    ("scipy.sparse.csr", "csr_matrix"): _Fields,
+    ("collections", "defaultdict"): defaultdict,
+    ("__builtin__", "list"): list,
+}
+
+
+class _Unpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        try:
+            return _ALLOWED[module, name]
+        except KeyError:
+            raise InputError(f"pickle names {module}.{name}, which no data file needs; not read") from None
+
+    def persistent_load(self, pid: Any) -> Any:
+        raise InputError(f"pickle names the external object {pid!r}; not read")
+
+
+def unpickle(path: Path) -> Any:
+    """Read one pickle of arrays, CSR matrices (as :class:`csr_array`), lists and dictionaries."""
+    with prefix_errors(path), path.open("rb") as file:
+        try:
+            value = _Unpickler(file, encoding="latin1").load()
+        except InputError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a damaged pickle can raise almost anything
+            raise InputError(f"not a readable pickle ({first_line(error)})") from None
+        return _csr(vars(value)) if isinstance(value, _Fields) else value
+
+
+def _csr(fields: dict[str, Any]) -> csr_array:
+    try:
+        data, indices, indptr = (np.asarray(fields[name]) for name in ("data", "indices", "indptr"))
+        rows, columns = map(int, fields["_shape"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"pickled matrix lacks a part ({first_line(error)})") from None
+    return csr_parts(data, indices, indptr, (rows, columns))

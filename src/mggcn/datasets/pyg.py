@@ -1,20 +1,40 @@
-"""PyTorch Geometric's ``Data`` objects, converted in both directions."""
+"""PyTorch Geometric: ``Data`` objects converted in both directions, and PyG's data sets by name.
 
+The raw files of a data set are searched below the data root (``pyg/<Name>/raw``), else fetched by PyG. Reddit, Flickr
+and Reddit2 are read from them. Any other data set is processed anew by PyG's own class (``force_reload``). PyG's cached
+``processed/*.pt`` are pickles that may run code when loaded, so they are never read.
+"""
+
+import inspect
+import shutil
 import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import Dataset, as_features, numbered_classes
-from mggcn.datasets._labels import class_numbers, complete_split
-from mggcn.errors import InputError, prefix_errors
-from mggcn.graph import Direction, Graph
+from mggcn.dataset import Dataset
+from mggcn.datasets._arrays import NO_SPLIT, complete_split, from_arrays
+from mggcn.datasets._raw_layouts import REDDIT_FILES, SAINT_FILES, read_reddit, read_saint
+from mggcn.datasets.root import find_folder, load_or_build, notice, writable_root
+from mggcn.errors import InputError, first_line, prefix_errors, unknown
+from mggcn.files import replacing
+from mggcn.graph import Direction
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
+_RAW: dict[str, tuple[Callable[[Path, str], Dataset], Sequence[str]]] = {
+    "Reddit": (read_reddit, REDDIT_FILES),
+    "Flickr": (read_saint, SAINT_FILES),
+    "Reddit2": (read_saint, SAINT_FILES),
+}
+_MULTILABEL = ("Yelp", "AmazonProducts", "PPI")
 
 
 def from_pyg(
@@ -41,28 +61,21 @@ def from_pyg(
         x, ends = (_array(data, field) for field in ("x", "edge_index"))
         if x is None or ends is None:
             raise InputError(f"data.{'x' if x is None else 'edge_index'} is missing")
-        if ends.ndim != 2 or ends.shape[0] != 2 or ends.dtype.kind != "i":
-            raise InputError(f"data.edge_index must be integers of shape [2, E], not {ends.dtype} {list(ends.shape)}")
-        num_nodes = x.shape[0]
-        graph = Graph.from_edges(ends[0], ends[1], num_nodes, direction=direction)
-        y = class_numbers(_array(data, "y"), num_nodes, "data.y")
-        names = data.get("class_names")
-        classes = tuple(map(str, names)) if names else numbered_classes(y)
-        parts = [_nodes(_array(data, mask), mask, num_nodes) for mask in _MASKS]
-        split, note = None, ""
-        if classes and not (seed is None and all(part is None for part in parts)):
-            split, note = complete_split(y, parts, seed or 0)
-        ids = data.get("node_ids")
-        return Dataset(
-            name=name,
-            graph=graph,
-            x=as_features(x),
+        y, ids = _array(data, "y"), data.get("node_ids")
+        is_labelled = y is not None and bool((y >= 0).any())
+        return from_arrays(
+            name,
+            x.shape[0],
+            ends,
+            x,
             y=y,
-            classes=classes,
-            split=split,
+            classes=data.get("class_names") or None,
+            parts=[_nodes(_array(data, mask), mask, x.shape[0]) for mask in _MASKS] if is_labelled else NO_SPLIT,
+            seed=seed,
+            direction=direction,
+            source=source,
             node_ids=None if ids is None else np.asarray(list(ids) if isinstance(ids, dict) else ids),
             inductive=inductive,
-            source="; ".join(filter(None, [source, note])),
         )
 
 
@@ -124,3 +137,65 @@ def _nodes(mask: NDArray[Any] | None, name: str, num_nodes: int) -> NDArray[np.i
     if mask.dtype != bool or mask.shape != (num_nodes,):
         raise InputError(f"data.{name} must be booleans of shape [{num_nodes}], not {mask.dtype} {list(mask.shape)}")
     return np.flatnonzero(mask)
+
+
+def load(name: str, root: Path | None, seed: int, mmap: bool) -> Dataset:
+    """Load PyG's data set ``name``, or ``name/part`` if its class takes a name, for example ``Coauthor/CS``."""
+    if not all(word.isidentifier() for word in name.split("/")) or name.count("/") > 1:
+        raise InputError(f"pyg:{name}: not the name of a PyG data set, such as Flickr or Coauthor/CS")
+    if name in _MULTILABEL:
+        raise InputError(f"pyg:{name}: its nodes have several labels each, which is not supported")
+    folder = "reddit" if name == "Reddit" else f"pyg-{name.replace('/', '-')}"
+    dataset = load_or_build(f"converted/{folder}", partial(_build, name, root), root=root, mmap=mmap)
+    if dataset.split is not None or not dataset.classes:
+        return dataset
+    split, note = complete_split(dataset.y, NO_SPLIT, seed)
+    return replace(dataset, split=split, source=f"{dataset.source}; {note}", checked=True)
+
+
+def dataset_class(name: str) -> Any:
+    """Return PyG's data set class called ``name``."""
+    classes = torch_geometric(f"pyg:{name}").datasets
+    if name not in classes.__all__:
+        raise unknown("PyG data set", name, classes.__all__)
+    return getattr(classes, name)
+
+
+def _build(name: str, root: Path | None) -> Dataset:
+    if name in _RAW:
+        read, files = _RAW[name]
+        location = f"pyg/{name}/raw"
+        folder = find_folder(location, files, root) or _download(name, files, writable_root(root) / location)
+        return read(folder, "reddit" if name == "Reddit" else f"pyg:{name}")
+    class_name, _, part = name.partition("/")
+    pyg_class = dataset_class(class_name)
+    options: dict[str, Any] = {"name": part} if part else {}
+    if "force_reload" in inspect.signature(pyg_class).parameters:
+        options["force_reload"] = True
+    try:
+        graphs = pyg_class(root=str(writable_root(root) / "pyg" / class_name), **options)
+        count, data = len(graphs), graphs[0]
+    except Exception as error:  # noqa: BLE001 - PyG's classes raise whatever their hosts and files cause
+        raise InputError(f"pyg:{name}: PyG could not load it ({first_line(error)})") from None
+    if count != 1 or "edge_index" not in data:
+        raise InputError(f"pyg:{name}: {count} graphs or several kinds of nodes; one plain graph is needed")
+    return from_pyg(data, f"pyg:{name}", seed=None, source=f"torch_geometric.datasets.{class_name}")
+
+
+def _download(name: str, files: Sequence[str], folder: Path) -> Path:
+    pyg_class = dataset_class(name)
+    notice(f"fetching {name} through PyG into {folder}")
+    source = pyg_class.__new__(pyg_class)  # without __init__, which would process the files and load its own pickle
+    try:
+        with replacing(folder) as draft:
+            source.root, raw = str(draft), draft / "raw"
+            raw.mkdir()
+            source.download()
+            for file in files:
+                (raw / file).rename(draft / file)
+            shutil.rmtree(raw)
+    except Exception as error:  # noqa: BLE001 - PyG's downloads raise whatever their hosts cause
+        raise InputError(
+            f"{name}: PyG's download failed ({first_line(error)}); put {', '.join(files)} into {folder}"
+        ) from None
+    return folder

@@ -1,6 +1,7 @@
 """The data root: where data files are searched, and where fetched or generated ones are stored."""
 
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -10,6 +11,11 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError, first_line
 
 ENV = "MGGCN_DATA"
+
+
+def notice(text: str) -> None:
+    """Write one plain line to stderr."""
+    sys.stderr.write(f"{text}\n")
 
 
 def user_cache() -> Path:

@@ -5,6 +5,7 @@ table; predictions list them by their ids.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,9 @@ from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, UNLABELLED, Dataset
 from mggcn.datasets import columns
-from mggcn.datasets._labels import complete_split
+from mggcn.datasets._arrays import NO_SPLIT, from_arrays
 from mggcn.errors import InputError, prefix_errors
-from mggcn.graph import Direction, Graph
+from mggcn.graph import Direction
 
 
 def read_tables(
@@ -48,22 +49,23 @@ def read_tables(
     """
     edge_file, node_file = Path(edges), Path(nodes)
     table = _read_nodes(node_file, id_column, label_column, split_column)
-    source, target = _read_edges(edge_file, source_column, target_column, table.numbers)
+    edge_index = _read_edges(edge_file, source_column, target_column, table.numbers)
     classes, y = _classes(table.labels)
+    ids = list(table.numbers)
     with prefix_errors(node_file):
-        split, note = None, "no labels"
-        if classes:
-            split, note = complete_split(y, _parts(table, y), seed)
-        return Dataset(
-            name=name or node_file.stem,
-            graph=Graph.from_edges(source, target, len(table.numbers), direction=direction),
-            x=np.concatenate(table.x),
+        return from_arrays(
+            name or node_file.stem,
+            len(table.numbers),
+            edge_index,
+            np.concatenate(table.x),
             y=y,
             classes=classes,
-            split=split,
-            node_ids=_ids(list(table.numbers)),
+            parts=_parts(table, y) if classes else NO_SPLIT,
+            seed=seed,
+            direction=direction,
+            source=f"{node_file.name} and {edge_file.name}",
+            node_ids=np.array(ids, dtype=np.int64 if all(map(_is_integer, ids)) else str),
             id_name=id_column,
-            source="; ".join(filter(None, [f"{node_file.name} and {edge_file.name}", note])),
             feature_names=tuple(table.features),
         )
 
@@ -76,7 +78,7 @@ class _NodeTable:
     numbers: dict[str, int] = field(default_factory=dict)
     x: list[NDArray[np.float32]] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
-    parts: list[str] | None = None
+    parts: list[str] = field(default_factory=list)
 
 
 def _read_nodes(path: Path, id_column: str, label_column: str, split_column: str) -> _NodeTable:
@@ -85,23 +87,20 @@ def _read_nodes(path: Path, id_column: str, label_column: str, split_column: str
     if id_column in names and not features:
         raise InputError(f"{path}: no feature columns beside {', '.join(map(repr, names))}")
     optional = [name for name in (label_column, split_column) if name in names]
-    table = _NodeTable(features, parts=[] if split_column in names else None)
+    table = _NodeTable(features)
     for chunk in columns.chunks(path, [id_column, *optional, *features]):
         with prefix_errors(path):
             _take_ids(chunk, id_column, table.numbers)
             table.x.append(_take_features(chunk, features))
-            rows = len(chunk.positions)
-            table.labels += [_text(value) for value in chunk.columns.get(label_column, [""] * rows)]
-            if table.parts is not None:
-                table.parts += _take_parts(chunk, split_column)
+            table.labels += _texts(chunk, label_column)
+            table.parts += _take_parts(chunk, split_column)
     if not table.numbers:
         raise InputError(f"{path}: no nodes")
     return table
 
 
 def _take_ids(chunk: columns.Chunk, column: str, numbers: dict[str, int]) -> None:
-    for row, value in enumerate(chunk.columns[column]):
-        key = _text(value)
+    for row, key in enumerate(_texts(chunk, column)):
         if not key:
             raise InputError(f"{chunk.at(row)}: column {column!r} is empty")
         if key in numbers:
@@ -136,24 +135,26 @@ def _raise_not_a_number(chunk: columns.Chunk, name: str) -> None:
 
 
 def _take_parts(chunk: columns.Chunk, column: str) -> list[str]:
-    parts = [_text(value) for value in chunk.columns[column]]
+    parts = _texts(chunk, column)
     for row, part in enumerate(parts):
         if part and part not in PARTS:
             raise InputError(f"{chunk.at(row)}: column {column!r}: {part!r} is not one of {', '.join(PARTS)} or empty")
     return parts
 
 
-def _read_edges(path: Path, source: str, target: str, numbers: dict[str, int]) -> list[NDArray[np.int64]]:
-    ends: dict[str, list[NDArray[np.int64]]] = {source: [], target: []}
+def _read_edges(path: Path, source: str, target: str, numbers: dict[str, int]) -> NDArray[np.int64]:
+    parts = [np.empty((2, 0), np.int64)]
     for chunk in columns.chunks(path, [source, target]):
-        for column, parts in ends.items():
-            keys = [_text(value) for value in chunk.columns[column]]
+        ends = []
+        for column in (source, target):
+            keys = _texts(chunk, column)
             nodes = [numbers.get(key, -1) for key in keys]
             if -1 in nodes:
                 row = nodes.index(-1)
                 raise InputError(f"{path}: {chunk.at(row)}: {column} {keys[row]!r} is not an id of the node table")
-            parts.append(np.array(nodes, dtype=np.int64))
-    return [np.concatenate(parts) if parts else np.empty(0, np.int64) for parts in ends.values()]
+            ends.append(nodes)
+        parts.append(np.array(ends, dtype=np.int64))
+    return np.concatenate(parts, axis=1)
 
 
 def _classes(labels: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
@@ -163,20 +164,16 @@ def _classes(labels: list[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     return tuple(names), np.array([numbers[label] for label in labels], dtype=np.int64)
 
 
-def _parts(table: _NodeTable, y: NDArray[np.int64]) -> list[NDArray[np.int64] | None]:
-    if table.parts is None or not any(table.parts):
-        return [None, None, None]
+def _parts(table: _NodeTable, y: NDArray[np.int64]) -> Sequence[NDArray[np.int64] | None]:
+    if not any(table.parts):
+        return NO_SPLIT
     part_of_node = np.array(table.parts)
     unlabelled = np.flatnonzero((part_of_node != "") & (y == UNLABELLED))
     if unlabelled.size:
         node = int(unlabelled[0])
         raise InputError(f"node {list(table.numbers)[node]!r} is in split {part_of_node[node]} but has no label")
-    parts: list[NDArray[np.int64] | None] = [np.flatnonzero(part_of_node == part) for part in PARTS]
-    return [parts[0], parts[1] if "val" in table.parts else None, parts[2]]
-
-
-def _ids(keys: list[str]) -> NDArray[Any]:
-    return np.array(keys, dtype=np.int64) if all(map(_is_integer, keys)) else np.array(keys, dtype=str)
+    train, val, test = (np.flatnonzero(part_of_node == part) for part in PARTS)
+    return [train, val if val.size else None, test]
 
 
 def _is_integer(text: str) -> bool:
@@ -184,6 +181,11 @@ def _is_integer(text: str) -> bool:
     digits = text.removeprefix("-")
     plain = digits.isascii() and digits.isdigit() and len(digits) < 20
     return plain and str(int(text)) == text and abs(int(text)) < 2**63
+
+
+def _texts(chunk: columns.Chunk, column: str) -> list[str]:
+    """Return the values of a column as text, empty if the table has no such column."""
+    return [_text(value) for value in chunk.columns.get(column, [""] * len(chunk.positions))]
 
 
 def _text(value: Any) -> str:

@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn import methods, storage
+from mggcn import methods
 from mggcn.dataset import Dataset
 from mggcn.explore._picks import describe
 from mggcn.explore._scoring import Scorer
+from mggcn.files import write_atomically
 from mggcn.records import RunRecord, group
 from mggcn.report import Part, drawing, render
 from mggcn.run import Run
@@ -33,7 +34,7 @@ def write_page(record: RunRecord, picks: Part | None, path: Path) -> None:
     """
     published = methods.published_results(record.dataset, record.method, record.settings)
     page = render(group([record], lambda _: published), "html", [picks] if picks else [])
-    storage.write_atomically(path, page.encode())
+    write_atomically(path, page.encode())
 
 
 def picks_part(run: Run, dataset: Dataset) -> Part | None:

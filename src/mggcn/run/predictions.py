@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.errors import InputError
-from mggcn.storage import write_atomically
+from mggcn.files import write_atomically
 
 FORMATS = (".csv", ".parquet")
 

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from mggcn import datasets, methods, storage, train
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.files import replacing, write_durably
 from mggcn.keys import Key
 from mggcn.methods import Plan
 from mggcn.methods.settings import is_import_path
@@ -119,10 +120,10 @@ class Run:
         for name in ("mean", "deviation"):
             if (array := getattr(self.scaler, name)) is not None:
                 tensors[f"scaler.{name}"] = torch.from_numpy(array)
-        with storage.replacing(target) as draft:
-            storage.write_durably(draft / RECORD, self.record.to_json().encode())
-            storage.write_durably(draft / WEIGHTS, save_tensors(tensors))
-            storage.write_durably(draft / CONFIG, tomli_w.dumps(config_of(self.record)).encode())
+        with replacing(target) as draft:
+            write_durably(draft / RECORD, self.record.to_json().encode())
+            write_durably(draft / WEIGHTS, save_tensors(tensors))
+            write_durably(draft / CONFIG, tomli_w.dumps(config_of(self.record)).encode())
         return dataclasses.replace(self, path=target.resolve())
 
     def training_data(self, root: Path | None = None) -> Dataset:

@@ -11,13 +11,13 @@ from typing import Any
 import tomli_w
 
 from mggcn.errors import InputError
+from mggcn.files import write_atomically
 from mggcn.keys import Key
 from mggcn.records import spec
 from mggcn.records.ledger import Ledger, cut_torn_line
 from mggcn.records.record import Epoch, RunRecord
 from mggcn.records.spec import RunSpec
 from mggcn.run import config_of, fit_plan
-from mggcn.storage import write_atomically
 from mggcn.train import Progress
 from mggcn.tune.search import SPACE, Choice, Range, Search
 

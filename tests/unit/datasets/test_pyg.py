@@ -5,9 +5,8 @@ import numpy as np
 import pytest
 
 from mggcn import datasets
-from mggcn.dataset import Dataset, Split
-from mggcn.datasets import _pyg_sets as pyg_sets
-from mggcn.datasets import from_pyg, to_pyg
+from mggcn.dataset import Dataset, Split, as_features, csr_parts
+from mggcn.datasets import from_pyg, pyg, to_pyg
 from mggcn.datasets.pyg import torch_geometric
 from mggcn.errors import InputError
 from mggcn.graph import Graph
@@ -66,9 +65,7 @@ def test_sparse_features_and_no_split_come_out_dense_and_without_masks():
     digits = datasets.load("digits")
     sparse = replace(
         digits,
-        x=datasets.npz.as_features(
-            datasets.npz.csr_parts(np.ones(1797), np.zeros(1797, int), np.arange(1798), (1797, 3))
-        ),
+        x=as_features(csr_parts(np.ones(1797), np.zeros(1797, int), np.arange(1798), (1797, 3))),
         split=None,
     )
     data = to_pyg(sparse)
@@ -108,11 +105,14 @@ def test_of_several_splits_the_first_is_taken():
         ({"edge_index": None}, "mine: data.edge_index is missing"),
         (
             {"edge_index": torch.zeros(3, 4, dtype=torch.long)},
-            "data.edge_index must be integers of shape",
+            r"mine: edge_index: must have shape \[2, E\], not \[3, 4\]",
         ),
-        ({"edge_index": torch.tensor([[0], [12]])}, "mine: edges: target 12 of edge 0 is out of range for 12 nodes"),
-        ({"y": torch.zeros(12, 4)}, r"mine: data.y must have shape \[12\], one class per node, not \[12, 4\]"),
-        ({"y": torch.zeros(12)}, "mine: data.y must hold integers, not float32"),
+        (
+            {"edge_index": torch.tensor([[0], [12]])},
+            "mine: edge_index: edges: target 12 of edge 0 is out of range for 12 nodes",
+        ),
+        ({"y": torch.zeros(12, 4)}, r"mine: y: must have shape \[12\], one class per node, not \[12, 4\]"),
+        ({"y": torch.zeros(12)}, "mine: y: must hold integers, not float32"),
         ({"y": torch.full((12,), -5)}, "mine: y of node 0 is -5, outside"),
         ({"train_mask": torch.arange(3)}, "mine: data.train_mask must be booleans"),
         ({"x": torch.full((12, 2), float("nan"))}, "mine: x of node 0, feature 0 is nan"),
@@ -148,14 +148,14 @@ def test_any_other_set_is_loaded_through_pygs_class(cache, monkeypatch: pytest.M
             assert root.endswith("pyg/Toy")
             super().__init__([_chain(20)] if name == "one" else [_chain(), _chain()])
 
-    monkeypatch.setattr(pyg_sets, "dataset_class", lambda _: Toy)
+    monkeypatch.setattr(pyg, "dataset_class", lambda _: Toy)
     data = datasets.load("pyg:Toy/one", seed=3)
     assert (data.name, data.num_nodes, data.split.train.size) == ("pyg:Toy/one", 20, 12)
     assert data.source == "torch_geometric.datasets.Toy; 60/20/20 split of seed 3"
     assert data.path == cache / "converted" / "pyg-Toy-one"
-    monkeypatch.setattr(pyg_sets, "dataset_class", None)
+    monkeypatch.setattr(pyg, "dataset_class", None)
     assert not np.array_equal(datasets.load("pyg:Toy/one", seed=4).split.train, data.split.train)
-    monkeypatch.setattr(pyg_sets, "dataset_class", lambda _: Toy)
+    monkeypatch.setattr(pyg, "dataset_class", lambda _: Toy)
     with pytest.raises(InputError, match="pyg:Toy/two: 2 graphs"):
         datasets.load("pyg:Toy/two")
 

@@ -11,7 +11,7 @@ import pytest
 from scipy.sparse import coo_matrix, csr_matrix, save_npz
 
 from mggcn import datasets
-from mggcn.datasets import _pyg_sets as pyg_sets
+from mggcn.datasets import pyg
 from mggcn.errors import InputError
 
 N = 30
@@ -146,7 +146,7 @@ def test_missing_raw_files_are_fetched_by_pygs_own_download(cache: Path, monkeyp
             folder.rmdir()
             _reddit(folder)
 
-    monkeypatch.setattr(pyg_sets, "dataset_class", lambda _: Reddit)
+    monkeypatch.setattr(pyg, "dataset_class", lambda _: Reddit)
     _check(datasets.load("reddit"))
     assert capsys.readouterr().err == f"fetching Reddit through PyG into {cache / 'pyg' / 'Reddit' / 'raw'}\n"
 
@@ -156,7 +156,7 @@ def test_a_failed_download_is_one_line_and_leaves_no_part(cache: Path, monkeypat
         (Path(self.root) / "raw" / "feats.npy").write_bytes(b"half")
         raise RuntimeError("host is down\nmore")
 
-    monkeypatch.setattr(pyg_sets, "dataset_class", lambda _: type("Flickr", (), {"download": download}))
+    monkeypatch.setattr(pyg, "dataset_class", lambda _: type("Flickr", (), {"download": download}))
     with pytest.raises(InputError, match=r"Flickr: PyG's download failed \(host is down\); put adj_full.npz, .* into"):
         datasets.load("pyg:Flickr")
     assert [path for path in cache.rglob("*") if path.is_file()] == []

@@ -1,4 +1,4 @@
-"""GraphSAINT's layout: ``adj_full.npz``, ``feats.npy``, ``class_map.json`` and ``role.json``; Flickr and Reddit2."""
+"""Raw files of PyG's large data sets: Reddit, and GraphSAINT's layout of Flickr and Reddit2; splits are inductive."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,8 @@ from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.files import read_json
 from mggcn.graph import Graph
 
-FILES = ("adj_full.npz", "feats.npy", "class_map.json", "role.json")
+REDDIT_FILES = ("reddit_data.npz", "reddit_graph.npz")
+SAINT_FILES = ("adj_full.npz", "feats.npy", "class_map.json", "role.json")
 _Node = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
@@ -23,9 +24,26 @@ class _Roles(msgspec.Struct):
     te: list[_Node]
 
 
-def read(folder: Path, name: str) -> Dataset:
+def read_reddit(folder: Path, name: str) -> Dataset:
+    """Read ``reddit_data.npz`` (feature, label, node_types) and ``reddit_graph.npz`` (row, col)."""
+    data_file, graph_file = (folder / file for file in REDDIT_FILES)
+    data = read_fields(data_file, ("feature", "label", "node_types"))
+    ends = read_fields(graph_file, ("row", "col"))
+    y, types = data["label"].astype(np.int64), data["node_types"]
+    with prefix_errors(graph_file):
+        graph = Graph.from_edges(ends["row"], ends["col"], y.size)
+    with prefix_errors(data_file):
+        if types.shape != (y.size,):
+            raise InputError(f"node_types: shape {types.shape} for {y.size} labels")
+        split = Split(*(np.flatnonzero(types == number) for number in (1, 2, 3)))  # train, val, test
+        source = f"{' and '.join(REDDIT_FILES)} as PyG's Reddit fetches them; published split, inductive"
+        x = as_features(data["feature"])
+        return Dataset(name, graph, x, y, numbered_classes(y), split, inductive=True, source=source)
+
+
+def read_saint(folder: Path, name: str) -> Dataset:
     """Read a data set in GraphSAINT's layout."""
-    adjacency, feats, class_map, role = (folder / file for file in FILES)
+    adjacency, feats, class_map, role = (folder / file for file in SAINT_FILES)
     x = _matrix(feats)
     num_nodes = x.shape[0]
     links = read_fields(adjacency, ("data", "indices", "indptr"))
@@ -35,16 +53,9 @@ def read(folder: Path, name: str) -> Dataset:
     y = _labels(class_map, num_nodes)
     roles = read_json(role, _Roles)
     with prefix_errors(role):
-        return Dataset(
-            name=name,
-            graph=graph,
-            x=as_features(x),
-            y=y,
-            classes=numbered_classes(y),
-            split=Split.of(roles.tr, roles.va, roles.te),
-            inductive=True,
-            source=f"{', '.join(FILES)} as PyG fetches them; GraphSAINT's split, inductive",
-        )
+        split = Split.of(roles.tr, roles.va, roles.te)
+        source = f"{', '.join(SAINT_FILES)} as PyG fetches them; GraphSAINT's split, inductive"
+        return Dataset(name, graph, as_features(x), y, numbered_classes(y), split, inductive=True, source=source)
 
 
 def _matrix(path: Path) -> NDArray[Any]:

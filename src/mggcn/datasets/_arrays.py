@@ -1,0 +1,100 @@
+"""A data set from plain arrays, checked; a missing split or validation part is drawn at random."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from mggcn.dataset import UNLABELLED, Dataset, Split, as_features, check_labels, check_part, divide, numbered_classes
+from mggcn.errors import InputError, prefix_errors
+from mggcn.graph import Direction, Graph
+
+VAL_SHARE = 0.2
+NO_SPLIT = (None, None, None)
+
+
+def from_arrays(
+    name: str,
+    num_nodes: int,
+    edge_index: NDArray[Any],
+    x: NDArray[Any] | csr_array,
+    *,
+    y: NDArray[Any] | None = None,
+    classes: Iterable[Any] | None = None,
+    parts: Sequence[NDArray[Any] | None] = NO_SPLIT,
+    seed: int | None = 0,
+    direction: Direction = "both",
+    source: str = "",
+    **fields: Any,
+) -> Dataset:
+    """Build a data set from arrays; errors name the array and the value.
+
+    Args:
+        name: the name of the data set.
+        num_nodes: the number of nodes, isolated ones included.
+        edge_index: [2, E] integers, the sources and targets of the edges.
+        x: [num_nodes, num_features] numbers.
+        y: [num_nodes] or [num_nodes, 1] class numbers, -1 for a node without a label; None if no node has one.
+        classes: the names of the classes, used if a node is labelled; ``class 0``, ``class 1``, … if None.
+        parts: the nodes of train, val and test; None for a part that is not known.
+        seed: of the split or validation part that is drawn if none is known; with None no split is drawn.
+        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+        source: one line on where the data came from; a note on what was drawn is added.
+        fields: further fields of :class:`mggcn.dataset.Dataset`.
+    """
+    if edge_index.ndim != 2 or edge_index.shape[0] != 2:
+        raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
+    with prefix_errors("edge_index"):
+        graph = Graph.from_edges(edge_index[0], edge_index[1], num_nodes, direction=direction)
+    if x.dtype.kind not in "fiub":
+        raise InputError(f"x: must hold numbers, not {x.dtype}")
+    labels = _class_numbers(y, num_nodes)
+    names = numbered_classes(labels)
+    if names and classes is not None:
+        names = tuple(map(str, classes))
+    check_labels(labels, len(names))
+    split, note = None, "" if names else "no labels"
+    is_known = any(part is not None for part in parts)
+    if is_known or (names and seed is not None):
+        split, note = complete_split(labels, parts, seed or 0)
+    source = "; ".join(filter(None, [source, note]))
+    return Dataset(name, graph, as_features(x), labels, names, split, source=source, **fields)
+
+
+def complete_split(y: NDArray[np.int64], parts: Sequence[NDArray[Any] | None], seed: int) -> tuple[Split, str]:
+    """Return the split into train, val and test with a note on what was drawn at random.
+
+    If all ``parts`` are None, the labelled nodes are divided 60/20/20. If only val is None, a stratified share of the
+    training nodes becomes the validation part.
+    """
+    if all(part is None for part in parts):
+        try:
+            return Split.stratified(y, seed), f"60/20/20 split of seed {seed}"
+        except InputError as error:
+            raise InputError(f"{np.sum(y != UNLABELLED)} labelled nodes, no 60/20/20 split ({error})") from None
+    train, val, test = (np.empty(0, np.int64) if part is None else part for part in parts)
+    if parts[1] is not None:
+        return _split(train, val, test), ""
+    train = _split(train, np.array([UNLABELLED]), test).train  # checks both parts before nodes move between them
+    check_part("train", train, y)
+    val, train = divide(y, train, seed, [VAL_SHARE])
+    return _split(train, val, test), f"validation: {val.size} training nodes held out by seed {seed}"
+
+
+def _split(*parts: NDArray[Any]) -> Split:
+    """Return a split of int64 from integers of any width; Split rejects all other types."""
+    return Split(*(part.astype(np.int64) if part.dtype.kind in "iu" else part for part in parts))
+
+
+def _class_numbers(y: NDArray[Any] | None, num_nodes: int) -> NDArray[np.int64]:
+    if y is None:
+        return np.full(num_nodes, UNLABELLED, dtype=np.int64)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.shape != (num_nodes,):
+        raise InputError(f"y: must have shape [{num_nodes}], one class per node, not {list(y.shape)}")
+    if y.dtype.kind not in "iu":
+        raise InputError(f"y: must hold integers, not {y.dtype}")
+    return y.astype(np.int64)
