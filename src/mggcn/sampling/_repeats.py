@@ -9,13 +9,10 @@ _ROUND = 256
 
 
 def find_repeats(rows: Tensor, batch_rows: int, num_nodes: int, least: int = 0) -> list[Repeats]:
-    """Find the repeated rows of every batch of an epoch.
+    """Find the repeated rows of every batch of an epoch; ``rows`` [n] has their nodes, batch after batch.
 
-    Args:
-        rows: [n] the node of each row, batch after batch.
-        batch_rows: rows of every batch; the last one may be shorter.
-        num_nodes: of the graph.
-        least: the smallest capacity allowed, so that shapes stay the same from epoch to epoch.
+    Batches have ``batch_rows`` rows; the last one may have fewer. ``least`` is the smallest capacity allowed, so that
+    shapes stay the same from epoch to epoch.
     """
     num_keys = -(-rows.numel() // batch_rows) * num_nodes
     dtype = torch.int32 if num_keys <= torch.iinfo(torch.int32).max else torch.int64

@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.block import Batch, CPUSampler, node_ids
+from mggcn.block import Batch, CPUSampler, Nodes, node_ids
 from mggcn.graph import Graph
 from mggcn.kernels.saint_walk import visited
 from mggcn.kernels.subgraph import Subgraph, subgraph
 from mggcn.keys import Key
 from mggcn.sampling._induced import induced_batch, targets_first
-
-Nodes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from mggcn.kernels.relabel import cpu
 
 def block_between(
     receivers: NDArray[Any],
-    indptr: NDArray[np.int64],
+    indptr: NDArray[Any],
     senders: NDArray[Any],
     num_nodes: int,
     weight: NDArray[np.float32] | None = None,
@@ -34,5 +34,6 @@ def block_between(
     nodes = np.empty(receivers.size + senders.size, np.int64)
     count = cpu.relabel(receivers, senders, np.full(num_nodes, -1, np.int64), rows, nodes)
     factors = None if weight is None else torch.from_numpy(weight)
-    block = Block(count, torch.from_numpy(indptr), torch.from_numpy(rows), torch.arange(receivers.size), factors)
+    starts = torch.from_numpy(indptr.astype(np.int64, copy=False))
+    block = Block(count, starts, torch.from_numpy(rows), torch.arange(receivers.size), factors)
     return block, nodes[:count].copy()
