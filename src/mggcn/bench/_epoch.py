@@ -9,10 +9,9 @@ import numpy as np
 import torch
 
 from mggcn import methods
-from mggcn.bench import _clock, _floor, _on_gpu, peers
+from mggcn.bench import _floor, _on_gpu, _timing, peers
 from mggcn.bench._epoch_runner import EpochRunner
 from mggcn.bench._measurements import Measurements
-from mggcn.bench._profile import profile
 from mggcn.bench.options import Options
 from mggcn.dataset import Dataset
 from mggcn.records import environment
@@ -36,7 +35,7 @@ def measure(options: Options, dataset: Dataset, device: torch.device) -> Measure
         peak = torch.cuda.max_memory_allocated(device) if on_gpu else environment.peak_memory()
         measured.add("peak_memory", "peak memory of preparing and training", [peak], unit="B")
         _against_floor(measured, options, plan, dataset, runner, device)
-        measured.facts["profile"] = profile(runner, device)
+        measured.facts["profile"] = _timing.profile(runner, device)
         training_data = _training_data(plan, dataset)
     if on_gpu:
         _on_gpu.measure(measured, options, dataset, device)
@@ -62,11 +61,11 @@ def _against_floor(
         products = _floor.sparse(batches, dataset, scaler, plan.settings["fine_self"], hidden)
     else:
         products = _floor.dense(batches, dataset.num_nodes, width, hidden, device)
-    cost = _floor.ProductCost.of(batches, width, hidden)
-    measured.facts |= {"inputs": "sparse" if is_sparse else "dense", "input_width": width, **vars(cost)}
+    measured.facts |= {"inputs": "sparse" if is_sparse else "dense", "input_width": width}
+    measured.facts |= _floor.cost(batches, width, hidden)
     if dataset.is_sparse and not is_sparse:
         measured.notes.append("dense form: the same, the prepared inputs have too many entries to stay sparse")
-    times = max(1, math.ceil(_SHORT / _clock.once(runner, device)))
+    times = max(1, math.ceil(_SHORT / _timing.once(runner, device)))
     with ExitStack() as stack:
         tasks = {"epoch": _repeat(runner, times), "floor": _repeat(products, times, runner.compute)}
         if is_sparse:
@@ -75,7 +74,7 @@ def _against_floor(
             dense_data = dataclasses.replace(dataset, x=x, path=None)
             dense_runner = stack.enter_context(EpochRunner(dense_plan, dense_data, device, options.steps))
             tasks["dense"] = _repeat(dense_runner, times)
-        seconds = _clock.rounds(tasks, options.repeats, device)
+        seconds = _timing.rounds(tasks, options.repeats, device)
     basis = f"{len(batches):,} steps of {plan.training.batch_size} targets" if options.steps else ""
     for name, values in seconds.items():
         measured.add(name, _LABELS[name], values, factor=runner.factor / times, basis=basis)

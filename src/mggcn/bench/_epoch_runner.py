@@ -16,14 +16,7 @@ _FAR = 1 << 20  # an epoch number that training does not reach
 
 
 class EpochRunner(ExitStack):
-    """Prepares a training; every call runs its next epoch. Close it as a context manager.
-
-    Args:
-        plan: the method with its settings.
-        dataset: to train on.
-        device: to train on.
-        steps: the steps of a shortened epoch; None for a whole epoch.
-    """
+    """Prepares a training; every call runs its next epoch, or only some steps of it. Close it as a context manager."""
 
     def __init__(self, plan: methods.Plan, dataset: Dataset, device: torch.device, steps: int | None) -> None:
         super().__init__()

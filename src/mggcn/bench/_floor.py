@@ -1,7 +1,6 @@
 """A lower bound for an epoch: the gathers and products of the first layer, which every implementation needs."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -13,25 +12,13 @@ from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.train.scaling import Scaler
 
 
-@dataclass(frozen=True)
-class ProductCost:
-    """What the bare products of an epoch read and compute, by counting.
+def cost(batches: Sequence[Tensor], width: int, hidden: int) -> dict[str, int]:
+    """What the products of an epoch over dense rows gather and compute, by counting.
 
-    Attributes:
-        rows: input rows gathered over the epoch.
-        gathered_bytes: of those rows, read once.
-        operations: of X·W and Xᵀ·G over the epoch, a multiplication and an addition for each pair of numbers.
+    X·W and Xᵀ·G take a multiplication and an addition for each pair of numbers.
     """
-
-    rows: int
-    gathered_bytes: int
-    operations: int
-
-    @classmethod
-    def of(cls, batches: Sequence[Tensor], width: int, hidden: int) -> "ProductCost":
-        """The cost for dense rows of this width."""
-        rows = sum(nodes.numel() for nodes in batches)
-        return cls(rows, rows * width * 4, 2 * 2 * rows * width * hidden)
+    rows = sum(nodes.numel() for nodes in batches)
+    return {"rows": rows, "gathered_bytes": rows * width * 4, "operations": 2 * 2 * rows * width * hidden}
 
 
 def dense(
@@ -39,12 +26,7 @@ def dense(
 ) -> Callable[[], None]:
     """The bare products of an epoch over dense rows; buffers are created here, outside the timing.
 
-    Args:
-        batches: the nodes of the input rows of each batch.
-        num_nodes: rows of the table.
-        width: of a row.
-        hidden: columns of W.
-        device: of the table.
+    ``batches`` has the nodes of the input rows of each batch; ``hidden`` is the number of columns of W.
     """
     table = torch.rand(num_nodes, width, device=device)
     weight = torch.rand(width, hidden, device=device)
