@@ -23,17 +23,10 @@ AnyInts = NDArray[Any]
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def _fill(
-    indptr: Ints,
-    indices: AnyInts,
-    weights: Ints,
-    targets: Ints,
-    key: np.uint64,
-    keep: bool,
-    out: AnyInts,
-    seen: AnyInts,
-    listed: AnyInts,
+    indptr: Ints, indices: AnyInts, weights: Ints, targets: Ints, key: np.uint64, keep: bool, out: AnyInts
 ) -> None:
-    mark = np.int32(0)
+    num_nodes, mark = indptr.size - 1, np.int32(0)
+    seen, listed = np.zeros(num_nodes, np.int32), np.empty(num_nodes, indices.dtype)
     for row in range(targets.size):
         stream = fold(key, targets[row])
         members = out[row]
@@ -86,8 +79,7 @@ def _fill_by_search(
 def draw(table: PickTable, targets: Ints, picks: int, key: Key, *, keep: bool = False) -> AnyInts:
     """Draw S(v) of every target on one thread: the distribution of :meth:`PickTable.draw`, other random numbers."""
     graph, out = table.graph, np.empty((targets.size, 1 + picks), table.graph.indices.dtype)
-    seen, listed = np.zeros(graph.num_nodes, np.int32), np.empty(graph.num_nodes, graph.indices.dtype)
-    _fill(graph.indptr, graph.indices, table.weights, targets, np.uint64(key.value), keep, out, seen, listed)
+    _fill(graph.indptr, graph.indices, table.weights, targets, np.uint64(key.value), keep, out)
     return out
 
 

@@ -80,16 +80,8 @@ class DeviceMixGrainedSampler:
         s, b = members.shape
         block = self._fixed.get(("skip", b))
         if block is None:
-            block = grains.skip(np.zeros((b, s), np.int64)).to(members.device)
-            self._fixed["skip", b] = block
-        if self.include_target and self.padding == "target":
-            return block
-        counts = torch.ones(b, s, device=members.device)
-        counts[:, 0] = float(self.include_target)
-        if self.padding == "none":
-            counts[:, 1:] = (members[1:] != members[:1]).T.float()
-        weight = counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
-        return replace(block, weight=weight.view(-1))
+            block = self._fixed["skip", b] = grains.whole_groups(b, s).to(members.device)
+        return grains.with_skip_weight(block, members.T, self.include_target, self.padding)
 
     def _coarse(self, members: Tensor) -> Block:
         s, b = members.shape
@@ -97,8 +89,8 @@ class DeviceMixGrainedSampler:
         if block is None:
             row = torch.arange(s * b, device=members.device)
             senders = (row[:, None] % b + b * torch.arange(s, device=members.device)).view(-1)
-            block = Block(s * b, torch.arange(0, s * b * s + 1, s, device=members.device), senders, row)
-            self._fixed["coarse", b] = block
+            indptr = torch.arange(0, s * b * s + 1, s, device=members.device)
+            block = self._fixed["coarse", b] = Block(s * b, indptr, senders, row)
         table = self.table
         reached = induce_on(table.indptr, table.indices, table.symmetric, members).float()  # [s · b, s]
         if self.coarse_self:

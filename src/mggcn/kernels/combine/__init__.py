@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mggcn.block import Repeats
-from mggcn.kernels.combine import reference
+from mggcn.kernels.combine import cpu, reference
 from mggcn.kernels.expand import expand, segment_sum
 
 
@@ -37,8 +37,6 @@ def combine_project(h: Tensor, group: int, slope: float, weight: Tensor, repeats
 class _CombineOnCpu(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, h: Tensor, group: int, slope: float) -> Tensor:
-        from mggcn.kernels.combine import cpu
-
         h = h.contiguous()
         ctx.save_for_backward(h)
         ctx.group, ctx.slope = group, np.float32(slope)
@@ -48,8 +46,6 @@ class _CombineOnCpu(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        from mggcn.kernels.combine import cpu
-
         (h,) = ctx.saved_tensors
         out = torch.empty_like(h)
         cpu.backward(h.detach().numpy(), ctx.group, ctx.slope, gradients[0].contiguous().numpy(), out.numpy())
