@@ -20,6 +20,7 @@ class EpochRunner(ExitStack):
 
     def __init__(self, plan: methods.Plan, dataset: Dataset, device: torch.device, steps: int | None) -> None:
         super().__init__()
+        self.plan, self.dataset, self.device = plan, dataset, device
         split = dataset.require_split()
         self.compute = plan.compute(device)
         self.prepared = plan.prepare(dataset, _KEY, self.compute)

@@ -1,4 +1,4 @@
-"""Blocks of whole neighbourhoods: nothing is sampled, so scores are exact; the cost is that of the receptive field."""
+"""Samplers that draw nothing: no blocks, blocks of whole neighbourhoods, or blocks over the whole graph."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +12,16 @@ from torch import Tensor
 from mggcn.block import Batch, Block, CPUSampler, Nodes, node_ids, split_targets
 from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key
+
+
+@dataclass(frozen=True)
+class RowSampler(CPUSampler):
+    """Cuts the targets into batches without blocks, for models that read only the target's own features."""
+
+    def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
+        """One pass over ``targets``."""
+        nodes = torch.from_numpy(node_ids(targets))
+        return (Batch(part, (), part) for part in torch.split(nodes, batch_size))
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +39,7 @@ class AdjacencySampler(CPUSampler):
 
 @dataclass(frozen=True, eq=False)
 class FullSampler(AdjacencySampler):
-    """Gives each target its complete neighbourhood, with as many hops as layers."""
+    """Gives each target its complete neighbourhood, with as many hops as layers, so that scores are exact."""
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``."""

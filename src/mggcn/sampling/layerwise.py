@@ -2,10 +2,11 @@
 
 FastGCN draws each layer from one distribution over the whole graph (Chen, Ma and Xiao, FastGCN: fast learning with
 graph convolutional networks via importance sampling); LADIES draws it among the neighbours of the layer above (Zou and
-others, Layer-dependent importance sampling for training deep and large graph convolutional networks). Draws are
-independent and with replacement. A receiver aggregates the drawn nodes that are adjacent to it, each with its factor
-times the importance weight (times drawn) / (draws × probability), so that the expected value is the sum over all of its
-senders.
+others, Layer-dependent importance sampling for training deep and large graph convolutional networks), and so does
+AS-GCN, in proportion to the contribution that the model expects of each (Huang, Zhang, Rong and Huang, Adaptive
+sampling towards fast graph representation learning). Draws are independent and with replacement. A receiver aggregates
+the drawn nodes that are adjacent to it, each with its factor times the importance weight (times drawn) / (draws ×
+probability), so that the expected value is the sum over all of its senders.
 
 The rows below a block are its receivers, then the other drawn nodes, so that the row of every receiver is available.
 Receivers that were not drawn themselves are there only for that reason: nothing above aggregates them, and they do not
@@ -25,6 +26,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from mggcn.block import Batch, Block, DrawnBlock, Nodes, node_ids
+from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key, folds
 from mggcn.sampling.full import AdjacencySampler
 
@@ -136,6 +138,27 @@ class LadiesSampler(LayerwiseSampler):
         importance = squared_columns(rows)
         senders = np.flatnonzero(importance)
         return draw_among(senders, importance[senders], self.samples, key)
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveSampler(LayerwiseSampler):
+    """Draws each layer among the neighbours of the layer above, with probabilities from the model.
+
+    Args:
+        importance: a function of [n] nodes and the block of complete neighbourhoods between them that returns the
+            importance of each row below, [n], positive for every sender. It is called when a batch is drawn, so it
+            follows the training.
+    """
+
+    importance: Callable[[Tensor, Block], Tensor]
+
+    def draw_layer(self, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:
+        """Draw in proportion to the model's importance."""
+        block, senders = block_between(nodes, rows.indptr, rows.indices, rows.shape[1], rows.data)
+        with torch.no_grad():
+            importance = self.importance(torch.from_numpy(senders), block).double().cpu().numpy()
+        order = np.argsort(senders)
+        return draw_among(senders[order], importance[order], self.samples, key)
 
 
 def squared_columns(rows: csr_array) -> Floats:
