@@ -20,11 +20,9 @@ _CPU = torch.device("cpu")
 def measure(options: Options, dataset: Dataset, device: torch.device) -> Measurements:
     """Time what happens once before training."""
     include_self = methods.resolve("mg-gcn", dataset.name, options.settings).settings["fine_self"]
-    threads = threading.available()
-    gathered = _gathered_bytes(dataset)
-    measured = Measurements(
-        facts={"threads": threads, "gathered_bytes": gathered, "num_features": dataset.num_features}
-    )
+    threads, gathered = threading.available(), _gathered_bytes(dataset)
+    facts = {"threads": threads, "gathered_bytes": gathered, "num_features": dataset.num_features}
+    measured = Measurements(facts=facts)
     tasks: dict[str, _timing.Task] = {
         "mean": partial(neighbour_mean, dataset.graph, dataset.x, include_self=include_self, threads=threads),
         "sums": partial(PickTable.of, dataset.graph, threads=threads),
