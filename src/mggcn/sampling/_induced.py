@@ -4,22 +4,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mggcn.block import Batch, Block
+from mggcn.block import Batch, Block, Nodes
 from mggcn.kernels.subgraph import Subgraph
 
+Factors = NDArray[np.float32]
 
-def targets_first(nodes: NDArray[np.int64], is_target: NDArray[np.bool_]) -> tuple[NDArray[np.int64], int]:
+
+def targets_first(nodes: Nodes, is_target: NDArray[np.bool_]) -> tuple[Nodes, int]:
     """Reorder the nodes of a sub-graph so that its targets come first; also return the number of targets."""
     mask = is_target[nodes]
     return np.concatenate([nodes[mask], nodes[~mask]]), int(np.count_nonzero(mask))
 
 
 def induced_batch(
-    part: Subgraph,
-    weight: NDArray[np.float32],
-    num_targets: int,
-    layers: int,
-    loss_weight: NDArray[np.float32] | None = None,
+    part: Subgraph, weight: Factors, num_targets: int, layers: int, loss_weight: Factors | None = None
 ) -> Batch:
     """Run all layers on a sub-graph whose first rows are the targets; the last layer computes only the targets.
 
