@@ -18,6 +18,8 @@ from torch import Tensor
 
 from mggcn.keys import Key
 
+Nodes = NDArray[np.int64]
+
 
 @dataclass(frozen=True, eq=False)
 class Block:
@@ -189,7 +191,7 @@ class Sampler(Protocol):
         """The device on which the sampler draws; targets that are already there need no copy."""
         ...
 
-    def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
+    def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """Make one pass over ``targets``.
 
         Usually the batches contain the targets in order, ``batch_size`` at a time, each exactly once. A sampler of
@@ -208,18 +210,15 @@ class Sampler(Protocol):
 class CPUSampler:
     """Base class of the samplers that draw on the CPU."""
 
-    @property
-    def device(self) -> torch.device:
-        """The CPU."""
-        return torch.device("cpu")
+    device = torch.device("cpu")
 
 
-def node_ids(targets: NDArray[np.int64] | Tensor) -> NDArray[np.int64]:
+def node_ids(targets: Nodes | Tensor) -> Nodes:
     """Copy targets to a new array on the host."""
     return np.array(targets.cpu().numpy() if isinstance(targets, Tensor) else targets, np.int64)
 
 
-def split_targets(targets: NDArray[np.int64] | Tensor, batch_size: int) -> list[NDArray[np.int64]]:
+def split_targets(targets: Nodes | Tensor, batch_size: int) -> list[Nodes]:
     """Copy targets to the host and cut them into arrays of ``batch_size``."""
     nodes = node_ids(targets)
     return [nodes[start : start + batch_size] for start in range(0, nodes.size, batch_size)]

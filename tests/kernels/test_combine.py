@@ -4,7 +4,7 @@ import torch
 
 from mggcn.kernels.combine import combine_project, cpu, gpu, reference
 from mggcn.kernels.expand import segment_sum
-from mggcn.sampling._repeats import find_repeats
+from mggcn.sampling.mix_grained_gpu import find_repeats
 from tests.gpu import GPU
 
 SHAPES = [(1, 3, 5, 2), (5, 7, 16, 3), (7, 33, 20, 41), (3, 70, 130, 17)]

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from mggcn.kernels.expand import expand, reference
-from mggcn.sampling._repeats import find_repeats
+from mggcn.sampling.mix_grained_gpu import find_repeats
 from tests.gpu import GPU
 
 

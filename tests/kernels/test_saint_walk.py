@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mggcn.graph import Graph
-from mggcn.kernels.saint_walk import cpu, reference, visited
+from mggcn.kernels.saint_walk import fill_walks, reference, visited
 from mggcn.keys import Key
 from tests.strategies import graphs
 
@@ -14,7 +14,7 @@ def test_cpu_equals_reference(graph: Graph, walks: int, length: int, seed: int) 
     pool = np.arange(0, graph.num_nodes, 2)
     expected = reference.walk(graph, pool.tolist(), walks, length, Key(seed))
     paths = np.empty((walks, 1 + length), np.int64)
-    cpu.walk(graph.indptr, graph.indices, pool, np.uint64(seed), paths)
+    fill_walks(graph.indptr, graph.indices, pool, np.uint64(seed), paths)
     assert paths.tolist() == expected
     assert visited(graph, pool, walks, length, Key(seed)).tolist() == sorted(
         {node for path in expected for node in path}

@@ -17,20 +17,16 @@ from mggcn.kernels.pick import PickTable
 from mggcn.kernels.pick.cpu import pick_by_enumeration
 from mggcn.keys import Key
 
+Ints = NDArray[np.int64]
+AnyInts = NDArray[Any]
+
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def _fill(
-    indptr: NDArray[np.int64],
-    indices: NDArray[Any],
-    weights: NDArray[np.int64],
-    targets: NDArray[np.int64],
-    key: np.uint64,
-    keep: bool,
-    out: NDArray[Any],
-    seen: NDArray[np.int32],
-    listed: NDArray[Any],
+    indptr: Ints, indices: AnyInts, weights: Ints, targets: Ints, key: np.uint64, keep: bool, out: AnyInts
 ) -> None:
-    mark = np.int32(0)
+    num_nodes, mark = indptr.size - 1, np.int32(0)
+    seen, listed = np.zeros(num_nodes, np.int32), np.empty(num_nodes, indices.dtype)
     for row in range(targets.size):
         stream = fold(key, targets[row])
         members = out[row]
@@ -66,13 +62,7 @@ def _fill(
 
 @njit(nogil=True, cache=True)  # type: ignore[untyped-decorator]
 def _fill_by_search(
-    indptr: NDArray[np.int64],
-    indices: NDArray[Any],
-    weights: NDArray[np.int64],
-    symmetric: bool,
-    targets: NDArray[np.int64],
-    key: np.uint64,
-    out: NDArray[Any],
+    indptr: Ints, indices: AnyInts, weights: Ints, symmetric: bool, targets: Ints, key: np.uint64, out: AnyInts
 ) -> None:
     for row in range(targets.size):
         stream = fold(key, targets[row])
@@ -86,15 +76,14 @@ def _fill_by_search(
             members[step + 1] = node
 
 
-def draw(table: PickTable, targets: NDArray[np.int64], picks: int, key: Key, *, keep: bool = False) -> NDArray[Any]:
+def draw(table: PickTable, targets: Ints, picks: int, key: Key, *, keep: bool = False) -> AnyInts:
     """Draw S(v) of every target on one thread: the distribution of :meth:`PickTable.draw`, other random numbers."""
     graph, out = table.graph, np.empty((targets.size, 1 + picks), table.graph.indices.dtype)
-    seen, listed = np.zeros(graph.num_nodes, np.int32), np.empty(graph.num_nodes, graph.indices.dtype)
-    _fill(graph.indptr, graph.indices, table.weights, targets, np.uint64(key.value), keep, out, seen, listed)
+    _fill(graph.indptr, graph.indices, table.weights, targets, np.uint64(key.value), keep, out)
     return out
 
 
-def draw_by_search(table: PickTable, targets: NDArray[np.int64], picks: int, key: Key) -> NDArray[Any]:
+def draw_by_search(table: PickTable, targets: Ints, picks: int, key: Key) -> AnyInts:
     """The same with the enumeration inside the kernel."""
     graph, out = table.graph, np.empty((targets.size, 1 + picks), table.graph.indices.dtype)
     arrays = (graph.indptr, graph.indices, table.weights, graph.direction == "both")

@@ -16,17 +16,11 @@ _FAR = 1 << 20  # an epoch number that training does not reach
 
 
 class EpochRunner(ExitStack):
-    """Prepares a training; every call runs its next epoch. Close it as a context manager.
-
-    Args:
-        plan: the method with its settings.
-        dataset: to train on.
-        device: to train on.
-        steps: the steps of a shortened epoch; None for a whole epoch.
-    """
+    """Prepares a training; every call runs its next epoch, or only some steps of it. Close it as a context manager."""
 
     def __init__(self, plan: methods.Plan, dataset: Dataset, device: torch.device, steps: int | None) -> None:
         super().__init__()
+        self.plan, self.dataset, self.device = plan, dataset, device
         split = dataset.require_split()
         self.compute = plan.compute(device)
         self.prepared = plan.prepare(dataset, _KEY, self.compute)

@@ -25,15 +25,10 @@ class Measurements:
     def add(
         self, name: str, label: str, values: Sequence[float], *, unit: str = "s", factor: float = 1.0, basis: str = ""
     ) -> None:
-        """Add a figure.
+        """Add a figure from one value per repeat.
 
-        Args:
-            name: the figure's key.
-            label: its description in tables.
-            values: one per repeat.
-            unit: of the values.
-            factor: by which each value is multiplied, to a whole from a measured part or to another unit.
-            basis: the part that was measured, if it was not the whole.
+        Each value is multiplied by ``factor``, to a whole from a measured part or to another unit; ``basis`` describes
+        the part that was measured, if it was not the whole.
         """
         scaled = [value * factor for value in values]
         figure = {"label": label, "unit": unit, "median": statistics.median(scaled)}

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from mggcn import methods
-from mggcn.bench import _bandwidth, _clock
+from mggcn.bench import _timing
 from mggcn.bench._epoch_runner import EpochRunner
 from mggcn.bench._measurements import Measurements
 from mggcn.bench.options import Options
@@ -33,15 +33,15 @@ def _large_batches(measured: Measurements, options: Options, dataset: Dataset, d
     with EpochRunner(plan, dataset, device, None) as runner:
         for _ in range(_WARM_UP):
             runner()
-        seconds = _clock.rounds({"large": runner}, options.repeats, device)["large"]
+        seconds = _timing.rounds({"large": runner}, options.repeats, device)["large"]
     measured.add("epoch_large", f"training epoch, batches of {_LARGE}", seconds)
 
 
 def _limits(measured: Measurements, repeats: int, device: torch.device) -> None:
-    rates = _bandwidth.copy_rates(repeats, device)
+    rates = _timing.copy_rates(repeats, device)
     measured.add("copy", "copy inside the device, read and written", rates, unit="B/s")
     for name, tf32 in (("fp32", False), ("tf32", True)):
-        rates = _bandwidth.product_rates(repeats, device, tf32=tf32)
+        rates = _timing.product_rates(repeats, device, tf32=tf32)
         measured.add(name, f"large product in {name}", rates, unit="op/s")
 
 

@@ -4,12 +4,12 @@ from functools import partial
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from mggcn import methods
-from mggcn.bench import _clock, _enumeration
+from mggcn.bench import _enumeration, _timing
 from mggcn.bench._measurements import Measurements
 from mggcn.bench.options import Options
+from mggcn.block import Nodes
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
@@ -38,7 +38,7 @@ def measure(options: Options, dataset: Dataset, device: torch.device) -> Measure
     return measured
 
 
-def _kernel(measured: Measurements, table: PickTable, targets: NDArray[np.int64], picks: int, repeats: int) -> None:
+def _kernel(measured: Measurements, table: PickTable, targets: Nodes, picks: int, repeats: int) -> None:
     threads = threading.available()
     single, parallel = (table.draw(targets, picks, _KEY, threads=count) for count in (1, max(threads, 2)))
     if not np.array_equal(single, parallel):
@@ -49,7 +49,7 @@ def _kernel(measured: Measurements, table: PickTable, targets: NDArray[np.int64]
         "one": partial(table.draw, targets, picks, _KEY, threads=1),
         "all": partial(table.draw, targets, picks, _KEY, threads=threads),
     }
-    seconds = _clock.rounds(tasks, repeats, _CPU)
+    seconds = _timing.rounds(tasks, repeats, _CPU)
     measured.add("one_thread", "all targets, 1 thread", seconds["one"])
     measured.add("all_threads", f"all targets, {threads} threads", seconds["all"])
     rates = [made / value for value in seconds["all"]]
@@ -57,7 +57,7 @@ def _kernel(measured: Measurements, table: PickTable, targets: NDArray[np.int64]
     measured.add_ratio("threads", f"1 thread over {threads} threads", "one_thread", "all_threads")
 
 
-def _enumerate(measured: Measurements, table: PickTable, targets: NDArray[np.int64], picks: int, repeats: int) -> None:
+def _enumerate(measured: Measurements, table: PickTable, targets: Nodes, picks: int, repeats: int) -> None:
     order = _KEY.generator().permutation(targets)
     some, few = np.sort(order[:_ENUMERATED]), np.sort(order[:_SEARCHED])
     draw = partial(_enumeration.draw, table)
@@ -68,7 +68,7 @@ def _enumerate(measured: Measurements, table: PickTable, targets: NDArray[np.int
         "search": ("the kernel's own enumeration", partial(_enumeration.draw_by_search, table), few),
     }
     tasks = {name: partial(variant, part, picks, _KEY) for name, (_, variant, part) in variants.items()}
-    seconds = _clock.rounds(tasks, min(repeats, 3), _CPU)
+    seconds = _timing.rounds(tasks, min(repeats, 3), _CPU)
     for name, (label, _, part) in variants.items():
         basis = f"{part.size:,} of {targets.size:,} targets, drawn at random"
         factor = targets.size / part.size
@@ -78,9 +78,7 @@ def _enumerate(measured: Measurements, table: PickTable, targets: NDArray[np.int
     measured.add_ratio("search", "the kernel's own enumeration over the kernel", "search", "some")
 
 
-def _growing_degrees(
-    measured: Measurements, graph: Graph, targets: NDArray[np.int64], picks: int, repeats: int
-) -> None:
+def _growing_degrees(measured: Measurements, graph: Graph, targets: Nodes, picks: int, repeats: int) -> None:
     """Time the picks on random sub-sets of the edges."""
     if graph.num_stored < _LEAST_DEGREE * graph.num_nodes or graph.direction != "both":
         measured.notes.append("cost per pick by degree: left out, the graph is too thin to be thinned")
@@ -96,7 +94,7 @@ def _growing_degrees(
         tasks[name] = partial(table.draw, targets, picks, _KEY, threads=1)
         made[name] = np.count_nonzero(drawn[:, 1:] != drawn[:, :1])
         degrees.append(table.graph.num_stored / graph.num_nodes)
-    seconds = _clock.rounds(tasks, repeats, _CPU)
+    seconds = _timing.rounds(tasks, repeats, _CPU)
     for (name, values), degree in zip(seconds.items(), degrees, strict=True):
         label = f"a pick at mean degree {degree:.1f}, 1 thread"
         measured.add(name, label, values, unit="ns", factor=1e9 / made[name])
@@ -104,11 +102,11 @@ def _growing_degrees(
 
 
 def _on_device(
-    measured: Measurements, table: PickTable, targets: NDArray[np.int64], picks: int, repeats: int, device: torch.device
+    measured: Measurements, table: PickTable, targets: Nodes, picks: int, repeats: int, device: torch.device
 ) -> None:
     draw = partial(table.on(device).draw, torch.from_numpy(targets).to(device), picks, _KEY)
     if not np.array_equal(draw().cpu().numpy(), table.draw(targets, picks, _KEY)):
         raise InputError("pick: the device's picks differ from the CPU's")
     measured.facts["same_on_device"] = True
-    seconds = _clock.rounds({"device": draw}, max(repeats, 20), device)["device"]
+    seconds = _timing.rounds({"device": draw}, max(repeats, 20), device)["device"]
     measured.add("device", "all targets on the device", seconds, unit="ms", factor=1e3)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from mggcn import methods
-from mggcn.bench import _bandwidth, _clock
+from mggcn.bench import _timing
 from mggcn.bench._measurements import Measurements
 from mggcn.bench.options import Options
 from mggcn.dataset import Dataset
@@ -20,20 +20,18 @@ _CPU = torch.device("cpu")
 def measure(options: Options, dataset: Dataset, device: torch.device) -> Measurements:
     """Time what happens once before training."""
     include_self = methods.resolve("mg-gcn", dataset.name, options.settings).settings["fine_self"]
-    threads = threading.available()
-    gathered = _gathered_bytes(dataset)
-    measured = Measurements(
-        facts={"threads": threads, "gathered_bytes": gathered, "num_features": dataset.num_features}
-    )
-    tasks: dict[str, _clock.Task] = {
+    threads, gathered = threading.available(), _gathered_bytes(dataset)
+    facts = {"threads": threads, "gathered_bytes": gathered, "num_features": dataset.num_features}
+    measured = Measurements(facts=facts)
+    tasks: dict[str, _timing.Task] = {
         "mean": partial(neighbour_mean, dataset.graph, dataset.x, include_self=include_self, threads=threads),
         "sums": partial(PickTable.of, dataset.graph, threads=threads),
     }
-    seconds = _clock.rounds(tasks, options.repeats, _CPU)
+    seconds = _timing.rounds(tasks, options.repeats, _CPU)
     measured.add("mean", f"mean over all neighbours, {threads} threads", seconds["mean"])
     measured.add("rate", "feature rows read", [gathered / value for value in seconds["mean"]], unit="B/s")
     measured.add("sums", f"running sums, {threads} threads", seconds["sums"])
-    rates = _bandwidth.read_rates(options.repeats, threads)
+    rates = _timing.read_rates(options.repeats, threads)
     measured.add("memory", f"streaming read, {threads} threads", rates, unit="B/s")
     measured.add("read", "the same bytes at the streaming rate", [gathered / rate for rate in rates])
     measured.add_ratio("memory", "the mean over the streaming read of its bytes", "mean", "read")
@@ -59,9 +57,9 @@ def _on_device(
     arrays = (dataset.graph.indptr, dataset.graph.indices, dataset.x)
     indptr, indices, x = (torch.from_numpy(np.array(array)).to(device) for array in arrays)
     task = partial(neighbour_mean_on, indptr, indices, x, include_self=include_self)
-    seconds = _clock.rounds({"device": task}, options.repeats, device)["device"]
+    seconds = _timing.rounds({"device": task}, options.repeats, device)["device"]
     measured.add("device", "mean over all neighbours on the device", seconds, unit="ms", factor=1e3)
-    rates = _bandwidth.copy_rates(options.repeats, device)
+    rates = _timing.copy_rates(options.repeats, device)
     measured.add("device_memory", "copy inside the device, read and written", rates, unit="B/s")
     read = [measured.facts["gathered_bytes"] / rate * 1e3 for rate in rates]
     measured.add("device_read", "the same bytes at the copy's rate", read, unit="ms")

@@ -17,23 +17,7 @@ _SCALED = ("reddit-like", "ethereum-like")
 
 @dataclass(frozen=True)
 class Options:
-    """What to measure, and on which data and device.
-
-    Attributes:
-        what: a section, or ``all``.
-        dataset: a known name or a dataset folder.
-        scale: of a synthetic data set; 1 for any other.
-        device: ``cpu`` or ``cuda``.
-        peers: other libraries whose epoch is timed too.
-        peer_python: by peer, the interpreter in which it is installed.
-        batch_size: targets per step.
-        repeats: how often each figure is measured, after a warm-up.
-        steps: measure only this many steps of an epoch and extrapolate; None measures whole epochs.
-        peer_steps: the same for the peers.
-        settings: the method's settings that differ from the defaults.
-        out: the folder of the records.
-        root: the folder of the data sets.
-    """
+    """What to measure, and on which data and device: the options of :func:`mggcn.cli.bench.bench`, parsed."""
 
     what: str = "all"
     dataset: str = "reddit-like"

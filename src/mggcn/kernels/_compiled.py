@@ -24,7 +24,7 @@ _unannounced: dict[Any, str] = {}
 def compiled(function: Kernel) -> Kernel:
     """Compile a kernel on its first call, or load it from numba's cache; it runs without the interpreter lock."""
     kernel = njit(nogil=True, cache=True, error_model="numpy")(function)
-    _unannounced[kernel] = function.__name__
+    _unannounced[kernel] = function.__name__.lstrip("_")
     return kernel  # type: ignore[no-any-return]
 
 

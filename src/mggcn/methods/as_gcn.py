@@ -25,8 +25,8 @@ from mggcn.methods.fastgcn import sampled_and_whole
 from mggcn.methods.method import GraphView
 from mggcn.nn.adaptive import AdaptiveStack
 from mggcn.nn.rows import Rows
-from mggcn.sampling.adaptive import AdaptiveSampler
 from mggcn.sampling.adjacency import propagated, propagation
+from mggcn.sampling.layerwise import AdaptiveSampler
 from mggcn.train import Penalised, Views
 from mggcn.train.bounds import Count, NonNegative
 

@@ -21,9 +21,8 @@ from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
 from mggcn.nn import GCNConv
 from mggcn.sampling import RowSampler, WholeGraphSampler
-from mggcn.sampling.adaptive import AdaptiveSampler
 from mggcn.sampling.adjacency import propagated, propagation
-from mggcn.sampling.layerwise import Candidates, FastGCNSampler
+from mggcn.sampling.layerwise import AdaptiveSampler, Candidates, FastGCNSampler
 from mggcn.train import Inputs, View, Views
 from mggcn.train.bounds import Count
 

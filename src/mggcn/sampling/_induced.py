@@ -4,36 +4,24 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mggcn.block import Batch, Block
+from mggcn.block import Batch, Block, Nodes
 from mggcn.kernels.subgraph import Subgraph
 
+Factors = NDArray[np.float32]
 
-def targets_first(nodes: NDArray[np.int64], is_target: NDArray[np.bool_]) -> tuple[NDArray[np.int64], int]:
-    """Reorder the nodes of a sub-graph so that its targets come first; also return the number of targets.
 
-    Args:
-        nodes: of the sub-graph.
-        is_target: [num_nodes] of the whole graph.
-    """
+def targets_first(nodes: Nodes, is_target: NDArray[np.bool_]) -> tuple[Nodes, int]:
+    """Reorder the nodes of a sub-graph so that its targets come first; also return the number of targets."""
     mask = is_target[nodes]
     return np.concatenate([nodes[mask], nodes[~mask]]), int(np.count_nonzero(mask))
 
 
 def induced_batch(
-    part: Subgraph,
-    weight: NDArray[np.float32],
-    num_targets: int,
-    layers: int,
-    loss_weight: NDArray[np.float32] | None = None,
+    part: Subgraph, weight: Factors, num_targets: int, layers: int, loss_weight: Factors | None = None
 ) -> Batch:
     """Run all layers on a sub-graph whose first rows are the targets; the last layer computes only the targets.
 
-    Args:
-        part: the sub-graph.
-        weight: [e] the factor of each of its entries.
-        num_targets: the number of targets.
-        layers: the number of blocks.
-        loss_weight: [num_targets] as in :class:`mggcn.block.Batch`.
+    ``weight`` [e] has a factor for each entry of the sub-graph; ``loss_weight`` is as in :class:`mggcn.block.Batch`.
     """
     indptr, indices, factors = (torch.from_numpy(array) for array in (part.indptr, part.indices, weight))
     rows, stop = torch.arange(part.nodes.size), int(part.indptr[num_targets])

@@ -7,15 +7,12 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, eye_array
 
 from mggcn.dataset import Features
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
 from mggcn.kernels.gather_sum import cpu
-
-_CHUNK_ROWS = 512
 
 Normalisation = Literal["symmetric", "row"]
 
@@ -30,9 +27,11 @@ def propagation(graph: Graph, kind: Normalisation = "symmetric") -> csr_array:
     loops = csr_array(loops + eye_array(n, dtype=np.float32, format="csr"))
     loops.sort_indices()
     degree = np.diff(loops.indptr).astype(np.float64)
-    if kind == "row":
-        return _scaled(loops, 1 / degree, None)
-    return _scaled(loops, degree**-0.5, degree**-0.5)
+    factor = 1 / degree if kind == "row" else degree**-0.5
+    data = np.repeat(factor, np.diff(loops.indptr))
+    if kind == "symmetric":
+        data *= factor[loops.indices]
+    return csr_array((data.astype(np.float32), loops.indices, loops.indptr), shape=(n, n))
 
 
 def propagated(adjacency: csr_array, x: Features, threads: int | None = None) -> Features:
@@ -41,11 +40,5 @@ def propagated(adjacency: csr_array, x: Features, threads: int | None = None) ->
         return csr_array(adjacency @ x)
     out = np.empty(x.shape, np.float32)
     fill = partial(cpu.sums, adjacency.indptr, adjacency.indices, adjacency.data, np.ascontiguousarray(x), out)
-    threading.over_ranges(fill, adjacency.shape[0], chunk=_CHUNK_ROWS, threads=threads)
+    threading.over_ranges(fill, adjacency.shape[0], chunk=512, threads=threads)
     return out
-
-
-def _scaled(matrix: csr_array, left: NDArray[np.float64], right: NDArray[np.float64] | None) -> csr_array:
-    rows = np.repeat(left, np.diff(matrix.indptr))
-    data = rows if right is None else rows * right[matrix.indices]
-    return csr_array((data.astype(np.float32), matrix.indices, matrix.indptr), shape=matrix.shape)

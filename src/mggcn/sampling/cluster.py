@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.block import Batch, CPUSampler, node_ids
+from mggcn.block import Batch, CPUSampler, Nodes, node_ids
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.subgraph import Subgraph, subgraph
 from mggcn.keys import Key, folds
 from mggcn.sampling._induced import induced_batch, targets_first
-
-Nodes = NDArray[np.int64]
 
 _METIS_SEED = 1
 

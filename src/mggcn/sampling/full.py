@@ -1,4 +1,4 @@
-"""Blocks of whole neighbourhoods: nothing is sampled, so scores are exact; the cost is that of the receptive field."""
+"""Samplers that draw nothing: no blocks, blocks of whole neighbourhoods, or blocks over the whole graph."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,18 +6,27 @@ from functools import cached_property
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from mggcn.block import Batch, Block, CPUSampler, node_ids, split_targets
+from mggcn.block import Batch, Block, CPUSampler, Nodes, node_ids, split_targets
 from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key
 
 
+@dataclass(frozen=True)
+class RowSampler(CPUSampler):
+    """Cuts the targets into batches without blocks, for models that read only the target's own features."""
+
+    def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
+        """One pass over ``targets``."""
+        nodes = torch.from_numpy(node_ids(targets))
+        return (Batch(part, (), part) for part in torch.split(nodes, batch_size))
+
+
 @dataclass(frozen=True, eq=False)
-class FullSampler(CPUSampler):
-    """Gives each target its complete neighbourhood, with as many hops as layers.
+class AdjacencySampler(CPUSampler):
+    """Base class of the samplers whose blocks are made from the rows of a matrix.
 
     Args:
         adjacency: [num_nodes, num_nodes] whose row v holds the factors of the senders of v.
@@ -27,40 +36,38 @@ class FullSampler(CPUSampler):
     adjacency: csr_array
     layers: int
 
-    def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
-        """One pass over ``targets``."""
-        return map(self.batch, split_targets(targets, batch_size))
 
-    def batch(self, targets: NDArray[np.int64]) -> Batch:
+@dataclass(frozen=True, eq=False)
+class FullSampler(AdjacencySampler):
+    """Gives each target its complete neighbourhood, with as many hops as layers, so that scores are exact."""
+
+    def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
+        """One pass over ``targets``."""
+        return (self.batch(part, key.fold(n)) for n, part in enumerate(split_targets(targets, batch_size)))
+
+    def batch(self, targets: Nodes, key: Key) -> Batch:
         """The batch of some distinct targets."""
         blocks: list[Block] = []
         nodes = targets
-        for _ in range(self.layers):
-            rows = self.adjacency[nodes]
-            indptr = rows.indptr.astype(np.int64)
-            block, nodes = block_between(nodes, indptr, rows.indices, rows.shape[1], rows.data)
+        for layer in range(self.layers):
+            block, nodes = self._block(nodes, self.adjacency[nodes], key.fold(layer))
             blocks.insert(0, block)
         return Batch(torch.from_numpy(nodes), tuple(blocks), torch.from_numpy(targets))
 
+    def _block(self, receivers: Nodes, rows: csr_array, key: Key) -> tuple[Block, Nodes]:  # noqa: ARG002
+        return block_between(receivers, rows.indptr, rows.indices, rows.shape[1], rows.data)
+
 
 @dataclass(frozen=True, eq=False)
-class WholeGraphSampler(CPUSampler):
-    """Puts all targets in one batch in which every layer below the last computes all nodes of the graph.
-
-    Args:
-        adjacency: as in FullSampler.
-        layers: the number of blocks.
-    """
-
-    adjacency: csr_array
-    layers: int
+class WholeGraphSampler(AdjacencySampler):
+    """Puts all targets in one batch in which every layer below the last computes all nodes of the graph."""
 
     @cached_property
     def below(self) -> Block:
         """The block of every layer but the last."""
         return _block(self.adjacency, np.arange(self.adjacency.shape[0]))
 
-    def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
+    def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
         """All ``targets`` in one batch, whatever the batch size."""
         receivers = node_ids(targets)
         last = _block(self.adjacency[receivers], receivers)
@@ -68,7 +75,7 @@ class WholeGraphSampler(CPUSampler):
         yield Batch(nodes, (*[self.below] * (self.layers - 1), last), torch.from_numpy(receivers))
 
 
-def _block(rows: csr_array, receivers: NDArray[np.int64]) -> Block:
+def _block(rows: csr_array, receivers: Nodes) -> Block:
     """The block of some rows of the adjacency; all nodes are rows of the layer below."""
     indptr, indices = (torch.from_numpy(part.astype(np.int64)) for part in (rows.indptr, rows.indices))
     return Block(rows.shape[1], indptr, indices, torch.from_numpy(receivers), torch.from_numpy(rows.data))

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from mggcn.block import Block
 from mggcn.errors import InputError
@@ -74,25 +75,28 @@ def skip(picks: NDArray[Any], *, include_target: bool = True, padding: Padding =
         include_target: whether the mean includes the target itself (the paper) or not (the authors' code).
         padding: ``target`` counts each row of padding as one more copy of the target; ``none`` leaves it out.
     """
-    b, s = picks.shape
-    whole = _whole_groups(b, s)
+    return with_skip_weight(whole_groups(*picks.shape), torch.from_numpy(picks), include_target, padding)
+
+
+def with_skip_weight(block: Block, picks: Tensor, include_target: bool, padding: Padding) -> Block:
+    """Add the weights that leave out the target or the padding, if any, to the skip block of [b, s] picks."""
     if include_target and padding == "target":
-        return whole
-    member = np.ones((b, s), np.float32)
-    member[:, 0] = include_target
+        return block
+    counts = torch.ones(picks.shape, device=picks.device)
+    counts[:, 0] = float(include_target)
     if padding == "none":
-        member[:, 1:] = picks[:, 1:] != picks[:, :1]
-    weight = torch.from_numpy(member / np.maximum(member.sum(axis=1, keepdims=True), 1)).reshape(-1)
-    return replace(whole, weight=weight)
+        counts[:, 1:] = (picks[:, 1:] != picks[:, :1]).float()
+    weight = counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
+    return replace(block, weight=weight.view(-1))
 
 
 @lru_cache(maxsize=8)
-def _whole_groups(b: int, s: int) -> Block:
+def whole_groups(b: int, s: int) -> Block:
     """The skip block of b targets with s members each, which is the same for all batches of this size."""
     senders = torch.arange(b * s).view(s, b).T.reshape(-1)
     return Block(b * s, torch.arange(0, b * s + 1, s), senders, torch.arange(b), group=s)
 
 
-def rows(picks: NDArray[Any]) -> torch.Tensor:
+def rows(picks: NDArray[Any]) -> Tensor:
     """The node of each row: [b, s] picks to [b·s], targets first."""
     return torch.from_numpy(np.ascontiguousarray(picks.T)).view(-1)

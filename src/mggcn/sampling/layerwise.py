@@ -2,10 +2,11 @@
 
 FastGCN draws each layer from one distribution over the whole graph (Chen, Ma and Xiao, FastGCN: fast learning with
 graph convolutional networks via importance sampling); LADIES draws it among the neighbours of the layer above (Zou and
-others, Layer-dependent importance sampling for training deep and large graph convolutional networks). Draws are
-independent and with replacement. A receiver aggregates the drawn nodes that are adjacent to it, each with its factor
-times the importance weight (times drawn) / (draws × probability), so that the expected value is the sum over all of its
-senders.
+others, Layer-dependent importance sampling for training deep and large graph convolutional networks), and so does
+AS-GCN, in proportion to the contribution that the model expects of each (Huang, Zhang, Rong and Huang, Adaptive
+sampling towards fast graph representation learning). Draws are independent and with replacement. A receiver aggregates
+the drawn nodes that are adjacent to it, each with its factor times the importance weight (times drawn) / (draws ×
+probability), so that the expected value is the sum over all of its senders.
 
 The rows below a block are its receivers, then the other drawn nodes, so that the row of every receiver is available.
 Receivers that were not drawn themselves are there only for that reason: nothing above aggregates them, and they do not
@@ -24,12 +25,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from mggcn.block import Batch, Block, CPUSampler, DrawnBlock, node_ids
+from mggcn.block import Batch, Block, DrawnBlock, Nodes, node_ids
+from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key, folds
+from mggcn.sampling.full import AdjacencySampler
 
 Candidates = Literal["all", "neighbours"]
 Floats = NDArray[np.float64]
-Nodes = NDArray[np.int64]
 
 
 class LayerSample(NamedTuple):
@@ -47,33 +49,27 @@ class LayerSample(NamedTuple):
 
 
 DrawLayer = Callable[[Nodes, csr_array, Key], LayerSample]
-"""Draws a layer, from the nodes drawn above it (at the top, the targets), their adjacency rows and the layer's key."""
 
 
 @dataclass(frozen=True, eq=False)
-class LayerwiseSampler(CPUSampler, ABC):
+class LayerwiseSampler(AdjacencySampler, ABC):
     """Base class: draws the layers of a batch from the targets down, with the distribution of a subclass.
 
     Args:
-        adjacency: [num_nodes, num_nodes] whose row v holds the factors of the senders of v.
-        layers: the number of blocks.
         samples: nodes drawn per layer.
     """
 
-    adjacency: csr_array
-    layers: int
     samples: int
 
     normalise = False
 
     @abstractmethod
-    def draw_function(self, targets: Nodes) -> DrawLayer:
-        """The function that draws each layer of a pass over ``targets``."""
+    def draw_layer(self, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:
+        """Draw a layer, from the nodes drawn above it (at the top, the targets), their adjacency rows and its key."""
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``; each batch is drawn when the iterator reaches it."""
-        nodes = node_ids(targets)
-        return self._assemble(nodes, key, batch_size, self.draw_function(nodes))
+        return self._assemble(node_ids(targets), key, batch_size, self.draw_layer)
 
     def _assemble(self, targets: Nodes, key: Key, batch_size: int, draw_layer: DrawLayer) -> Iterator[Batch]:
         for start in range(0, targets.size, batch_size):
@@ -92,12 +88,9 @@ class LayerwiseSampler(CPUSampler, ABC):
 
 @dataclass(frozen=True, eq=False)
 class FastGCNSampler(LayerwiseSampler):
-    """Draws each layer with probability proportional to |Â(:, u)|², the same for every layer and batch.
+    """Draws each layer with probability proportional to |Â(:, u)|², the same for every layer and batch; Â: adjacency.
 
     Args:
-        adjacency: the matrix Â, see LayerwiseSampler.
-        layers: the number of blocks.
-        samples: nodes drawn per layer.
         candidates: draw from ``all`` nodes (the paper), or only from the ``neighbours`` of the layer above (the
             authors' code), which draws no node that has no receiver; both are unbiased.
     """
@@ -109,20 +102,22 @@ class FastGCNSampler(LayerwiseSampler):
         """[num_nodes] |Â(:, u)|²."""
         return squared_columns(self.adjacency)
 
-    def draw_function(self, targets: Nodes) -> DrawLayer:
-        """Draw among the neighbours, or from one distribution over the whole graph.
+    def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
+        """One pass over ``targets``; each batch is drawn when the iterator reaches it.
 
-        The latter leaves out nodes without neighbours that are not targets: no receiver aggregates them, but in the
-        sub-graph of the training nodes there are many, and nearly all draws would fall on them.
+        Candidates ``all`` leave out nodes without neighbours that are not targets: no receiver aggregates them, but in
+        the sub-graph of the training nodes there are many, and nearly all draws would fall on them.
         """
         if self.candidates == "neighbours":
-            return self._among_neighbours
+            return super().batches(targets, key, batch_size)
+        nodes = node_ids(targets)
         importance = np.where(np.diff(self.adjacency.indptr) > 1, self.importance, 0)
-        importance[targets] = self.importance[targets]
+        importance[nodes] = self.importance[nodes]
         sums = np.cumsum(importance)
-        return lambda _nodes, _rows, key: draw(importance, sums, self.samples, key)
+        return self._assemble(nodes, key, batch_size, lambda _, __, key: draw(importance, sums, self.samples, key))
 
-    def _among_neighbours(self, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
+    def draw_layer(self, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
+        """Draw among the neighbours of the layer above."""
         is_sender = np.zeros(rows.shape[1], bool)
         is_sender[rows.indices] = True
         return draw_among(np.flatnonzero(is_sender), self.importance[is_sender], self.samples, key)
@@ -130,25 +125,40 @@ class FastGCNSampler(LayerwiseSampler):
 
 @dataclass(frozen=True, eq=False)
 class LadiesSampler(LayerwiseSampler):
-    """Draws each layer with probability proportional to |P(:, u)|² over the rows of the layer above.
+    """Draws each layer with probability proportional to |P(:, u)|² over the rows of the layer above; P: adjacency.
 
     Args:
-        adjacency: the matrix P, see LayerwiseSampler.
-        layers: the number of blocks.
-        samples: nodes drawn per layer.
         normalise: scale the factors of each receiver to a sum of 1, as the authors do; less variance, but biased.
     """
 
     normalise: bool = True
 
-    def draw_function(self, targets: Nodes) -> DrawLayer:  # noqa: ARG002
+    def draw_layer(self, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
         """Draw among the neighbours of the layer above."""
-        return self._among_neighbours
-
-    def _among_neighbours(self, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
         importance = squared_columns(rows)
         senders = np.flatnonzero(importance)
         return draw_among(senders, importance[senders], self.samples, key)
+
+
+@dataclass(frozen=True, eq=False)
+class AdaptiveSampler(LayerwiseSampler):
+    """Draws each layer among the neighbours of the layer above, with probabilities from the model.
+
+    Args:
+        importance: a function of [n] nodes and the block of complete neighbourhoods between them that returns the
+            importance of each row below, [n], positive for every sender. It is called when a batch is drawn, so it
+            follows the training.
+    """
+
+    importance: Callable[[Tensor, Block], Tensor]
+
+    def draw_layer(self, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:
+        """Draw in proportion to the model's importance."""
+        block, senders = block_between(nodes, rows.indptr, rows.indices, rows.shape[1], rows.data)
+        with torch.no_grad():
+            importance = self.importance(torch.from_numpy(senders), block).double().cpu().numpy()
+        order = np.argsort(senders)
+        return draw_among(senders[order], importance[order], self.samples, key)
 
 
 def squared_columns(rows: csr_array) -> Floats:
@@ -158,14 +168,7 @@ def squared_columns(rows: csr_array) -> Floats:
 
 
 def draw(importance: Floats, sums: Floats, count: int, key: Key) -> LayerSample:
-    """Draw indices independently, each with probability importance / total.
-
-    Args:
-        importance: [n] not negative, not all zero.
-        sums: [n] its running sums.
-        count: the number of draws.
-        key: of the draws.
-    """
+    """Draw indices independently, each with probability importance [n] / total; ``sums`` [n] are its running sums."""
     uniform = (folds(key.value, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     below = np.minimum(uniform * sums[-1], np.nextafter(sums[-1], 0))
     indices, times = np.unique(np.searchsorted(sums, below, side="right"), return_counts=True)
@@ -181,16 +184,10 @@ def draw_among(nodes: Nodes, importance: Floats, count: int, key: Key) -> LayerS
 def block_of(
     rows: csr_array, receivers: Nodes, sample: LayerSample, *, normalise: bool = False
 ) -> tuple[DrawnBlock, Nodes]:
-    """The block between a layer sample and its receivers.
+    """The block between a layer sample and its receivers, and the nodes of its rows below.
 
-    Args:
-        rows: [num_dst, num_nodes] the receivers' rows of the adjacency.
-        receivers: [num_dst] distinct nodes.
-        sample: the layer below.
-        normalise: scale the factors of each receiver to a sum of 1.
-
-    Returns:
-        The block, and [num_src] the nodes of its rows below: the receivers, then the other drawn nodes.
+    These are the receivers, then the other drawn nodes. ``rows`` [num_dst, num_nodes] are the receivers' rows of the
+    adjacency.
     """
     factor = np.zeros(rows.shape[1])
     factor[sample.nodes] = sample.factor

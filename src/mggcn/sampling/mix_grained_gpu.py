@@ -13,9 +13,9 @@ from mggcn.kernels.induce import induce_on
 from mggcn.kernels.pick import DevicePickTable
 from mggcn.keys import Key
 from mggcn.sampling import grains
-from mggcn.sampling._repeats import find_repeats
 
 _MERGE_FROM = 8192
+_ROUND = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,16 +80,8 @@ class DeviceMixGrainedSampler:
         s, b = members.shape
         block = self._fixed.get(("skip", b))
         if block is None:
-            block = grains.skip(np.zeros((b, s), np.int64)).to(members.device)
-            self._fixed["skip", b] = block
-        if self.include_target and self.padding == "target":
-            return block
-        counts = torch.ones(b, s, device=members.device)
-        counts[:, 0] = float(self.include_target)
-        if self.padding == "none":
-            counts[:, 1:] = (members[1:] != members[:1]).T.float()
-        weight = counts / counts.sum(dim=1, keepdim=True).clamp(min=1)
-        return replace(block, weight=weight.view(-1))
+            block = self._fixed["skip", b] = grains.whole_groups(b, s).to(members.device)
+        return grains.with_skip_weight(block, members.T, self.include_target, self.padding)
 
     def _coarse(self, members: Tensor) -> Block:
         s, b = members.shape
@@ -97,8 +89,8 @@ class DeviceMixGrainedSampler:
         if block is None:
             row = torch.arange(s * b, device=members.device)
             senders = (row[:, None] % b + b * torch.arange(s, device=members.device)).view(-1)
-            block = Block(s * b, torch.arange(0, s * b * s + 1, s, device=members.device), senders, row)
-            self._fixed["coarse", b] = block
+            indptr = torch.arange(0, s * b * s + 1, s, device=members.device)
+            block = self._fixed["coarse", b] = Block(s * b, indptr, senders, row)
         table = self.table
         reached = induce_on(table.indptr, table.indices, table.symmetric, members).float()  # [s · b, s]
         if self.coarse_self:
@@ -106,3 +98,39 @@ class DeviceMixGrainedSampler:
             reached.scatter_(1, itself.view(-1, 1), 1.0)
         weight = reached / reached.sum(dim=1, keepdim=True).clamp(min=1)
         return replace(block, weight=weight.view(-1))
+
+
+def find_repeats(rows: Tensor, batch_rows: int, num_nodes: int, least: int = 0) -> list[Repeats]:
+    """Find the rows that hold the same node in every batch of an epoch; ``rows`` [n] has the nodes, batch after batch.
+
+    Batches have ``batch_rows`` rows; the last one may have fewer. ``least`` is the smallest capacity allowed, so that
+    shapes stay the same from epoch to epoch.
+    """
+    num_keys = -(-rows.numel() // batch_rows) * num_nodes
+    dtype = torch.int32 if num_keys <= torch.iinfo(torch.int32).max else torch.int64
+    position = torch.arange(rows.numel(), device=rows.device)
+    batch = position // batch_rows
+    keys, order = torch.sort((batch * num_nodes + rows).to(dtype), stable=True)
+    is_first = torch.ones_like(keys, dtype=torch.bool)
+    is_first[1:] = keys[1:] != keys[:-1]
+    rank = torch.cumsum(is_first, 0)
+    before = rank[::batch_rows] - 1
+    local = rank - 1 - before[batch]
+    counts = torch.diff(before, append=rank[-1:])
+    capacity = max(least, -(-int(counts.max()) // _ROUND) * _ROUND)
+    offset = position - batch * batch_rows
+    size = (rows.numel() - batch * batch_rows).clamp(max=batch_rows)
+    num_batches, last = before.numel(), rows.numel() - (before.numel() - 1) * batch_rows
+    rest = 2 * capacity + 1
+    packed = torch.zeros(num_batches, rest + 2 * batch_rows, dtype=torch.int32, device=rows.device)
+    packed[:, capacity:rest] = batch_rows
+    packed[-1, capacity:rest] = last
+    cells, start = packed.view(-1), batch * packed.shape[1]
+    order = order - position + offset
+    cells.scatter_(0, start + local, (keys % num_nodes).int())
+    pointer = start + capacity + torch.where(is_first, local, capacity)
+    cells.scatter_(0, pointer, torch.where(is_first, offset, size).int())
+    cells.scatter_(0, start + rest + order, local.int())
+    cells.scatter_(0, start + rest + size + offset, order.int())
+    sizes = [batch_rows] * (num_batches - 1) + [last]
+    return [Repeats(row[: rest + 2 * n], capacity, n) for row, n in zip(packed, sizes, strict=True)]

@@ -7,21 +7,19 @@ sub-graph divides each term by alpha_uv = C_uv / C_v, and the loss divides the t
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.block import Batch, CPUSampler, node_ids
+from mggcn.block import Batch, CPUSampler, Nodes, node_ids
 from mggcn.graph import Graph
 from mggcn.kernels.saint_walk import visited
 from mggcn.kernels.subgraph import Subgraph, subgraph
 from mggcn.keys import Key
 from mggcn.sampling._induced import induced_batch, targets_first
-
-Nodes = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,49 +37,14 @@ class Counts:
     edges: NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
-class WalkSubgraphs:
-    """The sub-graphs induced by random walks from random roots.
-
-    Args:
-        graph: to walk on.
-        pool: the nodes among which roots are drawn.
-        roots: the number of roots of a sub-graph.
-        length: the steps of each walk.
-    """
-
-    graph: Graph
-    pool: Nodes
-    roots: int
-    length: int
-
-    def draw(self, key: Key) -> Nodes:
-        """The nodes of one sub-graph."""
-        return visited(self.graph, self.pool, self.roots, self.length, key)
-
-    def count(self, coverage: float, key: Key) -> Counts:
-        """Draw sub-graphs until each node of the pool is in ``coverage`` of them on average, and count."""
-        in_pool = np.zeros(self.graph.num_nodes, bool)
-        in_pool[self.pool] = True
-        nodes, edges = np.zeros(self.graph.num_nodes, np.int32), np.zeros(self.graph.num_stored, np.int32)
-        draws, covered = 0, 0
-        while covered < coverage * self.pool.size:
-            part = subgraph(self.graph, self.draw(key.fold(draws)))
-            nodes[part.nodes] += 1
-            edges[part.entries[part.entries >= 0]] += 1
-            covered += int(np.count_nonzero(in_pool[part.nodes]))
-            draws += 1
-        return Counts(draws, nodes, edges)
-
-
 @dataclass(eq=False)
 class SaintSampler(CPUSampler):
     """Draws one sub-graph per batch; a pass has as many batches as contain each target once on average.
 
     Args:
-        graph: to draw from.
+        graph: to walk on.
         layers: the number of blocks.
-        roots: the number of roots of a sub-graph; walks start from targets.
+        roots: the number of roots of a sub-graph, drawn among the targets.
         length: the steps of each walk.
         coverage: how many of the sub-graphs drawn beforehand contain a target, on average.
         key: of the sub-graphs drawn beforehand, which happens when the first batches are requested.
@@ -93,9 +56,7 @@ class SaintSampler(CPUSampler):
     length: int
     coverage: float
     key: Key
-
-    def __post_init__(self) -> None:
-        self._counted: tuple[Nodes, Counts] | None = None
+    _counted: tuple[Nodes, Counts] | None = field(default=None, init=False, repr=False)
 
     @cached_property
     def _share(self) -> NDArray[np.float64]:
@@ -105,25 +66,40 @@ class SaintSampler(CPUSampler):
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
         """Random sub-graphs that contain each target once on average; the batch size is ignored."""
         pool = np.sort(node_ids(targets))
-        walks, counts = WalkSubgraphs(self.graph, pool, self.roots, self.length), self.counts(pool)
-        return self._assemble(walks, counts, key)
-
-    def counts(self, pool: Nodes) -> Counts:
-        """The counts for these targets, kept for the next pass over the same targets."""
         if self._counted is None or not np.array_equal(self._counted[0], pool):
-            walks = WalkSubgraphs(self.graph, pool, self.roots, self.length)
-            self._counted = pool, walks.count(self.coverage, self.key)
-        return self._counted[1]
+            self._counted = pool, self.count(pool)
+        return self._assemble(pool, self._counted[1], key)
 
-    def _assemble(self, walks: WalkSubgraphs, counts: Counts, key: Key) -> Iterator[Batch]:
-        is_target = np.zeros(self.graph.num_nodes, bool)
-        is_target[walks.pool] = True
-        per_draw = counts.nodes[walks.pool].sum() / counts.draws
-        for number in range(math.ceil(walks.pool.size / per_draw)):
-            nodes, num_targets = targets_first(walks.draw(key.fold(number)), is_target)
+    def draw(self, pool: Nodes, key: Key) -> Nodes:
+        """The nodes of one sub-graph, whose roots are drawn from ``pool``."""
+        return visited(self.graph, pool, self.roots, self.length, key)
+
+    def count(self, pool: Nodes) -> Counts:
+        """Draw sub-graphs until each node of the pool is in ``coverage`` of them on average, and count."""
+        in_pool = self._mask(pool)
+        nodes, edges = np.zeros(self.graph.num_nodes, np.int32), np.zeros(self.graph.num_stored, np.int32)
+        draws, covered = 0, 0
+        while covered < self.coverage * pool.size:
+            part = subgraph(self.graph, self.draw(pool, self.key.fold(draws)))
+            nodes[part.nodes] += 1
+            edges[part.entries[part.entries >= 0]] += 1
+            covered += int(np.count_nonzero(in_pool[part.nodes]))
+            draws += 1
+        return Counts(draws, nodes, edges)
+
+    def _mask(self, pool: Nodes) -> NDArray[np.bool_]:
+        mask = np.zeros(self.graph.num_nodes, bool)
+        mask[pool] = True
+        return mask
+
+    def _assemble(self, pool: Nodes, counts: Counts, key: Key) -> Iterator[Batch]:
+        is_target = self._mask(pool)
+        per_draw = counts.nodes[pool].sum() / counts.draws
+        for number in range(math.ceil(pool.size / per_draw)):
+            nodes, num_targets = targets_first(self.draw(pool, key.fold(number)), is_target)
             part = subgraph(self.graph, nodes)
             seen = np.maximum(counts.nodes[nodes[:num_targets]], 1)
-            loss_weight = (counts.draws / (seen * float(walks.pool.size))).astype(np.float32)
+            loss_weight = (counts.draws / (seen * float(pool.size))).astype(np.float32)
             yield induced_batch(part, self.weight(part, counts), num_targets, self.layers, loss_weight)
 
     def weight(self, part: Subgraph, counts: Counts) -> NDArray[np.float32]:

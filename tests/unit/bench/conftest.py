@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mggcn.bench import _bandwidth
+from mggcn.bench import _timing
 
 
 @pytest.fixture(scope="session")
@@ -15,4 +15,4 @@ def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def _light(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_bandwidth, "_BYTES", 1 << 22)
+    monkeypatch.setattr(_timing, "_BYTES", 1 << 22)

@@ -6,16 +6,15 @@ import pytest
 import torch
 
 from mggcn import storage
-from mggcn.bench import Options, _bandwidth, _on_gpu
+from mggcn.bench import Options, _on_gpu, _timing
 from mggcn.bench._measurements import Measurements
-from mggcn.bench._profile import profile
 from mggcn.dataset import Dataset
 
 
 @pytest.fixture
 def measured(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measurements:
-    monkeypatch.setattr(_bandwidth, "_SIDE", 64)
-    monkeypatch.setattr(_bandwidth, "_BYTES", 1 << 12)
+    monkeypatch.setattr(_timing, "_SIDE", 64)
+    monkeypatch.setattr(_timing, "_BYTES", 1 << 12)
     stored = storage.save(small, tmp_path / "data")
     measured = Measurements(facts={"rows": 30, "gathered_bytes": 1000, "operations": 5000})
     measured.add("epoch", "training epoch", [1.0])
@@ -46,7 +45,7 @@ def test_the_precision_of_products_is_left_as_it_was(measured: Measurements) -> 
 
 def test_a_profile_names_what_takes_the_time() -> None:
     x = torch.ones(300, 300)
-    rows = profile(lambda: x @ x, torch.device("cpu"))
+    rows = _timing.profile(lambda: x @ x, torch.device("cpu"))
     assert "mm" in rows[0]["name"]
     assert [row["ms"] for row in rows] == sorted((row["ms"] for row in rows), reverse=True)
     assert rows[0]["calls"] == 1

@@ -36,7 +36,7 @@ def test_steps_are_timed_after_the_warm_up_and_past_the_end_of_an_epoch() -> Non
         taken.append(batch)
         return 10 + batch
 
-    result = worker.timed([0, 1, 2], step, OPTIONS, 3)
+    result = worker.timed([0, 1, 2], step, OPTIONS)
     assert taken == [0, 1, 2, 0, 1, 2, 0]
     assert len(result["step_seconds"]) == 4
     assert result["nodes"] == [10, 11, 12, 10]

@@ -12,8 +12,8 @@ from mggcn.keys import Key
 from mggcn.methods.as_gcn import PenalisedStack
 from mggcn.nn.adaptive import AdaptiveStack
 from mggcn.sampling import WholeGraphSampler
-from mggcn.sampling.adaptive import AdaptiveSampler
 from mggcn.sampling.adjacency import propagation
+from mggcn.sampling.layerwise import AdaptiveSampler
 from mggcn.train import Compute, Penalised
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 

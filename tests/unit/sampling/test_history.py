@@ -91,7 +91,7 @@ def test_a_forward_pass_in_training_updates_the_history_of_its_rows_alone(small:
 
 def test_ordinary_blocks_are_summed_exactly(small: Dataset) -> None:
     one, two = (kind(4, 2, bias=True, generator=torch.Generator().manual_seed(1)) for kind in (HistoryConv, GCNConv))
-    batch = FullSampler(propagation(small.graph), 1).batch(TARGETS)
+    batch = FullSampler(propagation(small.graph), 1).batch(TARGETS, Key.of(0))
     x = rows_of(60, 2)[batch.nodes]
     torch.testing.assert_close(one(x, batch.blocks[0]), two(x, batch.blocks[0]))
 

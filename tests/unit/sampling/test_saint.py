@@ -8,7 +8,7 @@ from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.nn import aggregate
 from mggcn.sampling.adjacency import propagation
-from mggcn.sampling.saint import SaintSampler, WalkSubgraphs
+from mggcn.sampling.saint import SaintSampler
 from tests.properties import assert_batch_is_valid
 
 
@@ -17,13 +17,13 @@ def sampler(small: Dataset, coverage: float = 50, layers: int = 2) -> SaintSampl
 
 
 def test_counts_are_those_of_the_subgraphs(small: Dataset) -> None:
-    walks = WalkSubgraphs(small.graph, small.split.train, 8, 2)
-    counts = walks.count(3, Key.of(0))
+    walks = SaintSampler(small.graph, 1, 8, 2, 3, Key.of(0))
+    counts = walks.count(small.split.train)
     nodes, edges = np.zeros(60, int), np.zeros(small.graph.num_stored, int)
     rows, columns = small.graph.edges()
     for number in range(counts.draws):
         member = np.zeros(60, bool)
-        member[walks.draw(Key.of(0).fold(number))] = True
+        member[walks.draw(small.split.train, Key.of(0).fold(number))] = True
         nodes += member
         edges += member[rows] & member[columns]
     assert counts.nodes.tolist() == nodes.tolist()

@@ -13,9 +13,9 @@ import resource
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from itertools import islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +35,8 @@ class TrainingData:
         self.indices = torch.from_numpy(np.load(folder / "indices.npy").astype(np.int64))
         self.y = torch.from_numpy(np.load(folder / "y.npy"))
         self.train = torch.from_numpy(np.load(folder / "train.npy"))
-        self.x = torch.from_numpy(_features(folder, self.y.numel()))
-        self.num_classes = int(self.y.max()) + 1
-
-    @property
-    def num_nodes(self) -> int:
-        """The number of nodes."""
-        return self.y.numel()
+        self.num_nodes, self.num_classes = self.y.numel(), int(self.y.max()) + 1
+        self.x = torch.from_numpy(_features(folder, self.num_nodes))
 
     def edges(self) -> Tensor:
         """[2, num_stored]: from each neighbour to the node whose row lists it."""
@@ -59,12 +54,12 @@ def _features(folder: Path, num_nodes: int) -> Any:
     return x
 
 
-def timed(loader: Any, step: Callable[[Any], int], options: dict[str, Any], per_epoch: int) -> dict[str, Any]:
+def timed(loader: Any, step: Callable[[Any], int], options: dict[str, Any]) -> dict[str, Any]:
     """Time steps, sampling and gathering included; ``step`` returns the number of nodes in its batch."""
     cuda = options["device"] == "cuda"
     seconds, nodes = [], []
     started = time.perf_counter()
-    for batch in islice(_endless(loader), WARMUP + options["steps"]):
+    for batch in islice(chain.from_iterable(repeat(loader)), WARMUP + options["steps"]):
         nodes.append(step(batch))
         if cuda:
             torch.cuda.synchronize()
@@ -72,31 +67,24 @@ def timed(loader: Any, step: Callable[[Any], int], options: dict[str, Any], per_
         seconds.append(finished - started)
         started = finished
     kept = seconds[WARMUP:] or seconds
-    return {"step_seconds": kept, "nodes": nodes[-len(kept) :], "steps_an_epoch": per_epoch}
-
-
-def _endless(loader: Any) -> Iterator[Any]:
-    while True:
-        yield from loader
+    return {"step_seconds": kept, "nodes": nodes[-len(kept) :], "steps_an_epoch": len(loader)}
 
 
 def pyg(data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
     """NeighborLoader and SAGEConv; each layer computes only the nodes that the next one needs."""
-    geometric = importlib.import_module("torch_geometric")
-    typing = importlib.import_module("torch_geometric.typing")
+    import torch_geometric
+    from torch_geometric import loader, nn, typing
+
     if not (typing.WITH_PYG_LIB or typing.WITH_TORCH_SPARSE):
         raise ImportError("NeighborLoader needs pyg-lib or torch-sparse")
-    loader_module = importlib.import_module("torch_geometric.loader")
-    layers = importlib.import_module("torch_geometric.nn")
-    graph = geometric.data.Data(x=data.x, edge_index=data.edges(), y=data.y)
-    loader = loader_module.NeighborLoader(
+    graph = torch_geometric.data.Data(x=data.x, edge_index=data.edges(), y=data.y)
+    batches = loader.NeighborLoader(
         graph, options["fanout"], data.train, batch_size=options["batch_size"], shuffle=True, is_sorted=True
     )
-    device = torch.device(options["device"])
-    first, second, optimizer = _model(layers.SAGEConv, data, options)
+    first, second, optimizer = _model(nn.SAGEConv, data, options)
 
     def step(batch: Any) -> int:
-        size, batch = batch.batch_size, batch.to(device)
+        size, batch = batch.batch_size, batch.to(options["device"])
         last = batch.edge_index[:, batch.edge_index[1] < size]
         inner = max(size, int(last[0].max()) + 1 if last.numel() else 0)
         h = torch.relu(first((batch.x, batch.x[:inner]), batch.edge_index))
@@ -104,46 +92,45 @@ def pyg(data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
         return int(batch.num_nodes)
 
     backend = "pyg-lib" if typing.WITH_PYG_LIB else "torch-sparse"
-    versions = {"torch_geometric": geometric.__version__, "sampler": backend}
-    return timed(loader, step, options, len(loader)) | {"versions": versions}
+    versions = {"torch_geometric": torch_geometric.__version__, "sampler": backend}
+    return timed(batches, step, options) | {"versions": versions}
 
 
 def pyg_cluster(data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
     """ClusterLoader and SAGEConv over METIS parts."""
-    geometric = importlib.import_module("torch_geometric")
-    loaders = importlib.import_module("torch_geometric.loader")
-    layers = importlib.import_module("torch_geometric.nn")
+    import torch_geometric
+    from torch_geometric import loader, nn
+
     mask = torch.zeros(data.num_nodes, dtype=torch.bool)
     mask[data.train] = True
-    graph = geometric.data.Data(x=data.x, edge_index=data.edges(), y=data.y, train_mask=mask)
+    graph = torch_geometric.data.Data(x=data.x, edge_index=data.edges(), y=data.y, train_mask=mask)
     parts = max(2, min(options["num_parts"], data.num_nodes // 20))
     started = time.perf_counter()
-    kind, partitioner = _cluster_kind(loaders)
+    kind, partitioner = _cluster_kind(loader.ClusterData)
     clusters = kind(graph, num_parts=parts, log=False)
     partition_seconds = time.perf_counter() - started
-    loader = loaders.ClusterLoader(clusters, batch_size=min(options["parts_a_step"], parts), shuffle=True)
-    device = torch.device(options["device"])
-    first, second, optimizer = _model(layers.SAGEConv, data, options)
+    batches = loader.ClusterLoader(clusters, batch_size=min(options["parts_a_step"], parts), shuffle=True)
+    first, second, optimizer = _model(nn.SAGEConv, data, options)
 
     def step(batch: Any) -> int:
-        batch = batch.to(device)
+        batch = batch.to(options["device"])
         h = second(torch.relu(first(batch.x, batch.edge_index)), batch.edge_index)
         _descend(optimizer, h[batch.train_mask], batch.y[batch.train_mask])
         return int(batch.num_nodes)
 
-    versions = {"torch_geometric": geometric.__version__, "partitioner": partitioner}
+    versions = {"torch_geometric": torch_geometric.__version__, "partitioner": partitioner}
     facts = {"versions": versions, "partition_seconds": partition_seconds, "parts": parts}
-    return timed(loader, step, options, len(loader)) | facts
+    return timed(batches, step, options) | facts
 
 
-def _cluster_kind(loaders: Any) -> tuple[Any, str]:
+def _cluster_kind(cluster_data: Any) -> tuple[Any, str]:
     """ClusterData, with pymetis for its call of METIS if that is installed; and the name of the partitioner."""
     try:
-        pymetis = importlib.import_module("pymetis")
+        import pymetis
     except ImportError:
-        return loaders.ClusterData, "PyTorch Geometric's"
+        return cluster_data, "PyTorch Geometric's"
 
-    class WithPymetis(loaders.ClusterData):  # type: ignore[misc]
+    class WithPymetis(cluster_data):  # type: ignore[misc]
         def _metis(self, edge_index: Tensor, num_nodes: int) -> Tensor:
             row, column = edge_index
             order = torch.argsort(row, stable=True)
@@ -174,7 +161,7 @@ def dgl(data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
         return int(nodes.numel())
 
     versions = {"dgl": library.__version__, **({"left out": "graphbolt"} if without else {})}
-    return timed(loader, step, options, len(loader)) | {"versions": versions}
+    return timed(loader, step, options) | {"versions": versions}
 
 
 def _import_dgl() -> tuple[Any, bool]:

@@ -43,17 +43,11 @@ class Adam:
             if parameter.grad is not None
         ]
         if self._clock.device.type == "cpu":
-            self._step_cpu(trained)
+            weights, gradients, first, second = (list(tensors) for tensors in zip(*trained, strict=True))
+            before = [self._clock.float() - 1 for _ in weights]
+            _fused_adam(weights, gradients, first, second, [], before, lr=self._lr, weight_decay=self._decay)
         else:
-            self._step_gpu(trained)
+            from mggcn.kernels.adam import gpu
 
-    def _step_cpu(self, trained: list[tuple[Tensor, Tensor, Tensor, Tensor]]) -> None:
-        weights, gradients, first, second = (list(tensors) for tensors in zip(*trained, strict=True))
-        before = [self._clock.float() - 1 for _ in weights]
-        _fused_adam(weights, gradients, first, second, [], before, lr=self._lr, weight_decay=self._decay)
-
-    def _step_gpu(self, trained: list[tuple[Tensor, Tensor, Tensor, Tensor]]) -> None:
-        from mggcn.kernels.adam import gpu
-
-        for weight, gradient, first, second in trained:
-            gpu.step(weight, gradient, first, second, self._clock, self._lr, self._decay)
+            for tensors in trained:
+                gpu.step(*tensors, self._clock, self._lr, self._decay)

@@ -12,8 +12,6 @@ from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
 from mggcn.kernels.aggregate import cpu
 
-_CHUNK_ROWS = 512
-
 
 def neighbour_mean(graph: Graph, x: Features, *, include_self: bool = False, threads: int | None = None) -> Features:
     """The mean of x over N(v), or over N(v) and v, for every node v; zero if that is empty. Sparse x: sparse means."""
@@ -21,7 +19,7 @@ def neighbour_mean(graph: Graph, x: Features, *, include_self: bool = False, thr
         return _sparse_mean(graph, x, include_self)
     out = np.empty(x.shape, np.float32)
     fill = partial(cpu.neighbour_mean, graph.indptr, graph.indices, x, include_self, out)
-    threading.over_ranges(fill, graph.num_nodes, chunk=_CHUNK_ROWS, threads=threads)
+    threading.over_ranges(fill, graph.num_nodes, chunk=512, threads=threads)
     return out
 
 

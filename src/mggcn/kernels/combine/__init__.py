@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from mggcn.block import Repeats
-from mggcn.kernels.combine import reference
+from mggcn.kernels.combine import cpu, reference
 from mggcn.kernels.expand import expand, segment_sum
 
 
@@ -37,8 +37,6 @@ def combine_project(h: Tensor, group: int, slope: float, weight: Tensor, repeats
 class _CombineOnCpu(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, h: Tensor, group: int, slope: float) -> Tensor:
-        from mggcn.kernels.combine import cpu
-
         h = h.contiguous()
         ctx.save_for_backward(h)
         ctx.group, ctx.slope = group, np.float32(slope)
@@ -48,8 +46,6 @@ class _CombineOnCpu(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        from mggcn.kernels.combine import cpu
-
         (h,) = ctx.saved_tensors
         out = torch.empty_like(h)
         cpu.backward(h.detach().numpy(), ctx.group, ctx.slope, gradients[0].contiguous().numpy(), out.numpy())
@@ -61,20 +57,19 @@ class _CombineProjectOnGpu(torch.autograd.Function):
     def forward(ctx: Any, h: Tensor, weight: Tensor, group: int, slope: float, repeats: Repeats | None) -> Tensor:
         from mggcn.kernels.combine import gpu
 
-        h = h.contiguous()
-        out, joined = gpu.forward(h, group, slope, weight, None if repeats is None else repeats.index)
+        h, index = h.contiguous(), None if repeats is None else repeats.index
+        out, joined = gpu.forward(h, group, slope, weight, index)
         ctx.save_for_backward(h, weight, joined)
-        ctx.group, ctx.slope, ctx.repeats = group, slope, repeats
+        ctx.group, ctx.slope, ctx.repeats, ctx.index = group, slope, repeats, index
         return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
         from mggcn.kernels.combine import gpu
 
-        (h, weight, joined), repeats = ctx.saved_tensors, ctx.repeats
-        index = None if repeats is None else repeats.index
+        h, weight, joined = ctx.saved_tensors
         grad_out = gradients[0].contiguous()
-        grad_h, grad_weight = gpu.backward(h, ctx.group, ctx.slope, weight, joined, grad_out, index)
-        if repeats is not None:
-            grad_h = segment_sum(grad_h, repeats)
+        grad_h, grad_weight = gpu.backward(h, ctx.group, ctx.slope, weight, joined, grad_out, ctx.index)
+        if ctx.repeats is not None:
+            grad_h = segment_sum(grad_h, ctx.repeats)
         return grad_h, grad_weight, None, None, None

@@ -11,7 +11,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_ROWS, _CHANNELS, _STEP = 16, 128, 64
+ROWS, STEP = tl.constexpr(16), tl.constexpr(64)
+_CHANNELS = 128
 _SMALL = 1024
 
 
@@ -35,7 +36,6 @@ def _forward(
     CHANNELS: tl.constexpr,
     OUT: tl.constexpr,
     GROUP: tl.constexpr,
-    ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
     WIDTH: tl.constexpr,
     PRECISION: tl.constexpr,
@@ -81,9 +81,7 @@ def _backward(
     CHANNELS: tl.constexpr,
     OUT: tl.constexpr,
     GROUP: tl.constexpr,
-    ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
-    STEP: tl.constexpr,
     WIDTH: tl.constexpr,
     PRECISION: tl.constexpr,
     REPEATED: tl.constexpr,
@@ -129,9 +127,8 @@ def forward(h: Tensor, group: int, slope: float, weight: Tensor, index: Tensor |
     b = rows // group
     joined = torch.empty(b, 2 * channels, device=h.device)
     scores = torch.empty(b, out, device=h.device)
-    sizes = {"CHANNELS": channels, "OUT": out, "GROUP": group, **_blocks(channels, out)}
-    options = {"PRECISION": _precision(), "REPEATED": index is not None}
-    _forward[(triton.cdiv(b, _ROWS),)](h, weight, joined, scores, index, b, slope, **sizes, **options)
+    grid, constants = (triton.cdiv(b, ROWS.value),), _constants(channels, out, group, index)
+    _forward[grid](h, weight, joined, scores, index, b, slope, **constants)
     return scores, joined
 
 
@@ -142,21 +139,17 @@ def backward(
     rows, channels, out = h.shape[0] if index is None else index.numel(), h.shape[1], weight.shape[1]
     b = rows // group
     grad_h = torch.empty(rows, channels, dtype=h.dtype, device=h.device)
-    parts = triton.cdiv(b, _ROWS)
+    parts = triton.cdiv(b, ROWS.value)
     small = b <= _SMALL
     grad_weight = torch.empty_like(weight) if small else joined.T @ grad_out
-    grid = (parts + (triton.cdiv(2 * channels, _ROWS) if small else 0),)
-    sizes = {"CHANNELS": channels, "OUT": out, "GROUP": group, **_blocks(channels, out)}
+    grid = (parts + (triton.cdiv(2 * channels, ROWS.value) if small else 0),)
     arrays = (h, weight, joined, grad_out, grad_h, grad_weight, index)
-    options = {"STEP": _STEP, "PRECISION": _precision(), "REPEATED": index is not None}
-    _backward[grid](*arrays, b, slope, parts, **sizes, **options)
+    _backward[grid](*arrays, b, slope, parts, **_constants(channels, out, group, index))
     return grad_h, grad_weight
 
 
-def _blocks(channels: int, out: int) -> dict[str, int]:
-    block = max(16, min(_CHANNELS, triton.next_power_of_2(channels)))
-    return {"ROWS": _ROWS, "BLOCK": block, "WIDTH": max(16, triton.next_power_of_2(out))}
-
-
-def _precision() -> str:
-    return "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+def _constants(channels: int, out: int, group: int, index: Tensor | None) -> dict[str, int | str]:
+    block, width = (max(16, triton.next_power_of_2(size)) for size in (min(channels, _CHANNELS), out))
+    precision = "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"
+    sizes = {"CHANNELS": channels, "OUT": out, "GROUP": group, "BLOCK": block, "WIDTH": width}
+    return sizes | {"PRECISION": precision, "REPEATED": index is not None}

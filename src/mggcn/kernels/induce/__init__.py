@@ -12,14 +12,12 @@ from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
 from mggcn.kernels.induce import cpu
 
-_CHUNK_TARGETS = 1024
-
 
 def induce(graph: Graph, picks: NDArray[Any], *, threads: int | None = None) -> NDArray[np.bool_]:
     """Which members of each set of picks are neighbours: [b, s] nodes to [b, s, s], entry (t, i, j) for j in N(i)."""
     out = np.empty((*picks.shape, picks.shape[1]), bool)
     fill = partial(cpu.induce, graph.indptr, graph.indices, graph.direction == "both", picks, out)
-    threading.over_ranges(fill, picks.shape[0], chunk=_CHUNK_TARGETS, threads=threads)
+    threading.over_ranges(fill, picks.shape[0], chunk=1024, threads=threads)
     return out
 
 

@@ -3,6 +3,8 @@
 import torch
 from torch import Tensor
 
+from mggcn.kernels.loss import cpu
+
 
 def cross_entropy(
     scores: Tensor, labels: Tensor, targets: Tensor, class_weight: Tensor | None, tally: Tensor
@@ -21,8 +23,6 @@ def cross_entropy(
     """
     gradient = torch.empty_like(scores)
     if scores.device.type == "cpu":
-        from mggcn.kernels.loss import cpu
-
         cpu.cross_entropy(scores, labels, targets, class_weight, tally, gradient)
     else:
         from mggcn.kernels.loss import gpu

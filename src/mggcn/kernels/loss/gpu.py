@@ -4,7 +4,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_ROWS = 4
+ROWS = tl.constexpr(4)
 
 
 @triton.jit
@@ -19,7 +19,6 @@ def _cross_entropy(
     b,
     CLASSES: tl.constexpr,
     WIDTH: tl.constexpr,
-    ROWS: tl.constexpr,
     WEIGHTED: tl.constexpr,
 ):
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
@@ -53,5 +52,5 @@ def cross_entropy(
     b, classes = scores.shape
     share = weight[labels[targets]].sum() if weight is not None else tally
     arrays = (scores, labels, targets, tally if weight is None else weight, share, tally, out)
-    sizes = {"CLASSES": classes, "WIDTH": triton.next_power_of_2(classes), "ROWS": _ROWS}
-    _cross_entropy[(triton.cdiv(b, _ROWS),)](*arrays, b, **sizes, WEIGHTED=weight is not None)
+    sizes = {"CLASSES": classes, "WIDTH": triton.next_power_of_2(classes)}
+    _cross_entropy[(triton.cdiv(b, ROWS.value),)](*arrays, b, **sizes, WEIGHTED=weight is not None)

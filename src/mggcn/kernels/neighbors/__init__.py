@@ -1,29 +1,20 @@
 """Neighbours drawn uniformly without replacement: GraphSAGE's fan-outs."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
+from mggcn.kernels._compiled import AnyInts, Ints
 from mggcn.kernels.neighbors import cpu
 from mggcn.keys import Key
 
-_CHUNK_RECEIVERS = 2048
-
 
 def draw_neighbours(
-    graph: Graph,
-    receivers: NDArray[np.int64],
-    fanout: int,
-    key: Key,
-    *,
-    include_self: bool = False,
-    threads: int | None = None,
-) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    graph: Graph, receivers: Ints, fanout: int, key: Key, *, include_self: bool = False, threads: int | None = None
+) -> tuple[Ints, AnyInts]:
     """Draw at most ``fanout`` neighbours of every receiver, uniformly and without replacement, in a random order.
 
     Args:
@@ -47,5 +38,5 @@ def draw_neighbours(
     out = np.empty(int(starts[-1]), graph.indices.dtype)
     arrays = (graph.indptr, graph.indices, receivers, fanout, lead, np.uint64(key.value), starts, out)
     fill = partial(cpu.draw, *arrays)
-    threading.over_ranges(fill, receivers.size, chunk=_CHUNK_RECEIVERS, threads=threads)
+    threading.over_ranges(fill, receivers.size, chunk=2048, threads=threads)
     return starts, out

@@ -18,8 +18,6 @@ from mggcn.keys import Key
 
 __all__ = ["DevicePickTable", "Explore", "PickTable"]
 
-_CHUNK_TARGETS = 1024
-_CHUNK_ROWS = 1 << 14
 _CODES: dict[Explore, int] = {"both": cpu.BOTH, "breadth": cpu.BREADTH, "depth": cpu.DEPTH}
 
 
@@ -44,7 +42,7 @@ class PickTable:
         largest = cpu.largest_row_total(graph.indptr, graph.indices, weights)
         sums = np.empty(graph.num_stored, np.int32 if largest <= np.iinfo(np.int32).max else np.int64)
         fill = partial(cpu.running_sums, graph.indptr, graph.indices, weights, sums)
-        threading.over_ranges(fill, graph.num_nodes, chunk=_CHUNK_ROWS, threads=threads)
+        threading.over_ranges(fill, graph.num_nodes, chunk=1 << 14, threads=threads)
         return cls(graph, weights, sums)
 
     def draw(
@@ -69,7 +67,7 @@ class PickTable:
         graph, out = self.graph, np.empty((targets.size, 1 + picks), self.graph.indices.dtype)
         arrays = (graph.indptr, graph.indices, self.sums, self.weights, graph.direction == "both")
         fill = partial(cpu.pick, *arrays, _CODES[explore], targets, np.uint64(key.value), out)
-        threading.over_ranges(fill, targets.size, chunk=_CHUNK_TARGETS, threads=threads)
+        threading.over_ranges(fill, targets.size, chunk=1024, threads=threads)
         return out
 
     def on(self, device: torch.device) -> "DevicePickTable":

@@ -101,18 +101,11 @@ def pick_by_enumeration(
 
 @njit  # type: ignore[untyped-decorator]
 def _draw(
-    indptr: Any,
-    indices: Any,
-    sums: Any,
-    weights: Any,
-    symmetric: Any,
-    explore: Any,
-    members: Any,
-    size: Any,
-    stream: Any,
-    step: Any,
+    indptr: Any, indices: Any, sums: Any, weights: Any, symmetric: Any, explore: Any, members: Any, step: Any, key: Any
 ) -> Any:
-    first = size - 1 if explore == DEPTH else 0
+    """The pick of a step, or -1 if there is no candidate; ``key`` is that of the target's draws."""
+    size = step + 1
+    first = step if explore == DEPTH else 0
     end = 1 if explore == BREADTH else size
     total = np.int64(0)
     for i in range(first, end):
@@ -121,7 +114,7 @@ def _draw(
     if total == 0:
         return -1
     for trial in range(TRIALS):
-        left = below(fold(stream, step * (TRIALS + 1) + trial), np.uint64(total))
+        left = below(fold(key, step * (TRIALS + 1) + trial), np.uint64(total))
         index = first
         while True:
             start, stop = indptr[members[index]], indptr[members[index] + 1]
@@ -134,7 +127,7 @@ def _draw(
         w = indices[_first_above(sums, start, stop, left, min(guess, stop - 1))]
         if _is_candidate(indptr, indices, symmetric, members, size, first, index, w):
             return w
-    value = fold(stream, step * (TRIALS + 1) + TRIALS)
+    value = fold(key, step * (TRIALS + 1) + TRIALS)
     return pick_by_enumeration(indptr, indices, weights, symmetric, members, size, first, end, value)
 
 
@@ -159,7 +152,7 @@ def pick(
         members = out[row]
         members[:] = target
         for step in range(members.size - 1):
-            node = _draw(indptr, indices, sums, weights, symmetric, explore, members, step + 1, stream, step)
+            node = _draw(indptr, indices, sums, weights, symmetric, explore, members, step, stream)
             if node < 0:
                 break
             members[step + 1] = node

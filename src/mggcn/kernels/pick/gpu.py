@@ -8,17 +8,18 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from mggcn.kernels.pick.reference import TRIALS
-from mggcn.keys import GOLDEN, MIX_1, MIX_2, Key
+from mggcn import keys
+from mggcn.kernels.pick import reference
 
-LANES = 32
+LANES, TRIALS = tl.constexpr(32), tl.constexpr(reference.TRIALS)
+GOLDEN, MIX_1, MIX_2 = tl.constexpr(keys.GOLDEN), tl.constexpr(keys.MIX_1), tl.constexpr(keys.MIX_2)
 
 
 @triton.jit
-def _fold(value, n, golden: tl.constexpr, mix_1: tl.constexpr, mix_2: tl.constexpr):
-    z = value + tl.full([], golden, tl.uint64) * (n.to(tl.uint64) + 1)
-    z = (z ^ (z >> 30)) * tl.full([], mix_1, tl.uint64)
-    z = (z ^ (z >> 27)) * tl.full([], mix_2, tl.uint64)
+def _fold(value, n):
+    z = value + tl.full([], GOLDEN, tl.uint64) * (n.to(tl.uint64) + 1)
+    z = (z ^ (z >> 30)) * tl.full([], MIX_1, tl.uint64)
+    z = (z ^ (z >> 27)) * tl.full([], MIX_2, tl.uint64)
     return z ^ (z >> 31)
 
 
@@ -109,18 +110,13 @@ def _pick(
     batch_size,
     PICKS: tl.constexpr,
     WIDTH: tl.constexpr,
-    LANES: tl.constexpr,
-    TRIALS: tl.constexpr,
     SYMMETRIC: tl.constexpr,
-    GOLDEN: tl.constexpr,
-    MIX_1: tl.constexpr,
-    MIX_2: tl.constexpr,
 ):
     lane = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     inside = lane < count
     target = tl.load(targets + lane, mask=inside, other=0).to(tl.int64)
     key = (key_high.to(tl.uint32, bitcast=True).to(tl.uint64) << 32) | key_low.to(tl.uint32, bitcast=True).to(tl.uint64)
-    stream = _fold(key, target, GOLDEN, MIX_1, MIX_2)
+    stream = _fold(key, target)
     column = tl.arange(0, WIDTH)[None, :]
     members = tl.where(column == 0, target[:, None], -1)
     alive = inside
@@ -138,7 +134,7 @@ def _pick(
         trial = 0
         while (trial < TRIALS) & (tl.max(waiting.to(tl.int32)) > 0):
             counter = tl.zeros_like(target) + (step * (TRIALS + 1) + trial)
-            point = tl.umulhi(_fold(stream, counter, GOLDEN, MIX_1, MIX_2), total.to(tl.uint64)).to(tl.int64)
+            point = tl.umulhi(_fold(stream, counter), total.to(tl.uint64)).to(tl.int64)
             index = tl.sum(((running <= point[:, None]) & (column < size)).to(tl.int64), axis=1)
             left = point - tl.sum(tl.where(column < index[:, None], totals, 0), axis=1)
             here = column == index[:, None]
@@ -152,7 +148,7 @@ def _pick(
             trial += 1
         if tl.max(waiting.to(tl.int32)) > 0:
             counter = tl.zeros_like(target) + (step * (TRIALS + 1) + TRIALS)
-            value = _fold(stream, counter, GOLDEN, MIX_1, MIX_2)
+            value = _fold(stream, counter)
             listed = _enumerate(indptr, indices, weights, members, column, size, value, waiting, SYMMETRIC)
             node = tl.where(waiting, listed, node)
         alive = alive & (node >= 0)
@@ -172,16 +168,15 @@ def pick(
     symmetric: bool,
     targets: Tensor,
     picks: int,
-    key: Key,
+    key: keys.Key,
     batch_size: int,
     out: Tensor,
 ) -> None:
     """Fill ``out`` [len(targets) · (1 + picks)] batch by batch, in each the targets first."""
     count, halves = targets.numel(), (_signed(key.value & 0xFFFFFFFF), _signed(key.value >> 32))
-    sizes = {"PICKS": picks, "WIDTH": triton.next_power_of_2(picks + 1), "LANES": LANES, "TRIALS": TRIALS}
-    constants = {"SYMMETRIC": symmetric, "GOLDEN": GOLDEN, "MIX_1": MIX_1, "MIX_2": MIX_2}
+    constants = {"PICKS": picks, "WIDTH": triton.next_power_of_2(picks + 1), "SYMMETRIC": symmetric}
     arrays = (indptr, indices, sums, weights, targets, *halves, out)
-    _pick[(triton.cdiv(count, LANES),)](*arrays, count, batch_size, **sizes, **constants, num_warps=1)
+    _pick[(triton.cdiv(count, LANES.value),)](*arrays, count, batch_size, **constants, num_warps=1)
 
 
 def _signed(half: int) -> int:

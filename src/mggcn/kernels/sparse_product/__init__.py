@@ -9,7 +9,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from mggcn.kernels.sparse_product import cpu
+from mggcn.kernels._compiled import AnyInts, Floats, compiled
 
 
 def sparse_product(x: csr_array, nodes: Tensor, weight: Tensor) -> Tensor:
@@ -32,12 +32,37 @@ class _SparseProduct(torch.autograd.Function):
     def forward(ctx: Any, weight: Tensor, x: csr_array, nodes: Tensor) -> Tensor:
         ctx.x, ctx.nodes, ctx.shape = x, nodes, weight.shape
         out = weight.new_empty(nodes.numel(), weight.shape[1])
-        cpu.product(x.indptr, x.indices, x.data, nodes.numpy(), weight.detach().numpy(), out.numpy())
+        _product(x.indptr, x.indices, x.data, nodes.numpy(), weight.detach().numpy(), out.numpy())
         return out
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
         grad_out, x = gradients[0].contiguous(), ctx.x
         out = grad_out.new_zeros(ctx.shape)
-        cpu.gradient(x.indptr, x.indices, x.data, ctx.nodes.numpy(), grad_out.numpy(), out.numpy())
+        _gradient(x.indptr, x.indices, x.data, ctx.nodes.numpy(), grad_out.numpy(), out.numpy())
         return out, None, None
+
+
+@compiled
+def _product(indptr: AnyInts, indices: AnyInts, data: Floats, nodes: AnyInts, weight: Floats, out: Floats) -> None:
+    """Fill ``out`` [n, channels]."""
+    channels = weight.shape[1]
+    for row in range(nodes.size):
+        out_row = out[row]
+        out_row[:] = 0
+        for entry in range(indptr[nodes[row]], indptr[nodes[row] + 1]):
+            value, weight_row = data[entry], weight[indices[entry]]
+            for c in range(channels):
+                out_row[c] += value * weight_row[c]
+
+
+@compiled
+def _gradient(indptr: AnyInts, indices: AnyInts, data: Floats, nodes: AnyInts, grad_out: Floats, out: Floats) -> None:
+    """Add the gradient to ``out`` [width, channels], row after row in the order of ``nodes``."""
+    channels = grad_out.shape[1]
+    for row in range(nodes.size):
+        grad_row = grad_out[row]
+        for entry in range(indptr[nodes[row]], indptr[nodes[row] + 1]):
+            value, out_row = data[entry], out[indices[entry]]
+            for c in range(channels):
+                out_row[c] += value * grad_row[c]

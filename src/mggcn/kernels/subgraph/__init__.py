@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mggcn.graph import Graph
-from mggcn.kernels.subgraph import cpu
+from mggcn.kernels._compiled import AnyInts, Ints, compiled
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,17 +19,40 @@ class Subgraph:
         entries: [e] the index of each entry in the graph's ``indices``, -1 for a self-loop.
     """
 
-    nodes: NDArray[np.int64]
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int64]
-    entries: NDArray[np.int64]
+    nodes: Ints
+    indptr: Ints
+    indices: Ints
+    entries: Ints
 
 
-def subgraph(graph: Graph, nodes: NDArray[np.int64]) -> Subgraph:
+def subgraph(graph: Graph, nodes: Ints) -> Subgraph:
     """The sub-graph of distinct ``nodes``, its rows in their order."""
     most = int((graph.indptr[nodes + 1] - graph.indptr[nodes]).sum()) + nodes.size
     indptr = np.empty(nodes.size + 1, np.int64)
     indices, entries = np.empty(most, np.int64), np.empty(most, np.int64)
     row_of = np.full(graph.num_nodes, -1, np.int64)
-    count = cpu.subgraph(graph.indptr, graph.indices, nodes, row_of, indptr, indices, entries)
+    count = _subgraph(graph.indptr, graph.indices, nodes, row_of, indptr, indices, entries)
     return Subgraph(nodes, indptr, indices[:count].copy(), entries[:count].copy())
+
+
+@compiled
+def _subgraph(
+    graph_indptr: Ints, graph_indices: AnyInts, nodes: Ints, row_of: Ints, indptr: Ints, indices: Ints, entries: Ints
+) -> int:
+    """Fill the last three and return the number of entries; ``row_of`` [num_nodes] must be filled with -1."""
+    for row in range(nodes.size):
+        row_of[nodes[row]] = row
+    count = 0
+    indptr[0] = 0
+    for row in range(nodes.size):
+        indices[count] = row
+        entries[count] = -1
+        count += 1
+        for entry in range(graph_indptr[nodes[row]], graph_indptr[nodes[row] + 1]):
+            other = row_of[graph_indices[entry]]
+            if other >= 0:
+                indices[count] = other
+                entries[count] = entry
+                count += 1
+        indptr[row + 1] = count
+    return count

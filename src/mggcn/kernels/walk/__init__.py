@@ -2,33 +2,23 @@
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
+from mggcn.kernels._compiled import AnyInts, Ints
 from mggcn.kernels.walk import cpu
 from mggcn.kernels.walk.reference import END, integer_weights
 from mggcn.keys import Key
 
 __all__ = ["END", "walk"]
 
-_CHUNK_WALKS = 1024
-
 
 def walk(
-    graph: Graph,
-    starts: NDArray[np.int64],
-    length: int,
-    key: Key,
-    *,
-    p: float = 1.0,
-    q: float = 1.0,
-    threads: int | None = None,
-) -> NDArray[Any]:
+    graph: Graph, starts: Ints, length: int, key: Key, *, p: float = 1.0, q: float = 1.0, threads: int | None = None
+) -> AnyInts:
     """Start a random walk at every start node.
 
     Args:
@@ -51,5 +41,5 @@ def walk(
     out = np.empty((starts.size, length), graph.indices.dtype)
     arrays = (graph.indptr, graph.indices, graph.direction == "both", starts, *integer_weights(p, q))
     fill = partial(cpu.walk, *arrays, np.uint64(key.value), out)
-    threading.over_ranges(fill, starts.size, chunk=_CHUNK_WALKS, threads=threads)
+    threading.over_ranges(fill, starts.size, chunk=1024, threads=threads)
     return out
