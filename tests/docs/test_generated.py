@@ -88,7 +88,7 @@ def test_neighbourhoods_grow_and_picks_do_not() -> None:
 
 def test_settings_come_from_the_class_and_its_bases() -> None:
     table = methods.settings(GraphSAGEPool)
-    assert "| `pool` | `4` | a whole number | width of what is pooled" in table
+    assert "| `pool` | `4` | a whole number | width of the pooled rows" in table
     assert "| `hidden` | `16` | a whole number | the width of the hidden layers. |" in table
 
 
