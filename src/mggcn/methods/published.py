@@ -41,7 +41,7 @@ class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {name: value for name in MEASURES if (value := getattr(self, name)) is not None}
 
 
-class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table of a paper."""
 
     name: str
@@ -54,7 +54,7 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     data: dict[str, Data]
     settings: list[Preset]
-    tables: list[Table]
+    tables: list[PublishedTable]
 
 
 @cache
@@ -64,7 +64,7 @@ def published() -> Published:
     return msgspec.toml.decode(content, type=Published)
 
 
-def table(name: str) -> Table | None:
+def table(name: str) -> PublishedTable | None:
     """The published table with this name, if any."""
     return next((table for table in published().tables if table.name == name), None)
 
