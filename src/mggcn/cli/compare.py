@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mggcn.cli.options import AsJson, Device, Settings, Switch
+from mggcn.cli.options import DEFAULTS, RunOptions, Settings
 
 
 def compare(
@@ -12,11 +12,8 @@ def compare(
     methods: str = "all",
     seeds: int = 3,
     settings: Settings = None,
-    device: Device = "auto",
-    root: Path | None = None,
     out: Path | None = None,
-    quiet: Switch = False,
-    as_json: AsJson = False,
+    options: RunOptions = DEFAULTS,
 ) -> None:
     """Train several methods on a data set and put them in one table; started again, it continues.
 
@@ -25,11 +22,8 @@ def compare(
         methods: Names (see `mggcn methods`) or package.module:Class, separated by commas, or all.
         seeds: The number of runs of each method, with seeds 0, 1, 2 ...
         settings: Change settings, as key=value, of the methods that have them.
-        device: auto takes the GPU if there is one.
-        root: Where data sets are searched; else $MGGCN_DATA, else a per-user cache.
-        out: The folder of records.jsonl and table.md; compare/DATASET by default.
-        quiet: Show only the table.
-        as_json: End standard output with one line of JSON.
+        out: The folder of records.jsonl and table.md; default: compare/DATASET.
+        options: Shared options.
     """
     from mggcn.cli.running import run
     from mggcn.errors import InputError
@@ -39,8 +33,7 @@ def compare(
     names = [name.strip() for name in methods.split(",") if name.strip()]
     if not names:
         raise InputError(f"--methods: {methods!r} names none")
-    experiment = comparison(dataset, names, settings=pairs(settings or []))
-    run(experiment, seeds=seeds, device=device, root=root, out=out, quiet=quiet, as_json=as_json)
+    run(comparison(dataset, names, settings=pairs(settings or [])), options, seeds=seeds, out=out)
 
 
 def ablate(
@@ -49,11 +42,8 @@ def ablate(
     *,
     seeds: int = 3,
     settings: Settings = None,
-    device: Device = "auto",
-    root: Path | None = None,
     out: Path | None = None,
-    quiet: Switch = False,
-    as_json: AsJson = False,
+    options: RunOptions = DEFAULTS,
 ) -> None:
     """Train MG-GCN with one part changed at a time and put the variants in one table; started again, it continues.
 
@@ -61,15 +51,11 @@ def ablate(
         dataset: A known name (see `mggcn data list`) or a dataset folder.
         seeds: The number of runs of each variant, with seeds 0, 1, 2 ...
         settings: Change settings, as key=value, of all variants.
-        device: auto takes the GPU if there is one.
-        root: Where data sets are searched; else $MGGCN_DATA, else a per-user cache.
-        out: The folder of records.jsonl and table.md; ablate/DATASET by default.
-        quiet: Show only the table.
-        as_json: End standard output with one line of JSON.
+        out: The folder of records.jsonl and table.md; default: ablate/DATASET.
+        options: Shared options.
     """
     from mggcn.cli.running import run
     from mggcn.experiments import ablation
     from mggcn.methods.settings import pairs
 
-    experiment = ablation(dataset, settings=pairs(settings or []))
-    run(experiment, seeds=seeds, device=device, root=root, out=out, quiet=quiet, as_json=as_json)
+    run(ablation(dataset, settings=pairs(settings or [])), options, seeds=seeds, out=out)

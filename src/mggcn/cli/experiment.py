@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cyclopts import App
 
-from mggcn.cli.options import AsJson, Device, Switch
+from mggcn.cli.options import DEFAULTS, Device, RunOptions
 
 PAPER = Path("experiments/paper")
 
@@ -19,11 +19,8 @@ def run(
     seeds: int | None = None,
     jobs: int = 1,
     only: str | None = None,
-    device: Device = "auto",
-    root: Path | None = None,
     out: Path | None = None,
-    quiet: Switch = False,
-    as_json: AsJson = False,
+    options: RunOptions = DEFAULTS,
 ) -> None:
     """Run an experiment and write a table for each of its data sets; started again, it continues.
 
@@ -34,27 +31,13 @@ def run(
         seeds: The number of runs of each variant, with seeds 0, 1, 2 ...; as in the file by default.
         jobs: The number of runs in parallel, which share the cores; times are then those of a busy machine.
         only: Run only where this is part of the name of the data set or of the label.
-        device: auto takes the GPU if there is one.
-        root: Where data sets are searched; else $MGGCN_DATA, else a per-user cache.
-        out: The folder of records.jsonl and DATASET/table.md; experiments-runs/NAME by default.
-        quiet: Show only the tables.
-        as_json: End standard output with one line of JSON.
+        out: The folder of records.jsonl and DATASET/table.md; default: experiments-runs/NAME.
+        options: Shared options.
     """
     from mggcn.cli import running
     from mggcn.experiments import read
 
-    experiment = read(file)
-    running.run(
-        experiment,
-        seeds=seeds,
-        device=device,
-        jobs=jobs,
-        only=only,
-        root=root,
-        out=out,
-        quiet=quiet,
-        as_json=as_json,
-    )
+    running.run(read(file), options, seeds=seeds, jobs=jobs, only=only, out=out)
 
 
 @app.command(name="list")
@@ -63,7 +46,7 @@ def list_files(folder: Path = PAPER, /, *, root: Path | None = None) -> None:
 
     Args:
         folder: Of TOML files.
-        root: Where data sets are searched; else $MGGCN_DATA, else a per-user cache.
+        root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
     """
     from mggcn.cli.table import aligned
     from mggcn.errors import InputError

@@ -1,10 +1,32 @@
 """Options that several commands share."""
 
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 Switch = Annotated[bool, Parameter(negative=())]
-AsJson = Annotated[bool, Parameter(name="--json", negative=())]
 Device = Literal["auto", "cpu", "cuda"]
 Settings = Annotated[list[str] | None, Parameter(name="--set", consume_multiple=True, negative=())]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of all commands that train.
+
+    Attributes:
+        device: auto (the default) takes the GPU if there is one.
+        root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
+        quiet: Print only the results.
+        as_json: End standard output with one line of JSON.
+    """
+
+    device: Device | None = None
+    root: Path | None = None
+    quiet: Switch = False
+    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
+
+
+DEFAULTS = RunOptions()

@@ -140,20 +140,18 @@ def _ranking(
     """A table of the nodes with the highest probability of a class, and their precision."""
     import numpy as np
 
+    from mggcn.cli.table import aligned
     from mggcn.train import metrics
 
     p, y, ids = predictions.probabilities[is_ranked, label], labels[is_ranked], predictions.ids[is_ranked].astype(str)
     best = metrics.precision_at(k, p, y, label)
     names = np.array([*predictions.classes, "–"])
-    width = max([len(predictions.id_name), *map(len, ids[best.indices])])
-    lines = ["", f"rank  {predictions.id_name:{width}}  probability  label"]
-    lines += [
-        f"{rank:4d}  {ids[index]:{width}}  {p[index]:11.4f}  {names[y[index]]}"
-        for rank, index in enumerate(best.indices, 1)
-    ]
+    rows = [["rank", predictions.id_name, "probability", "label"]]
+    for rank, index in enumerate(best.indices, 1):
+        rows.append([str(rank), ids[index], f"{p[index]:.4f}", names[y[index]]])
     num_excluded = int((~is_ranked).sum())
     note = f"; {num_excluded:,} training nodes left out" if num_excluded else ""
-    return "\n".join([*lines, "", _precision(best, names[label]) + note])
+    return f"\n{aligned(rows, right=(0, 2))}\n\n{_precision(best, names[label])}{note}"
 
 
 def _precision(top: "Top", name: str) -> str:

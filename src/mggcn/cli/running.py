@@ -11,6 +11,7 @@ from rich.text import Text
 
 from mggcn import experiments
 from mggcn.cli import display
+from mggcn.cli.options import RunOptions
 from mggcn.dataset import Dataset, headline
 from mggcn.errors import InputError
 from mggcn.experiments import Experiment, Job, Outcome
@@ -94,26 +95,25 @@ class ExperimentDisplay(experiments.ExperimentProgress):
 
 def run(
     experiment: Experiment,
+    options: RunOptions,
     *,
     seeds: int | None,
-    device: str,
-    root: Path | None,
     out: Path | None,
-    quiet: bool,
-    as_json: bool,
     jobs: int = 1,
     only: str | None = None,
 ) -> None:
     """Run an experiment for a command: show it, print its tables, and raise the problems that occurred."""
-    on, shown, interrupted = choose_device(device), ExperimentDisplay(quiet=quiet), False
+    device, shown, interrupted = choose_device(options.device or "auto"), ExperimentDisplay(quiet=options.quiet), False
     try:
-        experiments.run(experiment, seeds=seeds, device=on, jobs=jobs, only=only, out=out, root=root, progress=shown)
+        experiments.run(
+            experiment, seeds=seeds, device=device, jobs=jobs, only=only, out=out, root=options.root, progress=shown
+        )
     except KeyboardInterrupt:
         if not shown.sections:
             raise
         interrupted = True
-    if as_json:
-        result: dict[str, Any] = {"device": on.type, "seeds": seeds or experiment.seeds}
+    if options.as_json:
+        result: dict[str, Any] = {"device": device.type, "seeds": seeds or experiment.seeds}
         result |= {"out": str(out or experiment.folder), "interrupted": interrupted}
         tables = [
             {"dataset": section.dataset, "summaries": [row.summary() for row in section.rows]}

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mggcn.cli.options import AsJson, Device, Settings, Switch
+from mggcn.cli.options import DEFAULTS, RunOptions, Settings, Switch
 
 if TYPE_CHECKING:
     from mggcn.records import RunRecord
@@ -29,16 +29,13 @@ def train(
     seed: int | None = None,
     seeds: int = 1,
     epochs: int | None = None,
-    device: Device | None = None,
     settings: Settings = None,
     config: Path | None = None,
-    root: Path | None = None,
     out: Path = Path("runs"),
     allow_import: Switch = False,
     report: bool = True,
     per_class: Switch = False,
-    quiet: Switch = False,
-    as_json: AsJson = False,
+    options: RunOptions = DEFAULTS,
 ) -> None:
     """Train a method on a data set and write a run folder.
 
@@ -48,16 +45,13 @@ def train(
         seed: The seed of weights, order and picks; default: 0, or that of --config.
         seeds: The number of runs, with consecutive seeds.
         epochs: The maximum number of epochs; short for --set epochs=N.
-        device: auto takes the GPU if there is one.
         settings: Change settings, as key=value; `mggcn methods NAME` lists the settings of a method.
         config: A config.toml, as in a run folder; the other options override it.
-        root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
         out: The folder in which run folders are created.
         allow_import: Allow --config to import the Python code of a user-defined method.
         report: Write a page with charts into each run folder; needs `pip install 'mggcn[report]'`.
         per_class: Also print precision, recall and F1 of every class.
-        quiet: Print only the result.
-        as_json: End standard output with one line of JSON.
+        options: Shared options.
     """
     from mggcn import datasets, methods
     from mggcn.cli.display import epochs as show_epochs
@@ -82,34 +76,34 @@ def train(
     if first_seed < 0:
         raise InputError(f"--seed: {first_seed} is less than 0")
     changes = {**base.settings, **pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
-    run_device, method = choose_device(device or base.device), method or base.method or "mg-gcn"
+    run_device, method = choose_device(options.device or base.device), method or base.method or "mg-gcn"
     methods.resolve(method, name, changes)
     check_writable(out)
-    data = datasets.load(name, root=root)
+    data = datasets.load(name, root=options.root)
     plan = methods.resolve(method, data.name, changes)
-    if not quiet:
+    if not options.quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
 
     results: list[tuple[RunRecord, Path]] = []
     parts: list[Part | None] = []
     label = plan.name.rpartition(":")[2]
     for number in range(first_seed, first_seed + seeds):
-        with show_epochs(f"{data.name} {label} seed {number}", plan.training.epochs, quiet=quiet) as progress:
+        with show_epochs(f"{data.name} {label} seed {number}", plan.training.epochs, quiet=options.quiet) as progress:
             run = fit_plan(data, plan, number, run_device, progress)
         folder = _unused(out / f"{data.name.replace(':', '-')}-{label}-seed{number}")
         run.save(folder)
         results.append((run.record, folder))
         parts.append(picks_part(run, data) if report else None)
-        if seeds > 1 and not quiet:
+        if seeds > 1 and not options.quiet:
             print(_line(run.record), file=sys.stderr)  # noqa: T201
     missing = _write_pages(results, parts) if report else ""
-    if missing and not quiet:
+    if missing and not options.quiet:
         print(f"no {PAGE}: {missing}", file=sys.stderr)  # noqa: T201
     print(_result(results, has_page=report and not missing))  # noqa: T201
     classes = _classes([record for record, _ in results]) if per_class else []
     if classes:
         print(f"\n{_table(classes)}")  # noqa: T201
-    if as_json:
+    if options.as_json:
         by_class = {"per_class": [asdict(scores) for scores in classes]} if per_class else {}
         print(json.dumps(_summary(results) | by_class))  # noqa: T201
 

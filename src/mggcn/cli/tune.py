@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from mggcn.cli.options import AsJson, Device, Settings, Switch
+from mggcn.cli.options import DEFAULTS, RunOptions, Settings
 
 if TYPE_CHECKING:
     from mggcn.cli.display import Display
@@ -23,12 +23,9 @@ def tune(
     seeds: int = 1,
     target: Literal["accuracy", "macro-f1"] = "accuracy",
     settings: Settings = None,
-    device: Device = "auto",
-    root: Path | None = None,
     out: Path | None = None,
     timeout: float | None = None,
-    quiet: Switch = False,
-    as_json: AsJson = False,
+    options: RunOptions = DEFAULTS,
 ) -> None:
     """Search for the settings of a method with the best validation metric; started again, it continues.
 
@@ -41,12 +38,9 @@ def tune(
         seeds: The number of runs per trial, with seeds 0, 1, 2 ...; the mean counts.
         target: The validation metric to maximise.
         settings: Fix settings, as key=value; they are not searched.
-        device: auto takes the GPU if there is one.
-        root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
         out: The folder of trials.journal, records.jsonl and best.toml; default: tune/DATASET-METHOD.
         timeout: Start no trial after this many seconds.
-        quiet: Print only the result.
-        as_json: End standard output with one line of JSON.
+        options: Shared options.
     """
     from dataclasses import asdict
 
@@ -67,19 +61,19 @@ def tune(
     if timeout is not None and not timeout > 0:
         raise InputError(f"--timeout: {timeout:g} is not more than 0")
     require_optuna()
-    run_device, fixed = choose_device(device), pairs(settings or [])
+    run_device, fixed = choose_device(options.device or "auto"), pairs(settings or [])
     methods.resolve(method, dataset, fixed)
     folder = out or Path("tune") / f"{folder_name(dataset)}-{method}"
     check_writable(folder)
-    data = datasets.load(dataset, root=root)
-    if not quiet:
+    data = datasets.load(dataset, root=options.root)
+    if not options.quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
     tuning = Tuning(Search(data, method, seeds, target, run_device, fixed), folder)
     interrupted = False
     with tuning.opened():
         done = len(tuning.trials)
         try:
-            with choose(quiet=quiet) as display:
+            with choose(quiet=options.quiet) as display:
                 shown = _Trials(display, f"{data.name} {method}", trials, done, tuning.best)
                 for trial in tuning.run(trials, shown.watch, timeout=timeout):
                     shown.finished(trial, tuning.best)
@@ -88,7 +82,7 @@ def tune(
         finished, best = tuning.trials, tuning.best
     if best is not None:
         print(f"{_table(finished, target)}\n\nbest settings in {folder / BEST}")  # noqa: T201
-    if as_json:
+    if options.as_json:
         result = {"dataset": data.name, "method": method, "target": target, "out": str(folder)}
         values = {"best": asdict(best) if best else None, "trials": [asdict(trial) for trial in finished]}
         print(json.dumps({**result, "interrupted": interrupted, **values}))  # noqa: T201

@@ -1,14 +1,18 @@
-"""Explorer: answers questions about single nodes of a run. What depends on the whole graph is computed only once."""
+"""Explorer: answers questions about single nodes of a run, as values that the server sends as JSON.
+
+What depends on the whole graph is computed only once. In all answers, a class is its index, ``label`` is the true class
+of a node, or None if it is unknown, and ``total`` also counts what is not listed.
+"""
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, UNLABELLED, Dataset
-from mggcn.explore import _answers as answers
 from mggcn.explore._ids import IdIndex
 from mggcn.explore._medians import Medians, features_of
 from mggcn.explore._picks import is_neighbour, parents
@@ -18,18 +22,15 @@ from mggcn.run import Run
 
 MAX_DRAWS = 1000
 
+Answer = dict[str, Any]
+
 _MAX_FEATURES, _MAX_NEIGHBOURS, _MAX_PICKED, _MAX_SUGGESTED = 20, 200, 60, 10
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 
 
 @dataclass(frozen=True, eq=False)
 class Explorer:
-    """Answers questions about nodes.
-
-    Args:
-        scorer: the run, prepared for scoring.
-        ids: finds nodes by their ids.
-    """
+    """Answers questions about nodes."""
 
     scorer: Scorer
     ids: IdIndex
@@ -44,70 +45,74 @@ class Explorer:
         """The graph."""
         return self.scorer.dataset
 
-    def about(self) -> answers.About:
-        """Describe the run."""
+    def about(self) -> Answer:
+        """The run, its classes with a colour and a shape for each, and a few nodes to start with."""
         record, picker = self.scorer.run.record, self.scorer.picker
         count = len(OKABE_ITO)
-        return answers.About(
-            dataset=record.dataset["name"],
-            source=self.dataset.source,
-            method=record.method,
-            seed=record.seed,
-            test_accuracy=record.test_accuracy,
-            num_nodes=self.dataset.num_nodes,
-            num_edges=self.dataset.graph.num_edges,
-            classes=[
-                answers.ClassStyle(name, OKABE_ITO[label % count], _SHAPES[label // count % len(_SHAPES)])
+        return {
+            "dataset": record.dataset["name"],
+            "source": self.dataset.source,
+            "method": record.method,
+            "seed": record.seed,
+            "test_accuracy": record.test_accuracy,
+            "num_nodes": self.dataset.num_nodes,
+            "num_edges": self.dataset.graph.num_edges,
+            "classes": [
+                {"name": name, "colour": OKABE_ITO[label % count], "shape": _SHAPES[label // count % len(_SHAPES)]}
                 for label, name in enumerate(self.scorer.run.classes)
             ],
-            picks=picker.picks if picker else 0,
-            redraws=self.scorer.redraws,
-            examples=self._names(self._examples),
-        )
+            "picks": picker.picks if picker else 0,
+            "redraws": self.scorer.redraws,
+            "examples": self._names(self._examples),
+        }
 
     def suggest(self, text: str) -> list[str]:
         """A few ids that begin with ``text``."""
         return self._names(self.ids.search(text.strip(), _MAX_SUGGESTED))
 
-    def node(self, node: int) -> answers.Node:
-        """The class probabilities of a node, as in the evaluation, and its true class."""
+    def node(self, node: int) -> Answer:
+        """The class probabilities of a node, as in the evaluation, and its part of the split, None if it is in none."""
         probabilities, part = self._probabilities(node), int(self._parts[node])
-        return answers.Node(
-            id=self._names([node])[0],
-            number=node,
-            degree=int(self.dataset.graph.degrees[node]),
-            split=PARTS[part] if part >= 0 else None,
-            label=self._label(node),
-            predicted=int(probabilities.argmax()),
-            probabilities=probabilities.tolist(),
-        )
+        return {
+            **self._described([node])[0],
+            "number": node,
+            "split": PARTS[part] if part >= 0 else None,
+            "predicted": int(probabilities.argmax()),
+            "probabilities": probabilities.tolist(),
+        }
 
-    def features(self, node: int) -> answers.FeatureList:
-        """The features in which a node differs most from the medians of its predicted class."""
+    def features(self, node: int) -> Answer:
+        """The features in which a node differs most from the medians of its predicted class.
+
+        A ``difference`` is in standard deviations of the training nodes.
+        """
         row = features_of(self.dataset, node)
         predicted, label = int(self._probabilities(node).argmax()), self._label(node)
         differences = self._medians.differences(row, predicted)
         order = np.argsort(-np.abs(differences), kind="stable")[:_MAX_FEATURES]
         medians, names = self._medians.medians, self.dataset.feature_names
-        return answers.FeatureList(
-            predicted=predicted,
-            label=label,
-            total=self.dataset.num_features,
-            features=[
-                answers.Feature(
-                    name=(names[column] if names else "") or f"feature {column}",
-                    value=float(row[column]),
-                    median=float(medians[predicted, column]),
-                    median_of_label=None if label is None else float(medians[label, column]),
-                    difference=float(differences[column]),
-                )
+        return {
+            "predicted": predicted,
+            "label": label,
+            "total": self.dataset.num_features,
+            "features": [
+                {
+                    "name": (names[column] if names else "") or f"feature {column}",
+                    "value": float(row[column]),
+                    "median": float(medians[predicted, column]),
+                    "median_of_label": None if label is None else float(medians[label, column]),
+                    "difference": float(differences[column]),
+                }
                 for column in order.tolist()
                 if differences[column]
             ],
-        )
+        }
 
-    def picks(self, node: int, draws: int) -> answers.PickGraph:
-        """How often each node is picked over many draws, and which edges lead to it."""
+    def picks(self, node: int, draws: int) -> Answer:
+        """How often nodes are picked over many draws, the target first, and which edges between them are walked.
+
+        A ``share`` is that of the draws; ``hops`` is the distance from the target in the shortest walk.
+        """
         graph = self.dataset.graph
         counts: Counter[int] = Counter()
         walked: Counter[tuple[int, int]] = Counter()
@@ -122,25 +127,22 @@ class Explorer:
                 walked[members[parent], pick] += 1
         shown = [node, *(pick for pick, _ in counts.most_common(_MAX_PICKED))]
         nodes = [
-            answers.PickedNode(
-                id=name,
-                label=self._label(member),
-                degree=int(graph.degrees[member]),
-                hops=distance[member],
-                share=counts[member] / draws if member != node else 1.0,
-            )
-            for member, name in zip(shown, self._names(shown), strict=True)
+            {**about, "hops": distance[member], "share": counts[member] / draws if member != node else 1.0}
+            for member, about in zip(shown, self._described(shown), strict=True)
         ]
         links = []
         for i, source in enumerate(shown):
             for j, target in enumerate(shown):
                 never_walked = i < j and not walked[target, source] and is_neighbour(graph, source, target)
                 if walked[source, target] or never_walked:
-                    links.append(answers.Link(i, j, walked[source, target] / draws))
-        return answers.PickGraph(draws, len(counts), nodes, links)
+                    links.append({"source": i, "target": j, "share": walked[source, target] / draws})
+        return {"draws": draws, "total": len(counts), "nodes": nodes, "links": links}
 
-    def influence(self, node: int, draws: int) -> answers.InfluenceList:
-        """Leave-one-out over S(v): how much each pick adds to the probability of the predicted class."""
+    def influence(self, node: int, draws: int) -> Answer:
+        """Leave-one-out over S(v): how much each pick adds to the probability of the predicted and of the true class.
+
+        The numbers of a pick, such as its position among the picks (``order``), are means over its ``draws``.
+        """
         label, results = self._label(node), [self.scorer.leave_one_out(node, draw) for draw in range(draws)]
         mean = np.mean([result.whole for result in results], axis=0)
         predicted = int(mean.argmax())
@@ -148,43 +150,41 @@ class Explorer:
         for result in results:
             for order, (pick, without) in enumerate(zip(result.picks, result.without, strict=True), 1):
                 changes[pick].append((order, result.whole - without))
-        picks = []
+        picks: list[Answer] = []
         for (pick, of_pick), name in zip(changes.items(), self._names(list(changes)), strict=True):
             change = np.mean([change for _, change in of_pick], axis=0)
             picks.append(
-                answers.Influence(
-                    id=name,
-                    label=self._label(pick),
-                    draws=len(of_pick),
-                    order=float(np.mean([order for order, _ in of_pick])),
-                    change=float(change[predicted]),
-                    change_of_label=None if label is None else float(change[label]),
-                )
+                {
+                    "id": name,
+                    "label": self._label(pick),
+                    "draws": len(of_pick),
+                    "order": float(np.mean([order for order, _ in of_pick])),
+                    "change": float(change[predicted]),
+                    "change_of_label": None if label is None else float(change[label]),
+                }
             )
-        picks.sort(key=lambda pick: -abs(pick.change))
-        return answers.InfluenceList(draws, predicted, float(mean[predicted]), label, picks)
+        picks.sort(key=lambda pick: -abs(pick["change"]))
+        return {
+            "draws": draws,
+            "predicted": predicted,
+            "probability": float(mean[predicted]),
+            "label": label,
+            "picks": picks,
+        }
 
-    def neighbours(self, node: int) -> answers.NeighbourList:
-        """The first neighbours with their classes."""
+    def neighbours(self, node: int) -> Answer:
+        """The first neighbours with their true and predicted classes."""
         row = self.dataset.graph.row(node)
         first = row[:_MAX_NEIGHBOURS].astype(np.int64)
         rows = self.scorer.probabilities(first) if first.size else np.empty((0, self.dataset.num_classes))
-        return answers.NeighbourList(
-            total=row.size,
-            direction=self.dataset.graph.direction,
-            neighbours=[
-                answers.Neighbour(
-                    id=name,
-                    degree=int(self.dataset.graph.degrees[neighbour]),
-                    label=self._label(neighbour),
-                    predicted=int(probabilities.argmax()),
-                    probability=float(probabilities.max()),
-                )
-                for neighbour, name, probabilities in zip(
-                    first.tolist(), self._names(first.tolist()), rows, strict=True
-                )
+        return {
+            "total": row.size,
+            "direction": self.dataset.graph.direction,
+            "neighbours": [
+                {**about, "predicted": int(probabilities.argmax()), "probability": float(probabilities.max())}
+                for about, probabilities in zip(self._described(first.tolist()), rows, strict=True)
             ],
-        )
+        }
 
     @cached_property
     def _parts(self) -> NDArray[np.int8]:
@@ -210,6 +210,13 @@ class Explorer:
     def _label(self, node: int) -> int | None:
         label = int(self.dataset.y[node])
         return None if label == UNLABELLED else label
+
+    def _described(self, nodes: list[int]) -> list[Answer]:
+        degrees = self.dataset.graph.degrees
+        return [
+            {"id": name, "label": self._label(node), "degree": int(degrees[node])}
+            for node, name in zip(nodes, self._names(nodes), strict=True)
+        ]
 
     def _names(self, nodes: list[int]) -> list[str]:
         return [str(name) for name in self.dataset.ids_of(nodes).tolist()]

@@ -13,15 +13,10 @@ _MAX_NODES = 10_000  # per class; of more training nodes an evenly spaced select
 
 @dataclass(frozen=True, eq=False)
 class Medians:
-    """The usual features of each class.
+    """The medians of each class, and the standard deviations over the training nodes of all classes."""
 
-    Attributes:
-        medians: [classes, features], 0 for a class without training nodes.
-        deviation: [features] the standard deviation over the training nodes of all classes, 1 for a constant feature.
-    """
-
-    medians: NDArray[np.float32]
-    deviation: NDArray[np.float32]
+    medians: NDArray[np.float32]  # [classes, features], 0 for a class without training nodes
+    deviation: NDArray[np.float32]  # [features], 1 for a constant feature
 
     @classmethod
     def of(cls, dataset: Dataset) -> "Medians":

@@ -36,13 +36,7 @@ def without_padding(members: Sequence[int]) -> list[int]:
 
 
 def parents(graph: Graph, members: Sequence[int], explore: Explore = "both") -> list[int]:
-    """The index of the member by whose edge each pick was reached: the first one that is its neighbour.
-
-    Args:
-        graph: the graph.
-        members: the target, then its picks in order, without padding.
-        explore: as the picks were drawn.
-    """
+    """The index of the member by whose edge each pick was reached: the first one that is its neighbour."""
     indices = []
     for index, node in enumerate(members[1:], 1):
         candidates = {"both": range(index), "breadth": range(1), "depth": range(index - 1, index)}[explore]

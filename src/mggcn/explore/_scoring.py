@@ -26,17 +26,11 @@ _CPU = torch.device("cpu")
 
 @dataclass(frozen=True, eq=False)
 class LeaveOneOut:
-    """The effect of the picks of one draw on their target's score.
-
-    Attributes:
-        picks: in order.
-        whole: [classes] the target's probabilities with all picks.
-        without: [picks, classes] its probabilities when one pick is removed from S(v).
-    """
+    """The picks of one draw in order, and their target's probabilities with all of them and without each."""
 
     picks: list[int]
-    whole: Probabilities
-    without: Probabilities
+    whole: Probabilities  # [classes]
+    without: Probabilities  # [picks, classes]
 
 
 @dataclass(frozen=True, eq=False)

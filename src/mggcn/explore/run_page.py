@@ -25,13 +25,7 @@ _NOTE = (
 
 
 def write_page(record: RunRecord, picks: Part | None, path: Path) -> None:
-    """Write the page of a run.
-
-    Args:
-        record: the run's record.
-        picks: the result of :func:`picks_part` for the run.
-        path: the file.
-    """
+    """Write the page of a run, with the result of :func:`picks_part`."""
     published = methods.published_results(record.dataset, record.method, record.settings)
     page = render(group([record], lambda _: published), "html", [picks] if picks else [])
     write_atomically(path, page.encode())

@@ -87,24 +87,24 @@ def test_leaving_out_the_last_pick_is_drawing_one_fewer(small: Dataset, settings
 def test_an_isolated_node_has_no_picks_to_leave_out(run: Run, small: Dataset) -> None:
     explorer = Explorer.of(run, small)
     assert small.graph.degrees[59] == 0
-    assert explorer.picks(59, 5).nodes[1:] == []
-    assert explorer.influence(59, 1).picks == []
-    assert explorer.neighbours(59).neighbours == []
+    assert explorer.picks(59, 5)["nodes"][1:] == []
+    assert explorer.influence(59, 1)["picks"] == []
+    assert explorer.neighbours(59)["neighbours"] == []
 
 
 def test_pick_frequencies_add_up(run: Run, small: Dataset) -> None:
     picks = Explorer.of(run, small).picks(5, 50)
-    assert picks.nodes[0].id == "node-5"
-    assert sum(node.share for node in picks.nodes[1:]) == pytest.approx(4)
-    assert sum(link.share for link in picks.links) == pytest.approx(4)
-    assert all(node.hops >= 1 for node in picks.nodes[1:])
+    assert picks["nodes"][0]["id"] == "node-5"
+    assert sum(node["share"] for node in picks["nodes"][1:]) == pytest.approx(4)
+    assert sum(link["share"] for link in picks["links"]) == pytest.approx(4)
+    assert all(node["hops"] >= 1 for node in picks["nodes"][1:])
 
 
 def test_picks_drawn_once_are_the_same_in_every_draw(small: Dataset) -> None:
     run = mggcn.fit(small, device="cpu", settings={**QUICK, "redraw": "once"})
     explorer = Explorer.of(run, small)
-    assert not explorer.about().redraws
-    assert {node.share for node in explorer.picks(5, 20).nodes} == {1.0}
+    assert not explorer.about()["redraws"]
+    assert {node["share"] for node in explorer.picks(5, 20)["nodes"]} == {1.0}
 
 
 def test_ids_are_found_by_their_beginning(small: Dataset) -> None:
@@ -147,12 +147,14 @@ def test_medians_of_classes(small: Dataset) -> None:
 
 
 def test_features_are_listed_by_their_difference(run: Run, small: Dataset) -> None:
-    features = Explorer.of(run, small).features(5).features
-    differences = [abs(feature.difference) for feature in features]
+    features = Explorer.of(run, small).features(5)["features"]
+    differences = [abs(feature["difference"]) for feature in features]
     assert differences == sorted(differences, reverse=True)
-    assert {feature.name: feature.value for feature in features}["feature 1"] == pytest.approx(float(small.x[5, 1]))
+    assert {feature["name"]: feature["value"] for feature in features}["feature 1"] == pytest.approx(
+        float(small.x[5, 1])
+    )
     named = Explorer.of(run, replace(small, feature_names=("age", "", "gas"))).features(5)
-    assert {feature.name for feature in named.features} == {"age", "feature 1", "gas"}
+    assert {feature["name"] for feature in named["features"]} == {"age", "feature 1", "gas"}
 
 
 def test_the_addresses_answer(get: Callable[..., Any], small: Dataset) -> None:
@@ -206,11 +208,11 @@ def test_only_this_machine_is_answered(get: Callable[..., Any]) -> None:
 def test_a_method_without_picks_says_so(small: Dataset) -> None:
     run = mggcn.fit(small, "gcn", device="cpu", settings={"epochs": 3})
     explorer = Explorer.of(run, small)
-    assert explorer.about().picks == 0
+    assert explorer.about()["picks"] == 0
     expected = run.predict(nodes=[5], device="cpu").probabilities[0]
-    np.testing.assert_allclose(explorer.node(5).probabilities, expected, rtol=1e-6)
-    assert explorer.picks(5, 3).total == 0
-    assert explorer.influence(5, 1).picks == []
+    np.testing.assert_allclose(explorer.node(5)["probabilities"], expected, rtol=1e-6)
+    assert explorer.picks(5, 3)["total"] == 0
+    assert explorer.influence(5, 1)["picks"] == []
 
 
 def test_ports_that_cannot_be_used() -> None:
