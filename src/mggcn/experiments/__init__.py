@@ -3,11 +3,17 @@
 ``mggcn compare`` and ``mggcn ablate`` are experiments on one data set.
 """
 
-from mggcn.experiments._comparisons import ABLATIONS, ablation, comparison
-from mggcn.experiments._definition import Experiment, Reference, Variant, folder_name
+from mggcn.experiments._definition import (
+    ABLATIONS,
+    Experiment,
+    Reference,
+    Variant,
+    ablation,
+    comparison,
+    folder_name,
+)
 from mggcn.experiments._file import read, read_folder
-from mggcn.experiments._progress import ExperimentProgress
-from mggcn.experiments._running import run, status
+from mggcn.experiments._running import ExperimentProgress, run, status
 from mggcn.experiments._schedule import Job, Outcome, Schedule
 
 __all__ = [

@@ -1,9 +1,11 @@
-"""Experiment: data sets, variants of methods and seeds, from a TOML file or built in Python."""
+"""Experiment: data sets, variants of methods and seeds; comparisons and ablations are experiments on one data set."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+
+import msgspec
 
 from mggcn import datasets, methods, storage
 from mggcn.dataset import Dataset
@@ -46,8 +48,7 @@ class Variant:
         return {one.name for kind in (self.method_class, Training) for one in fields(kind)}
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Published results of other data or other settings, shown in a column of their own.
 
     Attributes:
@@ -179,6 +180,49 @@ class Experiment:
         if folder is None:
             raise InputError(f"{self.folders[dataset]}; there is no folder {data_roots(root)[0] / dataset}")
         return storage.load(folder)
+
+
+ABLATIONS = tuple(
+    Variant(label, "mg-gcn", settings)
+    for label, settings in (
+        ("as in the paper", {}),
+        ("first layer coarse, not fine", {"fine": False}),
+        ("uniform picks", {"pick_by": "uniform"}),
+        ("no skip", {"skip": False}),
+        ("breadth only", {"explore": "breadth"}),
+        ("depth only", {"explore": "depth"}),
+        ("picks drawn once", {"redraw": "once"}),
+    )
+)
+"""MG-GCN as in the paper, and with one part changed at a time."""
+
+
+def comparison(
+    dataset: str, methods: Sequence[str] = ("all",), *, seeds: int = 3, settings: Mapping[str, object] | None = None
+) -> Experiment:
+    """Compare methods on a data set.
+
+    Args:
+        dataset: a known name or a dataset folder.
+        methods: names or import paths; ``all`` stands for every method.
+        seeds: the number of runs of each method.
+        settings: changes for every method that has such a setting.
+    """
+    variants = variants_of(methods)
+    if not variants:
+        raise InputError("methods: there is none")
+    return Experiment("compare", (dataset,), variants, seeds, settings=settings or {}, flat=True)
+
+
+def ablation(dataset: str, *, seeds: int = 3, settings: Mapping[str, object] | None = None) -> Experiment:
+    """Compare MG-GCN with its variants in :data:`ABLATIONS` on a data set.
+
+    Args:
+        dataset: a known name or a dataset folder.
+        seeds: the number of runs of each variant.
+        settings: changes for all variants.
+    """
+    return Experiment("ablate", (dataset,), ABLATIONS, seeds, settings=settings or {}, flat=True)
 
 
 def variants_of(names: Iterable[str]) -> tuple[Variant, ...]:

@@ -26,14 +26,8 @@ def execute(
     A run that fails or cannot start (a package is missing, the memory is too small, it diverges) leaves its reason and
     does not stop the others; it is tried again the next time. Before the first run of a variant, one epoch is trained
     that is not recorded, so that no record includes loading libraries and compiling kernels: on a CPU with few targets,
-    on a GPU with all of them, because kernels are compiled for shapes.
-
-    Args:
-        dataset: the data set of the jobs.
-        jobs: in the order of execution.
-        ledger: receives each record as soon as the run is finished.
-        watch: called when a run starts; returns what shows its epochs.
-        warm: labels of the variants that this process has already trained; new ones are added.
+    on a GPU with all of them, because kernels are compiled for shapes. ``warm`` holds the labels of the variants that
+    this process has already trained; new ones are added.
     """
     warm = set() if warm is None else warm
     for job in [job for job in jobs if job.spec.digest not in ledger.records]:

@@ -21,12 +21,6 @@ class _VariantTable(msgspec.Struct, forbid_unknown_fields=True):
     grows: str = ""
 
 
-class _ReferenceTable(msgspec.Struct, forbid_unknown_fields=True):
-    table: str
-    heading: str
-    datasets: dict[str, str] | None = None
-
-
 class _File(msgspec.Struct, forbid_unknown_fields=True):
     """The fields of an experiment file.
 
@@ -44,7 +38,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     settings: dict[str, Any] = {}
     measure: Literal["accuracy", "epoch_seconds", "total_seconds"] = "accuracy"
     alone: bool = False
-    reference: _ReferenceTable | None = None
+    reference: Reference | None = None
     folders: dict[str, str] = {}
 
 
@@ -79,23 +73,13 @@ def _experiment(path: Path, file: _File) -> Experiment:
         if not text.isprintable():
             raise InputError(f"{field}: {text!r} is not one line of printable text")
     _check_datasets(file)
-    variants = variants_of(["all"] if file.methods == "all" else file.methods)
-    variants += tuple(_variant(each, file.datasets) for each in file.variant)
-    reference = _reference(file.reference, file.datasets) if file.reference else None
-    return Experiment(
-        file.name,
-        tuple(file.datasets),
-        variants,
-        file.seeds,
-        file.title,
-        file.reproduces,
-        file.settings,
-        file.measure,
-        file.alone,
-        reference,
-        file.folders,
-        path,
-    )
+    if file.reference:
+        _check_reference(file.reference, file.datasets)
+    values = msgspec.structs.asdict(file)
+    names, tables = values.pop("methods"), values.pop("variant")
+    variants = variants_of(["all"] if names == "all" else names)
+    variants += tuple(_variant(table, file.datasets) for table in tables)
+    return Experiment(**values | {"datasets": tuple(file.datasets), "variants": variants, "path": path})
 
 
 def _check_datasets(file: _File) -> None:
@@ -124,16 +108,16 @@ def _variant(table: _VariantTable, names: list[str]) -> Variant:
                 raise InputError(f"on: {unknown('data set', dataset, names)}")
         if table.grows and not GROWTH.fullmatch(table.grows):
             raise InputError(f"grows: {table.grows!r} is not an order of growth such as 'O(b d^L)'")
-    return Variant(table.label, table.method, table.settings, table.on, table.grows)
+    return Variant(**msgspec.structs.asdict(table))
 
 
-def _reference(given: _ReferenceTable, names: list[str]) -> Reference:
+def _check_reference(reference: Reference, names: list[str]) -> None:
     known = [table.name for table in published.published().tables]
-    if given.table not in known:
-        raise InputError(f"reference.table: {unknown('table', given.table, known)}")
-    if not given.heading.strip() or not given.heading.isprintable() or given.heading.strip() == "paper":
-        raise InputError(f"reference.heading: {given.heading!r} does not say how the results differ from ours")
-    for dataset in given.datasets or ():
+    if reference.table not in known:
+        raise InputError(f"reference.table: {unknown('table', reference.table, known)}")
+    heading = reference.heading
+    if not heading.strip() or not heading.isprintable() or heading.strip() == "paper":
+        raise InputError(f"reference.heading: {heading!r} does not say how the results differ from ours")
+    for dataset in reference.datasets or ():
         if dataset not in names:
             raise InputError(f"reference.datasets: {unknown('data set', dataset, names)}")
-    return Reference(given.table, given.heading, given.datasets)

@@ -30,11 +30,7 @@ Load = Callable[[], Dataset]
 def execute(load: Load, jobs: Iterable[Job], ledger: Ledger, processes: int) -> Iterator[Outcome]:
     """Like :func:`mggcn.experiments._execution.execute`, in several processes that share the cores.
 
-    Args:
-        load: returns the data set of the jobs; it is called in each process, so it must pickle.
-        jobs: in the order of execution.
-        ledger: each record is on disk as soon as its run is finished.
-        processes: the number of runs at a time.
+    ``load`` returns the data set; it is called in each process, so it must pickle.
     """
     sharing: dict[str, list[Job]] = {}
     for job in jobs:

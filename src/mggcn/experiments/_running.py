@@ -15,15 +15,35 @@ from mggcn.errors import InputError
 from mggcn.experiments import _execution, _parallel
 from mggcn.experiments._definition import Experiment, folder_name
 from mggcn.experiments._file import read
-from mggcn.experiments._progress import ExperimentProgress
 from mggcn.experiments._schedule import Job, Outcome, Schedule, outdated, recall
 from mggcn.files import check_writable, read_json, write_atomically
 from mggcn.records import Ledger, Section, identity, markdown, notes, pack
 from mggcn.records.reading import EXPERIMENT, RECORDS, read_experiment
-from mggcn.train import choose_device
+from mggcn.train import Progress, choose_device
+from mggcn.train.progress import Silent
 
 TABLE, IDENTITY = "table.md", "dataset.json"
 _FOLDERS = re.compile(r"(?<![\w.:/])/(?:[^\s/:;,()]+/)+")
+
+
+class ExperimentProgress:
+    """Shows nothing; subclasses override what they want to show."""
+
+    def note(self, text: str) -> None:
+        """One line about the whole experiment."""
+
+    def start(self, title: str, dataset: Dataset, section: Section, total: int) -> None:
+        """The runs on a data set start; ``section`` holds those that are already done, ``total`` counts all."""
+
+    def run_starts(self, job: Job) -> Progress:  # noqa: ARG002
+        """A run starts; what is returned receives its epochs."""
+        return Silent()
+
+    def run_ends(self, outcome: Outcome, section: Section) -> None:
+        """A run ended; ``section`` includes it."""
+
+    def finish(self, section: Section) -> None:
+        """All runs on a data set ended, or were interrupted, or the data set is not available."""
 
 
 def run(

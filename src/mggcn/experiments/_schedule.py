@@ -59,31 +59,19 @@ class Schedule:
     def jobs(self, device: torch.device, seeds: Sequence[int] | None = None) -> list[Job]:
         """The runs in an order in which every variant is run with one seed before any is run with two.
 
-        Args:
-            device: the device of all runs.
-            seeds: instead of those of the experiment.
+        ``seeds`` replace those of the experiment.
         """
         if self.identity is None:
             return []
-        return [
-            Job(
-                variant.label,
-                plan,
-                RunSpec(self.identity, plan.name, seed, device.type, plan.settings, plan.method.version),
-                device,
-            )
-            for seed in (range(self.experiment.seeds) if seeds is None else seeds)
-            for variant, plan in zip(self.experiment.variants, self.plans, strict=True)
-        ]
+        jobs = []
+        for seed in range(self.experiment.seeds) if seeds is None else seeds:
+            for variant, plan in zip(self.experiment.variants, self.plans, strict=True):
+                spec = RunSpec(self.identity, plan.name, seed, device.type, plan.settings, plan.method.version)
+                jobs.append(Job(variant.label, plan, spec, device))
+        return jobs
 
     def section(self, outcomes: Sequence[Outcome], device: torch.device, problem: str = "") -> Section:
-        """The table of the outcomes so far, with published results.
-
-        Args:
-            outcomes: of the runs so far.
-            device: the device of the runs.
-            problem: why the data set is not available.
-        """
+        """The table of the outcomes so far, with published results; ``problem``: why the data set is not available."""
         rows = []
         for row, plan in self._rows():
             of_row = [outcome for outcome in outcomes if outcome.job.label == row.label]
@@ -99,23 +87,17 @@ class Schedule:
     def described(self, ledger: Ledger, device: torch.device, reasons: Mapping[str, Sequence[str]]) -> Section:
         """The table without records, with the digests of all runs that reports may find in the ledger.
 
-        Args:
-            ledger: may hold runs of more seeds and devices than the experiment asks for now.
-            device: the device of now.
-            reasons: by label, why runs are missing.
+        The ledger may hold runs of more seeds and devices than the experiment asks for now. ``reasons`` say why runs
+        are missing, by label.
         """
         records = ledger.records.values()
         devices = dict.fromkeys([device.type, *(record.device for record in records)])
         seeds = sorted({*range(self.experiment.seeds), *(record.seed for record in records)})
         jobs = [job for name in devices for job in self.jobs(torch.device(name), seeds)]
-        rows = [
-            replace(
-                row,
-                reasons=tuple(reasons.get(row.label, ())),
-                specs=tuple(job.spec.digest for job in jobs if job.label == row.label),
-            )
-            for row, _ in self._rows()
-        ]
+        rows = []
+        for row, _ in self._rows():
+            specs = tuple(job.spec.digest for job in jobs if job.label == row.label)
+            rows.append(replace(row, reasons=tuple(reasons.get(row.label, ())), specs=specs))
         return Section(self.dataset, tuple(rows), self.experiment.info)
 
     def _rows(self) -> Iterator[tuple[Row, Plan]]:

@@ -22,7 +22,7 @@ import msgspec
 from mggcn.files import typed
 from mggcn.records.grouping import experiment_section, plain_label
 from mggcn.records.record import MAY_DIVERGE, Epoch, RunRecord, spaced
-from mggcn.records.row import ExperimentInfo, PublishedLookup, Row, Section
+from mggcn.records.row import ExperimentInfo, Row, Section
 
 FORMAT, VERSION = "mggcn-records", 1
 _MOST_POINTS = 100
@@ -65,8 +65,7 @@ def pack(sections: Iterable[Section]) -> str:
     parts = []
     for section in sections:
         rows = [_packed_row(section, row, datasets, environments) for row in section.rows]
-        info = section.experiment
-        said = asdict(info) if info else {}
+        said = asdict(section.experiment) if section.experiment else {}
         if said.get("reference") == "":
             del said["reference"]
         parts.append(_object({"experiment": said or None, "dataset": section.dataset}, lines=map(_json, rows)))
@@ -79,22 +78,15 @@ def is_packed(values: object) -> bool:
     return isinstance(values, dict) and values.get("format") == FORMAT
 
 
-def unpack(
-    values: Mapping[str, Any], published: PublishedLookup, ledger: Mapping[str, RunRecord] | None = None
-) -> tuple[list[Section], list[RunRecord]]:
+def unpack(values: Mapping[str, Any], known: Mapping[str, RunRecord]) -> tuple[list[Section], list[RunRecord]]:
     """The sections of experiments in a packed file, and the records that are of no experiment.
 
-    Raises ValueError or IndexError for anything that :func:`pack` does not write.
-
-    Args:
-        values: parsed JSON.
-        published: returns the published results for a record.
-        ledger: records by the digests of their specs, for rows that have ``specs``.
+    ``known`` are the records of a ledger, for rows that have ``specs``. Raises ValueError or IndexError for what
+    :func:`pack` does not write.
     """
     if values.get("version") != VERSION:
         raise ValueError(f"version {values.get('version')!r}, not {VERSION}")
-    file, known = typed(_File, values), ledger or {}
-    sections, others = [], [*known.values()]
+    file, sections, others = typed(_File, values), [], [*known.values()]
     for part in file.sections:
         if part.experiment is None:
             others += [record for line in part.lines for record in _records(line, file)]
@@ -104,7 +96,7 @@ def unpack(
             row = typed(Row, {name: line[name] for name in _SAID if name in line})
             records = [known[spec] for spec in row.specs if spec in known] or _records(line, file)
             rows.append(replace(row, records=tuple(records)))
-        sections.append(experiment_section(part.experiment, part.dataset, rows, published))
+        sections.append(experiment_section(part.experiment, part.dataset, rows))
     named = {id(record) for section in sections for row in section.rows for record in row.records}
     return sections, [record for record in others if id(record) not in named]
 

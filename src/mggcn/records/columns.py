@@ -1,7 +1,7 @@
 """The columns of a section's table, the notes that explain them, and the table in Markdown."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -87,12 +87,17 @@ def notes(section: Section) -> str:
 def markdown(section: Section) -> str:
     """The table in Markdown, followed by the reasons why runs are missing."""
     shown = columns(section)
-    rows = [[column.text(row) for column in shown] for row in section.rows]
-    table = [[column.heading for column in shown], ["---", *["---:"] * (len(shown) - 1)], *rows]
-    lines = ["| " + " | ".join(escaped(cell) for cell in row) + " |" for row in table]
-    if section_remarks := remarks(section):
-        lines += ["", *(f"- {escaped(remark)}" for remark in section_remarks)]
-    return "\n".join(lines) + "\n"
+    table = pipes(
+        [column.heading for column in shown], [[column.text(row) for column in shown] for row in section.rows]
+    )
+    listed = "".join(f"- {escaped(remark)}\n" for remark in remarks(section))
+    return f"{table}\n\n{listed}" if listed else f"{table}\n"
+
+
+def pipes(headings: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int = 1) -> str:
+    """A table in Markdown; the columns after the first ``text_columns`` are aligned to the right."""
+    rules = ["---" if number < text_columns else "---:" for number in range(len(headings))]
+    return "\n".join("| " + " | ".join(map(escaped, row)) + " |" for row in (headings, rules, *rows))
 
 
 def escaped(text: str) -> str:

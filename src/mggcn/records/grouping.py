@@ -1,7 +1,7 @@
 """From records to sections: rows of an experiment by device, and other records by data set, method and settings."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,12 +9,7 @@ from mggcn.records.record import RunRecord
 from mggcn.records.row import ExperimentInfo, PublishedLookup, Row, Section
 
 
-def no_results(_: RunRecord) -> Mapping[str, float]:
-    """For reports without published results."""
-    return {}
-
-
-def group(records: Iterable[RunRecord], published: PublishedLookup = no_results) -> list[Section]:
+def group(records: Iterable[RunRecord], published: PublishedLookup | None = None) -> list[Section]:
     """Put records that are of no experiment into sections, one for each data set.
 
     Of runs that differ only in their results, the last one counts.
@@ -30,27 +25,27 @@ def group(records: Iterable[RunRecord], published: PublishedLookup = no_results)
     sections = []
     for (name, digest), same_data in by_data.items():
         title = name if names.count(name) == 1 else f"{name} ({digest[:8] or 'no digest'})"
-        sections.append(Section(title, _rows(same_data, published)))
-    return sections
+        sections.append(Section(title, _rows(same_data)))
+    return [with_published(section, published) for section in sections]
 
 
-def experiment_section(info: ExperimentInfo, dataset: str, rows: Sequence[Row], published: PublishedLookup) -> Section:
+def with_published(section: Section, published: PublishedLookup | None) -> Section:
+    """The section with published results in the rows that have records."""
+    if published is None:
+        return section
+    rows = (replace(row, published=published(row.records[0])) if row.records else row for row in section.rows)
+    return replace(section, rows=tuple(rows))
+
+
+def experiment_section(info: ExperimentInfo, dataset: str, rows: Sequence[Row]) -> Section:
     """The section of an experiment's data set; a row with runs on two devices becomes two rows."""
     split = [part for row in rows for part in _by_device(row)]
-    devices = {row.device for row in split if row.device}
-    return Section(
-        dataset,
-        tuple(
-            replace(
-                row,
-                label=f"{row.label} ({row.device})" if row.device and len(devices) > 1 else row.label,
-                seeds=max(info.seeds, row.done),
-                published=published(row.records[0]) if row.records else {},
-            )
-            for row in split
-        ),
-        info,
-    )
+    several = len({row.device for row in split if row.device}) > 1
+    labels = [f"{row.label} ({row.device})" if several and row.device else row.label for row in split]
+    filled = [
+        replace(row, label=label, seeds=max(info.seeds, row.done)) for row, label in zip(split, labels, strict=True)
+    ]
+    return Section(dataset, tuple(filled), info)
 
 
 def plain_label(section: Section, row: Row) -> str:
@@ -72,14 +67,14 @@ def _by_device(row: Row) -> list[Row]:
     return [replace(row, device=device, records=tuple(runs)) for device, runs in by_device.items()] or [row]
 
 
-def _rows(records: Sequence[RunRecord], published: PublishedLookup) -> tuple[Row, ...]:
+def _rows(records: Sequence[RunRecord]) -> tuple[Row, ...]:
     alike: dict[str, list[RunRecord]] = {}
     for record in records:
         alike.setdefault(_canonical(_row_inputs(record)), []).append(record)
     groups = [tuple(sorted(runs, key=lambda record: record.seed)) for runs in alike.values()]
     firsts = [runs[0] for runs in groups]
     rows = [
-        Row(label, first.method, first.device, len(runs), runs, published=published(first))
+        Row(label, first.method, first.device, len(runs), runs)
         for label, first, runs in zip(_labels(firsts), firsts, groups, strict=True)
     ]
     return tuple(sorted(rows, key=lambda row: (-row.figures.accuracy, row.label)))
@@ -95,13 +90,7 @@ def _labels(firsts: Sequence[RunRecord]) -> list[str]:
 
 
 def _label(record: RunRecord, firsts: Sequence[RunRecord], *, brief: bool) -> str:
-    """The method, with the device, version and settings in which it differs from other rows of its section.
-
-    Args:
-        record: the first of the row.
-        firsts: the first record of every row of the section.
-        brief: leave out a setting that most rows of the method share.
-    """
+    """The method, with the device, version and settings in which it differs from other rows of its section."""
     details = [record.device] if len({other.device for other in firsts}) > 1 else []
     rivals = [other for other in firsts if (other.method, other.device) == (record.method, record.device)]
     if len({other.method_version for other in rivals}) > 1:

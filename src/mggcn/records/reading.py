@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mggcn.errors import InputError
 from mggcn.records._packing import is_packed, unpack
-from mggcn.records.grouping import group, no_results
+from mggcn.records.grouping import group, with_published
 from mggcn.records.ledger import Ledger
 from mggcn.records.record import RunRecord
 from mggcn.records.row import PublishedLookup, Section
@@ -14,7 +14,7 @@ from mggcn.records.row import PublishedLookup, Section
 RECORD, RECORDS, EXPERIMENT = "record.json", "records.jsonl", "experiment.json"
 
 
-def read(paths: Iterable[Path], published: PublishedLookup = no_results) -> list[Section]:
+def read(paths: Iterable[Path], published: PublishedLookup | None = None) -> list[Section]:
     """Read all records of files and folders as sections, those of experiments first.
 
     Args:
@@ -24,14 +24,14 @@ def read(paths: Iterable[Path], published: PublishedLookup = no_results) -> list
     sections: list[Section] = []
     others: list[RunRecord] = []
     for file in {file.resolve(): file for path in paths for file in _files(path)}.values():
-        of_experiments, records = _read(file, published)
+        of_experiments, records = _read(file)
         if not of_experiments and not records:
             raise InputError(f"{file}: holds no records")
         sections += of_experiments
         others += records
     if not sections and not others:
         raise InputError("report: name a run folder or a records.jsonl")
-    return sections + group(others, published)
+    return [with_published(section, published) for section in [*sections, *group(others)]]
 
 
 def record_files(paths: Iterable[Path]) -> set[Path]:
@@ -41,9 +41,7 @@ def record_files(paths: Iterable[Path]) -> set[Path]:
     return {file.resolve() for file in records + beside}
 
 
-def read_experiment(
-    path: Path, published: PublishedLookup = no_results, ledger: Ledger | None = None
-) -> tuple[list[Section], list[RunRecord]]:
+def read_experiment(path: Path, ledger: Ledger | None = None) -> tuple[list[Section], list[RunRecord]]:
     """The sections that an ``experiment.json`` describes, and the records of the ledger that it does not name."""
     records = ledger.records if ledger else {}
     if not path.is_file():
@@ -52,7 +50,7 @@ def read_experiment(
         values = json.loads(path.read_text())
         if not is_packed(values):
             raise ValueError("written by an older version, or not by mggcn")
-        return unpack(values, published, records)
+        return unpack(values, records)
     except (ValueError, IndexError) as error:
         raise InputError(f"{path}: not the description of an experiment ({error})") from None
 
@@ -73,18 +71,18 @@ def _files(path: Path) -> list[Path]:
     return [file for each in inside for file in _files(each)]
 
 
-def _read(path: Path, published: PublishedLookup) -> tuple[list[Section], list[RunRecord]]:
+def _read(path: Path) -> tuple[list[Section], list[RunRecord]]:
     if path.suffix == ".jsonl":
         ledger = Ledger(path)
         if path.name != RECORDS:
             return [], list(ledger.records.values())
-        return read_experiment(path.with_name(EXPERIMENT), published, ledger)
+        return read_experiment(path.with_name(EXPERIMENT), ledger)
     if path.name == EXPERIMENT:
-        return read_experiment(path, published)
+        return read_experiment(path)
     if path.suffix != ".json":
         raise InputError(f"{path}: neither a run folder nor a {RECORD} nor a {RECORDS}")
     try:
         values = json.loads(path.read_text())
-        return unpack(values, published) if is_packed(values) else ([], [RunRecord.of(values)])
+        return unpack(values, {}) if is_packed(values) else ([], [RunRecord.of(values)])
     except (ValueError, IndexError) as error:
         raise InputError(f"{path}: not a run record ({error})") from None

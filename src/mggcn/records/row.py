@@ -21,22 +21,9 @@ _MEDIANS = ("epoch_seconds", "seconds_to_best", "seconds_to_near_best", "total_s
 
 @dataclass(frozen=True)
 class Figures:
-    """The results and costs of a method over its seeds.
+    """The results and costs of a method over its seeds; see :class:`mggcn.records.RunRecord` for what they measure.
 
-    Attributes:
-        accuracy: mean test accuracy.
-        accuracy_std: its standard deviation; None for one seed, as for macro-F1.
-        macro_f1: mean.
-        macro_f1_std: its standard deviation.
-        val_accuracy: mean at the best epoch.
-        epoch_seconds: median of the runs' medians.
-        seconds_to_best: median, see :class:`mggcn.records.RunRecord`.
-        total_seconds: median of preparing, training and testing.
-        epochs: mean number of epochs.
-        best_epoch: mean.
-        peak_memory_bytes: the largest.
-        nodes_per_batch: mean.
-        seconds_to_near_best: median, see :class:`mggcn.records.RunRecord`.
+    Times are medians, the memory is the maximum, all others are means. A standard deviation is None for one seed.
     """
 
     accuracy: float

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mggcn.records import Row, Section, columns, environments, remarks
-from mggcn.records.columns import GROWTH, SortKey, escaped
+from mggcn.records.columns import GROWTH, SortKey, escaped, pipes
 from mggcn.records.columns import notes as column_notes
 from mggcn.records.grouping import setting_text
 
@@ -103,9 +103,11 @@ def markdown(sections: Sequence[Section]) -> str:
     """The tables in Markdown."""
     parts = ["# Results"]
     for section in sections:
-        parts += [f"## {escaped(section.title)}", escaped(section.about), _pipes(table(section), text_columns=1)]
+        content = table(section)
+        parts += [f"## {escaped(section.title)}", escaped(section.about), pipes(content.headings, content.rows)]
         parts.append("\n".join(f"- {escaped(remark)}" for remark in remarks(section)))
-    parts += [notes(sections), "## Commands", NOTE_ON_COMMANDS, _pipes(provenance(sections), text_columns=4)]
+    origin = provenance(sections)
+    parts += [notes(sections), "## Commands", NOTE_ON_COMMANDS, pipes(origin.headings, origin.rows, text_columns=4)]
     parts.append("## Environments")
     known = [escaped(environment(values)) for values in environments(sections)]
     parts.append("\n".join(f"{number}. {text}" for number, text in enumerate(known, 1)))
@@ -131,12 +133,6 @@ def _ranges(seeds: Iterable[int]) -> list[tuple[int, int]]:
 def _numbers(known: list[dict[str, Any]], row: Row) -> str:
     used = [record.environment for record in row.records]
     return ", ".join(str(number) for number, values in enumerate(known, 1) if values in used)
-
-
-def _pipes(content: Table, text_columns: int) -> str:
-    rules = ["---" if number < text_columns else "---:" for number in range(len(content.headings))]
-    rows = [content.headings, rules, *content.rows]
-    return "\n".join("| " + " | ".join(map(escaped, row)) + " |" for row in rows)
 
 
 def _tabular(section: Section) -> str:

@@ -174,7 +174,7 @@ def test_a_live_table_on_a_terminal(
 
 def test_variants_of_mg_gcn(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     variants = (Variant("as in the paper", "mg-gcn"), Variant("once", "mg-gcn", {"redraw": "once"}))
-    monkeypatch.setattr("mggcn.experiments._comparisons.ABLATIONS", variants)
+    monkeypatch.setattr("mggcn.experiments._definition.ABLATIONS", variants)
     assert main(["ablate", "data", "--seeds", "1", *QUICK, "--quiet"]) == 0
     out, err = capsys.readouterr()
     assert [line.split(" | ")[0] for line in out.splitlines()[2:]] == ["| as in the paper", "| once"]
