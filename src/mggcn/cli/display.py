@@ -27,42 +27,17 @@ _UNITS = ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
 
 
 class Display:
-    """Shows nothing. Used in a ``with`` block; every method may be called on every kind of display."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return None
-
-    def line(self, text: str) -> None:
-        """Write a line, unless there is a live display."""
-
-    def bar(self, name: str, done: int, total: int | None, text: str = "") -> None:
-        """Show or move the bar of a task, if there is a live display."""
-
-    def show(self, render: Callable[[], RenderableType]) -> None:
-        """Show what a function returns above the bars, if there is a live display; it is called for every refresh."""
-
-
-class LineDisplay(Display):
-    """Writes lines to standard error."""
-
-    def line(self, text: str) -> None:
-        """Write a line."""
-        sys.stderr.write(text + "\n")
-        sys.stderr.flush()
-
-
-class LiveDisplay(Display):
-    """Bars and a table on a terminal.
+    """Shows bars and a table on a terminal and writes lines elsewhere. Used in a ``with`` block.
 
     Args:
-        transient: whether the display disappears at the end.
+        quiet: show nothing.
+        transient: whether what is shown on a terminal disappears at the end.
         remaining: whether bars show the time left instead of the time spent.
     """
 
-    def __init__(self, *, transient: bool = False, remaining: bool = False) -> None:
+    def __init__(self, *, quiet: bool = False, transient: bool = False, remaining: bool = False) -> None:
+        self._is_live = sys.stderr.isatty() and not quiet
+        self._has_lines = not self._is_live and not quiet
         clock = TimeRemainingColumn() if remaining else TimeElapsedColumn()
         text = TextColumn("{task.fields[text]}", markup=False)
         columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), MofNCompleteColumn(), text)
@@ -73,31 +48,31 @@ class LiveDisplay(Display):
         self._live = Live(get_renderable=self._renderable, console=console, transient=transient, refresh_per_second=4)
 
     def __enter__(self) -> Self:
-        self._live.start()
+        if self._is_live:
+            self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._live.stop()
 
+    def line(self, text: str) -> None:
+        """Write a line, unless this is a terminal."""
+        if self._has_lines:
+            sys.stderr.write(text + "\n")
+            sys.stderr.flush()
+
     def bar(self, name: str, done: int, total: int | None, text: str = "") -> None:
-        """Show or move the bar of a task."""
+        """Show or move the bar of a task, on a terminal."""
         if name not in self._tasks:
             self._tasks[name] = self._bars.add_task(name, total=total, completed=done, text=text)
         self._bars.update(self._tasks[name], completed=done, total=total, text=text)
 
     def show(self, render: Callable[[], RenderableType]) -> None:
-        """Show what a function returns above the bars."""
+        """Show what a function returns above the bars, on a terminal; it is called for every refresh."""
         self._render = render
 
     def _renderable(self) -> RenderableType:
         return Group(*([self._render()] if self._render else []), *([self._bars] if self._tasks else []))
-
-
-def choose(*, quiet: bool = False, transient: bool = False, remaining: bool = False) -> Display:
-    """The display that suits standard error; see :class:`LiveDisplay` for the options of a live one."""
-    if quiet:
-        return Display()
-    return LiveDisplay(transient=transient, remaining=remaining) if sys.stderr.isatty() else LineDisplay()
 
 
 class EpochDisplay:
@@ -116,25 +91,14 @@ class EpochDisplay:
 
 @contextmanager
 def epochs(title: str, total: int, *, quiet: bool = False) -> Iterator[EpochDisplay]:
-    """Show the epochs of one run.
-
-    Args:
-        title: of the bar and the lines.
-        total: the largest number of epochs; training usually stops earlier.
-        quiet: show nothing.
-    """
-    with choose(quiet=quiet) as display:
+    """Show the epochs of one run, ``total`` at most; training usually stops earlier."""
+    with Display(quiet=quiet) as display:
         display.bar(title, 0, total)
         yield EpochDisplay(display, title, total)
 
 
 class StageDisplay:
-    """Shows long stages of a job: a bar with the time left for each, or lines at their start, end and between.
-
-    Args:
-        display: of any kind.
-        clock: returns seconds.
-    """
+    """Shows long stages of a job: a bar with the time left for each, or lines at their start, end and between."""
 
     def __init__(self, display: Display, clock: Callable[[], float] = time.monotonic) -> None:
         self._display, self._clock = display, clock
@@ -157,7 +121,7 @@ class StageDisplay:
 @contextmanager
 def stages(*, quiet: bool = False) -> Iterator[StageDisplay]:
     """Show the stages of a long job."""
-    with choose(quiet=quiet, remaining=True) as display:
+    with Display(quiet=quiet, remaining=True) as display:
         yield StageDisplay(display)
 
 

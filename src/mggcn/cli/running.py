@@ -25,7 +25,7 @@ class ExperimentDisplay(experiments.ExperimentProgress):
     def __init__(self, *, quiet: bool) -> None:
         self.sections: list[Section] = []
         self.names: list[str] = []
-        self._quiet, self._open, self._shown = quiet, ExitStack(), display.Display()
+        self._quiet, self._open, self._shown = quiet, ExitStack(), display.Display(quiet=True)
         self._title, self._total, self._ended = "", 0, 0
         self._job: Job | None = None
         self._epoch: Epoch | None = None
@@ -42,7 +42,7 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         self.names.append(dataset.name)
         self._title, self._total, self._section = title, total, section
         self._ended, self._job = sum(row.done for row in section.rows), None
-        self._shown = self._open.enter_context(display.choose(quiet=self._quiet, transient=True))
+        self._shown = self._open.enter_context(display.Display(quiet=self._quiet, transient=True))
         self._shown.show(self._table)
         if self._ended:
             self._shown.line(f"{self._ended} of {total} runs are done already")

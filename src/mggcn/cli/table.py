@@ -4,15 +4,11 @@ from collections.abc import Collection, Sequence
 
 
 def aligned(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> str:
-    """Rows of text as columns, two spaces apart.
+    """Rows of text as columns, two spaces apart; the columns in ``right`` are aligned to the right.
 
     >>> print(aligned([["class", "F1"], ["phish", "9"]], right=[1]))
     class  F1
     phish   9
-
-    Args:
-        rows: with equally many cells; the first one may hold headings.
-        right: the columns to align to the right.
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []

@@ -45,7 +45,7 @@ def tune(
     from dataclasses import asdict
 
     from mggcn import datasets, methods
-    from mggcn.cli.display import choose
+    from mggcn.cli.display import Display
     from mggcn.dataset import headline
     from mggcn.errors import InputError
     from mggcn.experiments import folder_name
@@ -73,7 +73,7 @@ def tune(
     with tuning.opened():
         done = len(tuning.trials)
         try:
-            with choose(quiet=options.quiet) as display:
+            with Display(quiet=options.quiet) as display:
                 shown = _Trials(display, f"{data.name} {method}", trials, done, tuning.best)
                 for trial in tuning.run(trials, shown.watch, timeout=timeout):
                     shown.finished(trial, tuning.best)

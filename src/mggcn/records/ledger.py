@@ -7,8 +7,6 @@ the next line is written.
 import fcntl
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import BinaryIO, TypedDict
@@ -29,7 +27,8 @@ class Ledger:
         self.path = path
         self.records: dict[str, RunRecord] = {}
         if path.exists():
-            with path.open("rb") as file, _locked(file, fcntl.LOCK_SH):
+            with path.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_SH)  # until the file is closed
                 whole, _, _ = file.read().rpartition(b"\n")
             for number, line in enumerate(whole.splitlines(), 1):
                 spec, record = self._parse(number, line)
@@ -39,7 +38,8 @@ class Ledger:
         """Append a record and flush it to the disk; other processes may do the same."""
         line = json.dumps({"spec": spec, **asdict(record)}).encode() + b"\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab+") as file, _locked(file, fcntl.LOCK_EX):
+        with self.path.open("ab+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
             cut_torn_line(file)
             file.write(line)
             file.flush()
@@ -74,12 +74,3 @@ def cut_torn_line(file: BinaryIO) -> None:
     if whole < end:
         file.truncate(whole)
     file.seek(0, os.SEEK_END)
-
-
-@contextmanager
-def _locked(file: BinaryIO, kind: int) -> Iterator[None]:
-    fcntl.flock(file, kind)
-    try:
-        yield
-    finally:
-        fcntl.flock(file, fcntl.LOCK_UN)

@@ -33,7 +33,7 @@ def rows_data(section: Section) -> Values:
         {
             "method": row.label,
             **spread(row.figures),
-            "seconds": _short(max(row.figures.seconds_to_best, _SHORTEST)),
+            "seconds": _seconds(row.figures.seconds_to_best),
             "memory": _short(row.figures.peak_memory_bytes / 2**20),
             "front": row.label in front,
         }
@@ -54,12 +54,11 @@ def has_curve(row: Row) -> bool:
 
 def curves_data(section: Section, points: int) -> Values:
     """The epochs of the first seed of each row, at most ``points`` of them."""
-    return [
-        {"method": row.label, **point}
-        for row in section.measured
-        if has_curve(row)
-        for point in _thinned(_curve(row.records[0]), points)
-    ]
+    values = []
+    for row in filter(has_curve, section.measured):
+        curve = _curve(row.records[0])
+        values += [{"method": row.label, **curve[number]} for number in spaced(len(curve), points)]
+    return values
 
 
 def pareto(rows: Sequence[Row]) -> list[Row]:
@@ -200,21 +199,17 @@ def _curve(record: RunRecord) -> Values:
     )
     next(times)
     return [
-        {
-            "epoch": epoch.number,
-            "seconds": _short(max(seconds, _SHORTEST)),
-            "accuracy": _percent(epoch.val_accuracy),
-        }
+        {"epoch": epoch.number, "seconds": _seconds(seconds), "accuracy": _percent(epoch.val_accuracy)}
         for epoch, seconds in zip(record.curve, times, strict=True)
     ]
 
 
-def _thinned(values: Values, most: int) -> Values:
-    return [values[number] for number in spaced(len(values), most)]
-
-
 def _percent(share: float) -> float:
     return round(share * 100, 3)
+
+
+def _seconds(value: float) -> float:
+    return _short(max(value, _SHORTEST))
 
 
 def _short(value: float) -> float:

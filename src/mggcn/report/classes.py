@@ -20,15 +20,7 @@ _CELL, _TALLEST = 32, 720
 
 @dataclass(frozen=True)
 class ClassScores:
-    """One class of a confusion matrix.
-
-    Attributes:
-        name: of the class.
-        precision: the share of nodes predicted as this class that belong to it.
-        recall: the share of nodes of this class that were predicted as it.
-        f1: their harmonic mean.
-        support: the number of nodes of this class.
-    """
+    """The scores of one class; ``support`` is the number of its nodes."""
 
     name: str
     precision: float
@@ -70,18 +62,11 @@ def best(rows: Sequence[Row]) -> Row | None:
 
 def table(row: Row) -> Table:
     """The scores of each class; the number of nodes is that of one seed."""
-    of_classes = scores(confusion(row), names(row))
-    cells = [
-        [
-            one.name,
-            *(f"{value * 100:.1f}" for value in (one.precision, one.recall, one.f1)),
-            f"{one.support / row.done:,.0f}",
-        ]
-        for one in of_classes
-    ]
-    keys: list[list[str | float | None]] = [
-        [one.name, one.precision, one.recall, one.f1, one.support / row.done] for one in of_classes
-    ]
+    cells, keys = [], []
+    for one in scores(confusion(row), names(row)):
+        shares, nodes = (one.precision, one.recall, one.f1), one.support / row.done
+        cells.append([one.name, *(f"{share * 100:.1f}" for share in shares), f"{nodes:,.0f}"])
+        keys.append([one.name, *shares, nodes])
     return Table(["class", "precision, %", "recall, %", "F1, %", "test nodes"], cells, keys)
 
 

@@ -47,12 +47,7 @@ class Part:
 
 
 def html(sections: Sequence[Section], parts: Sequence[Part] = ()) -> str:
-    """The page.
-
-    Args:
-        sections: at least one.
-        parts: shown after them.
-    """
+    """The page: at least one section, then the other parts."""
     charts.require_altair()
     drawn = [_charts(section) if section.measured else {} for section in sections]
     points, bundle = charts.most_points(sections), vega()

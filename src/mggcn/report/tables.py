@@ -28,13 +28,7 @@ _LATEX = {
 
 @dataclass(frozen=True)
 class Table:
-    """A table of text.
-
-    Attributes:
-        headings: of its columns.
-        rows: a text for each column.
-        keys: the values by which the cells are sorted: text, a number, or None.
-    """
+    """A table of text; ``keys`` are the values by which its cells are sorted."""
 
     headings: list[str]
     rows: list[list[str]]

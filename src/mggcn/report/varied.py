@@ -26,12 +26,9 @@ _WORDS = {"picks": "picks of a node", "samples": "samples of a layer", "hops": "
 
 @dataclass(frozen=True)
 class Series:
-    """Rows of one method on one device that differ in a single setting, which is a number.
+    """Rows of one method on one device that differ in a single setting, in the order of its values, which are numbers.
 
-    Attributes:
-        name: the method, and the device if there are several.
-        setting: the setting in which they differ.
-        rows: in the order of its values.
+    The name is that of the method, with the device if there are several.
     """
 
     name: str

@@ -54,7 +54,7 @@ def test_quiet(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_stages_as_lines_with_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
     now = 0.0
-    shown = display.StageDisplay(display.LineDisplay(), clock=lambda: now)
+    shown = display.StageDisplay(display.Display(), clock=lambda: now)
     for now, done in ((0.0, 0), (10.0, 1), (40.0, 4), (60.0, 6), (100.0, 1_000)):  # noqa: B007
         shown.update("pages", done, 1_000)
     assert capsys.readouterr().err.splitlines() == [
@@ -66,7 +66,7 @@ def test_stages_as_lines_with_the_time_left(capsys: pytest.CaptureFixture[str]) 
 
 def test_a_live_display_shows_bars_and_no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = a_terminal(monkeypatch)
-    with display.choose(remaining=True) as shown:
+    with display.Display(remaining=True) as shown:
         shown.show(lambda: "a table")
         shown.line("not written")
         shown.bar("pages", 3, 10, "soon")
@@ -76,7 +76,7 @@ def test_a_live_display_shows_bars_and_no_lines(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_transient_display_leaves_nothing_elsewhere(capsys: pytest.CaptureFixture[str]) -> None:
-    with display.choose(transient=True) as shown:
+    with display.Display(transient=True) as shown:
         shown.bar("rows", 1, None)
     assert capsys.readouterr().err == ""
 

@@ -29,7 +29,7 @@ def simulate(
     from mggcn.ethereum.simulate import simulate
 
     labels = labels or out.parent / f"{out.stem}.labels.csv"
-    with display.choose(transient=True) as shown:
+    with display.Display(transient=True) as shown:
         simulation = simulate(
             out,
             labels=labels,
