@@ -99,15 +99,13 @@ def _labels(data: "Dataset", classes: tuple[str, ...]) -> "NDArray[np.int64]":
 
 
 def _read_nodes(path: Path, data: "Dataset") -> "NDArray[np.int64]":
-    from mggcn.errors import InputError
+    from mggcn.errors import InputError, prefix_errors
 
     ids = [line.strip() for line in path.read_text().splitlines() if line.strip()]
     if not ids:
         raise InputError(f"{path}: contains no node ids")
-    try:
+    with prefix_errors(path):
         return data.nodes_of(ids)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from None
 
 
 def _class_and_count(word: str, classes: tuple[str, ...]) -> tuple[int, int]:

@@ -146,12 +146,7 @@ class Experiment:
         return {dataset: labels for dataset, labels in selected.items() if labels}
 
     def plans(self, dataset: str, name: str | None = None) -> list[Plan]:
-        """Each variant with every setting.
-
-        Args:
-            dataset: the name of the data set in the experiment.
-            name: the data set's own name, which decides the defaults; the same if None.
-        """
+        """Each variant with every setting; ``name`` is the data set's own name, if known, and decides the defaults."""
         for setting in self.settings:
             if not any(setting in variant.setting_names for variant in self.variants):
                 raise unknown("setting", setting, set().union(*(each.setting_names for each in self.variants)))
@@ -168,12 +163,7 @@ class Experiment:
         return [name for name in self.folders if _folder(name, root) is None]
 
     def load(self, dataset: str, root: Path | None = None) -> Dataset:
-        """Load one of the data sets.
-
-        Args:
-            dataset: its name in the experiment.
-            root: the data root, which is also searched for folders that the user made.
-        """
+        """Load one of the data sets; ``root`` is also searched for folders that the user made."""
         if dataset not in self.folders:
             return datasets.load(dataset, root=root)
         folder = _folder(dataset, root)

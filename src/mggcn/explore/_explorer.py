@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import PARTS, UNLABELLED, Dataset
+from mggcn.dataset import UNLABELLED, Dataset
 from mggcn.explore._ids import IdIndex
 from mggcn.explore._medians import Medians, features_of
 from mggcn.explore._picks import is_neighbour, parents
 from mggcn.explore._scoring import Scorer
-from mggcn.report.charts import OKABE_ITO
+from mggcn.report.charts import OKABE_ITO, SHAPES
 from mggcn.run import Run
 
 MAX_DRAWS = 1000
@@ -25,7 +25,6 @@ MAX_DRAWS = 1000
 Answer = dict[str, Any]
 
 _MAX_FEATURES, _MAX_NEIGHBOURS, _MAX_PICKED, _MAX_SUGGESTED = 20, 200, 60, 10
-_SHAPES = ("circle", "square", "triangle-up", "diamond")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +57,12 @@ class Explorer:
             "num_nodes": self.dataset.num_nodes,
             "num_edges": self.dataset.graph.num_edges,
             "classes": [
-                {"name": name, "colour": OKABE_ITO[label % count], "shape": _SHAPES[label // count % len(_SHAPES)]}
+                {"name": name, "colour": OKABE_ITO[label % count], "shape": SHAPES[label // count % len(SHAPES)]}
                 for label, name in enumerate(self.scorer.run.classes)
             ],
             "picks": picker.picks if picker else 0,
             "redraws": self.scorer.redraws,
-            "examples": self._names(self._examples),
+            "examples": self._names(self._examples()),
         }
 
     def suggest(self, text: str) -> list[str]:
@@ -72,11 +71,12 @@ class Explorer:
 
     def node(self, node: int) -> Answer:
         """The class probabilities of a node, as in the evaluation, and its part of the split, None if it is in none."""
-        probabilities, part = self._probabilities(node), int(self._parts[node])
+        probabilities = self._probabilities(node)
+        parts = self.dataset.split.parts() if self.dataset.split else {}
         return {
             **self._described([node])[0],
             "number": node,
-            "split": PARTS[part] if part >= 0 else None,
+            "split": next((name for name, nodes in parts.items() if node in nodes), None),
             "predicted": int(probabilities.argmax()),
             "probabilities": probabilities.tolist(),
         }
@@ -187,18 +187,9 @@ class Explorer:
         }
 
     @cached_property
-    def _parts(self) -> NDArray[np.int8]:
-        """[num_nodes] the index in PARTS of the part of the split that a node is in, -1 for none."""
-        parts = np.full(self.dataset.num_nodes, -1, np.int8)
-        for name, nodes in (self.dataset.split.parts() if self.dataset.split else {}).items():
-            parts[nodes] = PARTS.index(name)
-        return parts
-
-    @cached_property
     def _medians(self) -> Medians:
         return Medians.of(self.dataset)
 
-    @cached_property
     def _examples(self) -> list[int]:
         """The node with most edges, then a few test nodes, or the first nodes if there is no split."""
         others = self.dataset.split.test if self.dataset.split else np.arange(self.dataset.num_nodes)

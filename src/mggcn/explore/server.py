@@ -7,7 +7,7 @@ other host names are refused (also for a name that resolves to this machine), an
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from importlib import resources
+from importlib import import_module, resources
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -47,10 +47,8 @@ _FILES = {
 def require_starlette() -> None:
     """Raise an error that says how to install the server if a library is missing."""
     try:
-        import altair  # noqa: F401
-        import starlette  # noqa: F401
-        import uvicorn  # noqa: F401
-        import vl_convert  # noqa: F401
+        for name in ("altair", "starlette", "uvicorn", "vl_convert"):
+            import_module(name)
     except ImportError as error:
         raise InputError(f"explore needs {error.name}: pip install 'mggcn[explore]'") from None
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from mggcn.records.row import Figures, Row, Section
@@ -50,6 +51,15 @@ class Column:
         return _NOT_THERE if value is None else self.write(value)
 
 
+@dataclass(frozen=True)
+class Table:
+    """A table of text; ``keys`` are the values by which its cells are sorted."""
+
+    headings: list[str]
+    rows: list[list[str]]
+    keys: Sequence[Sequence[SortKey]]
+
+
 def columns(section: Section, *, difference: bool = False) -> list[Column]:
     """The columns of a section; those that no row fills are left out.
 
@@ -86,18 +96,24 @@ def notes(section: Section) -> str:
 
 def markdown(section: Section) -> str:
     """The table in Markdown, followed by the reasons why runs are missing."""
-    shown = columns(section)
-    table = pipes(
-        [column.heading for column in shown], [[column.text(row) for column in shown] for row in section.rows]
-    )
     listed = "".join(f"- {escaped(remark)}\n" for remark in remarks(section))
-    return f"{table}\n\n{listed}" if listed else f"{table}\n"
+    return f"{pipes(table(section))}\n" + (f"\n{listed}" if listed else "")
 
 
-def pipes(headings: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int = 1) -> str:
+def table(section: Section, *, difference: bool = False) -> Table:
+    """The table of a section; see :func:`columns`."""
+    shown = columns(section, difference=difference)
+    return Table(
+        [column.heading for column in shown],
+        [[column.text(row) for column in shown] for row in section.rows],
+        [[column.key(row) for column in shown] for row in section.rows],
+    )
+
+
+def pipes(content: Table, text_columns: int = 1) -> str:
     """A table in Markdown; the columns after the first ``text_columns`` are aligned to the right."""
-    rules = ["---" if number < text_columns else "---:" for number in range(len(headings))]
-    return "\n".join("| " + " | ".join(map(escaped, row)) + " |" for row in (headings, rules, *rows))
+    rules = ["---" if number < text_columns else "---:" for number in range(len(content.headings))]
+    return "\n".join("| " + " | ".join(map(escaped, row)) + " |" for row in (content.headings, rules, *content.rows))
 
 
 def escaped(text: str) -> str:
@@ -127,13 +143,11 @@ def _elsewhere(heading: str, kind: Literal["published", "reference"]) -> tuple[C
     def value(measure: str) -> Callable[[Row], float | None]:
         return lambda row: (row.published if kind == "published" else row.reference).get(measure)
 
-    def seconds(name: str, measure: str) -> Column:
-        return Column(f"{name} ({heading}, s)", value(measure), lambda s: f"{s:,.4g}", note=_ON_OTHER_HARDWARE)
-
+    seconds = partial(Column, write=lambda seconds: f"{seconds:,.4g}", note=_ON_OTHER_HARDWARE)
     return (
         Column(f"{heading}, %", value("accuracy"), lambda share: f"{share * 100:.1f}"),
-        seconds("epoch", "epoch_seconds"),
-        seconds("total", "total_seconds"),
+        seconds(f"epoch ({heading}, s)", value("epoch_seconds")),
+        seconds(f"total ({heading}, s)", value("total_seconds")),
     )
 
 

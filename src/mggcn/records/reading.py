@@ -1,7 +1,7 @@
 """Reading the records of a report from run folders, ledgers, experiments and packed files."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from mggcn.errors import InputError
@@ -44,15 +44,7 @@ def record_files(paths: Iterable[Path]) -> set[Path]:
 def read_experiment(path: Path, ledger: Ledger | None = None) -> tuple[list[Section], list[RunRecord]]:
     """The sections that an ``experiment.json`` describes, and the records of the ledger that it does not name."""
     records = ledger.records if ledger else {}
-    if not path.is_file():
-        return [], list(records.values())
-    try:
-        values = json.loads(path.read_text())
-        if not is_packed(values):
-            raise ValueError("written by an older version, or not by mggcn")
-        return unpack(values, records)
-    except (ValueError, IndexError) as error:
-        raise InputError(f"{path}: not the description of an experiment ({error})") from None
+    return _read_json(path, records) if path.is_file() else ([], list(records.values()))
 
 
 def _files(path: Path) -> list[Path]:
@@ -77,12 +69,19 @@ def _read(path: Path) -> tuple[list[Section], list[RunRecord]]:
         if path.name != RECORDS:
             return [], list(ledger.records.values())
         return read_experiment(path.with_name(EXPERIMENT), ledger)
-    if path.name == EXPERIMENT:
-        return read_experiment(path)
     if path.suffix != ".json":
         raise InputError(f"{path}: neither a run folder nor a {RECORD} nor a {RECORDS}")
+    return _read_json(path, {})
+
+
+def _read_json(path: Path, known: Mapping[str, RunRecord]) -> tuple[list[Section], list[RunRecord]]:
     try:
         values = json.loads(path.read_text())
-        return unpack(values, {}) if is_packed(values) else ([], [RunRecord.of(values)])
+        if is_packed(values):
+            return unpack(values, known)
+        if path.name == EXPERIMENT:
+            raise ValueError("written by an older version, or not by mggcn")
+        return [], [RunRecord.of(values)]
     except (ValueError, IndexError) as error:
-        raise InputError(f"{path}: not a run record ({error})") from None
+        what = "the description of an experiment" if path.name == EXPERIMENT else "a run record"
+        raise InputError(f"{path}: not {what} ({error})") from None

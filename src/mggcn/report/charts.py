@@ -11,7 +11,7 @@ from mggcn.records.record import spaced
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#999999")
 """Colours that most people can distinguish; without yellow and black, which are hard to see on light or dark pages."""
 _DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3])
-_SHAPES = ("circle", "square", "triangle-up", "diamond")
+SHAPES = ("circle", "square", "triangle-up", "diamond")
 _MOST_POINTS = 5_000
 _SHORTEST = 1e-6  # a logarithmic scale cannot show 0
 ACCURACY, _HEIGHT, _ROW_HEIGHT = "test accuracy, %", 340, 20
@@ -171,7 +171,7 @@ def colours(alt: Any, labels: Sequence[str]) -> Any:
 
 def shapes(alt: Any, labels: Sequence[str]) -> Any:
     """A shape for each label, beside its colour."""
-    return alt.Shape("method:N", scale=_scale(alt, labels, _SHAPES), legend=_legend(alt))
+    return alt.Shape("method:N", scale=_scale(alt, labels, SHAPES), legend=_legend(alt))
 
 
 def _scale(alt: Any, labels: Sequence[str], marks: Sequence[Any]) -> Any:

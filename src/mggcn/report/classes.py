@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mggcn.records import Row
+from mggcn.records.columns import Table
 from mggcn.report.charts import Spec, Values, as_spec, require_altair, sized
-from mggcn.report.tables import Table
 
 Matrix = list[list[int]]
 

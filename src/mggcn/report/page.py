@@ -10,9 +10,8 @@ from importlib import resources
 
 from mggcn.errors import InputError
 from mggcn.records import Section, duration, environments, remarks
-from mggcn.records.columns import GROWTH, SortKey
+from mggcn.records.columns import GROWTH, SortKey, Table
 from mggcn.report import charts, classes, tables, varied
-from mggcn.report.tables import Table
 
 MOST_BYTES = 2_000_000
 """The largest size of a page."""

@@ -3,12 +3,13 @@
 import json
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from mggcn.records import Row, Section, columns, environments, remarks
-from mggcn.records.columns import GROWTH, SortKey, escaped, pipes
-from mggcn.records.columns import notes as column_notes
+from mggcn.records import Row, Section, environments, remarks
+from mggcn.records import notes as column_notes
+from mggcn.records.columns import GROWTH, Table, escaped, pipes
+from mggcn.records.columns import table as table_of
 from mggcn.records.grouping import setting_text
 
 NOTE_ON_COMMANDS = (
@@ -26,23 +27,8 @@ _LATEX = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Table:
-    """A table of text; ``keys`` are the values by which its cells are sorted."""
-
-    headings: list[str]
-    rows: list[list[str]]
-    keys: Sequence[Sequence[SortKey]]
-
-
-def table(section: Section) -> Table:
-    """The table of a section, with the difference from the paper if a row has a published accuracy."""
-    shown = columns(section, difference=True)
-    return Table(
-        [column.heading for column in shown],
-        [[column.text(row) for column in shown] for row in section.rows],
-        [[column.key(row) for column in shown] for row in section.rows],
-    )
+table = partial(table_of, difference=True)
+"""The table of a section, with the difference from the paper if a row has a published accuracy."""
 
 
 def provenance(sections: Sequence[Section]) -> Table:
@@ -97,11 +83,9 @@ def markdown(sections: Sequence[Section]) -> str:
     """The tables in Markdown."""
     parts = ["# Results"]
     for section in sections:
-        content = table(section)
-        parts += [f"## {escaped(section.title)}", escaped(section.about), pipes(content.headings, content.rows)]
+        parts += [f"## {escaped(section.title)}", escaped(section.about), pipes(table(section))]
         parts.append("\n".join(f"- {escaped(remark)}" for remark in remarks(section)))
-    origin = provenance(sections)
-    parts += [notes(sections), "## Commands", NOTE_ON_COMMANDS, pipes(origin.headings, origin.rows, text_columns=4)]
+    parts += [notes(sections), "## Commands", NOTE_ON_COMMANDS, pipes(provenance(sections), text_columns=4)]
     parts.append("## Environments")
     known = [escaped(environment(values)) for values in environments(sections)]
     parts.append("\n".join(f"{number}. {text}" for number, text in enumerate(known, 1)))
