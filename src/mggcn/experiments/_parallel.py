@@ -82,14 +82,21 @@ def _send(pipe: Connection, message: Job | Outcome | None) -> None:
         return  # the process died, which the next read from the pipe reports
 
 
-def _result(pipe: Connection, process: BaseProcess, job: Job) -> Outcome:
+def _receive(pipe: Connection) -> Job | Outcome | None:
+    """What the other process sent; None if there is no more or it ended."""
     try:
-        outcome = pipe.recv()
+        message: Job | Outcome | None = pipe.recv()
     except (EOFError, OSError):
-        process.join()
-        return Outcome(job, None, f"its process ended with exit code {process.exitcode}")
-    assert isinstance(outcome, Outcome)  # noqa: S101  (the only thing that is sent)
-    return outcome
+        return None
+    return message
+
+
+def _result(pipe: Connection, process: BaseProcess, job: Job) -> Outcome:
+    outcome = _receive(pipe)
+    if isinstance(outcome, Outcome):
+        return outcome
+    process.join()
+    return Outcome(job, None, f"its process ended with exit code {process.exitcode}")
 
 
 def _serve(pipe: Connection, load: Load, path: Path, cores: list[int]) -> None:
@@ -99,7 +106,7 @@ def _serve(pipe: Connection, load: Load, path: Path, cores: list[int]) -> None:
     torch.set_num_threads(len(cores))
     dataset: Dataset | None = None
     warm: set[str] = set()
-    while (job := _next(pipe)) is not None:
+    while isinstance(job := _receive(pipe), Job):
         try:
             if dataset is None:
                 dataset = load()
@@ -108,15 +115,6 @@ def _serve(pipe: Connection, load: Load, path: Path, cores: list[int]) -> None:
             _send(pipe, next(iter(outcomes)))
         except InputError as error:
             _send(pipe, Outcome(job, None, str(error)))
-
-
-def _next(pipe: Connection) -> Job | None:
-    """The next job; None if there is no more or the parent ended."""
-    try:
-        job: Job | None = pipe.recv()
-    except (EOFError, OSError):
-        return None
-    return job
 
 
 def _end_with_parent() -> None:
