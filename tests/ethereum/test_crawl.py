@@ -15,7 +15,7 @@ import pytest
 
 from mggcn import storage
 from mggcn.cli import main
-from mggcn.cli.display import Display, StageDisplay
+from mggcn.cli.display import StageDisplay
 from mggcn.errors import InputError
 from mggcn.ethereum import etherscan
 from mggcn.ethereum.crawl import Crawled, Store, crawl, draw
@@ -385,7 +385,7 @@ def test_bad_options_are_one_line(
 
 def test_lines_tell_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
-    shown = StageDisplay(Display(), clock=lambda: now[0])
+    shown = StageDisplay(clock=lambda: now[0])
     for done in range(5, 11):
         shown.update("accounts", done, 10)
         now[0] += 100.0

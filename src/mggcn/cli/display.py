@@ -2,8 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console, Group, RenderableType
@@ -75,38 +74,33 @@ class Display:
         return Group(*([self._render()] if self._render else []), *([self._bars] if self._tasks else []))
 
 
-class EpochDisplay:
-    """Shows the epochs of a run: a bar, or a line for the first epoch and every tenth."""
+class EpochDisplay(Display):
+    """Shows the epochs of a run, ``total`` at most: a bar, or a line for the first epoch and every tenth."""
 
-    def __init__(self, display: Display, title: str, total: int) -> None:
-        self._display, self._title, self._total = display, title, total
+    def __init__(self, title: str, total: int, *, quiet: bool = False) -> None:
+        super().__init__(quiet=quiet)
+        self._title, self._total = title, total
+        self.bar(title, 0, total)
 
     def epoch(self, epoch: "Epoch") -> None:
         """Show an epoch."""
         figures = f"loss {epoch.train_loss:.4f}  val loss {epoch.val_loss:.4f}  val accuracy {epoch.val_accuracy:.2%}"
-        self._display.bar(self._title, epoch.number, self._total, figures)
+        self.bar(self._title, epoch.number, self._total, figures)
         if epoch.number == 1 or epoch.number % _EPOCHS_PER_LINE == 0:
-            self._display.line(f"{self._title}  epoch {epoch.number:4d}  {figures}")
+            self.line(f"{self._title}  epoch {epoch.number:4d}  {figures}")
 
 
-@contextmanager
-def epochs(title: str, total: int, *, quiet: bool = False) -> Iterator[EpochDisplay]:
-    """Show the epochs of one run, ``total`` at most; training usually stops earlier."""
-    with Display(quiet=quiet) as display:
-        display.bar(title, 0, total)
-        yield EpochDisplay(display, title, total)
-
-
-class StageDisplay:
+class StageDisplay(Display):
     """Shows long stages of a job: a bar with the time left for each, or lines at their start, end and between."""
 
-    def __init__(self, display: Display, clock: Callable[[], float] = time.monotonic) -> None:
-        self._display, self._clock = display, clock
+    def __init__(self, *, quiet: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(quiet=quiet, remaining=True)
+        self._clock = clock
         self._stage, self._written, self._started, self._first = "", 0.0, 0.0, 0
 
     def update(self, stage: str, done: int, total: int) -> None:
         """Show how much of a stage is done."""
-        self._display.bar(stage, done, total)
+        self.bar(stage, done, total)
         now, is_new = self._clock(), stage != self._stage
         if is_new:
             self._stage, self._started, self._first = stage, now, done
@@ -115,14 +109,7 @@ class StageDisplay:
             left = ""
             if self._first < done < total:
                 left = f", about {_span((now - self._started) / (done - self._first) * (total - done))} left"
-            self._display.line(f"{stage}: {done:,} of {total:,}{left}")
-
-
-@contextmanager
-def stages(*, quiet: bool = False) -> Iterator[StageDisplay]:
-    """Show the stages of a long job."""
-    with Display(quiet=quiet, remaining=True) as display:
-        yield StageDisplay(display)
+            self.line(f"{stage}: {done:,} of {total:,}{left}")
 
 
 def _span(seconds: float) -> str:

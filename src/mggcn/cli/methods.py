@@ -12,13 +12,13 @@ def methods(name: str | None = None, /) -> None:
     Args:
         name: A method, or package.module:Class for a method of your own; default: list all methods.
     """
+    from mggcn.cli.table import aligned
     from mggcn.methods import METHODS, describe, method_class
     from mggcn.train import Training
 
     if name is None:
-        width = max(map(len, METHODS))
-        lines = [f"{method:{width}}  {_plain(describe.title(kind))}" for method, kind in METHODS.items()]
-        print("\n".join([*lines, "", "mggcn methods NAME lists the settings of a method; --set changes them."]))  # noqa: T201
+        print(aligned([[method, _plain(describe.title(kind))] for method, kind in METHODS.items()]))  # noqa: T201
+        print("\nmggcn methods NAME lists the settings of a method; --set changes them.")  # noqa: T201
         return
     kind = method_class(name)
     print(describe.title(kind))  # noqa: T201

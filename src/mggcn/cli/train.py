@@ -1,5 +1,6 @@
 """``mggcn train``: train a method, show its progress and write a run folder."""
 
+import itertools
 import json
 import statistics
 import sys
@@ -54,7 +55,7 @@ def train(
         options: Shared options.
     """
     from mggcn import datasets, methods
-    from mggcn.cli.display import epochs as show_epochs
+    from mggcn.cli.display import EpochDisplay
     from mggcn.dataset import headline
     from mggcn.errors import InputError
     from mggcn.explore.run_page import picks_part
@@ -88,7 +89,8 @@ def train(
     parts: list[Part | None] = []
     label = plan.name.rpartition(":")[2]
     for number in range(first_seed, first_seed + seeds):
-        with show_epochs(f"{data.name} {label} seed {number}", plan.training.epochs, quiet=options.quiet) as progress:
+        title = f"{data.name} {label} seed {number}"
+        with EpochDisplay(title, plan.training.epochs, quiet=options.quiet) as progress:
             run = fit_plan(data, plan, number, run_device, progress)
         folder = _unused(out / f"{data.name.replace(':', '-')}-{label}-seed{number}")
         run.save(folder)
@@ -110,11 +112,8 @@ def train(
 
 def _unused(folder: Path) -> Path:
     """The folder, with a number after its name if it exists already."""
-    name, number = folder.name, 1
-    while folder.exists():
-        number += 1
-        folder = folder.with_name(f"{name}-{number}")
-    return folder
+    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
+    return next(path for path in itertools.chain([folder], numbered) if not path.exists())
 
 
 def _write_pages(results: "list[tuple[RunRecord, Path]]", parts: "list[Part | None]") -> str:
@@ -183,15 +182,11 @@ def _classes(records: "list[RunRecord]") -> "list[ClassScores]":
 def _table(classes: "list[ClassScores]") -> str:
     from mggcn.cli.table import aligned
 
-    rows = [
-        [
-            scores.name,
-            *(f"{share:.2%}" for share in (scores.precision, scores.recall, scores.f1)),
-            f"{scores.support:,}",
-        ]
-        for scores in classes
-    ]
-    return aligned([["class", "precision", "recall", "F1", "test nodes"], *rows], right=(1, 2, 3, 4))
+    rows = [["class", "precision", "recall", "F1", "test nodes"]]
+    for scores in classes:
+        shares = (scores.precision, scores.recall, scores.f1)
+        rows.append([scores.name, *(f"{share:.2%}" for share in shares), f"{scores.support:,}"])
+    return aligned(rows, right=(1, 2, 3, 4))
 
 
 def _summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:

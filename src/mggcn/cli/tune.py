@@ -54,10 +54,9 @@ def tune(
     from mggcn.train import choose_device
     from mggcn.tune import BEST, Search, Tuning, require_optuna
 
-    if trials < 1:
-        raise InputError(f"--trials: {trials} is less than 1")
-    if seeds < 1:
-        raise InputError(f"--seeds: {seeds} is less than 1")
+    for name, count in (("trials", trials), ("seeds", seeds)):
+        if count < 1:
+            raise InputError(f"--{name}: {count} is less than 1")
     if timeout is not None and not timeout > 0:
         raise InputError(f"--timeout: {timeout:g} is not more than 0")
     require_optuna()
@@ -129,15 +128,11 @@ def _table(trials: "Sequence[Trial]", target: str, most: int = 5) -> str:
     from mggcn.cli.table import aligned
 
     ranked = sorted((trial for trial in trials if trial.value is not None), key=lambda trial: -(trial.value or 0.0))
-    rows = [
-        [
-            f"{trial.number}{' (default settings)' * (trial.number == 1)}",
-            f"{(trial.value or 0.0) * 100:.2f}",
-            _text(trial.settings),
-        ]
-        for trial in [*ranked[:most], *(trial for trial in ranked[most:] if trial.number == 1)]
-    ]
-    return aligned([["trial", f"val {target}, %", "settings"], *rows], right=(1,))
+    rows = [["trial", f"val {target}, %", "settings"]]
+    for trial in [*ranked[:most], *(trial for trial in ranked[most:] if trial.number == 1)]:
+        name = f"{trial.number}{' (default settings)' * (trial.number == 1)}"
+        rows.append([name, f"{(trial.value or 0.0) * 100:.2f}", _text(trial.settings)])
+    return aligned(rows, right=(1,))
 
 
 def _text(settings: Mapping[str, object]) -> str:

@@ -125,14 +125,19 @@ class _Work:
             self.progress.note(line)
 
     def fill(self, name: str, labels: set[str], processes: int) -> Section:
-        """Train what is missing on one data set; its table."""
+        """Train what is missing on one data set; its table, with the runs that were finished earlier."""
         try:
             data = self.experiment.load(name, self.root)
             data.require_split()
         except (InputError, OSError) as error:
             if self.experiment.flat:
                 raise
-            return self._without(name, " ".join(str(error).split()))
+            problem = " ".join(str(error).split())
+            section = self.section(name, problem)
+            self._write_table(section, f"{name}: not run: {problem}")
+            self._describe(section)
+            self.progress.finish(section)
+            return section
         schedule = self._schedule(name, data)
         planned = schedule.jobs(self.device)
         outcomes = recall(planned, self.ledger)
@@ -163,14 +168,6 @@ class _Work:
         if processes == 1:
             return _execution.execute(data, waiting, self.ledger, self.progress.run_starts)
         return _parallel.execute(partial(self.experiment.load, name, self.root), waiting, self.ledger, processes)
-
-    def _without(self, name: str, problem: str) -> Section:
-        """The table of a data set that is not available, with the runs that were finished earlier."""
-        section = self.section(name, problem)
-        self._write_table(section, f"{name}: not run: {problem}")
-        self._describe(section)
-        self.progress.finish(section)
-        return section
 
     def _schedule(self, name: str, data: Dataset | None = None) -> Schedule:
         """The runs on a data set, whose identity is kept in a file so that runs can be counted without the data."""

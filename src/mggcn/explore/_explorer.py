@@ -88,9 +88,9 @@ class Explorer:
         """
         row = features_of(self.dataset, node)
         predicted, label = int(self._probabilities(node).argmax()), self._label(node)
-        differences = self._medians.differences(row, predicted)
-        order = np.argsort(-np.abs(differences), kind="stable")[:_MAX_FEATURES]
         medians, names = self._medians.medians, self.dataset.feature_names
+        differences = (row - medians[predicted]) / self._medians.deviation
+        order = np.argsort(-np.abs(differences), kind="stable")[:_MAX_FEATURES]
         return {
             "predicted": predicted,
             "label": label,

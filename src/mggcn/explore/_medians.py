@@ -29,10 +29,6 @@ class Medians:
                 medians[label] = _median(dataset.x[members])
         return cls(medians, _deviation(dataset.x[np.concatenate(by_class)]))
 
-    def differences(self, row: NDArray[np.float32], label: int) -> NDArray[np.float32]:
-        """[features] the difference of a row from the medians of a class, in standard deviations."""
-        return np.asarray((row - self.medians[label]) / self.deviation, np.float32)
-
 
 def features_of(dataset: Dataset, node: int) -> NDArray[np.float32]:
     """[features] of one node, dense."""

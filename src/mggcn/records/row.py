@@ -111,11 +111,7 @@ class Row:
     def summary(self) -> dict[str, Any]:
         """The row without its single runs, ready for JSON."""
         return {
-            "label": self.label,
-            "method": self.method,
-            "device": self.device,
-            "seeds": self.seeds,
-            "done": self.done,
+            **{name: getattr(self, name) for name in ("label", "method", "device", "seeds", "done")},
             "figures": asdict(self.figures) if self.records else None,
             "reasons": list(self.reasons),
             "published": self.published.get("accuracy"),

@@ -21,10 +21,6 @@ def render(sections: Sequence[Section], form: Format, parts: Sequence[Part] = ()
             packed records, which :func:`mggcn.records.read` reads again.
         parts: what a page shows after its sections.
     """
-    if form == "md":
-        return tables.markdown(sections)
-    if form == "latex":
-        return tables.latex(sections)
-    if form == "json":
-        return pack(sections)
-    return page.html(sections, parts)
+    if form == "html":
+        return page.html(sections, parts)
+    return {"md": tables.markdown, "latex": tables.latex, "json": pack}[form](sections)

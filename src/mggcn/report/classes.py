@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mggcn.records import Row
-from mggcn.records.columns import Table
+from mggcn.records.columns import SortKey, Table
 from mggcn.report.charts import Spec, Values, as_spec, require_altair, sized
 
 Matrix = list[list[int]]
@@ -62,7 +62,8 @@ def best(rows: Sequence[Row]) -> Row | None:
 
 def table(row: Row) -> Table:
     """The scores of each class; the number of nodes is that of one seed."""
-    cells, keys = [], []
+    cells: list[list[str]] = []
+    keys: list[list[SortKey]] = []
     for one in scores(confusion(row), names(row)):
         shares, nodes = (one.precision, one.recall, one.f1), one.support / row.done
         cells.append([one.name, *(f"{share * 100:.1f}" for share in shares), f"{nodes:,.0f}"])

@@ -1,5 +1,6 @@
 """Tables of a report, and the whole document in Markdown or LaTeX."""
 
+import itertools
 import json
 import shlex
 from collections.abc import Iterable, Sequence
@@ -99,13 +100,9 @@ def latex(sections: Sequence[Section]) -> str:
 
 def _ranges(seeds: Iterable[int]) -> list[tuple[int, int]]:
     """First seed and length of each range of consecutive seeds."""
-    ranges: list[tuple[int, int]] = []
-    for seed in seeds:
-        if ranges and seed == sum(ranges[-1]):
-            ranges[-1] = (ranges[-1][0], ranges[-1][1] + 1)
-        else:
-            ranges.append((seed, 1))
-    return ranges
+    groups = itertools.groupby(enumerate(seeds), key=lambda pair: pair[1] - pair[0])
+    ranges = [[seed for _, seed in pairs] for _, pairs in groups]
+    return [(consecutive[0], len(consecutive)) for consecutive in ranges]
 
 
 def _numbers(known: list[dict[str, Any]], row: Row) -> str:

@@ -77,15 +77,11 @@ class Tuning:
     @property
     def trials(self) -> list[Trial]:
         """All finished trials in order."""
-        return [
-            Trial(
-                number,
-                frozen.params,
-                frozen.value if "config" in frozen.user_attrs else None,
-                frozen.user_attrs.get("reason", ""),
-            )
-            for number, frozen in enumerate(self._finished, 1)
-        ]
+        trials = []
+        for number, frozen in enumerate(self._finished, 1):
+            value = frozen.value if "config" in frozen.user_attrs else None
+            trials.append(Trial(number, frozen.params, value, frozen.user_attrs.get("reason", "")))
+        return trials
 
     @property
     def best(self) -> Trial | None:

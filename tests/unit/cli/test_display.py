@@ -27,7 +27,7 @@ def a_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 
 def test_epochs_as_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    with display.epochs("cora", 400) as shown:
+    with display.EpochDisplay("cora", 400) as shown:
         for epoch in epochs(25):
             shown.epoch(epoch)
     lines = capsys.readouterr().err.splitlines()
@@ -37,7 +37,7 @@ def test_epochs_as_lines(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_epochs_as_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = a_terminal(monkeypatch)
-    with display.epochs("cora", 400) as shown:
+    with display.EpochDisplay("cora", 400) as shown:
         shown.epoch(epochs(7)[-1])
     assert "cora" in terminal.getvalue()
     assert "7/400" in terminal.getvalue()
@@ -45,16 +45,16 @@ def test_epochs_as_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_quiet(capsys: pytest.CaptureFixture[str]) -> None:
-    with display.epochs("cora", 400, quiet=True) as shown:
+    with display.EpochDisplay("cora", 400, quiet=True) as shown:
         shown.epoch(epochs(1)[0])
-    with display.stages(quiet=True) as stages:
+    with display.StageDisplay(quiet=True) as stages:
         stages.update("read", 1, 2)
     assert capsys.readouterr().err == ""
 
 
 def test_stages_as_lines_with_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
     now = 0.0
-    shown = display.StageDisplay(display.Display(), clock=lambda: now)
+    shown = display.StageDisplay(clock=lambda: now)
     for now, done in ((0.0, 0), (10.0, 1), (40.0, 4), (60.0, 6), (100.0, 1_000)):  # noqa: B007
         shown.update("pages", done, 1_000)
     assert capsys.readouterr().err.splitlines() == [

@@ -35,14 +35,14 @@ def crawl(
         max_transactions: The largest number of transactions to fetch for one account, rounded up to pages of 1,000.
         quiet: Show no progress.
     """
-    from mggcn.cli.display import stages
+    from mggcn.cli.display import StageDisplay
     from mggcn.ethereum import etherscan
     from mggcn.ethereum.crawl import crawl
     from mggcn.ethereum.label_lists import addresses
 
     accounts = addresses(labels)
     client = etherscan.Etherscan(etherscan.key_from_environment(), rate, base_url or etherscan.URL)
-    with closing(client) as api, stages(quiet=quiet) as shown:
+    with closing(client) as api, StageDisplay(quiet=quiet) as shown:
         crawled = crawl(
             api,
             accounts,
