@@ -4,7 +4,7 @@ from generate.committed import about, packed, sections
 from generate.repository import EXPERIMENTS
 from mggcn import experiments
 from mggcn.records import Row, Section
-from mggcn.records.columns import NOTES, markdown
+from mggcn.records.tables import NOTES, markdown
 
 
 def tables() -> str:

@@ -8,7 +8,7 @@ from generate.committed import about, packed, sections
 from generate.roles import plain
 from mggcn.methods import METHODS, Method, describe, published, resolve
 from mggcn.records import Row, duration
-from mggcn.records.columns import percent
+from mggcn.records.tables import percent
 
 _DATASETS = ("cora", "citeseer", "pubmed", "reddit", "ethereum")
 _NONE, _MOST_ROWS = "–", 12

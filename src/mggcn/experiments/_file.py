@@ -10,7 +10,7 @@ from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.experiments._definition import Experiment, Reference, Variant, folder_name, variants_of
 from mggcn.files import read_toml, typed
 from mggcn.methods import published
-from mggcn.records.columns import GROWTH
+from mggcn.records.tables import GROWTH
 
 
 class _VariantTable(msgspec.Struct, forbid_unknown_fields=True):

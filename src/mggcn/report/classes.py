@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mggcn.records import Row
-from mggcn.records.columns import SortKey, Table
+from mggcn.records.tables import SortKey, Table
 from mggcn.report.charts import Spec, Values, as_spec, require_altair, sized
 
 Matrix = list[list[int]]

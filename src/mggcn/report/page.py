@@ -10,7 +10,7 @@ from importlib import resources
 
 from mggcn.errors import InputError
 from mggcn.records import Section, duration, environments, remarks
-from mggcn.records.columns import GROWTH, SortKey, Table
+from mggcn.records.tables import GROWTH, SortKey, Table
 from mggcn.report import charts, classes, tables, varied
 
 MOST_BYTES = 2_000_000

@@ -9,9 +9,9 @@ from typing import Any
 
 from mggcn.records import Row, Section, environments, remarks
 from mggcn.records import notes as column_notes
-from mggcn.records.columns import GROWTH, Table, escaped, pipes
-from mggcn.records.columns import table as table_of
 from mggcn.records.grouping import setting_text
+from mggcn.records.tables import GROWTH, Table, escaped, pipes
+from mggcn.records.tables import table as table_of
 
 NOTE_ON_COMMANDS = (
     "Each command trains the runs of one row again, with every setting; the name of a data set that mggcn does not "
