@@ -15,6 +15,7 @@ from mkdocs.structure.files import File, Files
 
 INSERTS: dict[str, Callable[[], str]] = {
     "compare": compare.tables,
+    "method-classes": methods.reference,
     "ethereum-changed": ethereum.changed,
     "ethereum-dropped": ethereum.dropped,
     "ethereum-features": ethereum.feature_formulas,

@@ -19,6 +19,15 @@ def pages() -> dict[str, str]:
     return {"methods/index.md": _index()} | {f"methods/{name}.md": _page(name) for name in METHODS}
 
 
+def reference() -> str:
+    """The classes of the methods, for the Python reference."""
+    names = ", ".join(method.__name__ for method in METHODS.values())
+    options = ["show_root_heading: false", "show_root_toc_entry: false", "heading_level: 3"]
+    return "\n".join(
+        ["::: mggcn.methods", "    options:", *(f"      {line}" for line in [f"members: [{names}]", *options])]
+    )
+
+
 def nav() -> list[dict[str, str]]:
     """The pages of the methods in the order in which the package lists them."""
     return [{name: f"methods/{name}.md"} for name in METHODS]
