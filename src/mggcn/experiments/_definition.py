@@ -45,7 +45,7 @@ class Variant:
     @property
     def setting_names(self) -> set[str]:
         """The settings of the method and of training."""
-        return {one.name for kind in (self.method_class, Training) for one in fields(kind)}
+        return {field.name for kind in (self.method_class, Training) for field in fields(kind)}
 
 
 class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -99,7 +99,7 @@ class Experiment:
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise InputError(f"seeds: {self.seeds} is less than 1")
-        for what, names in (("datasets", self.datasets), ("variant", [one.label for one in self.variants])):
+        for what, names in (("datasets", self.datasets), ("variant", [variant.label for variant in self.variants])):
             if not names:
                 raise InputError(f"{what}: there is none")
             for name in names:

@@ -76,7 +76,9 @@ class Schedule:
         for row, plan in self._rows():
             of_row = [outcome for outcome in outcomes if outcome.job.label == row.label]
             records = tuple(outcome.record for outcome in of_row if outcome.record is not None)
-            reasons = [f"seed {one.job.spec.seed}: {one.reason}" for one in of_row if one.record is None]
+            reasons = [
+                f"seed {outcome.job.spec.seed}: {outcome.reason}" for outcome in of_row if outcome.record is None
+            ]
             if problem and len(records) < row.seeds:
                 reasons = [f"{self.dataset}: {problem}"]
             published = methods.published_results(self.identity, plan.name, plan.settings) if self.identity else {}
@@ -116,10 +118,14 @@ class Schedule:
         if reference is None or table is None:
             return {}
         names = {self.dataset: self.dataset} if reference.datasets is None else reference.datasets
-        results = [one for one in table.rows if (one.dataset, one.method) == (names.get(self.dataset), plan.name)]
-        settings = {name for one in results for name in one.settings}
-        compared = {name for name in settings if len({str(one.settings.get(name)) for one in results}) > 1}
-        same = [one for one in results if all(one.settings.get(name) == plan.settings[name] for name in compared)]
+        results = [
+            result for result in table.rows if (result.dataset, result.method) == (names.get(self.dataset), plan.name)
+        ]
+        settings = {name for result in results for name in result.settings}
+        compared = {name for name in settings if len({str(result.settings.get(name)) for result in results}) > 1}
+        same = [
+            result for result in results if all(result.settings.get(name) == plan.settings[name] for name in compared)
+        ]
         return same[0].measured if same else {}
 
 

@@ -27,8 +27,8 @@ from mggcn.records.row import ExperimentInfo, Row, Section
 FORMAT, VERSION = "mggcn-records", 1
 _MOST_POINTS = 100
 _SHARED = ("dataset", "method", "settings", "device", "curve", "environment")
-_PER_SEED = [one.name for one in fields(RunRecord) if one.name not in _SHARED]
-_DEFAULTS = {one.name: one.default for one in fields(RunRecord)}
+_PER_SEED = [field.name for field in fields(RunRecord) if field.name not in _SHARED]
+_DEFAULTS = {field.name: field.default for field in fields(RunRecord)}
 _SAID = ("label", "method", "reference", "grows", "reasons", "specs")
 """What an experiment says of a row."""
 _ADDED_UP = ("train_seconds", "eval_seconds")

@@ -64,20 +64,20 @@ def table(row: Row) -> Table:
     """The scores of each class; the number of nodes is that of one seed."""
     cells: list[list[str]] = []
     keys: list[list[SortKey]] = []
-    for one in scores(confusion(row), names(row)):
-        shares, nodes = (one.precision, one.recall, one.f1), one.support / row.done
-        cells.append([one.name, *(f"{share * 100:.1f}" for share in shares), f"{nodes:,.0f}"])
-        keys.append([one.name, *shares, nodes])
+    for entry in scores(confusion(row), names(row)):
+        shares, nodes = (entry.precision, entry.recall, entry.f1), entry.support / row.done
+        cells.append([entry.name, *(f"{share * 100:.1f}" for share in shares), f"{nodes:,.0f}"])
+        keys.append([entry.name, *shares, nodes])
     return Table(["class", "precision, %", "recall, %", "F1, %", "test nodes"], cells, keys)
 
 
 def f1_table(rows: Sequence[Row]) -> Table:
-    """F1 of each class, for every row whose confusion matrix has the classes of the first one."""
+    """F1 of each class, for every row whose confusion matrix has the same classes as the first."""
     having = [row for row in rows if confusion(row)]
     scored = [(row, scores(confusion(row), names(row))) for row in having if names(row) == names(having[0])]
-    headings = ["method", *(one.name for one in scored[0][1])]
-    cells = [[row.label, *(f"{one.f1 * 100:.1f}" for one in of_classes)] for row, of_classes in scored]
-    return Table(headings, cells, [[row.label, *(one.f1 for one in of_classes)] for row, of_classes in scored])
+    headings = ["method", *(entry.name for entry in scored[0][1])]
+    cells = [[row.label, *(f"{entry.f1 * 100:.1f}" for entry in of_classes)] for row, of_classes in scored]
+    return Table(headings, cells, [[row.label, *(entry.f1 for entry in of_classes)] for row, of_classes in scored])
 
 
 def data(row: Row) -> Values:

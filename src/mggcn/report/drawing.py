@@ -73,11 +73,11 @@ def svg(picks: Picks, *, title: str = "", classes: Sequence[str] = (), legend: b
     members = _members(picks)
     lines = _legend([picks], classes) if legend else []
     beside = 8 + 6 * max(len(_shortened(name, _SHORT)) for name in picks.names)
-    left = min(one.x - one.radius for one in members) - beside
-    width = max(one.x + one.radius for one in members) + beside - left
+    left = min(member.x - member.radius for member in members) - beside
+    width = max(member.x + member.radius for member in members) + beside - left
     left, width = left - max(0.0, _NARROWEST - width) / 2, max(width, _NARROWEST)
-    top = min(one.y - one.radius for one in members) - _AROUND
-    height = max(one.y + one.radius for one in members) + _AROUND - top
+    top = min(member.y - member.radius for member in members) - _AROUND
+    height = max(member.y + member.radius for member in members) + _AROUND - top
     picture = [
         *(
             f'<circle r="{_n(_RING * step)}" fill="none" stroke="currentColor" stroke-opacity=".3" '
@@ -85,7 +85,7 @@ def svg(picks: Picks, *, title: str = "", classes: Sequence[str] = (), legend: b
             for step in range(1, max(picks.hops) + 1)
         ),
         *(_arrow(members[a], members[b]) for a, b in picks.edges),
-        *(_node(picks, one, classes) for one in members),
+        *(_node(picks, member, classes) for member in members),
     ]
     return _image(
         title,
@@ -163,26 +163,26 @@ def _free_side(arrows: Sequence[float]) -> float:
     return min(sides, key=lambda side: max((math.cos(side - arrow) for arrow in arrows), default=0.0))
 
 
-def _node(picks: Picks, one: _Member, classes: Sequence[str]) -> str:
-    index, name = one.index, picks.names[one.index]
+def _node(picks: Picks, member: _Member, classes: Sequence[str]) -> str:
+    index, name = member.index, picks.names[member.index]
     degree, hop = picks.degrees[index], picks.hops[index]
     label = picks.labels[index] if picks.labels else _PLAIN[index > 0]
     role = f"pick {index}, {hop} step{'s' * (hop > 1)} from the target" if index else "the target"
     tooltip = f"{name}: {role}, degree {degree:,}"
     if picks.labels:
         tooltip += f", {_class_name(label, classes)}"
-    at = f'cx="{_n(one.x)}" cy="{_n(one.y)}"'
-    ring = f'<circle {at} r="{_n(one.radius + 3)}" fill="none" stroke="currentColor"/>'
+    at = f'cx="{_n(member.x)}" cy="{_n(member.y)}"'
+    ring = f'<circle {at} r="{_n(member.radius + 3)}" fill="none" stroke="currentColor"/>'
     return (
         f"<g><title>{escape(tooltip)}</title>{'' if index else ring}"
-        f'<circle {at} r="{_n(one.radius)}" fill="{colour(label)}" stroke="currentColor"{_dashed(label)}/>'
-        f'<text x="{_n(one.x)}" y="{_n(one.y + 4)}" text-anchor="middle" font-size="11" font-weight="700" '
-        f'fill="{_on(colour(label))}">{index or "v"}</text>{_name(one, name) if index else ""}</g>'
+        f'<circle {at} r="{_n(member.radius)}" fill="{colour(label)}" stroke="currentColor"{_dashed(label)}/>'
+        f'<text x="{_n(member.x)}" y="{_n(member.y + 4)}" text-anchor="middle" font-size="11" font-weight="700" '
+        f'fill="{_on(colour(label))}">{index or "v"}</text>{_name(member, name) if index else ""}</g>'
     )
 
 
-def _name(one: _Member, name: str) -> str:
-    across, down = math.cos(one.side), math.sin(one.side)
+def _name(member: _Member, name: str) -> str:
+    across, down = math.cos(member.side), math.sin(member.side)
     anchor = "middle" if abs(across) < 0.4 else "start" if across > 0 else "end"
     x, y = one.x + across * (one.radius + 4), one.y + down * (one.radius + 9) + 3
     return (

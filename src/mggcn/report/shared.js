@@ -30,7 +30,7 @@ function embed(id, spec, options) {
   return made;
 }
 
-/* A phone that is turned has another width; its address bar, which comes and goes, changes the height alone. */
+/* A rotated phone has another width; its address bar, which comes and goes, changes the height alone. */
 function whenWidthChanges(redraw) {
   let width = innerWidth, waiting;
   addEventListener("resize", () => {

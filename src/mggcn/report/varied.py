@@ -55,14 +55,14 @@ def data(section: Section) -> Values:
     """The values of each row that is part of a series."""
     return [
         {
-            "method": one.name,
-            "value": row.settings[one.setting],
+            "method": each.name,
+            "value": row.settings[each.setting],
             **spread(row.figures),
             "nodes": round(row.figures.nodes_per_batch, 1),
-            "deep": one.setting in _DEPTHS,
+            "deep": each.setting in _DEPTHS,
         }
-        for one in series(section)
-        for row in one.rows
+        for each in series(section)
+        for row in each.rows
     ]
 
 
@@ -72,7 +72,9 @@ def charts(section: Section) -> dict[str, Spec]:
     drawn = {}
     if len(several) == 1 and len(several[0].rows) == len(section.measured):
         drawn["varied"] = _accuracy(require_altair(), section, several[0])
-    deep = [one for one in several if one.setting in _DEPTHS and any(row.figures.nodes_per_batch for row in one.rows)]
+    deep = [
+        each for each in several if each.setting in _DEPTHS and any(row.figures.nodes_per_batch for row in each.rows)
+    ]
     if deep:
         drawn["nodes"] = _nodes(require_altair(), section, deep)
     return {name: as_spec(chart) for name, chart in drawn.items()}
@@ -91,10 +93,10 @@ def _varied(rows: Sequence[Row]) -> str | None:
     return different[0] if len(set(numbers)) == len(values) else None
 
 
-def _accuracy(alt: Any, section: Section, one: Series) -> Any:
-    words = _WORDS.get(one.setting, one.setting)
+def _accuracy(alt: Any, section: Section, line: Series) -> Any:
+    words = _WORDS.get(line.setting, line.setting)
     base = alt.Chart(alt.NamedData("varied")).encode(
-        x=alt.X("value:Q", title=words, scale=_inset(alt), axis=_marks(alt, [one]))
+        x=alt.X("value:Q", title=words, scale=_inset(alt), axis=_marks(alt, [line]))
     )
     area = base.mark_area(color=OKABE_ITO[4], opacity=0.3).encode(
         y=alt.Y("low:Q", title=ACCURACY, scale=alt.Scale(zero=False)), y2="high:Q"
@@ -106,7 +108,7 @@ def _accuracy(alt: Any, section: Section, one: Series) -> Any:
 
 
 def _nodes(alt: Any, section: Section, several: Sequence[Series]) -> Any:
-    labels = [one.name for one in several]
+    labels = [each.name for each in several]
     chart = (
         alt.Chart(alt.NamedData("varied"))
         .transform_filter("datum.deep && datum.nodes > 0")
@@ -124,7 +126,7 @@ def _nodes(alt: Any, section: Section, several: Sequence[Series]) -> Any:
 
 def _marks(alt: Any, several: Sequence[Series]) -> Any:
     """An axis with a mark at each value if they are few."""
-    values = sorted({row.settings[one.setting] for one in several for row in one.rows})
+    values = sorted({row.settings[each.setting] for each in several for row in each.rows})
     return alt.Axis(values=values, format=".6~g") if len(values) <= _MOST_MARKS else alt.Axis()
 
 
