@@ -184,7 +184,7 @@ def _node(picks: Picks, member: _Member, classes: Sequence[str]) -> str:
 def _name(member: _Member, name: str) -> str:
     across, down = math.cos(member.side), math.sin(member.side)
     anchor = "middle" if abs(across) < 0.4 else "start" if across > 0 else "end"
-    x, y = one.x + across * (one.radius + 4), one.y + down * (one.radius + 9) + 3
+    x, y = member.x + across * (member.radius + 4), member.y + down * (member.radius + 9) + 3
     return (
         f'<text x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" font-size="9">{escape(_shortened(name, _SHORT))}</text>'
     )

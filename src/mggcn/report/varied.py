@@ -103,7 +103,7 @@ def _accuracy(alt: Any, section: Section, line: Series) -> Any:
     )
     means = base.mark_line(color=OKABE_ITO[0], point=alt.OverlayMarkDef(filled=True, size=70, color=OKABE_ITO[0]))
     shown = tooltips(alt, "value", "accuracy", "low", "high")
-    title = f"{section.dataset}: accuracy of {one.name} against {words}, mean ± standard deviation"
+    title = f"{section.dataset}: accuracy of {line.name} against {words}, mean ± standard deviation"
     return sized(alt.layer(area, means.encode(y=alt.Y("accuracy:Q", title=ACCURACY), tooltip=shown)), title)
 
 
