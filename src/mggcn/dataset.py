@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from mggcn.errors import InputError
-from mggcn.graph import Graph
+from mggcn.graph import Graph, node_numbers, numbers_or_mask
 
 Features: TypeAlias = "NDArray[np.float32] | csr_array"
 UNLABELLED = -1
@@ -30,6 +30,7 @@ class Split:
     train: NDArray[np.int64]
     val: NDArray[np.int64]
     test: NDArray[np.int64]
+    num_nodes: int | None = field(default=None, kw_only=True)  # the length of the masks it was made from
 
     def __post_init__(self) -> None:
         seen: dict[str, NDArray[np.int64]] = {}
@@ -57,8 +58,14 @@ class Split:
 
     @classmethod
     def of(cls, train: ArrayLike, val: ArrayLike, test: ArrayLike) -> "Split":
-        """Build a split from anything that converts to node numbers."""
-        return cls(*(np.asarray(part, dtype=np.int64) for part in (train, val, test)))
+        """Build a split from node numbers or boolean masks: lists, ranges, arrays or tensors."""
+        vectors = [
+            numbers_or_mask(nodes, f"split: {part}") for part, nodes in zip(PARTS, (train, val, test), strict=True)
+        ]
+        lengths = sorted({vector.size for vector in vectors if vector.dtype == bool})
+        if len(lengths) > 1:
+            raise InputError(f"split: masks of different lengths, {lengths[0]} and {lengths[-1]}")
+        return cls(*map(node_numbers, vectors), num_nodes=lengths[0] if lengths else None)
 
     @classmethod
     def stratified(cls, y: NDArray[np.int64], seed: int = 0, shares: Sequence[float] = (0.6, 0.2, 0.2)) -> "Split":
@@ -125,6 +132,8 @@ class Dataset:
             _check_finite(self.x)
             check_labels(self.y, len(self.classes))
         if self.split is not None:
+            if self.split.num_nodes not in (None, n):
+                raise InputError(f"split: the masks have {self.split.num_nodes} entries, but the graph has {n} nodes")
             for part, nodes in self.split.parts().items():
                 check_part(part, nodes, self.y)
 
@@ -159,8 +168,8 @@ class Dataset:
         return self.split
 
     def ids_of(self, nodes: ArrayLike) -> NDArray[np.generic]:
-        """Return the user's ids of node numbers; ids stored as bytes become text."""
-        numbers = np.asarray(nodes, dtype=np.int64)
+        """Return the user's ids of node numbers or of a boolean mask; ids stored as bytes become text."""
+        numbers = node_numbers(nodes, self.num_nodes)
         if self.node_ids is None:
             return numbers
         ids = np.asarray(self.node_ids[numbers])

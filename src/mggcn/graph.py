@@ -99,9 +99,9 @@ class Graph:
         return Graph.from_edges(row, column, self.num_nodes, direction="in")
 
     def subgraph(self, nodes: ArrayLike) -> "Graph":
-        """The graph of all nodes with only the edges between members of ``nodes``; other nodes become isolated."""
+        """The graph of all nodes with only the edges between ``nodes``, numbers or a mask; others become isolated."""
         member = np.zeros(self.num_nodes, bool)
-        member[np.asarray(nodes)] = True
+        member[node_numbers(nodes, self.num_nodes)] = True
         keep = member[self.indices] & np.repeat(member, np.diff(self.indptr))
         indptr = np.concatenate([[0], np.cumsum(keep)])[self.indptr]
         return Graph(indptr, self.indices[keep], self.direction, checked=True)
@@ -115,6 +115,39 @@ class Graph:
 def index_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:
     """The narrowest of int32 and int64 that holds every node number."""
     return np.int32 if num_nodes <= np.iinfo(np.int32).max else np.int64
+
+
+def node_numbers(nodes: ArrayLike, num_nodes: int | None = None, field: str = "nodes") -> NDArray[np.int64]:
+    """Convert node numbers or a boolean mask (a list, a range, an array or a tensor) to a vector of node numbers.
+
+    Numbers and length are checked if ``num_nodes`` is known. ``field`` is the name of the argument in errors.
+    """
+    vector = numbers_or_mask(nodes, field)
+    if vector.dtype == bool:
+        if num_nodes not in (None, vector.size):
+            raise InputError(f"{field}: the mask has {vector.size} entries, but the graph has {num_nodes} nodes")
+        return np.flatnonzero(vector)
+    if num_nodes is not None:
+        out_of_range = vector[(vector < 0) | (vector >= num_nodes)]
+        if out_of_range.size:
+            raise InputError(f"{field}: node {out_of_range[0]} is out of range for {num_nodes} nodes")
+    return vector.astype(np.int64, copy=False)
+
+
+def numbers_or_mask(nodes: ArrayLike, field: str) -> NDArray[Any]:
+    """Convert to a vector of integers or of booleans; InputError for everything else."""
+    try:
+        vector = np.asarray(nodes.cpu() if hasattr(nodes, "cpu") else nodes)
+        kind = str(vector.dtype) if vector.ndim else type(nodes).__name__
+    except (TypeError, ValueError, RuntimeError):  # a ragged list, or a tensor of a type that NumPy does not have
+        vector, kind = np.empty((), object), type(nodes).__name__
+    if vector.shape == (0,) and vector.dtype != bool:
+        return np.empty(0, np.int64)  # NumPy makes an empty list an array of floats
+    if vector.dtype.kind not in "iub":
+        raise InputError(f"{field}: must be node numbers or a boolean mask, not {kind}")
+    if vector.ndim != 1:
+        raise InputError(f"{field}: must be one-dimensional, not of shape {vector.shape}")
+    return vector
 
 
 def _endpoints(values: ArrayLike, side: str, num_nodes: int) -> IntArray:

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_array
 
 from mggcn.dataset import Dataset, Split
@@ -30,6 +31,27 @@ def test_stratified_split_keeps_shares_and_is_seeded() -> None:
 def test_bad_splits(parts: tuple, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Split.of(*parts)
+
+
+def test_a_split_from_masks(small: Dataset) -> None:
+    masks = [np.isin(np.arange(60), part) for part in small.split.parts().values()]
+    for parts in (masks, [torch.from_numpy(mask) for mask in masks], [mask.tolist() for mask in masks]):
+        split = Split.of(*parts)
+        assert all(map(np.array_equal, split.parts().values(), small.split.parts().values()))
+        assert small.with_split(split).split is split
+    with pytest.raises(InputError, match="split: masks of different lengths, 59 and 60"):
+        Split.of(masks[0], masks[1][:59], masks[2])
+    longer = Split.of(*(np.append(mask, False) for mask in masks))
+    with pytest.raises(InputError, match="split: the masks have 61 entries, but the graph has 60 nodes"):
+        small.with_split(longer)
+    with pytest.raises(InputError, match="split: val: must be node numbers or a boolean mask, not float32"):
+        Split.of([0], np.ones(1, np.float32), [2])
+
+
+def test_ids_of_a_mask(small: Dataset) -> None:
+    assert small.ids_of(np.arange(60) == 7).tolist() == ["node-7"]
+    with pytest.raises(InputError, match="nodes: node -1 is out of range for 60 nodes"):
+        small.ids_of([-1])
 
 
 @pytest.mark.parametrize(

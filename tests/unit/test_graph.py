@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 
 from mggcn.errors import InputError
-from mggcn.graph import Graph
+from mggcn.graph import Graph, node_numbers
 from tests.strategies import graphs
 
 
@@ -38,8 +39,39 @@ def test_what_from_edges_builds_passes_the_check(graph: Graph) -> None:
 def test_subgraph_keeps_numbers_and_inner_edges() -> None:
     graph = Graph.from_edges([0, 1, 2, 3], [1, 2, 3, 0], 5)
     part = graph.subgraph([0, 1, 3])
+    for nodes in (np.isin(np.arange(graph.num_nodes), [0, 1, 3]), torch.tensor([0, 1, 3]), (3, 1, 0)):
+        assert np.array_equal(graph.subgraph(nodes).indices, part.indices)
     assert [part.row(v).tolist() for v in range(5)] == [[1, 3], [0], [], [0], []]
     Graph(part.indptr, part.indices)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ([1.0], "must be node numbers or a boolean mask, not float64"),
+        (torch.ones(2, dtype=torch.bfloat16), "must be node numbers or a boolean mask, not Tensor"),
+        (torch.ones(2, requires_grad=True), "must be node numbers or a boolean mask, not Tensor"),
+        (["a"], "must be node numbers or a boolean mask, not <U1"),
+        ([None], "must be node numbers or a boolean mask, not object"),
+        ([[1], [1, 2]], "must be node numbers or a boolean mask, not list"),
+        ({1, 2}, "must be node numbers or a boolean mask, not set"),
+        (1.5, "must be node numbers or a boolean mask, not float"),
+        (3, r"must be one-dimensional, not of shape \(\)"),
+        (np.ones((5, 2), bool), r"must be one-dimensional, not of shape \(5, 2\)"),
+        ([True, False], "the mask has 2 entries, but the graph has 5 nodes"),
+        ([], None),
+        (np.empty(0, bool), "the mask has 0 entries, but the graph has 5 nodes"),
+        ([0, 5], "node 5 is out of range for 5 nodes"),
+        (np.array([2**64 - 1], np.uint64), "node 18446744073709551615 is out of range for 5 nodes"),
+        (torch.tensor([-1]), "node -1 is out of range for 5 nodes"),
+    ],
+)
+def test_what_is_not_nodes(nodes: object, message: str | None) -> None:
+    if message is None:
+        assert node_numbers(nodes, 5).dtype == np.int64
+        return
+    with pytest.raises(InputError, match=f"^nodes: {message}$"):
+        node_numbers(nodes, 5)
 
 
 def test_empty_graphs() -> None:

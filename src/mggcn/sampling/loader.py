@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mggcn.errors import InputError
-from mggcn.graph import Direction, Graph
+from mggcn.graph import Direction, Graph, node_numbers
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.kernels.induce import induce
 from mggcn.kernels.pick import PickTable
@@ -51,7 +51,7 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         data: a homogeneous graph with ``x``.
         picks: the paper's M, the number of nodes drawn per target.
         num_layers: of MGGCN; other models may have any number of layers.
-        input_nodes: the targets, as in NeighborLoader.
+        input_nodes: the targets, node numbers or a boolean mask; all nodes when None.
         direction: ``both`` takes edges as undirected; ``in`` takes the sources of a node's edges as its neighbours.
         fine_self: whether the mean in ``fine`` includes the node itself.
         skip_self: whether the mean over S(v) in the last block includes the target.
@@ -81,6 +81,10 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
             raise InputError("data: MixGrainedLoader needs x and edge_index")
         if picks < 1:
             raise InputError(f"picks: {picks} is less than 1")
+        if input_nodes is not None:
+            numbers = torch.from_numpy(node_numbers(input_nodes, data.num_nodes, "input_nodes"))
+            if getattr(input_nodes, "dtype", None) != torch.bool:  # NodeLoader sets input_id from a mask
+                input_nodes = numbers
         source, target = data.edge_index.cpu().numpy()
         graph = Graph.from_edges(source, target, data.num_nodes, direction=direction)
         x = data.x.cpu().numpy().astype(np.float32, copy=False)

@@ -14,6 +14,7 @@ from torch.nn import functional
 from mggcn.block import Batch
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.graph import node_numbers
 from mggcn.keys import Key
 from mggcn.records.record import Epoch
 from mggcn.train.compute import Compute
@@ -80,6 +81,7 @@ def predict(
     """[n, classes] log-probabilities of nodes; with several draws, of the mean probabilities over them."""
     if draws < 1:
         raise InputError(f"draws: {draws} is less than 1")
+    nodes = node_numbers(nodes)
     model.eval()
     with torch.no_grad(), compute.arithmetic():
         scores = [

@@ -40,6 +40,17 @@ def test_a_batch_is_what_it_says(data: Data, small: Dataset) -> None:
         check_edges(batch, small.graph)
 
 
+def test_targets_are_numbers_or_a_mask(data: Data, small: Dataset) -> None:
+    train = small.split.train
+    for nodes in (data.train_mask.numpy(), data.train_mask.tolist(), train, train.tolist(), torch.from_numpy(train)):
+        batches = MixGrainedLoader(data, 3, input_nodes=nodes, batch_size=60)
+        assert [batch.n_id[: batch.batch_size].tolist() for batch in batches] == [train.tolist()]
+    with pytest.raises(InputError, match="input_nodes: the mask has 59 entries, but the graph has 60 nodes"):
+        MixGrainedLoader(data, 3, input_nodes=data.train_mask[:59])
+    with pytest.raises(InputError, match="input_nodes: must be node numbers or a boolean mask, not float32"):
+        MixGrainedLoader(data, 3, input_nodes=torch.ones(3))
+
+
 def check_edges(batch: Data, graph: Graph) -> None:
     """The graph's edges inside each S(v) and an edge from every pick to v, each once; none between two targets."""
     b = batch.batch_size
