@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mggcn.dataset import Dataset, Split
     from mggcn.datasets import load
-    from mggcn.errors import InputError
+    from mggcn.errors import InputError, InputWarning
     from mggcn.graph import Graph
     from mggcn.methods import Method
     from mggcn.run import Run, fit, load_run
@@ -23,6 +23,7 @@ __all__ = [
     "Dataset",
     "Graph",
     "InputError",
+    "InputWarning",
     "Method",
     "MixGrainedLoader",
     "Run",
@@ -38,6 +39,7 @@ _HOMES = {
     "Split": "dataset",
     "load": "datasets",
     "InputError": "errors",
+    "InputWarning": "errors",
     "Graph": "graph",
     "MixGrainedLoader": "sampling.loader",
     "Method": "methods",

@@ -1,4 +1,4 @@
-"""The exception for input that a user can correct; the command line prints it as one line and exits with 2."""
+"""The exception and the warning for input that a user can correct; the command line prints each as one line."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -8,6 +8,10 @@ from pathlib import Path
 
 class InputError(ValueError):
     """Bad input; the message is one line that names the file, field and value."""
+
+
+class InputWarning(UserWarning):
+    """Input that is used, but perhaps not as intended; the message is one line."""
 
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> InputError:

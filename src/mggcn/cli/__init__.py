@@ -3,13 +3,15 @@
 import os
 import signal
 import sys
+import warnings
 from collections.abc import Sequence
 from types import FrameType
+from typing import Any
 
 from cyclopts import App, CycloptsError
 
 from mggcn.cli import bench, compare, data, ethereum, experiment, explore, methods, predict, report, train, tune
-from mggcn.errors import InputError
+from mggcn.errors import InputError, InputWarning
 
 app = App(
     name="mggcn",
@@ -37,7 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         signal.signal(signal.SIGTERM, _terminate)
     try:
-        app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", InputWarning)
+            warnings.showwarning = _show_warning
+            app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except (InputError, CycloptsError) as error:
         return _fail(" ".join(str(error).split()))
     except BrokenPipeError:
@@ -49,6 +54,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("mggcn: interrupted\n")
         return 130
     return 0
+
+
+def _show_warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
+) -> None:
+    """Print an InputWarning as one line, and any other warning as Python does."""
+    text = warnings.formatwarning(message, category, filename, lineno)
+    sys.stderr.write(f"mggcn: warning: {message}\n" if issubclass(category, InputWarning) else text)
 
 
 def _terminate(number: int, _: FrameType | None) -> None:

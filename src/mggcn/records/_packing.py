@@ -3,7 +3,8 @@
 Shared values are written once: data sets and environments in lists to which rows refer by index; method, settings,
 device and what an experiment says, once for each row. A row (``lines`` in the file) has a list over its seeds for each
 field, and the curve of its first seed only, thinned, as a list for each column; the times of left-out epochs are added
-to those of the next one. Numbers have six digits. Absolute paths are left out because they are of one machine.
+to those of the next one. Numbers have six digits. Absolute paths are left out because they are of one machine, names
+of features because only predictions need them.
 
 An experiment writes the same format beside its ledger, with the digests of its runs (``specs``) instead of the runs.
 Files of earlier versions also hold ``paper``, which is not read: published results come from the package.
@@ -156,8 +157,8 @@ def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _shareable(dataset: dict[str, Any]) -> dict[str, Any]:
-    path = dataset.get("path")
-    return {**dataset, "path": None} if path and PurePath(path).is_absolute() else dataset
+    path, kept = dataset.get("path"), {name: value for name, value in dataset.items() if name != "feature_names"}
+    return {**kept, "path": None} if path and PurePath(path).is_absolute() else kept
 
 
 def _index(value: dict[str, Any], known: list[dict[str, Any]]) -> int:

@@ -56,6 +56,7 @@ class _Data(TypedDict, total=False):
     num_nodes: Count | None
     num_edges: Count | None
     num_features: Count | None
+    feature_names: list[str] | None
     classes: list[str] | None
     split: list[Count] | None
 
@@ -65,7 +66,7 @@ class RunRecord:
     """One training run.
 
     Attributes:
-        dataset: name, digest, source, path and counts of the data.
+        dataset: name, digest, source, path and counts of the data, and the names of its features if it has any.
         method: its name.
         seed: the seed of weights, order and picks.
         settings: every setting, resolved.
@@ -152,6 +153,11 @@ class RunRecord:
                 raise ValueError(f"field dataset has no {name}")
         if not (self.dataset["num_features"] or 0) > 0 or not self.dataset["classes"]:
             raise ValueError("field dataset has no features or no classes")
+        names = self.dataset.get("feature_names") or ()
+        if len(names) not in (0, self.dataset["num_features"]):
+            raise ValueError(
+                f"field dataset has {len(names)} feature_names for {self.dataset['num_features']} features"
+            )
         if "scaling" not in self.settings:
             raise ValueError("field settings has no scaling")
         if not self.temperature > 0:

@@ -136,6 +136,7 @@ def _describe(dataset: Dataset) -> dict[str, Any]:
         "num_nodes": dataset.num_nodes,
         "num_edges": dataset.graph.num_edges,
         "num_features": dataset.num_features,
+        **({"feature_names": list(dataset.feature_names)} if dataset.feature_names else {}),
         "classes": list(dataset.classes),
         "split": [part.size for part in (split.train, split.val, split.test)],
     }

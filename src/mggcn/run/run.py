@@ -19,12 +19,14 @@ from torch import Tensor, nn
 
 from mggcn import datasets, methods, storage, train
 from mggcn.dataset import Dataset
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.files import replacing, write_durably
+from mggcn.graph import node_numbers
 from mggcn.keys import Key
 from mggcn.methods import Plan
 from mggcn.methods.settings import is_import_path
 from mggcn.records.record import RunRecord
+from mggcn.run._features import match_features
 from mggcn.run.config import config_of
 from mggcn.run.predictions import Predictions
 from mggcn.train import Compute, Scaler, View, choose_device
@@ -76,9 +78,13 @@ class Run:
     ) -> Predictions:
         """Score nodes of the training graph or of a new graph with the same features.
 
+        If the run and the graph both have names of features, columns are matched by name: their order does not matter,
+        a missing one is an error, and further ones are ignored with an :class:`mggcn.InputWarning`. Otherwise they are
+        matched by position, with such a warning if only the run has names.
+
         Args:
             dataset: the graph to score; the one the run was trained on when None.
-            nodes: node numbers; all nodes when None.
+            nodes: node numbers or a boolean mask, as a list, a range, an array or a tensor; all nodes when None.
             draws: average the probabilities over so many independent draws of the picks.
             calibrated: scale the probabilities by the temperature that was fitted on the validation nodes; the most
                 probable class does not depend on it.
@@ -86,15 +92,8 @@ class Run:
             root: the folder in which named data sets are searched.
         """
         data = dataset or self.training_data(root)
-        if data.num_features != self.record.dataset["num_features"]:
-            raise InputError(
-                f"{data.name}: {data.num_features} features, "
-                f"but the run was trained on {self.record.dataset['num_features']} ({self.record.dataset['name']})"
-            )
-        targets = np.arange(data.num_nodes) if nodes is None else np.asarray(nodes, np.int64)
-        out_of_range = targets[(targets < 0) | (targets >= data.num_nodes)]
-        if out_of_range.size:
-            raise InputError(f"{data.name}: node {out_of_range[0]} is out of range for {data.num_nodes} nodes")
+        with prefix_errors(data.name):
+            targets = np.arange(data.num_nodes) if nodes is None else node_numbers(nodes, data.num_nodes)
         if targets.size == 0:
             raise InputError(f"{data.name}: no nodes to predict")
         view, compute = self.view(data, choose_device(device))
@@ -107,8 +106,8 @@ class Run:
         """A graph prepared for scoring on a device, to which the model is moved; not prepared again if it was."""
         if self.scored_on is not None and dataset is self.dataset and self.scored_on[1].device.type == device.type:
             return self.scored_on
-        compute = self.plan.compute(device)
-        view = methods.view_of(dataset, self.scaler, self.model.to(device), self.key, compute)
+        compute, matched = self.plan.compute(device), match_features(dataset, self.record.dataset)
+        view = methods.view_of(matched, self.scaler, self.model.to(device), self.key, compute)
         return self.plan.method.prepare(view).eval, compute
 
     def save(self, folder: str | Path) -> "Run":

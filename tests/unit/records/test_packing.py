@@ -104,6 +104,13 @@ def test_absolute_paths_are_left_out(tmp_path: Path) -> None:
     assert commands(section, section.rows[0])[0].startswith("mggcn train mine --method gcn ")
 
 
+def test_names_of_features_are_left_out(tmp_path: Path) -> None:
+    named = record(dataset={"name": "mine", "path": None, "feature_names": ["age", "gas"]})
+    text, again = packed(group([named]), tmp_path)
+    assert "feature_names" not in text
+    assert [one.dataset for one in records_of(again)] == [{"name": "mine", "path": None}]
+
+
 def test_commands_of_an_experiment_use_the_name_in_its_file(tmp_path: Path) -> None:
     row = Row("plain", "mlp", "cpu", 1, (record("mlp", dataset={"name": "other", "path": "/x/y"}),))
     _, [section] = packed([Section("cora", (row,), INFO)], tmp_path)

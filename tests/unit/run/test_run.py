@@ -127,6 +127,29 @@ def test_data_that_does_not_match(run: mggcn.Run, stored: Dataset) -> None:
         run.predict(nodes=[])
 
 
+def test_nodes_are_numbers_or_a_mask(run: mggcn.Run) -> None:
+    mask = np.zeros(60, bool)
+    mask[[5, 7, 40]] = True
+    expected = run.predict(nodes=[5, 7, 40], device="cpu")
+    for nodes in (
+        mask,
+        torch.from_numpy(mask),
+        mask.tolist(),
+        np.array([5, 7, 40], np.uint8),
+        torch.tensor([5, 7, 40]),
+    ):
+        scored = run.predict(nodes=nodes, device="cpu")
+        assert scored.nodes.tolist() == [5, 7, 40]
+        assert np.array_equal(scored.probabilities, expected.probabilities)
+    assert run.predict(nodes=range(3, 6)).nodes.tolist() == [3, 4, 5]
+    with pytest.raises(InputError, match="small: nodes: must be node numbers or a boolean mask, not float64"):
+        run.predict(nodes=[1.9, 2.2])
+    with pytest.raises(InputError, match="nodes: the mask has 59 entries, but the graph has 60 nodes"):
+        run.predict(nodes=mask[:59])
+    with pytest.raises(InputError, match="no nodes to predict"):
+        run.predict(nodes=np.zeros(60, bool))
+
+
 def test_data_that_changed_since(run: mggcn.Run, stored: Dataset) -> None:
     storage.save(replace(stored, x=stored.x + 1), stored.path, overwrite=True)
     with pytest.raises(InputError, match="the data set changed since"):
