@@ -1,9 +1,6 @@
-"""Prints the record of a section as a table."""
+"""The record of a section as text: amounts, spreads, rows of a table."""
 
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
 
 _LARGE_UNITS = {"B": (2**20, "MiB"), "B/s": (1e9, "GB/s"), "op/s": (1e12, "Tflop/s"), "1/s": (1e6, "M/s")}
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (0.0, "µs"))
@@ -39,19 +36,3 @@ def figure_rows(record: dict[str, Any]) -> list[tuple[str, str, str]]:
         basis = f" (from {figure['basis']})" if "basis" in figure else ""
         rows.append((figure["label"] + basis, amount(figure["median"], figure["unit"]), spread(figure)))
     return rows
-
-
-def show(record: dict[str, Any], console: Console) -> None:
-    """Print a record: its figures, its ratios, its notes."""
-    data = record["dataset"]
-    title = f"{record['what']}: {data['name']}, {data['num_nodes']:,} nodes, {data['num_stored']:,} stored edges"
-    table = Table("figure", title=title, title_justify="left", box=None, pad_edge=False)
-    for name in ("median", "spread"):
-        table.add_column(name, justify="right")
-    for row in figure_rows(record):
-        table.add_row(*row)
-    for ratio in record["ratios"].values():
-        table.add_row(ratio["label"], times(ratio["value"]))
-    console.print(table, soft_wrap=True)
-    for note in record["notes"]:
-        console.print(note, soft_wrap=True, highlight=False, markup=False)

@@ -1,8 +1,7 @@
 """``mggcn bench``: times picks, preparation and epochs on this machine."""
 
-from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -45,11 +44,8 @@ def bench(
     """
     import json
 
-    from rich.console import Console
-
     from mggcn.bench import Options, interpreters
     from mggcn.bench import bench as measure
-    from mggcn.bench.show import show
     from mggcn.files import check_writable
     from mggcn.methods.settings import pairs
 
@@ -70,6 +66,18 @@ def bench(
         root=root,
     )
     check_writable(out)
-    records = measure(options, partial(show, console=Console()))
+    records = measure(options, _print)
     if as_json:
         print(json.dumps(records))  # noqa: T201
+
+
+def _print(record: dict[str, Any]) -> None:
+    """Print a record: its figures, its ratios, its notes."""
+    from mggcn.bench.show import figure_rows, times
+    from mggcn.cli.table import aligned
+
+    data = record["dataset"]
+    print(f"{record['what']}: {data['name']}, {data['num_nodes']:,} nodes, {data['num_stored']:,} stored edges")  # noqa: T201
+    ratios = [(ratio["label"], times(ratio["value"]), "") for ratio in record["ratios"].values()]
+    print(aligned([("figure", "median", "spread"), *figure_rows(record), *ratios], right=(1, 2)))  # noqa: T201
+    print("\n".join(record["notes"]))  # noqa: T201

@@ -1,7 +1,8 @@
 """Runs in parallel: processes that each load the data set and train one job after the other.
 
 All write to one ledger, which is locked while a line is written. A process that dies, for example because the memory
-is too small, loses only its current run; a process whose parent dies ends at once.
+is too small, loses only its current run; a process whose parent dies ends at once. ``concurrent.futures`` and
+``multiprocessing.Pool`` are not used: the first gives up all runs when one process is killed, the second waits forever.
 """
 
 import multiprocessing
