@@ -84,7 +84,7 @@ def import_file(
             with --nodes, an edge list as .csv or .parquet with columns source and target.
         out: The dataset folder to write.
         nodes: The node table of an edge list: columns id, label, optional split, and numeric features.
-        name: The name of the data set in runs; the file's name if left out.
+        name: The name of the data set in runs; the name of the folder --out if left out.
         seed: Of the stratified 60/20/20 split that is drawn if the file contains none.
         direction: both makes edges symmetric; in and out keep one direction.
         overwrite: Replace an existing dataset folder.
@@ -93,9 +93,9 @@ def import_file(
 
     storage.check_free(out, overwrite=overwrite)
     if nodes is None:
-        data = datasets.read_npz(file, name=name, seed=seed, direction=direction)
+        data = datasets.read_npz(file, name=name or out.resolve().name, seed=seed, direction=direction)
     else:
-        data = datasets.read_tables(file, nodes, name=name, seed=seed, direction=direction)
+        data = datasets.read_tables(file, nodes, name=name or out.resolve().name, seed=seed, direction=direction)
     storage.save(data, out, overwrite=overwrite)
     print(f"{_size(data)} in {out}")  # noqa: T201
 
