@@ -78,7 +78,7 @@ def train(
         raise InputError(f"--seed: {first_seed} is less than 0")
     changes = {**base.settings, **pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
     run_device, method = choose_device(options.device or base.device), method or base.method or "mg-gcn"
-    methods.resolve(method, name, changes)
+    methods.resolve(method, name, changes)  # a wrong setting is reported before the data are loaded
     check_writable(out)
     data = datasets.load(name, root=options.root)
     plan = methods.resolve(method, data.name, changes)

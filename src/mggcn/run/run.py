@@ -104,10 +104,11 @@ class Run:
 
     def view(self, dataset: Dataset, device: torch.device) -> tuple[View, Compute]:
         """A graph prepared for scoring on a device, to which the model is moved; not prepared again if it was."""
+        model = self.model.to(device)
         if self.scored_on is not None and dataset is self.dataset and self.scored_on[1].device.type == device.type:
             return self.scored_on
         compute, matched = self.plan.compute(device), match_features(dataset, self.record.dataset)
-        view = methods.view_of(matched, self.scaler, self.model.to(device), self.key, compute)
+        view = methods.view_of(matched, self.scaler, model, self.key, compute)
         return self.plan.method.prepare(view).eval, compute
 
     def save(self, folder: str | Path) -> "Run":
