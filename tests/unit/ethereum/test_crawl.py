@@ -21,7 +21,7 @@ from mggcn.ethereum import etherscan
 from mggcn.ethereum.crawl import Crawled, Store, crawl, draw
 from mggcn.ethereum.etherscan import Cursor, Etherscan, RateLimit, key_from_environment
 from mggcn.keys import Key
-from tests.ethereum.fake_etherscan import KEY, FakeEtherscan, record, refusal, serving
+from tests.unit.ethereum.fake_etherscan import KEY, FakeEtherscan, record, refusal, serving
 
 LABELLED = [f"0x{number:040x}" for number in (1, 2, 3)]
 NEIGHBOURS = [f"0x{number:040x}" for number in range(100, 160)]

@@ -18,7 +18,7 @@ from mggcn.ethereum import features, require
 from mggcn.ethereum.build import build, parse_as_of
 from mggcn.ethereum.features import ETHER, integers, quotient
 from mggcn.ethereum.pipeline import BuildInputs
-from tests.ethereum.transactions import ETH, FEE, A, B, C, D, Row, address, transaction, write
+from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, address, transaction, write
 
 DAY = 86_400
 

@@ -12,7 +12,7 @@ import pytest
 from mggcn.errors import InputError
 from mggcn.ethereum.formats import parse_columns, recognise
 from mggcn.ethereum.label_lists import read_labels
-from tests.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
+from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 ROWS = [transaction(1, A, B, 2 * ETH), transaction(2, B, C, ETH // 3), transaction(3, A, D, 7, receipt_status=0)]
 SUMS = [(A, -2 * ETH - 2 * FEE), (B, 2 * ETH - ETH // 3 - FEE), (C, ETH // 3)]

@@ -8,7 +8,7 @@ from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.ethereum.crawl import Store
 from mggcn.ethereum.label_lists import addresses
-from tests.ethereum.transactions import A, B
+from tests.unit.ethereum.transactions import A, B
 
 
 def contents(folder: Path) -> dict[str, bytes]:

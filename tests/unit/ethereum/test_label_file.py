@@ -7,7 +7,7 @@ import pytest
 from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.ethereum.label_lists import read_labels
-from tests.ethereum.transactions import A, B, transaction, write
+from tests.unit.ethereum.transactions import A, B, transaction, write
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from mggcn.errors import InputError
 from mggcn.ethereum import _values, rules
 from mggcn.ethereum._engines import check_types
-from tests.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
+from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from mggcn.ethereum._table_files import expand
 from mggcn.ethereum.build import build
 from mggcn.ethereum.pipeline import BuildInputs
 from mggcn.ethereum.simulate import simulate
-from tests.ethereum.test_formats import write_csv
-from tests.ethereum.transactions import ETH, A, B, C, address, transaction, write
+from tests.unit.ethereum.test_formats import write_csv
+from tests.unit.ethereum.transactions import ETH, A, B, C, address, transaction, write
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("pyspark")
