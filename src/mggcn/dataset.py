@@ -91,6 +91,7 @@ class Dataset:
         feature_names: the names of the columns of ``x``; empty if they have none.
         edge_attributes: [graph.num_stored] each, aligned with ``graph.indices``; the entry of u in row v describes
             the edge from v to u (in a graph of direction ``in``, from u to v).
+        notes: what was left out or assumed when the data was read, one sentence each.
         digest: sha256 of the stored folder's checksums, empty if the data set has not been stored.
         path: the dataset folder it was read from or stored in.
         checked: skip the checks of values, for arrays that are known to be valid; :func:`dataclasses.replace` does not
@@ -109,6 +110,7 @@ class Dataset:
     source: str = ""
     feature_names: tuple[str, ...] = ()
     edge_attributes: Mapping[str, NDArray[np.generic]] = field(default_factory=dict, repr=False)
+    notes: tuple[str, ...] = ()
     digest: str = ""
     path: Path | None = None
     checked: InitVar[bool] = False
@@ -156,6 +158,14 @@ class Dataset:
     def is_sparse(self) -> bool:
         """Whether the features are CSR."""
         return not isinstance(self.x, np.ndarray)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The notes, and one more if all training nodes are of the same class."""
+        labels = np.unique(self.y[self.split.train]) if self.split else np.empty(0)
+        if labels.size != 1:
+            return self.notes
+        return (*self.notes, f"all training nodes are of class {self.classes[labels[0]]!r}, so no other is predicted")
 
     def with_split(self, split: Split) -> "Dataset":
         """Return the same data with another split."""
@@ -283,9 +293,10 @@ def _check_ids(ids: NDArray[np.generic]) -> None:
 
 
 def headline(dataset: Dataset) -> str:
-    """The sizes of a data set, and its source on a second line."""
+    """The sizes of a data set, and on further lines its source and what may mislead."""
     split = dataset.split
     sizes = f"{split.train.size:,}/{split.val.size:,}/{split.test.size:,}" if split else "no split"
     counts = f"{dataset.num_nodes:,} nodes, {dataset.graph.num_edges:,} edges, {dataset.num_features:,} features"
-    source = f"\n{dataset.source}" if dataset.source else ""
-    return f"{dataset.name}: {counts}, {dataset.num_classes} classes, split {sizes}{source}"
+    first = f"{dataset.name}: {counts}, {dataset.num_classes} classes, split {sizes}"
+    source = [dataset.source] if dataset.source else []
+    return "\n".join([first, *source, *(f"note: {text}" for text in dataset.warnings)])

@@ -14,6 +14,10 @@ class InputWarning(UserWarning):
     """Input that is used, but perhaps not as intended; the message is one line."""
 
 
+class DataWarning(InputWarning):
+    """A data set may mislead; commands print :attr:`mggcn.dataset.Dataset.warnings` instead."""
+
+
 def unknown(kind: str, name: str, valid: Iterable[str]) -> InputError:
     """Return the error for a name that is not among ``valid``, with the nearest valid names."""
     known = sorted(valid)

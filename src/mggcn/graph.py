@@ -46,6 +46,16 @@ class Graph:
         cls, source: ArrayLike, target: ArrayLike, num_nodes: int, *, direction: Direction = "both"
     ) -> "Graph":
         """Build a graph from [E] end points; removes duplicates and self-loops, ``both`` makes the edges symmetric."""
+        return cls.from_edges_counted(source, target, num_nodes, direction=direction)[0]
+
+    @classmethod
+    def from_edges_counted(
+        cls, source: ArrayLike, target: ArrayLike, num_nodes: int, *, direction: Direction = "both"
+    ) -> "tuple[Graph, int, int]":
+        """Return the graph of :meth:`from_edges` and the numbers of self-loops and duplicate edges it removed.
+
+        The two directions of an undirected edge are no duplicates of each other.
+        """
         src, dst = _endpoints(source, "source", num_nodes), _endpoints(target, "target", num_nodes)
         if src.shape != dst.shape:
             raise InputError(f"edges: {src.size} sources but {dst.size} targets")
@@ -54,13 +64,16 @@ class Graph:
         row, column = (dst, src) if direction == "in" else (src, dst)
         # SciPy's counting sort needs a fifth of the memory of sorting pairs; a sum of booleans is "or", so duplicates
         # become one entry. Self-loops are stored as False and eliminated.
-        entries = coo_array((row != column, (row, column)), shape=(num_nodes, num_nodes)).tocsr()
+        is_edge = row != column
+        entries = coo_array((is_edge, (row, column)), shape=(num_nodes, num_nodes)).tocsr()
+        num_loops, num_duplicates = int((~is_edge).sum()), int(is_edge.sum() - entries.data.sum())
         if direction == "both":
             entries = entries + entries.T.tocsr()
         entries.eliminate_zeros()
         entries.sort_indices()
         indices = entries.indices.astype(index_dtype(num_nodes))  # a copy, because SciPy's array has spare capacity
-        return cls(entries.indptr.astype(np.int64), indices, direction, checked=True)
+        graph = cls(entries.indptr.astype(np.int64), indices, direction, checked=True)
+        return graph, num_loops, num_duplicates
 
     @property
     def num_nodes(self) -> int:

@@ -53,6 +53,7 @@ class _Meta(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     id_name: str = "id"
     feature_names: list[str] = []
+    notes: list[str] = []
     tables: dict[str, str] = {}
     files: dict[str, _ArrayFile]
     checked: str = ""
@@ -83,6 +84,7 @@ def save(
             source=dataset.source,
             id_name=dataset.id_name,
             feature_names=list(dataset.feature_names),
+            notes=list(dataset.notes),
             tables={name: sha256(draft / name) for name in tables or {}},
             files=_describe(arrays),
         )
@@ -127,6 +129,7 @@ def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
                 inductive=meta.inductive,
                 source=meta.source,
                 feature_names=tuple(meta.feature_names),
+                notes=tuple(meta.notes),
                 edge_attributes={Path(name).stem.removeprefix(_EDGE): arrays[name] for name in edge_files},
                 digest=_digest(meta.files),
                 path=root.resolve(),

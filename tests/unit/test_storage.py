@@ -60,10 +60,12 @@ def test_round_trip(small: Dataset, tmp_path: Path, mmap: bool, sparse: bool, id
 def test_names_of_features_and_attributes_of_edges(small: Dataset, tmp_path: Path, mmap: bool) -> None:
     count = np.arange(small.graph.num_stored)
     names = tuple(f"feature {column}" for column in range(small.num_features))
+    small = replace(small, notes=("a note", "another"))
     data = replace(small, feature_names=names, id_name="account", edge_attributes={"count": count, "value": count / 7})
     saved = storage.save(data, tmp_path / "d")
     loaded = storage.load(tmp_path / "d", mmap=mmap)
     assert (loaded.feature_names, loaded.id_name) == (names, "account")
+    assert loaded.notes == saved.notes == ("a note", "another")
     assert set(loaded.edge_attributes) == {"count", "value"}
     assert all(np.array_equal(loaded.edge_attributes[name], data.edge_attributes[name]) for name in ("count", "value"))
     assert all(isinstance(values, np.memmap) for values in loaded.edge_attributes.values())

@@ -11,7 +11,7 @@ from typing import Any
 from cyclopts import App, CycloptsError
 
 from mggcn.cli import bench, compare, data, ethereum, experiment, explore, methods, predict, report, train, tune
-from mggcn.errors import InputError, InputWarning
+from mggcn.errors import DataWarning, InputError, InputWarning
 
 app = App(
     name="mggcn",
@@ -41,6 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", InputWarning)
+            warnings.simplefilter("ignore", DataWarning)
             warnings.showwarning = _show_warning
             app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except (InputError, CycloptsError) as error:

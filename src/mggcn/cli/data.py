@@ -34,6 +34,7 @@ def get(dataset: str, /, *, root: Path | None = None) -> None:
     print(f"{_size(data)}, {data.num_features:,} features, {data.num_classes:,} classes")  # noqa: T201
     print(f"source      {data.source}")  # noqa: T201
     print(f"folder      {f'{folder} (checksums verified)' if folder else 'none; nothing to fetch'}")  # noqa: T201
+    _print_notes(data)
 
 
 @app.command
@@ -63,6 +64,7 @@ def info(dataset: str, /, *, root: Path | None = None) -> None:
     if data.split is not None:
         lines.append("split       " + ", ".join(f"{nodes.size:,} {part}" for part, nodes in data.split.parts().items()))
     print("\n".join(lines))  # noqa: T201
+    _print_notes(data)
 
 
 @app.command(name="import")
@@ -98,6 +100,12 @@ def import_file(
         data = datasets.read_tables(file, nodes, name=name or out.resolve().name, seed=seed, direction=direction)
     storage.save(data, out, overwrite=overwrite)
     print(f"{_size(data)} in {out}")  # noqa: T201
+    _print_notes(data)
+
+
+def _print_notes(data: "Dataset") -> None:
+    for text in data.warnings:
+        print(f"note        {text}")  # noqa: T201
 
 
 def _size(data: "Dataset") -> str:

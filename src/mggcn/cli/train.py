@@ -143,6 +143,22 @@ def _best_epoch(record: "RunRecord") -> str:
     return f"best epoch {record.best_epoch} of {record.epochs}" if record.epochs else "no epochs (nothing to train)"
 
 
+def _not_converged(records: "list[RunRecord]") -> list[str]:
+    seeds = [str(record.seed) for record in records if not record.is_converged]
+    named = f" (seed {', '.join(seeds)})" if len(records) > 1 else ""
+    return [f"not converged{named}: the best epoch is the last one; raise --epochs"] if seeds else []
+
+
+def _scaling(records: "list[RunRecord]", mean: dict[str, float]) -> str:
+    """How the probabilities were scaled, and the calibration error without it."""
+    unused = sum(record.temperature == 1 for record in records)
+    reason = "it does not lower the loss in cross-validation"
+    if unused == len(records):
+        return f"temperature not used: {reason}"
+    before = f"{mean['test_ece_uncalibrated']:.2%} before scaling by temperature {mean['temperature']:.2f}"
+    return before + (f", not used for {unused} of {len(records)} seeds: {reason}" if unused else "")
+
+
 def _result(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> str:
     from mggcn.methods import published_results
 
@@ -154,7 +170,6 @@ def _result(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> str:
         accuracy += f" ± {statistics.stdev(record.test_accuracy for record in records):.2%} over {count} seeds"
     if published := published_results(last.dataset, last.method, last.settings).get("accuracy"):
         accuracy += f"   (paper: {published:.1%})"
-    before = f"{mean['test_ece_uncalibrated']:.2%} before scaling by temperature {mean['temperature']:.2f}"
     epoch_ms = statistics.median(record.epoch_seconds for record in records) * 1000
     seconds = f"{sum(record.total_seconds for record in records):.1f} s"
     seconds += f", {epoch_ms:.1f} ms per epoch" if last.epochs else ""
@@ -162,8 +177,9 @@ def _result(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> str:
     lines = [
         f"test accuracy   {accuracy}",
         f"test macro-F1   {mean['test_macro_f1']:.2%}",
-        f"calibration     error {mean['test_ece']:.2%} ({before})",
+        f"calibration     error {mean['test_ece']:.2%} ({_scaling(records, mean)})",
         f"training        {seconds}, {_best_epoch(last)}",
+        *_not_converged(records),
         f"peak memory     {max(record.peak_memory_bytes for record in records) / 2**20:,.0f} MiB",
         f"run folder      {folder}" + (f", with {PAGE}" if has_page else ""),
     ]
@@ -195,6 +211,7 @@ def _summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
         {
             "dataset": record.dataset["name"],
             **{name: getattr(record, name) for name in (*_AVERAGED, *_OTHERS)},
+            "converged": record.is_converged,
             "run": str(folder),
         }
         for record, folder in results
@@ -205,6 +222,7 @@ def _summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
     return {
         **runs[0],
         **{name: statistics.fmean(values[name]) for name in _AVERAGED},
+        "converged": all(values["converged"]),
         "total_seconds": statistics.fmean(values["total_seconds"]),
         "epoch_seconds": statistics.median(values["epoch_seconds"]),
         "peak_memory_bytes": max(values["peak_memory_bytes"]),

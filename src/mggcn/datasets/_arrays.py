@@ -1,5 +1,6 @@
 """A data set from plain arrays, checked; a missing split or validation part is drawn at random."""
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from mggcn.dataset import UNLABELLED, Dataset, Split, as_features, check_labels, check_part, divide, numbered_classes
-from mggcn.errors import InputError, prefix_errors
+from mggcn.errors import DataWarning, InputError, prefix_errors
 from mggcn.graph import Direction, Graph
 
 VAL_SHARE = 0.2
@@ -27,6 +28,7 @@ def from_arrays(
     seed: int | None = 0,
     direction: Direction = "both",
     source: str = "",
+    notes: Sequence[str] = (),
     **fields: Any,
 ) -> Dataset:
     """Build a data set from arrays; errors name the array and the value.
@@ -42,12 +44,13 @@ def from_arrays(
         seed: of the split or validation part that is drawn if none is known; with None no split is drawn.
         direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
         source: one line on where the data came from; a note on what was drawn is added.
+        notes: what of the input is not used; each is also a :class:`mggcn.errors.DataWarning`.
         fields: further fields of :class:`mggcn.dataset.Dataset`.
     """
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
     with prefix_errors("edge_index"):
-        graph = Graph.from_edges(edge_index[0], edge_index[1], num_nodes, direction=direction)
+        graph, *removed = Graph.from_edges_counted(edge_index[0], edge_index[1], num_nodes, direction=direction)
     if x.dtype.kind not in "fiub":
         raise InputError(f"x: must hold numbers, not {x.dtype}")
     labels = _class_numbers(y, num_nodes)
@@ -60,7 +63,27 @@ def from_arrays(
     if is_known or (names and seed is not None):
         split, note = complete_split(labels, parts, seed or 0)
     source = "; ".join(filter(None, [source, note]))
-    return Dataset(name, graph, as_features(x), labels, names, split, source=source, **fields)
+    for text in notes:
+        warnings.warn(f"{name}: {text}", DataWarning, stacklevel=3)
+    notes = (*notes, *_removed(*removed))
+    return Dataset(name, graph, as_features(x), labels, names, split, source=source, notes=notes, **fields)
+
+
+def ignored_edge_data(names: Iterable[str], origin: str) -> list[str]:
+    """The note on weights and other values of edges in ``origin``, which are not used; none if there are none."""
+    listed = ", ".join(names)
+    return [f"edges have no weights or attributes here: {listed} of {origin} is ignored"] if listed else []
+
+
+def is_edge_data(name: str) -> bool:
+    """Whether an array holds values of edges according to its name, such as PyG's edge_weight and edge_attr."""
+    return name in ("weight", "weights") or (name.startswith("edge_") and name != "edge_index")
+
+
+def _removed(num_loops: int, num_duplicates: int) -> list[str]:
+    counts = ((num_loops, "self-loop"), (num_duplicates, "duplicate edge"))
+    parts = [f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count]
+    return [f"{' and '.join(parts)} removed"] if parts else []
 
 
 def complete_split(y: NDArray[np.int64], parts: Sequence[NDArray[Any] | None], seed: int) -> tuple[Split, str]:

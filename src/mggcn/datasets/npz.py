@@ -2,7 +2,7 @@
 
 Fields: ``num_nodes``; ``edge_index`` [2, E]; ``x`` [num_nodes, features] or the CSR parts ``x_data``, ``x_indices``,
 ``x_indptr``, ``x_shape``; and optionally ``y`` [num_nodes] (-1: no label), ``class_names``, ``train_idx``,
-``val_idx``, ``test_idx``.
+``val_idx``, ``test_idx``. Values of edges, such as ``edge_weight``, are ignored with a note.
 """
 
 import zipfile
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from mggcn.dataset import Dataset, csr_parts
-from mggcn.datasets._arrays import from_arrays
+from mggcn.datasets._arrays import from_arrays, ignored_edge_data, is_edge_data
 from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.graph import Direction
 
@@ -36,6 +36,8 @@ def read_npz(path: str | Path, *, name: str | None = None, seed: int = 0, direct
     """
     file = Path(path)
     fields = read_fields(file, ("num_nodes", "edge_index"), ("x", *_CSR, "y", "class_names", *_SPLIT))
+    with np.load(file, allow_pickle=False) as archive:
+        edge_data = [field for field in archive.files if is_edge_data(field)]
     with prefix_errors(file):
         num_nodes = _num_nodes(fields["num_nodes"])
         return from_arrays(
@@ -49,6 +51,7 @@ def read_npz(path: str | Path, *, name: str | None = None, seed: int = 0, direct
             seed=seed,
             direction=direction,
             source=file.name,
+            notes=ignored_edge_data(edge_data, file.name),
         )
 
 

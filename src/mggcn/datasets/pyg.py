@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import Dataset
-from mggcn.datasets._arrays import NO_SPLIT, complete_split, from_arrays
+from mggcn.datasets._arrays import NO_SPLIT, complete_split, from_arrays, ignored_edge_data, is_edge_data
 from mggcn.datasets._raw_layouts import REDDIT_FILES, SAINT_FILES, read_reddit, read_saint
 from mggcn.datasets.root import find_folder, load_or_build, notice, writable_root
 from mggcn.errors import InputError, first_line, prefix_errors, unknown
@@ -50,7 +50,9 @@ def from_pyg(
 
     Args:
         data: with ``x`` and ``edge_index``, and optionally ``y`` (-1: no label), ``train_mask``, ``val_mask``,
-            ``test_mask``, ``node_ids`` and ``class_names``.
+            ``test_mask``, ``node_ids`` and ``class_names``. Of masks with one column for each split the first column is
+            used; for another one assign, for example, ``data.train_mask[:, 1]``. Weights and attributes of edges are
+            ignored. A warning says so.
         name: the name of the data set.
         seed: of the split or validation part that is drawn if ``data`` has none; with None a missing split stays None.
         direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
@@ -63,6 +65,8 @@ def from_pyg(
             raise InputError(f"data.{'x' if x is None else 'edge_index'} is missing")
         y, ids = _array(data, "y"), data.get("node_ids")
         is_labelled = y is not None and bool((y >= 0).any())
+        masks = [_array(data, mask) if is_labelled else None for mask in _MASKS]
+        edge_data = [key for key in data.keys() if is_edge_data(key) and data[key] is not None]  # noqa: SIM118
         return from_arrays(
             name,
             x.shape[0],
@@ -70,10 +74,11 @@ def from_pyg(
             x,
             y=y,
             classes=data.get("class_names") or None,
-            parts=[_nodes(_array(data, mask), mask, x.shape[0]) for mask in _MASKS] if is_labelled else NO_SPLIT,
+            parts=[_nodes(mask, field, x.shape[0]) for field, mask in zip(_MASKS, masks, strict=True)],
             seed=seed,
             direction=direction,
             source=source,
+            notes=[*ignored_edge_data(edge_data, "data"), *_first_columns(masks)],
             node_ids=None if ids is None else np.asarray(list(ids) if isinstance(ids, dict) else ids),
             inductive=inductive,
         )
@@ -137,6 +142,17 @@ def _nodes(mask: NDArray[Any] | None, name: str, num_nodes: int) -> NDArray[np.i
     if mask.dtype != bool or mask.shape != (num_nodes,):
         raise InputError(f"data.{name} must be booleans of shape [{num_nodes}], not {mask.dtype} {list(mask.shape)}")
     return np.flatnonzero(mask)
+
+
+def _first_columns(masks: Sequence[NDArray[Any] | None]) -> list[str]:
+    """The note on masks that hold several splits."""
+    widths = {
+        field: mask.shape[1]
+        for field, mask in zip(_MASKS, masks, strict=True)
+        if mask is not None and mask.ndim == 2 and mask.shape[1] > 1
+    }
+    listed = ", ".join(f"{field} ({width} columns)" for field, width in widths.items())
+    return [f"several splits in {listed}: column 0 is used"] if listed else []
 
 
 def load(name: str, root: Path | None, seed: int, mmap: bool) -> Dataset:

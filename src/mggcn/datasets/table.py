@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, UNLABELLED, Dataset
 from mggcn.datasets import columns
-from mggcn.datasets._arrays import NO_SPLIT, from_arrays
+from mggcn.datasets._arrays import NO_SPLIT, from_arrays, ignored_edge_data
 from mggcn.errors import InputError, prefix_errors
 from mggcn.graph import Direction
 
@@ -36,7 +36,7 @@ def read_tables(
     """Read a data set from two tables.
 
     Args:
-        edges: the edge list; columns other than source and target are not used.
+        edges: the edge list; a note says which columns other than source and target are ignored.
         nodes: the node table, one row per node.
         id_column: of ``nodes``: integers or strings, unique.
         source_column: of ``edges``: ids of ``nodes``.
@@ -52,6 +52,7 @@ def read_tables(
     edge_index = _read_edges(edge_file, source_column, target_column, table.numbers)
     classes, y = _classes(table.labels)
     ids = list(table.numbers)
+    others = [name for name in columns.header(edge_file) if name not in (source_column, target_column)]
     with prefix_errors(node_file):
         return from_arrays(
             name or node_file.stem,
@@ -64,6 +65,7 @@ def read_tables(
             seed=seed,
             direction=direction,
             source=f"{node_file.name} and {edge_file.name}",
+            notes=ignored_edge_data(others, edge_file.name),
             node_ids=np.array(ids, dtype=np.int64 if all(map(_is_integer, ids)) else str),
             id_name=id_column,
             feature_names=tuple(table.features),

@@ -59,6 +59,7 @@ class _Data(TypedDict, total=False):
     feature_names: list[str] | None
     classes: list[str] | None
     split: list[Count] | None
+    notes: list[str]
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class RunRecord:
     """One training run.
 
     Attributes:
-        dataset: name, digest, source, path and counts of the data, and the names of its features if it has any.
+        dataset: name, digest, source, path and counts of the data, and, if it has any, names of features and notes.
         method: its name.
         seed: the seed of weights, order and picks.
         settings: every setting, resolved.
@@ -85,8 +86,8 @@ class RunRecord:
         nodes_per_batch: mean number of distinct nodes whose rows a training batch reads; 0 if nothing is trained.
         curve: every epoch.
         environment: versions, machine and commit.
-        temperature: fitted on the validation nodes; scores divided by it give calibrated probabilities. 1 in older
-            records.
+        temperature: fitted on the validation nodes; scores divided by it give calibrated probabilities. 1 if it
+            does not lower the loss in cross-validation, and in older records.
         method_version: see :attr:`mggcn.methods.Method.version`; 1 in older records.
         test_ece: the expected calibration error of the calibrated probabilities on the test nodes; None in older
             records.
@@ -119,6 +120,11 @@ class RunRecord:
     method_version: Count = 1
     test_ece: Finite | None = None
     test_ece_uncalibrated: Finite | None = None
+
+    @property
+    def is_converged(self) -> bool:
+        """Whether training went on after the best epoch without improvement; True if nothing is trained."""
+        return self.epochs == 0 or self.best_epoch < self.epochs
 
     def to_json(self) -> str:
         """The record as indented JSON."""

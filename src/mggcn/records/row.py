@@ -171,7 +171,7 @@ class Section:
 
     @property
     def about(self) -> str:
-        """The sizes and source of the data set, and what the experiment reproduces."""
+        """The sizes, source and notes of the data set, and what the experiment reproduces."""
         described = _describe(self.measured[0].records[0].dataset) if self.measured else ""
         reproduces = self.experiment.reproduces if self.experiment else ""
         return ". ".join(part for part in (described, f"Of the paper: {reproduces}" * bool(reproduces)) if part)
@@ -197,4 +197,5 @@ def _describe(dataset: Mapping[str, Any]) -> str:
         counts.append(f"{len(dataset['classes'])} classes")
     if dataset.get("split"):
         counts.append("split " + "/".join(f"{size:,}" for size in dataset["split"]))
-    return ". ".join(part for part in (", ".join(counts), str(dataset.get("source") or "")) if part)
+    parts = (", ".join(counts), str(dataset.get("source") or ""), *dataset.get("notes", ()))
+    return ". ".join(part for part in parts if part)

@@ -79,11 +79,11 @@ def columns(section: Section, *, difference: bool = False) -> list[Column]:
 
 
 def remarks(section: Section) -> list[str]:
-    """Why some seeds are missing, and the full reasons of rows that have none."""
+    """Why some seeds are missing, the full reasons of rows that have none, and a line on runs that did not converge."""
     partly = [f"{row.label}, {reason}" for row in section.rows if row.records for reason in row.reasons]
     reasons = [_reason(row) for row in section.rows if not row.records]
     cut = dict.fromkeys(reason for reason in reasons if _clause(reason) != reason)
-    return [*partly, *(f"not run: {reason}" for reason in cut)]
+    return [*partly, *(f"not run: {reason}" for reason in cut), *_not_converged(section)]
 
 
 def notes(section: Section) -> str:
@@ -163,6 +163,19 @@ def _macro_f1(row: Row) -> str:
 
 def _seeds(row: Row) -> str:
     return str(row.done) if row.done == row.seeds else f"{row.done} of {row.seeds}"
+
+
+def _not_converged(section: Section) -> list[str]:
+    trained = [record for row in section.rows for record in row.records if record.epochs]
+    if all(record.is_converged for record in trained):
+        return []
+    rows = []
+    for row in section.rows:
+        seeds = [str(record.seed) for record in row.records if not record.is_converged]
+        if seeds:
+            rows.append(row.label if len(seeds) == row.done else f"{row.label} (seed {', '.join(seeds)})")
+    names = ", ".join(rows) if any(record.is_converged for record in trained) else "all runs"
+    return [f"not converged, the best epoch is the last one: {names}"]
 
 
 def _reason(row: Row) -> str:

@@ -2,6 +2,7 @@
 
 import statistics
 import time
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from torch import Tensor
 
 from mggcn import methods, storage, train
 from mggcn.dataset import Dataset
+from mggcn.errors import DataWarning
 from mggcn.keys import Key
 from mggcn.methods import Method, Plan
 from mggcn.records import environment
@@ -41,6 +43,8 @@ def fit(
         device: ``auto``, ``cpu``, ``cuda`` or a device.
         progress: is called with every epoch.
     """
+    if dataset.warnings != dataset.notes:  # the notes were warnings when the data was read
+        warnings.warn(f"{dataset.name}: {dataset.warnings[-1]}", DataWarning, stacklevel=2)
     return fit_plan(dataset, methods.resolve(method, dataset.name, settings, training), seed, device, progress)
 
 
@@ -103,9 +107,9 @@ def _nodes_per_batch(prepared: Prepared, dataset: Dataset, training: Training, k
 def _calibration(
     prepared: Prepared, dataset: Dataset, key: Key, compute: Compute, scores: Tensor, truth: Tensor
 ) -> dict[str, Any]:
-    """The temperature fitted on the validation nodes, and the test nodes' calibration error with and without it."""
+    """The temperature for the validation nodes, and the test nodes' calibration error with and without it."""
     val = dataset.require_split().val
-    temperature = train.fit_temperature(
+    temperature = train.choose_temperature(
         train.predict(prepared.model, prepared.eval, val, key, compute).cpu().numpy(), dataset.y[val]
     )
     return {
@@ -128,6 +132,7 @@ def _reset_peak_memory(device: torch.device) -> None:
 
 def _describe(dataset: Dataset) -> dict[str, Any]:
     split = dataset.require_split()
+    notes = {"notes": list(dataset.warnings)} if dataset.warnings else {}
     return {
         "name": dataset.name,
         "path": str(dataset.path) if dataset.path else None,
@@ -139,4 +144,5 @@ def _describe(dataset: Dataset) -> dict[str, Any]:
         **({"feature_names": list(dataset.feature_names)} if dataset.feature_names else {}),
         "classes": list(dataset.classes),
         "split": [part.size for part in (split.train, split.val, split.test)],
+        **notes,
     }

@@ -7,7 +7,7 @@ from mggcn.train.loop import Fitted, evaluate, fit, predict
 from mggcn.train.prepared import Penalised, Prepared, View, Views
 from mggcn.train.progress import Progress
 from mggcn.train.scaling import Scaler
-from mggcn.train.temperature import calibrated, fit_temperature
+from mggcn.train.temperature import calibrated, choose_temperature, fit_temperature
 from mggcn.train.training import Training
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "Views",
     "calibrated",
     "choose_device",
+    "choose_temperature",
     "dense",
     "evaluate",
     "fit",

@@ -46,8 +46,10 @@ def test_train_ends_with_json_and_a_run_folder(folder: Path, capsys: pytest.Capt
     record = json.loads((folder / result["run"] / "record.json").read_text())
     assert (record["settings"]["picks"], record["settings"]["hidden"], record["settings"]["lr"]) == (3, 8, 0.1)
     assert "test accuracy" in out
-    calibration = f"error {result['test_ece']:.2%} ({result['test_ece_uncalibrated']:.2%} before scaling by temperature"
-    assert f"calibration     {calibration}" in out
+    calibration = "(temperature not used: it does not lower the loss in cross-validation)"
+    assert f"calibration     error {result['test_ece']:.2%} {calibration}" in out
+    assert result["converged"]
+    assert "not converged" not in out
     assert "per_class" not in result
     assert "run folder      runs/small-mg-gcn-seed0" in out
     assert "60 nodes" in err
@@ -58,7 +60,23 @@ def test_quiet_prints_only_the_result(folder: Path, capsys: pytest.CaptureFixtur
     assert main([*TRAIN, "--epochs", "2", "--quiet"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert len(out.splitlines()) == 6
+    assert len(out.splitlines()) == 7
+
+
+def test_runs_that_are_too_short_are_marked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    short = ["--epochs", "2", "--set", "lr=0.1", "--json", "--quiet"]
+    assert main([*TRAIN, *short]) == 0
+    *lines, last = capsys.readouterr().out.splitlines()
+    result = json.loads(last)
+    assert "not converged: the best epoch is the last one; raise --epochs" in lines
+    assert not result["converged"]
+    scaled = f"({result['test_ece_uncalibrated']:.2%} before scaling by temperature {result['temperature']:.2f})"
+    assert f"calibration     error {result['test_ece']:.2%} {scaled}" in lines
+    assert main([*TRAIN, "--seeds", "2", *short]) == 0
+    out = capsys.readouterr().out
+    assert "not converged (seed 0, 1): the best epoch is the last one; raise --epochs" in out
+    assert main([*TRAIN, "--seeds", "2", "--epochs", "3", "--quiet"]) == 0
+    assert ", not used for 1 of 2 seeds: it does not lower the loss in cross-validation)" in capsys.readouterr().out
 
 
 def test_seeds_give_mean_and_deviation(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -175,7 +193,29 @@ def test_tables_import(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     (folder / "e.csv").write_text("source,target\n" + "".join(f"u{i},u{i + 1}\n" for i in range(19)))
     (folder / "n.csv").write_text("id,label,w\n" + "".join(f"u{i},{'ab'[i % 2]},{i}\n" for i in range(20)))
     assert main(["data", "import", "e.csv", "--nodes", "n.csv", "--out", "t", "--name", "mine"]) == 0
-    assert "mine: 20 nodes, 19 edges" in capsys.readouterr().out
+    assert capsys.readouterr().out == "mine: 20 nodes, 19 edges in t\n"
+
+
+def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    edges = np.array([[0, 1, 0, 3, 5], [1, 0, 1, 3, 6]])
+    npz(folder / "g.npz", edge_index=edges, edge_weight=np.ones(5), y=np.zeros(20, np.int64))
+    notes = [
+        "edges have no weights or attributes here: edge_weight of g.npz is ignored",
+        "1 self-loop and 1 duplicate edge removed",
+        "all training nodes are of class 'class 0', so no other is predicted",
+    ]
+    assert main(["data", "import", "g.npz", "--out", "g"]) == 0
+    printed = [f"note        {note}" for note in notes]
+    assert capsys.readouterr().out.splitlines()[1:] == printed
+    for command in ("info", "get"):
+        assert main(["data", command, "g"]) == 0
+        assert capsys.readouterr().out.splitlines()[-3:] == printed
+    assert main(["train", "g", "--no-report", "--epochs", "1"]) == 0
+    assert [line for line in capsys.readouterr().err.splitlines() if "note" in line] == [f"note: {x}" for x in notes]
+    assert main(["report", "runs/g-mg-gcn-seed0", "--format", "md", "--out", "r.md"]) == 0
+    report = (folder / "r.md").read_text()
+    assert ". ".join(notes) in report
+    assert "- not converged, the best epoch is the last one: all runs" in report
 
 
 def test_the_readmes_sequence_for_tables_runs_as_written(folder: Path) -> None:

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from mggcn.datasets import read_npz
-from mggcn.errors import InputError
+from mggcn.errors import DataWarning, InputError
 
 N = 20
 
@@ -40,6 +40,15 @@ def test_direction_and_name_are_taken(tmp_path: Path):
     data = read_npz(_write(tmp_path), name="chain", direction="in")
     assert (data.name, data.graph.direction) == ("chain", "in")
     assert data.graph.row(1).tolist() == [0]
+
+
+def test_values_of_edges_are_ignored_with_a_warning(tmp_path: Path):
+    edges = np.array([[0, 1, 0, 3], [1, 0, 1, 3]])
+    path = _write(tmp_path, edge_index=edges, edge_weight=np.ones(4), weight=np.ones(4), other=np.ones(3))
+    note = "edges have no weights or attributes here: edge_weight, weight of mine.npz is ignored"
+    with pytest.warns(DataWarning, match=f"mine: {note}"):
+        data = read_npz(path)
+    assert data.notes == (note, "1 self-loop and 1 duplicate edge removed")
 
 
 def test_sparse_features_stay_sparse(tmp_path: Path):

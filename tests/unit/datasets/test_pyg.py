@@ -1,3 +1,4 @@
+import re
 import sys
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ from mggcn import datasets
 from mggcn.dataset import Dataset, Split, as_features, csr_parts
 from mggcn.datasets import from_pyg, pyg, to_pyg
 from mggcn.datasets.pyg import torch_geometric
-from mggcn.errors import InputError
+from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Graph
 
 torch = pytest.importorskip("torch")
@@ -88,13 +89,32 @@ def test_missing_masks_are_drawn_or_left_out():
     assert (unlabelled.split, unlabelled.classes) == (None, ())
 
 
-def test_of_several_splits_the_first_is_taken():
+def test_of_several_splits_the_first_is_taken_with_a_warning():
     masks = {
         f"{part}_mask": torch.stack([_mask(12, 2 * place), _mask(12, 11)], dim=1)
         for place, part in enumerate(("train", "val", "test"))
     }
-    data = from_pyg(_chain(**masks))
+    note = "several splits in train_mask (2 columns), val_mask (2 columns), test_mask (2 columns): column 0 is used"
+    with pytest.warns(DataWarning, match=re.escape(f"mine: {note}")):
+        data = from_pyg(_chain(**masks), "mine")
     assert (data.split.train.tolist(), data.split.val.tolist(), data.split.test.tolist()) == ([0], [2], [4])
+    assert data.notes == (note,)
+    single = {name: mask[:, :1] for name, mask in masks.items()}
+    assert from_pyg(_chain(**single)).notes == ()
+
+
+def test_values_of_edges_are_ignored_with_a_warning():
+    edges = torch.tensor([[0, 1, 0, 0, 2], [1, 0, 1, 1, 2]])
+    data = _chain(edge_index=edges, edge_weight=torch.ones(5), edge_attr=torch.ones(5, 2))
+    with pytest.warns(DataWarning, match="mine: edges have no weights") as caught:
+        dataset = from_pyg(data, "mine")
+    assert [warning.filename for warning in caught] == [__file__]
+    assert dataset.notes == (
+        "edges have no weights or attributes here: edge_weight, edge_attr of data is ignored",
+        "1 self-loop and 2 duplicate edges removed",
+    )
+    del data.edge_weight, data.edge_attr
+    assert from_pyg(data, direction="in").notes == ("1 self-loop and 2 duplicate edges removed",)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mggcn.datasets import columns, read_tables
-from mggcn.errors import InputError
+from mggcn.errors import DataWarning, InputError
 
 NODES = """id,age,label,split,score
 a7,1,cat,train,0.5
@@ -17,7 +17,7 @@ d1,4,,,7
 e5,5,dog,test,1
 f0,6,cat,test,2
 """
-EDGES = "source,target,amount\na7,b2,1\nb2,c9,x\nd1,a7,\nb2,a7,9\ne5,e5,1\n"
+EDGES = "source,target\na7,b2\nb2,c9\nd1,a7\nb2,a7\ne5,e5\n"
 
 
 def _write(tmp_path: Path, nodes: str = NODES, edges: str = EDGES) -> tuple[Path, Path]:
@@ -37,6 +37,16 @@ def test_the_tables_become_a_data_set(tmp_path: Path):
     assert [part.tolist() for part in (data.split.train, data.split.val, data.split.test)] == [[0, 1], [2], [4, 5]]
     assert [data.graph.row(node).tolist() for node in range(6)] == [[1, 3], [0, 2], [1], [0], [], []]
     assert data.source == "nodes.csv and edges.csv"
+    assert data.notes == ("1 self-loop removed",), "the two directions of an edge are no duplicates"
+
+
+def test_other_columns_of_edges_are_ignored_with_a_warning(tmp_path: Path):
+    edges = "target,weight,source,time\na7,1,b2,\nb2,x,c9,\na7,3,b2,\n"
+    note = "edges have no weights or attributes here: weight, time of edges.csv is ignored"
+    with pytest.warns(DataWarning, match=f"nodes: {note}"):
+        data = read_tables(*_write(tmp_path, edges=edges))
+    assert data.notes == (note, "1 duplicate edge removed")
+    assert data.graph.num_edges == 2
 
 
 def test_the_direction_of_an_edge_is_kept(tmp_path: Path):

@@ -14,7 +14,7 @@ from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.methods import resolve
 from mggcn.methods.published import published
-from mggcn.records import Epoch, PublishedLookup, RunRecord, Section, group
+from mggcn.records import Epoch, PublishedLookup, RunRecord, Section, group, remarks
 from mggcn.report import Format, render
 from mggcn.report.tables import commands
 from tests.records import RECORDS, ledger, record
@@ -165,6 +165,16 @@ def test_markdown() -> None:
     command = "mggcn train cora --method gcn --device cpu --seed 0 --seeds 2 --set lr=0.01 bias=true"
     assert f"| cora | gcn | 1 | {command} |" in text.splitlines()
     assert text.endswith("1. python 3.11, torch 2.6, commit abc&lt;d>\n")
+
+
+def test_runs_that_did_not_converge_are_named_in_one_line() -> None:
+    short = {"epochs": 3, "best_epoch": 3}
+    records = [record(), record(seed=1, **short), record(seed=2, **short), record("mlp", **short), *RECORDS[3:4]]
+    remark = "not converged, the best epoch is the last one: gcn (seed 1, 2), mlp"
+    assert f"\n- {remark}\n" in rendered(records, "md")
+    assert remarks(section_of(*records)) == [remark]
+    assert remarks(section_of(*records[1:])) == ["not converged, the best epoch is the last one: all runs"]
+    assert remarks(section_of(*RECORDS[:4])) == []
 
 
 def test_latex() -> None:

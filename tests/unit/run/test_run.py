@@ -12,7 +12,7 @@ import torch
 import mggcn
 from mggcn import datasets, storage
 from mggcn.dataset import Dataset, Split
-from mggcn.errors import InputError
+from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Graph
 from mggcn.run import read_config
 from mggcn.train import choose_device
@@ -53,6 +53,16 @@ def test_the_folder_holds_record_weights_and_config(run: mggcn.Run) -> None:
     assert record["peak_memory_bytes"] > 1 << 20
     assert record["total_seconds"] > record["prepare_seconds"] > 0
     assert mggcn.load_run(run.path).record == run.record
+
+
+def test_training_nodes_of_one_class_are_a_warning(small: Dataset) -> None:
+    same = replace(small, y=np.ones_like(small.y), notes=("a note",))
+    note = "all training nodes are of class 'green', so no other is predicted"
+    with pytest.warns(DataWarning, match=f"small: {note}") as caught:
+        run = mggcn.fit(same, settings={"epochs": 2})
+    assert [warning.filename for warning in caught] == [__file__]
+    assert run.record.dataset["notes"] == ["a note", note]
+    assert "notes" not in mggcn.fit(small, settings={"epochs": 1}).record.dataset
 
 
 def test_the_config_reproduces_the_run_bit_for_bit(run: mggcn.Run, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from scipy.optimize import minimize_scalar
 
 import mggcn
 from mggcn.dataset import Dataset
-from mggcn.train import calibrated, fit_temperature
+from mggcn.train import calibrated, choose_temperature, fit_temperature
 from mggcn.train.metrics import calibration_error
 
 
@@ -67,8 +67,41 @@ def test_flat_scores_stay_as_they_are() -> None:
     assert fit_temperature(np.log(np.full((3, 2), 0.5)), np.array([0, 1, 1])) == 1.0
 
 
-def test_a_run_predicts_calibrated_probabilities_of_the_same_classes(small: Dataset) -> None:
+def error_at(temperature: float, z: NDArray[np.float64], y: NDArray[np.int64]) -> float:
+    return calibration_error(np.exp(calibrated(torch.from_numpy(z), temperature).numpy()), y)
+
+
+def test_a_temperature_that_helps_is_used() -> None:
+    z, y = drawn(3.0)
+    temperature = choose_temperature(z[:48], y[:48])
+    assert temperature == fit_temperature(z[:48], y[:48])
+    assert error_at(temperature, z, y) < error_at(1.0, z, y) / 2
+
+
+def test_a_temperature_that_hurts_is_not_used() -> None:
+    z, y = drawn(1.0)
+    few = slice(96, 144)
+    assert error_at(fit_temperature(z[few], y[few]), z, y) > 2 * error_at(1.0, z, y)
+    assert choose_temperature(z[few], y[few]) == 1.0
+
+
+@pytest.mark.parametrize("n", [1, 4, 5, 6])
+def test_few_nodes_and_certain_scores(n: int) -> None:
+    with np.errstate(divide="ignore"):
+        z = np.log(np.array([[1.0, 0.0]] * 6))
+    assert 1e-3 <= choose_temperature(z[:n], np.array([0, 1, 0, 0, 1, 0])[:n]) <= 1e3
+    assert choose_temperature(z[:n], np.zeros(n, np.int64)) == 1.0
+
+
+def test_a_run_whose_temperature_does_not_help_predicts_as_it_is(small: Dataset) -> None:
     run = mggcn.fit(small, settings={"epochs": 40, "lr": 0.1})
+    assert run.record.temperature == 1
+    assert run.record.test_ece == run.record.test_ece_uncalibrated
+    assert np.array_equal(run.predict().probabilities, run.predict(calibrated=False).probabilities)
+
+
+def test_a_run_predicts_calibrated_probabilities_of_the_same_classes(small: Dataset) -> None:
+    run = mggcn.fit(small, settings={"epochs": 2, "lr": 0.1})
     plain, scaled = run.predict(calibrated=False), run.predict()
     assert run.record.temperature != 1
     expected = plain.probabilities ** (1 / run.record.temperature)
