@@ -165,7 +165,7 @@ class Dataset:
         labels = np.unique(self.y[self.split.train]) if self.split else np.empty(0)
         if labels.size != 1:
             return self.notes
-        return (*self.notes, f"all training nodes are of class {self.classes[labels[0]]!r}, so no other is predicted")
+        return (*self.notes, f"all training nodes are of class {self.classes[labels[0]]!r}: accuracy says nothing")
 
     def with_split(self, split: Split) -> "Dataset":
         """Return the same data with another split."""
@@ -232,11 +232,6 @@ def csr_parts(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], s
     return csr_array((data, indices, indptr), shape=shape)
 
 
-def numbered_classes(y: NDArray[np.int64]) -> tuple[str, ...]:
-    """Return the names ``class 0``, ``class 1``, … up to the largest class number in ``y``."""
-    return tuple(f"class {label}" for label in range(int(y.max(initial=UNLABELLED)) + 1))
-
-
 def check_part(part: str, nodes: NDArray[np.int64], y: NDArray[np.int64]) -> None:
     """Raise InputError unless every node in this part of a split exists and has a label in ``y``."""
     bad = nodes[(nodes < 0) | (nodes >= y.size)]
@@ -298,5 +293,4 @@ def headline(dataset: Dataset) -> str:
     sizes = f"{split.train.size:,}/{split.val.size:,}/{split.test.size:,}" if split else "no split"
     counts = f"{dataset.num_nodes:,} nodes, {dataset.graph.num_edges:,} edges, {dataset.num_features:,} features"
     first = f"{dataset.name}: {counts}, {dataset.num_classes} classes, split {sizes}"
-    source = [dataset.source] if dataset.source else []
-    return "\n".join([first, *source, *(f"note: {text}" for text in dataset.warnings)])
+    return "\n".join(filter(None, [first, dataset.source, *(f"note: {text}" for text in dataset.warnings)]))

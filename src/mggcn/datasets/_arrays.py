@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from mggcn.dataset import UNLABELLED, Dataset, Split, as_features, check_labels, check_part, divide, numbered_classes
+from mggcn.dataset import UNLABELLED, Dataset, Split, as_features, check_labels, check_part, divide
 from mggcn.errors import DataWarning, InputError, prefix_errors
 from mggcn.graph import Direction, Graph
 
@@ -67,6 +67,11 @@ def from_arrays(
         warnings.warn(f"{name}: {text}", DataWarning, stacklevel=3)
     notes = (*notes, *_removed(*removed))
     return Dataset(name, graph, as_features(x), labels, names, split, source=source, notes=notes, **fields)
+
+
+def numbered_classes(y: NDArray[np.int64]) -> tuple[str, ...]:
+    """Return the names ``class 0``, ``class 1``, … up to the largest class number in ``y``."""
+    return tuple(f"class {label}" for label in range(int(y.max(initial=UNLABELLED)) + 1))
 
 
 def ignored_edge_data(names: Iterable[str], origin: str) -> list[str]:

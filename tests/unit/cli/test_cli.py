@@ -202,7 +202,7 @@ def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture
     notes = [
         "edges have no weights or attributes here: edge_weight of g.npz is ignored",
         "1 self-loop and 1 duplicate edge removed",
-        "all training nodes are of class 'class 0', so no other is predicted",
+        "all training nodes are of class 'class 0': accuracy says nothing",
     ]
     assert main(["data", "import", "g.npz", "--out", "g"]) == 0
     printed = [f"note        {note}" for note in notes]

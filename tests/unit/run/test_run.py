@@ -57,7 +57,7 @@ def test_the_folder_holds_record_weights_and_config(run: mggcn.Run) -> None:
 
 def test_training_nodes_of_one_class_are_a_warning(small: Dataset) -> None:
     same = replace(small, y=np.ones_like(small.y), notes=("a note",))
-    note = "all training nodes are of class 'green', so no other is predicted"
+    note = "all training nodes are of class 'green': accuracy says nothing"
     with pytest.warns(DataWarning, match=f"small: {note}") as caught:
         run = mggcn.fit(same, settings={"epochs": 2})
     assert [warning.filename for warning in caught] == [__file__]
