@@ -66,7 +66,7 @@ def from_pyg(
         y, ids = _array(data, "y"), data.get("node_ids")
         is_labelled = y is not None and bool((y >= 0).any())
         masks = [_array(data, mask) if is_labelled else None for mask in _MASKS]
-        edge_data = [key for key in data.keys() if is_edge_data(key) and data[key] is not None]  # noqa: SIM118
+        edge_data = sorted(key for key in data.keys() if is_edge_data(key))  # noqa: SIM118
         return from_arrays(
             name,
             x.shape[0],

@@ -110,7 +110,7 @@ def test_values_of_edges_are_ignored_with_a_warning():
         dataset = from_pyg(data, "mine")
     assert [warning.filename for warning in caught] == [__file__]
     assert dataset.notes == (
-        "edges have no weights or attributes here: edge_weight, edge_attr of data is ignored",
+        "edges have no weights or attributes here: edge_attr, edge_weight of data is ignored",
         "1 self-loop and 2 duplicate edges removed",
     )
     del data.edge_weight, data.edge_attr
