@@ -75,7 +75,11 @@ def columns(section: Section, *, difference: bool = False) -> list[Column]:
     else:
         accuracy, epoch, total = [published[0], reference[0], *([_DIFFERENCE] if difference else [])], [], []
     candidates = [Column("method", lambda row: row.label), *accuracy, *_RESULTS, *epoch, *_TIMES, *total, *_COSTS]
-    return [one for one in candidates if not one.optional or any(one.key(row) is not None for row in section.rows)]
+    return [
+        column
+        for column in candidates
+        if not column.optional or any(column.key(row) is not None for row in section.rows)
+    ]
 
 
 def remarks(section: Section) -> list[str]:
@@ -195,28 +199,34 @@ SGC averages over neighbours once before training here, so its batches read thei
 _DIFFERENCE = Column("difference, points", lambda row: row.difference, lambda share: f"{share * 100:+.2f}")
 _TOTAL = Column(
     "total",
-    _figure(lambda one: one.total_seconds),
+    _figure(lambda figures: figures.total_seconds),
     duration,
     note="*Total* is the median time of preparing, training and testing, over all epochs of a run.",
 )
 _RESULTS = (
-    Column("accuracy, %", _figure(lambda one: one.accuracy), words=_accuracy, optional=False),
-    Column("macro-F1, %", _figure(lambda one: one.macro_f1), words=_macro_f1, optional=False),
+    Column("accuracy, %", _figure(lambda figures: figures.accuracy), words=_accuracy, optional=False),
+    Column("macro-F1, %", _figure(lambda figures: figures.macro_f1), words=_macro_f1, optional=False),
 )
 _TIMES = (
-    Column("epoch", _figure(lambda one: one.epoch_seconds if one.epochs else None), duration, optional=False),
+    Column(
+        "epoch", _figure(lambda figures: figures.epoch_seconds if figures.epochs else None), duration, optional=False
+    ),
     Column(
         "to 99 %",
-        _figure(lambda one: one.seconds_to_near_best),
+        _figure(lambda figures: figures.seconds_to_near_best),
         duration,
         note="*To 99 %* is the same to the first epoch with 99 % of the best validation accuracy.",
     ),
-    Column("to best", _figure(lambda one: one.seconds_to_best), duration, optional=False),
+    Column("to best", _figure(lambda figures: figures.seconds_to_best), duration, optional=False),
 )
 _COSTS = (
-    Column("epochs", _figure(lambda one: one.epochs), lambda count: f"{count:,.0f}", optional=False),
-    Column("memory", _figure(lambda one: one.peak_memory_bytes), lambda n: f"{n / 2**20:,.0f} MiB", optional=False),
-    Column("nodes a batch", _figure(lambda one: one.nodes_per_batch or None), lambda n: f"{n:,.0f}", optional=False),
+    Column("epochs", _figure(lambda figures: figures.epochs), lambda count: f"{count:,.0f}", optional=False),
+    Column(
+        "memory", _figure(lambda figures: figures.peak_memory_bytes), lambda n: f"{n / 2**20:,.0f} MiB", optional=False
+    ),
+    Column(
+        "nodes a batch", _figure(lambda figures: figures.nodes_per_batch or None), lambda n: f"{n:,.0f}", optional=False
+    ),
     Column(
         "growth (paper)",
         lambda row: row.grows or None,
