@@ -23,16 +23,16 @@ MGGCN = [sys.executable, "-m", "mggcn"]
 
 
 def main() -> None:
-    """Report what is kept, train, then look at the run in both ways."""
-    found = next((path for path in map(shutil.which, BROWSERS) if path), None)
-    if found is None:
+    """Render the committed report, train on Cora, and take a picture of each page."""
+    chromium = next((path for path in map(shutil.which, BROWSERS) if path), None)
+    if chromium is None:
         sys.exit(f"none of {', '.join(BROWSERS)} is installed")
     IMAGES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as place, sync_playwright() as driver:
-        subprocess.run([*MGGCN, "train", "cora", "--out", place, "--quiet"], check=True)  # noqa: S603
-        run = Path(place) / "cora-mg-gcn-seed0"
-        browser = driver.chromium.launch(executable_path=found, args=ARGUMENTS)
-        report = Path(place) / "accuracy.html"
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
+        subprocess.run([*MGGCN, "train", "cora", "--out", folder, "--quiet"], check=True)  # noqa: S603
+        run = Path(folder) / "cora-mg-gcn-seed0"
+        browser = driver.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        report = Path(folder) / "accuracy.html"
         subprocess.run([*MGGCN, "report", str(RECORDS), "--out", str(report)], check=True)  # noqa: S603
         take(browser, report.as_uri(), "report.png", "h1", "#by_time0")
         take(browser, (run / "report.html").as_uri(), "run-page.png", "h3:text('Convergence')", "#p0")
