@@ -77,7 +77,7 @@ def numbered_classes(y: NDArray[np.int64]) -> tuple[str, ...]:
 def ignored_edge_data(names: Iterable[str], origin: str) -> list[str]:
     """The note on weights and other values of edges in ``origin``, which are not used; none if there are none."""
     listed = ", ".join(names)
-    return [f"edges have no weights or attributes here: {listed} of {origin} is ignored"] if listed else []
+    return [f"edge weights and attributes are not used: ignored {listed} of {origin}"] if listed else []
 
 
 def is_edge_data(name: str) -> bool:

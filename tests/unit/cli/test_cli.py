@@ -200,7 +200,7 @@ def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture
     edges = np.array([[0, 1, 0, 3, 5], [1, 0, 1, 3, 6]])
     npz(folder / "g.npz", edge_index=edges, edge_weight=np.ones(5), y=np.zeros(20, np.int64))
     notes = [
-        "edges have no weights or attributes here: edge_weight of g.npz is ignored",
+        "edge weights and attributes are not used: ignored edge_weight of g.npz",
         "1 self-loop and 1 duplicate edge removed",
         "all training nodes are of class 'class 0': accuracy says nothing",
     ]

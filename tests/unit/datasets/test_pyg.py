@@ -106,11 +106,11 @@ def test_of_several_splits_the_first_is_taken_with_a_warning():
 def test_values_of_edges_are_ignored_with_a_warning():
     edges = torch.tensor([[0, 1, 0, 0, 2], [1, 0, 1, 1, 2]])
     data = _chain(edge_index=edges, edge_weight=torch.ones(5), edge_attr=torch.ones(5, 2))
-    with pytest.warns(DataWarning, match="mine: edges have no weights") as caught:
+    with pytest.warns(DataWarning, match="mine: edge weights and attributes are not used") as caught:
         dataset = from_pyg(data, "mine")
     assert [warning.filename for warning in caught] == [__file__]
     assert dataset.notes == (
-        "edges have no weights or attributes here: edge_attr, edge_weight of data is ignored",
+        "edge weights and attributes are not used: ignored edge_attr, edge_weight of data",
         "1 self-loop and 2 duplicate edges removed",
     )
     del data.edge_weight, data.edge_attr
