@@ -43,7 +43,7 @@ def fit(
         device: ``auto``, ``cpu``, ``cuda`` or a device.
         progress: is called with every epoch.
     """
-    if dataset.warnings != dataset.notes:  # the notes were warnings when the data was read
+    if dataset.warnings != dataset.notes:  # notes were warned of when the data were read
         warnings.warn(f"{dataset.name}: {dataset.warnings[-1]}", DataWarning, stacklevel=2)
     return fit_plan(dataset, methods.resolve(method, dataset.name, settings, training), seed, device, progress)
 
@@ -132,7 +132,7 @@ def _reset_peak_memory(device: torch.device) -> None:
 
 def _describe(dataset: Dataset) -> dict[str, Any]:
     split = dataset.require_split()
-    notes = {"notes": list(dataset.warnings)} if dataset.warnings else {}
+    optional = {"feature_names": list(dataset.feature_names), "notes": list(dataset.warnings)}
     return {
         "name": dataset.name,
         "path": str(dataset.path) if dataset.path else None,
@@ -141,8 +141,7 @@ def _describe(dataset: Dataset) -> dict[str, Any]:
         "num_nodes": dataset.num_nodes,
         "num_edges": dataset.graph.num_edges,
         "num_features": dataset.num_features,
-        **({"feature_names": list(dataset.feature_names)} if dataset.feature_names else {}),
         "classes": list(dataset.classes),
         "split": [part.size for part in (split.train, split.val, split.test)],
-        **notes,
+        **{name: values for name, values in optional.items() if values},
     }
