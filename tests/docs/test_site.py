@@ -94,6 +94,7 @@ def test_every_committed_result_has_its_report(site: Path) -> None:
 
 PACKAGES = [
     "bench",
+    "dataset",
     "datasets",
     "experiments",
     "explore",

@@ -232,7 +232,7 @@ def forbid_checks(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("checked again")
 
     monkeypatch.setattr(graph, "_check", fail)
-    monkeypatch.setattr("mggcn.dataset._check_finite", fail)
+    monkeypatch.setattr("mggcn.dataset.dataset.check_finite", fail)
 
 
 def test_loading_an_unchanged_folder_repeats_no_check(

@@ -12,11 +12,10 @@ from mggcn import storage
 from mggcn.dataset import Dataset
 from mggcn.datasets import _digits, _ogb, _planetoid, _planetoid_files, _synthetic, pyg
 from mggcn.datasets.npz import read_npz
-from mggcn.datasets.pyg import from_pyg, to_pyg
 from mggcn.datasets.table import read_tables
 from mggcn.errors import InputError, unknown
 
-__all__ = ["from_pyg", "load", "names", "raw_folder", "read_npz", "read_tables", "to_pyg"]
+__all__ = ["load", "names", "raw_folder", "read_npz", "read_tables"]
 
 Loader = Callable[[Path | None, int, bool], Dataset]
 ArgumentLoader = Callable[[str, Path | None, int, bool], Dataset]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from mggcn.dataset import Dataset, csr_parts
-from mggcn.datasets._arrays import from_arrays, ignored_edge_data, is_edge_data
+from mggcn.dataset.arrays import from_arrays, ignored_edge_data, is_edge_data
 from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.graph import Direction
 

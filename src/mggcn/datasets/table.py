@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, UNLABELLED, Dataset
+from mggcn.dataset.arrays import from_arrays, ignored_edge_data
+from mggcn.dataset.split import NO_SPLIT
 from mggcn.datasets import columns
-from mggcn.datasets._arrays import NO_SPLIT, from_arrays, ignored_edge_data
 from mggcn.errors import InputError, prefix_errors
 from mggcn.graph import Direction
 

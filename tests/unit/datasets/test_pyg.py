@@ -7,8 +7,8 @@ import pytest
 
 from mggcn import datasets
 from mggcn.dataset import Dataset, Split, as_features, csr_parts
-from mggcn.datasets import from_pyg, pyg, to_pyg
-from mggcn.datasets.pyg import torch_geometric
+from mggcn.dataset.pyg import torch_geometric
+from mggcn.datasets import pyg
 from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Graph
 
@@ -43,9 +43,9 @@ def test_there_and_back(direction):
         split=Split.of([0, 1, 2], [4], [5, 8]),
         node_ids=np.array([f"n{node}" for node in range(9)]),
     )
-    data = to_pyg(before)
+    data = before.to_pyg()
     data.validate()
-    after = from_pyg(data, "mine", direction=direction)
+    after = Dataset.from_pyg(data, "mine", direction=direction)
     assert np.array_equal(after.graph.indptr, before.graph.indptr)
     assert np.array_equal(after.graph.indices, before.graph.indices)
     assert np.array_equal(after.x, before.x)
@@ -56,10 +56,10 @@ def test_there_and_back(direction):
 
 
 def test_edges_point_from_source_to_target():
-    directed = from_pyg(_chain(), direction="in")
+    directed = Dataset.from_pyg(_chain(), direction="in")
     assert directed.graph.row(1).tolist() == [0]
-    assert to_pyg(directed).edge_index[:, 0].tolist() == [0, 1]
-    assert to_pyg(from_pyg(_chain())).edge_index.shape == (2, 22)
+    assert directed.to_pyg().edge_index[:, 0].tolist() == [0, 1]
+    assert Dataset.from_pyg(_chain()).to_pyg().edge_index.shape == (2, 22)
 
 
 def test_sparse_features_and_no_split_come_out_dense_and_without_masks():
@@ -69,23 +69,23 @@ def test_sparse_features_and_no_split_come_out_dense_and_without_masks():
         x=as_features(csr_parts(np.ones(1797), np.zeros(1797, int), np.arange(1798), (1797, 3))),
         split=None,
     )
-    data = to_pyg(sparse)
+    data = sparse.to_pyg()
     assert data.x.shape == (1797, 3)
     assert data.x[:, 0].sum() == 1797
     assert "train_mask" not in data
 
 
 def test_sparse_tensors_are_read():
-    data = from_pyg(_chain(x=torch.eye(12).to_sparse()))
+    data = Dataset.from_pyg(_chain(x=torch.eye(12).to_sparse()))
     assert np.array_equal(data.x, np.eye(12))
 
 
 def test_missing_masks_are_drawn_or_left_out():
-    drawn = from_pyg(_chain(20), seed=1)
+    drawn = Dataset.from_pyg(_chain(20), seed=1)
     assert [part.size for part in (drawn.split.train, drawn.split.val, drawn.split.test)] == [12, 4, 4]
     assert "60/20/20 split of seed 1" in drawn.source
-    assert from_pyg(_chain(20), seed=None).split is None
-    unlabelled = from_pyg(_chain(y=None))
+    assert Dataset.from_pyg(_chain(20), seed=None).split is None
+    unlabelled = Dataset.from_pyg(_chain(y=None))
     assert (unlabelled.split, unlabelled.classes) == (None, ())
 
 
@@ -96,25 +96,25 @@ def test_of_several_splits_the_first_is_taken_with_a_warning():
     }
     note = "several splits in train_mask (2 columns), val_mask (2 columns), test_mask (2 columns): column 0 is used"
     with pytest.warns(DataWarning, match=re.escape(f"mine: {note}")):
-        data = from_pyg(_chain(**masks), "mine")
+        data = Dataset.from_pyg(_chain(**masks), "mine")
     assert (data.split.train.tolist(), data.split.val.tolist(), data.split.test.tolist()) == ([0], [2], [4])
     assert data.notes == (note,)
     single = {name: mask[:, :1] for name, mask in masks.items()}
-    assert from_pyg(_chain(**single)).notes == ()
+    assert Dataset.from_pyg(_chain(**single)).notes == ()
 
 
 def test_values_of_edges_are_ignored_with_a_warning():
     edges = torch.tensor([[0, 1, 0, 0, 2], [1, 0, 1, 1, 2]])
     data = _chain(edge_index=edges, edge_weight=torch.ones(5), edge_attr=torch.ones(5, 2))
     with pytest.warns(DataWarning, match="mine: edge weights and attributes are not used") as caught:
-        dataset = from_pyg(data, "mine")
+        dataset = Dataset.from_pyg(data, "mine")
     assert [warning.filename for warning in caught] == [__file__]
     assert dataset.notes == (
         "edge weights and attributes are not used: ignored edge_attr, edge_weight of data",
         "1 self-loop and 2 duplicate edges removed",
     )
     del data.edge_weight, data.edge_attr
-    assert from_pyg(data, direction="in").notes == ("1 self-loop and 2 duplicate edges removed",)
+    assert Dataset.from_pyg(data, direction="in").notes == ("1 self-loop and 2 duplicate edges removed",)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_values_of_edges_are_ignored_with_a_warning():
 )
 def test_bad_data_is_one_line(fields, message):
     with pytest.raises(InputError, match=message):
-        from_pyg(_chain(**fields), "mine")
+        Dataset.from_pyg(_chain(**fields), "mine")
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_without_pyg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
     digits = datasets.load("digits")
     monkeypatch.setitem(sys.modules, "torch_geometric", None)
     with pytest.raises(InputError, match=r"to_pyg needs PyG: pip install 'mggcn\[pyg\]'"):
-        to_pyg(digits)
+        digits.to_pyg()
     for name in ("pyg:Flickr", "reddit"):
         with pytest.raises(InputError, match=r"needs PyG: pip install 'mggcn\[pyg\]'"):
             datasets.load(name)

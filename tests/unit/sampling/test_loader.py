@@ -6,7 +6,6 @@ from torch_geometric.nn import GraphSAGE, SAGEConv
 
 import mggcn
 from mggcn.dataset import Dataset
-from mggcn.datasets.pyg import to_pyg
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean
@@ -17,7 +16,7 @@ from tests.properties import assert_block_is_valid, assert_picks_are_valid
 
 @pytest.fixture
 def data(small: Dataset) -> Data:
-    return to_pyg(small)
+    return small.to_pyg()
 
 
 def loader(data: Data, **options: object) -> MixGrainedLoader:
@@ -89,7 +88,7 @@ class TwoConvolutions(torch.nn.Module):
 def test_a_stock_pyg_script_changes_one_line(num_workers: int, kind: type[torch.nn.Module]) -> None:
     """Only the line that creates the loader differs: NeighborLoader has ``num_neighbors=[10, 10]`` for ``picks``."""
     torch.manual_seed(0)
-    data = to_pyg(mggcn.load("digits"))
+    data = mggcn.load("digits").to_pyg()
     options = {"input_nodes": data.train_mask, "batch_size": 64, "shuffle": True, "num_workers": num_workers}
     loader = MixGrainedLoader(data, picks=10, **options)
     model = kind(data.num_features, hidden_channels=64, num_layers=2, out_channels=int(data.y.max()) + 1)

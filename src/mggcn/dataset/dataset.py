@@ -7,70 +7,18 @@ folder of a data set on disk.
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
+from mggcn.dataset.features import Features, check_finite
+from mggcn.dataset.split import UNLABELLED, Split, check_part
 from mggcn.errors import InputError
-from mggcn.graph import Graph, node_numbers, numbers_or_mask
+from mggcn.graph import Direction, Graph, node_numbers
 
-Features: TypeAlias = "NDArray[np.float32] | csr_array"
-UNLABELLED = -1
-PARTS = ("train", "val", "test")
-
-_CHECK_ROWS = 1 << 16
-
-
-@dataclass(frozen=True, eq=False)
-class Split:
-    """The nodes for training, for selecting the epoch, and for measuring the result; int64, disjoint, none empty."""
-
-    train: NDArray[np.int64]
-    val: NDArray[np.int64]
-    test: NDArray[np.int64]
-    num_nodes: int | None = field(default=None, kw_only=True)  # the length of the masks it was made from
-
-    def __post_init__(self) -> None:
-        seen: dict[str, NDArray[np.int64]] = {}
-        for part, nodes in self.parts().items():
-            if nodes.size == 0:
-                raise InputError(f"split: {part} is empty")
-            if nodes.ndim != 1 or not np.issubdtype(nodes.dtype, np.integer):
-                raise InputError(
-                    f"split: {part} must be a vector of node numbers, not {nodes.dtype} of shape {nodes.shape}"
-                )
-            values, counts = np.unique(nodes, return_counts=True)
-            if counts.max() > 1:
-                raise InputError(f"split: {part} lists node {values[counts > 1][0]} more than once")
-            for other, previous in seen.items():
-                shared = np.intersect1d(values, previous)
-                if shared.size:
-                    raise InputError(
-                        f"split: {other} and {part} overlap in {shared.size} nodes, first node {shared[0]}"
-                    )
-            seen[part] = values
-
-    def parts(self) -> dict[str, NDArray[np.int64]]:
-        """The nodes of each part by its name: train, val, test."""
-        return {"train": self.train, "val": self.val, "test": self.test}
-
-    @classmethod
-    def of(cls, train: ArrayLike, val: ArrayLike, test: ArrayLike) -> "Split":
-        """Build a split from node numbers or boolean masks: lists, ranges, arrays or tensors."""
-        vectors = [
-            numbers_or_mask(nodes, f"split: {part}") for part, nodes in zip(PARTS, (train, val, test), strict=True)
-        ]
-        lengths = sorted({vector.size for vector in vectors if vector.dtype == bool})
-        if len(lengths) > 1:
-            raise InputError(f"split: masks of different lengths, {lengths[0]} and {lengths[-1]}")
-        return cls(*map(node_numbers, vectors), num_nodes=lengths[0] if lengths else None)
-
-    @classmethod
-    def stratified(cls, y: NDArray[np.int64], seed: int = 0, shares: Sequence[float] = (0.6, 0.2, 0.2)) -> "Split":
-        """Divide the labelled nodes of each class at random into train, val and test in the given shares."""
-        return cls(*divide(y, np.flatnonzero(y != UNLABELLED), seed, shares[:2]))
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +79,7 @@ class Dataset:
             if values.shape != self.graph.indices.shape:
                 raise InputError(f"edge_{name} has shape {values.shape}, but {self.graph.num_stored} edges are stored")
         if not checked:
-            _check_finite(self.x)
+            check_finite(self.x)
             check_labels(self.y, len(self.classes))
         if self.split is not None:
             if self.split.num_nodes not in (None, n):
@@ -167,6 +115,40 @@ class Dataset:
             return self.notes
         return (*self.notes, f"all training nodes are of class {self.classes[labels[0]]!r}: accuracy says nothing")
 
+    @classmethod
+    def from_pyg(
+        cls,
+        data: "Data",
+        name: str = "pyg",
+        *,
+        seed: int | None = 0,
+        direction: Direction = "both",
+        inductive: bool = False,
+        source: str = "torch_geometric Data",
+    ) -> "Dataset":
+        """Convert a ``torch_geometric.data.Data``.
+
+        Args:
+            data: with ``x`` and ``edge_index``, and optionally ``y`` (-1: no label), ``train_mask``, ``val_mask``,
+                ``test_mask``, ``node_ids`` and ``class_names``. Of masks with one column for each split the first
+                column is used; for another one assign, for example, ``data.train_mask[:, 1]``. Weights and attributes
+                of edges are ignored. A warning says so.
+            name: the name of the data set.
+            seed: of the split or validation part that is drawn if ``data`` has none; None draws no split.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+            inductive: whether training uses only the subgraph of the training nodes.
+            source: one line on where the data came from.
+        """
+        from mggcn.dataset.pyg import from_pyg
+
+        return from_pyg(data, name, seed, direction, inductive, source)
+
+    def to_pyg(self) -> "Data":
+        """Convert to a ``torch_geometric.data.Data`` with dense ``x``, and with masks if there is a split."""
+        from mggcn.dataset.pyg import to_pyg
+
+        return to_pyg(self)
+
     def with_split(self, split: Split) -> "Dataset":
         """Return the same data with another split."""
         return replace(self, split=split, checked=True)
@@ -197,51 +179,6 @@ class Dataset:
         return np.array([node_of[text] for text in ids], dtype=np.int64)
 
 
-def divide(
-    y: NDArray[np.int64], nodes: NDArray[np.int64], seed: int, shares: Sequence[float]
-) -> list[NDArray[np.int64]]:
-    """Divide ``nodes`` at random, class by class, into parts of the given shares and a last part of the others."""
-    rng = np.random.default_rng(seed)
-    parts = [nodes[:0]] * (len(shares) + 1)
-    for label in np.unique(y[nodes]):
-        members = rng.permutation(nodes[y[nodes] == label])
-        cuts = np.round(np.cumsum(shares) * members.size).astype(np.int64)
-        parts = [np.append(part, chunk) for part, chunk in zip(parts, np.split(members, cuts), strict=True)]
-    return [np.sort(part) for part in parts]
-
-
-def as_features(x: ArrayLike | csr_array) -> Features:
-    """Convert a matrix to the features of a Dataset: float32; CSR rows sorted and without duplicates."""
-    with np.errstate(over="ignore"):  # too large for float32 becomes inf; Dataset's error names node and feature
-        if not isinstance(x, csr_array):
-            return np.ascontiguousarray(x, dtype=np.float32)
-        sparse = x.astype(np.float32)
-    sparse.sum_duplicates()
-    return sparse
-
-
-def csr_parts(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]) -> csr_array:
-    """Build CSR features from their parts, checked."""
-    if indptr.shape != (shape[0] + 1,) or indptr[0] != 0 or indptr[-1] != data.size or np.any(np.diff(indptr) < 0):
-        raise InputError(f"x_indptr: does not divide {data.size} values into {shape[0]} rows")
-    if indices.shape != data.shape:
-        raise InputError(f"x_indices: {indices.size} columns for {data.size} values")
-    if indices.size and (indices.min() < 0 or indices.max() >= shape[1]):
-        bad = indices[(indices < 0) | (indices >= shape[1])][0]
-        raise InputError(f"x_indices: column {bad} is out of range for {shape[1]} features")
-    return csr_array((data, indices, indptr), shape=shape)
-
-
-def check_part(part: str, nodes: NDArray[np.int64], y: NDArray[np.int64]) -> None:
-    """Raise InputError unless every node in this part of a split exists and has a label in ``y``."""
-    bad = nodes[(nodes < 0) | (nodes >= y.size)]
-    if bad.size:
-        raise InputError(f"split: {part} holds node {bad[0]}, out of range for {y.size} nodes")
-    unlabelled = nodes[y[nodes] == UNLABELLED]
-    if unlabelled.size:
-        raise InputError(f"split: {part} holds node {unlabelled[0]}, which has no label")
-
-
 def _node_number(text: str, num_nodes: int) -> int:
     digits = text.lstrip("0") or text[-1:]
     if not text.isascii() or not text.isdigit() or len(digits) > len(str(num_nodes)) or int(digits) >= num_nodes:
@@ -256,20 +193,6 @@ def _check_shape(what: str, shape: tuple[int, ...], num_nodes: int, ndim: int) -
         raise InputError(f"{what} has {shape[0]} rows but the graph has {num_nodes} nodes")
     if ndim == 2 and shape[1] == 0:
         raise InputError(f"{what} has no columns")
-
-
-def _check_finite(x: Features) -> None:
-    if not isinstance(x, np.ndarray):
-        bad = np.flatnonzero(~np.isfinite(x.data))
-        if bad.size:
-            row = int(np.searchsorted(x.indptr, bad[0], side="right")) - 1
-            raise InputError(f"x of node {row}, feature {x.indices[bad[0]]} is {x.data[bad[0]]}")
-        return
-    for start in range(0, x.shape[0], _CHECK_ROWS):
-        part = x[start : start + _CHECK_ROWS]
-        if not np.isfinite(part).all():
-            row, column = np.argwhere(~np.isfinite(part))[0]
-            raise InputError(f"x of node {start + row}, feature {column} is {part[row, column]}")
 
 
 def check_labels(y: NDArray[np.int64], num_classes: int) -> None:

@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from mggcn.dataset import UNLABELLED, Dataset, Split, as_features, check_labels, check_part, divide
+from mggcn.dataset.dataset import Dataset, check_labels
+from mggcn.dataset.features import as_features
+from mggcn.dataset.split import NO_SPLIT, UNLABELLED, complete_split
 from mggcn.errors import DataWarning, InputError, prefix_errors
 from mggcn.graph import Direction, Graph
-
-VAL_SHARE = 0.2
-NO_SPLIT = (None, None, None)
 
 
 def from_arrays(
@@ -29,6 +28,7 @@ def from_arrays(
     direction: Direction = "both",
     source: str = "",
     notes: Sequence[str] = (),
+    stacklevel: int = 3,
     **fields: Any,
 ) -> Dataset:
     """Build a data set from arrays; errors name the array and the value.
@@ -45,6 +45,7 @@ def from_arrays(
         direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
         source: one line on where the data came from; a note on what was drawn is added.
         notes: what of the input is not used; each is also a :class:`mggcn.errors.DataWarning`.
+        stacklevel: of these warnings; 3 is the caller of the function that calls this one.
         fields: further fields of :class:`mggcn.dataset.Dataset`.
     """
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
@@ -64,7 +65,7 @@ def from_arrays(
         split, note = complete_split(labels, parts, seed or 0)
     source = "; ".join(filter(None, [source, note]))
     for text in notes:
-        warnings.warn(f"{name}: {text}", DataWarning, stacklevel=3)
+        warnings.warn(f"{name}: {text}", DataWarning, stacklevel=stacklevel)
     notes = (*notes, *_removed(*removed))
     return Dataset(name, graph, as_features(x), labels, names, split, source=source, notes=notes, **fields)
 
@@ -89,31 +90,6 @@ def _removed(num_loops: int, num_duplicates: int) -> list[str]:
     counts = ((num_loops, "self-loop"), (num_duplicates, "duplicate edge"))
     parts = [f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count]
     return [f"{' and '.join(parts)} removed"] if parts else []
-
-
-def complete_split(y: NDArray[np.int64], parts: Sequence[NDArray[Any] | None], seed: int) -> tuple[Split, str]:
-    """Return the split into train, val and test with a note on what was drawn at random.
-
-    If all ``parts`` are None, the labelled nodes are divided 60/20/20. If only val is None, a stratified share of the
-    training nodes becomes the validation part.
-    """
-    if all(part is None for part in parts):
-        try:
-            return Split.stratified(y, seed), f"60/20/20 split of seed {seed}"
-        except InputError as error:
-            raise InputError(f"{np.sum(y != UNLABELLED)} labelled nodes, no 60/20/20 split ({error})") from None
-    train, val, test = (np.empty(0, np.int64) if part is None else part for part in parts)
-    if parts[1] is not None:
-        return _split(train, val, test), ""
-    train = _split(train, np.array([UNLABELLED]), test).train  # checks both parts before nodes move between them
-    check_part("train", train, y)
-    val, train = divide(y, train, seed, [VAL_SHARE])
-    return _split(train, val, test), f"validation: {val.size} training nodes held out by seed {seed}"
-
-
-def _split(*parts: NDArray[Any]) -> Split:
-    """Return a split of int64 from integers of any width; Split rejects all other types."""
-    return Split(*(part.astype(np.int64) if part.dtype.kind in "iu" else part for part in parts))
 
 
 def _class_numbers(y: NDArray[Any] | None, num_nodes: int) -> NDArray[np.int64]:

@@ -1,0 +1,50 @@
+"""The features of a data set: float32, dense or, if most are zero, compressed sparse rows (CSR)."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from mggcn.errors import InputError
+
+Features: TypeAlias = "NDArray[np.float32] | csr_array"
+
+_CHECK_ROWS = 1 << 16
+
+
+def as_features(x: ArrayLike | csr_array) -> Features:
+    """Convert a matrix to the features of a Dataset: float32; CSR rows sorted and without duplicates."""
+    with np.errstate(over="ignore"):  # too large for float32 becomes inf; Dataset's error names node and feature
+        if not isinstance(x, csr_array):
+            return np.ascontiguousarray(x, dtype=np.float32)
+        sparse = x.astype(np.float32)
+    sparse.sum_duplicates()
+    return sparse
+
+
+def csr_parts(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], shape: tuple[int, int]) -> csr_array:
+    """Build CSR features from their parts, checked."""
+    if indptr.shape != (shape[0] + 1,) or indptr[0] != 0 or indptr[-1] != data.size or np.any(np.diff(indptr) < 0):
+        raise InputError(f"x_indptr: does not divide {data.size} values into {shape[0]} rows")
+    if indices.shape != data.shape:
+        raise InputError(f"x_indices: {indices.size} columns for {data.size} values")
+    if indices.size and (indices.min() < 0 or indices.max() >= shape[1]):
+        bad = indices[(indices < 0) | (indices >= shape[1])][0]
+        raise InputError(f"x_indices: column {bad} is out of range for {shape[1]} features")
+    return csr_array((data, indices, indptr), shape=shape)
+
+
+def check_finite(x: Features) -> None:
+    """Raise InputError, naming node and feature, if a value is not finite."""
+    if not isinstance(x, np.ndarray):
+        bad = np.flatnonzero(~np.isfinite(x.data))
+        if bad.size:
+            row = int(np.searchsorted(x.indptr, bad[0], side="right")) - 1
+            raise InputError(f"x of node {row}, feature {x.indices[bad[0]]} is {x.data[bad[0]]}")
+        return
+    for start in range(0, x.shape[0], _CHECK_ROWS):
+        part = x[start : start + _CHECK_ROWS]
+        if not np.isfinite(part).all():
+            row, column = np.argwhere(~np.isfinite(part))[0]
+            raise InputError(f"x of node {start + row}, feature {column} is {part[row, column]}")

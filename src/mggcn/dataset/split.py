@@ -1,0 +1,114 @@
+"""Split: the nodes for training, validation and test, and splits that are drawn at random."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mggcn.errors import InputError
+from mggcn.graph import node_numbers, numbers_or_mask
+
+UNLABELLED = -1
+PARTS = ("train", "val", "test")
+NO_SPLIT = (None, None, None)
+VAL_SHARE = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """The nodes for training, for selecting the epoch, and for measuring the result; int64, disjoint, none empty."""
+
+    train: NDArray[np.int64]
+    val: NDArray[np.int64]
+    test: NDArray[np.int64]
+    num_nodes: int | None = field(default=None, kw_only=True)  # the length of the masks it was made from
+
+    def __post_init__(self) -> None:
+        seen: dict[str, NDArray[np.int64]] = {}
+        for part, nodes in self.parts().items():
+            if nodes.size == 0:
+                raise InputError(f"split: {part} is empty")
+            if nodes.ndim != 1 or not np.issubdtype(nodes.dtype, np.integer):
+                raise InputError(
+                    f"split: {part} must be a vector of node numbers, not {nodes.dtype} of shape {nodes.shape}"
+                )
+            values, counts = np.unique(nodes, return_counts=True)
+            if counts.max() > 1:
+                raise InputError(f"split: {part} lists node {values[counts > 1][0]} more than once")
+            for other, previous in seen.items():
+                shared = np.intersect1d(values, previous)
+                if shared.size:
+                    raise InputError(
+                        f"split: {other} and {part} overlap in {shared.size} nodes, first node {shared[0]}"
+                    )
+            seen[part] = values
+
+    def parts(self) -> dict[str, NDArray[np.int64]]:
+        """The nodes of each part by its name: train, val, test."""
+        return {"train": self.train, "val": self.val, "test": self.test}
+
+    @classmethod
+    def of(cls, train: ArrayLike, val: ArrayLike, test: ArrayLike) -> "Split":
+        """Build a split from node numbers or boolean masks: lists, ranges, arrays or tensors."""
+        vectors = [
+            numbers_or_mask(nodes, f"split: {part}") for part, nodes in zip(PARTS, (train, val, test), strict=True)
+        ]
+        lengths = sorted({vector.size for vector in vectors if vector.dtype == bool})
+        if len(lengths) > 1:
+            raise InputError(f"split: masks of different lengths, {lengths[0]} and {lengths[-1]}")
+        return cls(*map(node_numbers, vectors), num_nodes=lengths[0] if lengths else None)
+
+    @classmethod
+    def stratified(cls, y: NDArray[np.int64], seed: int = 0, shares: Sequence[float] = (0.6, 0.2, 0.2)) -> "Split":
+        """Divide the labelled nodes of each class at random into train, val and test in the given shares."""
+        return cls(*divide(y, np.flatnonzero(y != UNLABELLED), seed, shares[:2]))
+
+
+def divide(
+    y: NDArray[np.int64], nodes: NDArray[np.int64], seed: int, shares: Sequence[float]
+) -> list[NDArray[np.int64]]:
+    """Divide ``nodes`` at random, class by class, into parts of the given shares and a last part of the others."""
+    rng = np.random.default_rng(seed)
+    parts = [nodes[:0]] * (len(shares) + 1)
+    for label in np.unique(y[nodes]):
+        members = rng.permutation(nodes[y[nodes] == label])
+        cuts = np.round(np.cumsum(shares) * members.size).astype(np.int64)
+        parts = [np.append(part, chunk) for part, chunk in zip(parts, np.split(members, cuts), strict=True)]
+    return [np.sort(part) for part in parts]
+
+
+def check_part(part: str, nodes: NDArray[np.int64], y: NDArray[np.int64]) -> None:
+    """Raise InputError unless every node in this part of a split exists and has a label in ``y``."""
+    bad = nodes[(nodes < 0) | (nodes >= y.size)]
+    if bad.size:
+        raise InputError(f"split: {part} holds node {bad[0]}, out of range for {y.size} nodes")
+    unlabelled = nodes[y[nodes] == UNLABELLED]
+    if unlabelled.size:
+        raise InputError(f"split: {part} holds node {unlabelled[0]}, which has no label")
+
+
+def complete_split(y: NDArray[np.int64], parts: Sequence[NDArray[Any] | None], seed: int) -> tuple[Split, str]:
+    """Return the split into train, val and test with a note on what was drawn at random.
+
+    If all ``parts`` are None, the labelled nodes are divided 60/20/20. If only val is None, a stratified share of the
+    training nodes becomes the validation part.
+    """
+    if all(part is None for part in parts):
+        try:
+            return Split.stratified(y, seed), f"60/20/20 split of seed {seed}"
+        except InputError as error:
+            raise InputError(f"{np.sum(y != UNLABELLED)} labelled nodes, no 60/20/20 split ({error})") from None
+    train, val, test = (np.empty(0, np.int64) if part is None else part for part in parts)
+    if parts[1] is not None:
+        return _split(train, val, test), ""
+    train = _split(train, np.array([UNLABELLED]), test).train  # checks both parts before nodes move between them
+    check_part("train", train, y)
+    val, train = divide(y, train, seed, [VAL_SHARE])
+    return _split(train, val, test), f"validation: {val.size} training nodes held out by seed {seed}"
+
+
+def _split(*parts: NDArray[Any]) -> Split:
+    """Return a split of int64 from integers of any width; Split rejects all other types."""
+    return Split(*(part.astype(np.int64) if part.dtype.kind in "iu" else part for part in parts))
