@@ -99,14 +99,17 @@ def test_fewer_than_one_pick_is_refused() -> None:
         PickTable.of(power_law(9, 20)).draw(np.arange(3), 0, Key.of(0))
 
 
+@pytest.mark.parametrize("explore", ["both", "breadth", "depth"])
 @pytest.mark.parametrize("direction", ["both", "out"])
 @pytest.mark.parametrize(("num_nodes", "num_edges", "picks"), [(1, 0, 2), (9, 30, 7), (33, 40, 4), (100, 600, 3)])
-def test_gpu_equals_reference(direction: str, num_nodes: int, num_edges: int, picks: int) -> None:
+def test_gpu_equals_reference(
+    direction: str, num_nodes: int, num_edges: int, picks: int, explore: reference.Explore
+) -> None:
     ends = np.random.default_rng(num_edges).integers(0, num_nodes, (2, num_edges))
     graph = Graph.from_edges(*ends, num_nodes, direction=direction)
     table = PickTable.of(graph).on(GPU)
-    drawn = table.draw(torch.arange(num_nodes, device=GPU), picks, Key(2**64 - 5))
-    expected = reference.pick(graph, graph.degrees.tolist(), range(num_nodes), picks, Key(2**64 - 5))
+    drawn = table.draw(torch.arange(num_nodes, device=GPU), picks, Key(2**64 - 5), explore=explore)
+    expected = reference.pick(graph, graph.degrees.tolist(), range(num_nodes), picks, Key(2**64 - 5), explore)
     assert np.array_equal(drawn.cpu().numpy(), expected)
 
 

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
 from mggcn.kernels.pick import Explore, PickTable
+from mggcn.methods._fine import FineNorm, fine, fine_on
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
 from mggcn.nn import MGGCN
@@ -42,8 +42,11 @@ class MixGrained(Network):
             ``gat``, which do not use a node's own row, a node is among its own senders.
         picks: the paper's M, nodes picked per target.
         redraw: draw new picks in every ``epoch``, or ``once`` before training (the authors' code).
+        hops: how often the fine layer averages over neighbours: inputs are ``[x | Ax | … | A^hops x]``; the paper's 1.
+        fine_norm: the fine layer's A: the ``mean`` over N(v) (the paper), Kipf and Welling's ``symmetric``
+            normalisation Â, or ``half`` of it and half the node itself, (I + Â) / 2.
         fine_self: whether the fine mean includes the node itself (the authors' code) or only N(v) (the paper's
-            equation); with it Citeseer reaches the paper's accuracy, without it about one point less.
+            equation); the other norms always include it.
         skip_self: whether the skip mean includes the target (the paper: S(v) contains it) or only its picks (the
             authors' code).
         padding: for a component with fewer nodes than picks: ``target`` counts the target once more for each missing
@@ -59,6 +62,8 @@ class MixGrained(Network):
     conv: Literal["mean", "gcn", "pool", "lstm", "gat"] | Callable[[int, int], nn.Module] = "mean"
     picks: Count = 5
     redraw: Literal["epoch", "once"] = "epoch"
+    hops: Count = 1
+    fine_norm: FineNorm = "mean"
     fine_self: bool = True
     skip_self: bool = True
     padding: grains.Padding = "target"
@@ -74,6 +79,7 @@ class MixGrained(Network):
             self.hidden,
             out_channels,
             self.layers,
+            hops=self.hops,
             has_fine=self.fine,
             conv=self.conv,
             dropout=self.dropout,
@@ -89,20 +95,24 @@ class MixGrained(Network):
         fixed_key = view.key.fold("once") if self.redraw == "once" else None
         options = (self.picks, self.layers, self.skip_self, self.padding, fixed_key)
         coarse_self = self.conv in WITHOUT_ROOT
-        if self._has_fixed_shapes and view.compute.holds(4 * (3 * x.shape[0] * x.shape[1] + 4 * graph.num_stored)):
+        if self._has_fixed_shapes and view.compute.holds(
+            4 * (2 * (1 + self.hops) * x.shape[0] * x.shape[1] + 4 * graph.num_stored)
+        ):
             on_device = table.on(view.compute.device)
-            sampler = DeviceMixGrainedSampler(on_device, *options, coarse_self=coarse_self)
-            rows = dense(x).to(view.compute.device)
-            mean = neighbour_mean_on(on_device.indptr, on_device.indices, rows, include_self=self.fine_self)
-            inputs = DenseInputs((torch.cat([rows, mean], dim=1).to(view.compute.dtype),))
+            sampler = DeviceMixGrainedSampler(on_device, *options, coarse_self=coarse_self, explore=self.explore)
+            parts = [dense(x).to(view.compute.device)]
+            for _ in range(self.hops):
+                parts.append(fine_on(on_device.indptr, on_device.indices, parts[-1], self.fine_norm, self.fine_self))
+            inputs = DenseInputs((torch.cat(parts, dim=1).to(view.compute.dtype),))
             return Views(View(inputs, sampler), View(inputs, replace(sampler, merge_from=None)))
-        means = [neighbour_mean(graph, x, include_self=self.fine_self, threads=threads)] if self.fine else []
+        hops = [x]
+        for _ in range(self.hops if self.fine else 0):
+            hops.append(fine(graph, hops[-1], self.fine_norm, self.fine_self, threads))
         ablated = (self.fine, self.skip, self.explore)
-        return Views.same(
-            View(view.inputs(x, *means), MixGrainedSampler(table, *options, threads, coarse_self, *ablated))
-        )
+        sampler_on_host = MixGrainedSampler(table, *options, threads, coarse_self, *ablated)
+        return Views.same(View(view.inputs(*hops), sampler_on_host))
 
     @property
     def _has_fixed_shapes(self) -> bool:
         """Whether the GPU sampler supports the blocks and the convolution: only then do shapes stay the same."""
-        return self.fine and self.skip and self.explore == "both" and self.conv in ("mean", "gcn", "pool", "gat")
+        return self.fine and self.skip and self.conv in ("mean", "gcn", "pool", "gat")

@@ -68,6 +68,21 @@ class RepeatedRows:
 Rows: TypeAlias = Tensor | SparseRows | RepeatedRows
 
 
+def dropped(x: Rows, share: float) -> Rows:
+    """Set a share of the values to zero and scale the others up, as dropout does; repeated rows stay equal."""
+    if isinstance(x, RepeatedRows):
+        return RepeatedRows(_dropped(x.rows, share), x.index, x.repeats)
+    return _dropped(x, share)
+
+
+def _dropped(x: Tensor | SparseRows, share: float) -> Tensor | SparseRows:
+    if isinstance(x, Tensor):
+        return functional.dropout(x, share)
+    part = csr_array(x.x[x.nodes.numpy()])
+    part.data = functional.dropout(torch.from_numpy(part.data), share).numpy()
+    return SparseRows(part, torch.arange(part.shape[0]))
+
+
 def is_sparse(x: Rows) -> bool:
     """Whether the rows are sparse, so that multiplying them is faster than converting them to dense rows."""
     return isinstance(x, SparseRows) or (isinstance(x, RepeatedRows) and is_sparse(x.rows))

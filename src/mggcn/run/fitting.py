@@ -63,7 +63,7 @@ def fit_plan(
     prepared = plan.prepare(dataset, key, compute)
     prepare_seconds = time.perf_counter() - started
     fitted = train.fit(prepared, dataset, plan.training, key, compute, progress or Silent())
-    scores = train.predict(prepared.model, prepared.eval, split.test, key, compute)
+    scores = train.predict(prepared.model, prepared.eval, split.test, key, compute, plan.training.draws)
     truth = torch.from_numpy(dataset.y[split.test]).to(device)
     tested = metrics.score(scores, truth)
     total_seconds = time.perf_counter() - started

@@ -31,6 +31,7 @@ from mggcn.run.config import config_of
 from mggcn.run.predictions import Predictions
 from mggcn.train import Compute, Scaler, View, choose_device
 
+SCALER_ARRAYS = ("mean", "deviation", "idf")
 RECORD, WEIGHTS, CONFIG = "record.json", "weights.safetensors", "config.toml"
 
 
@@ -117,7 +118,7 @@ class Run:
         if target.exists():
             raise InputError(f"{target}: already exists")
         tensors = {f"model.{name}": tensor.contiguous() for name, tensor in self.model.state_dict().items()}
-        for name in ("mean", "deviation"):
+        for name in SCALER_ARRAYS:
             if (array := getattr(self.scaler, name)) is not None:
                 tensors[f"scaler.{name}"] = torch.from_numpy(array)
         with replacing(target) as draft:
@@ -185,5 +186,5 @@ def _refuse_imports(path: Path, record: RunRecord) -> None:
 
 
 def _scaler(record: RunRecord, tensors: dict[str, Tensor]) -> Scaler:
-    parts = {name: tensors[f"scaler.{name}"].numpy() for name in ("mean", "deviation") if f"scaler.{name}" in tensors}
+    parts = {name: tensors[f"scaler.{name}"].numpy() for name in SCALER_ARRAYS if f"scaler.{name}" in tensors}
     return Scaler(record.settings["scaling"], **parts)

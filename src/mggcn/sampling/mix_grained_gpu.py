@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mggcn.block import Batch, Block, Repeats
 from mggcn.kernels.induce import induce_on
-from mggcn.kernels.pick import DevicePickTable
+from mggcn.kernels.pick import DevicePickTable, Explore
 from mggcn.keys import Key
 from mggcn.sampling import grains
 
@@ -34,6 +34,7 @@ class DeviceMixGrainedSampler:
     padding: grains.Padding = "target"
     fixed_key: Key | None = None
     coarse_self: bool = False
+    explore: Explore = "both"
     merge_from: int | None = _MERGE_FROM
     _fixed: dict[tuple[str, int], Block] = field(default_factory=dict, repr=False)
     _capacities: dict[int, int] = field(default_factory=dict, repr=False)
@@ -49,7 +50,7 @@ class DeviceMixGrainedSampler:
         nodes = nodes.to(self.device, self.table.indices.dtype)
         if self.layers == 1:
             return self._slices(nodes, nodes.numel(), batch_size, 1)
-        rows = self.table.draw_rows(nodes, self.picks, self.fixed_key or key, batch_size)
+        rows = self.table.draw_rows(nodes, self.picks, self.fixed_key or key, batch_size, explore=self.explore)
         repeats: list[Repeats] = []
         num_rows = batch_size * (1 + self.picks)
         if self.merge_from is not None and num_rows >= self.merge_from and nodes.numel():

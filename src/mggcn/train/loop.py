@@ -17,6 +17,7 @@ from mggcn.errors import InputError
 from mggcn.graph import node_numbers
 from mggcn.keys import Key
 from mggcn.records.record import Epoch
+from mggcn.train.averaging import WeightAverage
 from mggcn.train.compute import Compute
 from mggcn.train.epochs import Epochs
 from mggcn.train.metrics import Scores, score
@@ -47,8 +48,9 @@ def fit(
     curve: list[Epoch] = []
     best = Fitted()
     best_weights: dict[str, Tensor] = {}
+    average = WeightAverage(model, training.averaging)
     if not any(parameter.requires_grad for parameter in model.parameters()):
-        return Fitted(val=evaluate(prepared, dataset, split.val, key, compute))
+        return Fitted(val=evaluate(prepared, dataset, split.val, key, compute, training.draws))
     seeded = torch.random.fork_rng([compute.device] if compute.device.type == "cuda" else [])
     with Epochs(prepared, dataset, training, key, compute) as epochs, seeded:
         torch.manual_seed(key.fold("dropout").torch_seed)
@@ -56,23 +58,29 @@ def fit(
             started = time.perf_counter()
             loss = epochs.run(number)
             trained = time.perf_counter()
-            val = evaluate(prepared, dataset, split.val, key, compute)
+            average.update()
+            with average.in_use():
+                val = evaluate(prepared, dataset, split.val, key, compute, training.draws)
+                is_best = _is_better(val, best.val, training.select)
+                if is_best:
+                    best_weights = copy.deepcopy(model.state_dict())
             epoch = Epoch(number, loss, val.loss, val.accuracy, trained - started, time.perf_counter() - trained)
             curve.append(epoch)
             progress.epoch(epoch)
-            if _is_better(val, best.val, training.select):
+            if is_best:
                 best = Fitted(curve, number, val)
-                best_weights = copy.deepcopy(model.state_dict())
             if number - best.best_epoch >= training.patience:
                 break
     model.load_state_dict(best_weights)
     return best
 
 
-def evaluate(prepared: Prepared, dataset: Dataset, nodes: NDArray[np.int64], key: Key, compute: Compute) -> Scores:
+def evaluate(
+    prepared: Prepared, dataset: Dataset, nodes: NDArray[np.int64], key: Key, compute: Compute, draws: int = 1
+) -> Scores:
     """Score some labelled nodes on the evaluation view, with picks that are the same at every call."""
     labels = torch.from_numpy(dataset.y[nodes]).to(compute.device)
-    return score(predict(prepared.model, prepared.eval, nodes, key, compute), labels)
+    return score(predict(prepared.model, prepared.eval, nodes, key, compute, draws), labels)
 
 
 def predict(

@@ -5,11 +5,11 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, dia_array
+from scipy.sparse import csr_array, dia_array, diags_array
 
 from mggcn.dataset import Dataset, Features
 
-Scaling = Literal["auto", "row", "standard", "none"]
+Scaling = Literal["auto", "row", "root", "tfidf", "standard", "none"]
 
 _SUM_ROWS = 1 << 16
 
@@ -19,24 +19,29 @@ class Scaler:
     """The scaling of the features before a model receives them.
 
     Attributes:
-        kind: ``row`` makes each row sum to 1, ``standard`` gives each column mean 0 and deviation 1,
+        kind: ``row`` makes each row sum to 1, ``root`` takes the roots of such a row, ``tfidf`` weighs columns that few
+            training nodes have more and gives rows length 1, ``standard`` gives each column mean 0 and deviation 1,
             ``none`` changes nothing.
         mean: [num_features] for ``standard``, else None.
         deviation: [num_features] for ``standard``, else None.
+        idf: [num_features] the weight of each column for ``tfidf``, else None.
     """
 
     kind: Scaling
     mean: NDArray[np.float32] | None = None
     deviation: NDArray[np.float32] | None = None
+    idf: NDArray[np.float32] | None = None
 
     @classmethod
     def fit(cls, kind: Scaling, dataset: Dataset) -> "Scaler":
         """Fit on the training nodes; ``auto`` is ``row`` for sparse features and ``standard`` for dense ones."""
         if kind == "auto":
             kind = "row" if dataset.is_sparse else "standard"
-        if kind != "standard" or dataset.split is None:
+        if kind not in ("standard", "tfidf") or dataset.split is None:
             return cls(kind)
         train = dataset.split.train
+        if kind == "tfidf":
+            return cls(kind, idf=_idf(dataset, train))
         total, squares = np.zeros(dataset.num_features), np.zeros(dataset.num_features)
         for start in range(0, train.size, _SUM_ROWS):
             part = _dense(dataset.x[train[start : start + _SUM_ROWS]]).astype(np.float64)
@@ -51,6 +56,10 @@ class Scaler:
         """Scale a matrix of the fitted width."""
         if self.kind == "row":
             return _normalise_rows(x)
+        if self.kind == "root":
+            return _roots(x)
+        if self.idf is not None:
+            return _unit_rows(x * self.idf if isinstance(x, np.ndarray) else x @ diags_array(self.idf))
         if self.mean is None or self.deviation is None:
             return x
         out = np.empty(x.shape, np.float32)
@@ -63,11 +72,38 @@ class Scaler:
 
 def _normalise_rows(x: Features) -> Features:
     totals = np.asarray(x.sum(axis=1), dtype=np.float64).reshape(-1)
-    factors = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals != 0)
+    return _scale_rows(x, np.divide(1.0, totals, out=np.zeros_like(totals), where=totals != 0))
+
+
+def _scale_rows(x: Features, factors: NDArray[np.float64]) -> Features:
     if isinstance(x, np.ndarray):
         return (x * factors[:, None]).astype(np.float32)
     n = x.shape[0]
     return csr_array((dia_array((factors[None, :], [0]), shape=(n, n)) @ x).astype(np.float32))
+
+
+def _idf(dataset: Dataset, train: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The logarithm of the inverse share of the training nodes that have a nonzero value in each column, plus 1."""
+    counts = np.zeros(dataset.num_features)
+    for start in range(0, train.size, _SUM_ROWS):
+        part = dataset.x[train[start : start + _SUM_ROWS]]
+        counts += np.asarray((part != 0).sum(axis=0)).reshape(-1)
+    return (np.log((1 + train.size) / (1 + counts)) + 1).astype(np.float32)
+
+
+def _roots(x: Features) -> Features:
+    """The roots of the absolute values, with their signs, in rows of length 1."""
+    if isinstance(x, np.ndarray):
+        return _unit_rows(np.sign(x) * np.sqrt(np.abs(x)))
+    roots = x.copy()
+    roots.data = np.sign(x.data) * np.sqrt(np.abs(x.data))
+    return _unit_rows(roots)
+
+
+def _unit_rows(x: Features) -> Features:
+    squares = (x * x) if isinstance(x, np.ndarray) else x.multiply(x)
+    lengths = np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).reshape(-1))
+    return _scale_rows(x, np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths != 0))
 
 
 def _dense(x: Features) -> NDArray[np.float32]:

@@ -1,6 +1,7 @@
 """One step of training: forward, loss, backward, Adam."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -9,6 +10,7 @@ from torch.nn import functional
 from mggcn.block import Batch
 from mggcn.kernels.adam import Adam
 from mggcn.kernels.loss import cross_entropy
+from mggcn.nn.rows import dropped
 from mggcn.train.capture import Captured
 from mggcn.train.compute import Compute
 from mggcn.train.inputs import DenseInputs
@@ -38,7 +40,7 @@ class Step:
         compute: Compute,
     ) -> None:
         self._model, self._view, self._labels, self._class_weight = model, view, labels, class_weight
-        self._compute = compute
+        self._training, self._compute = training, compute
         on_gpu = compute.device.type == "cuda"
         self._tally = torch.zeros(2, dtype=torch.float32 if on_gpu else torch.float64, device=compute.device)
         self._adam = Adam(model.parameters(), training.lr, training.weight_decay, self._tally[1:])
@@ -61,6 +63,8 @@ class Step:
 
     def _run(self, batch: Batch) -> None:
         rows = self._view.rows(self._model, batch)
+        if self._training.input_dropout:
+            rows = dropped(rows, self._training.input_dropout)
         batch = batch.to(self._compute.device)
         out: Tensor | Penalised = self._model(rows, batch.blocks)
         scores = (out.scores if isinstance(out, Penalised) else out).float()
@@ -68,17 +72,19 @@ class Step:
         if isinstance(out, Penalised) or batch.weight is not None:
             self._loss(scores, batch, out.penalty if isinstance(out, Penalised) else None).backward()  # type: ignore[no-untyped-call]
         else:
-            gradient = cross_entropy(scores.detach(), self._labels, batch.targets, self._class_weight, self._tally)
+            arrays = (scores.detach(), self._labels, batch.targets, self._class_weight, self._tally)
+            gradient = cross_entropy(*arrays, self._training.label_smoothing)
             scores.backward(gradient)  # type: ignore[no-untyped-call]
         self._adam.step()
 
     def _loss(self, scores: Tensor, batch: Batch, penalty: Tensor | None) -> Tensor:
         """The loss of a batch that weighs its targets or has a penalty, which the fused kernel does not support."""
         labels = self._labels[batch.targets.long()]
+        loss_of = partial(functional.cross_entropy, label_smoothing=self._training.label_smoothing)
         if batch.weight is None:
-            loss = functional.cross_entropy(scores, labels, self._class_weight)
+            loss = loss_of(scores, labels, self._class_weight)
         else:
-            loss = batch.weight @ functional.cross_entropy(scores, labels, self._class_weight, reduction="none")
+            loss = batch.weight @ loss_of(scores, labels, self._class_weight, reduction="none")
         self._tally += torch.stack([loss.detach() * batch.targets.numel(), loss.new_ones(())]).to(self._tally)
         return loss if penalty is None else loss + penalty
 

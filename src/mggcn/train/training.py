@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from mggcn.train.bounds import Count, NaturalNumber, NonNegative, Positive, check_bounds
+from mggcn.train.bounds import Count, NaturalNumber, NonNegative, Positive, Share, check_bounds
 from mggcn.train.compute import Precision
 from mggcn.train.scaling import Scaling
 
@@ -24,6 +24,12 @@ class Training:
             ``standard``. The authors' code uses ``row`` for citation graphs and ``standard`` for Reddit and Ethereum.
         training_graph: train on the ``whole`` graph or on the sub-graph of ``train`` nodes; ``auto`` follows the
             data set (the authors' code: ``train`` for Reddit, ``whole`` for citation graphs).
+        input_dropout: the share of input values that are set to zero in training; those of a node are the same
+            wherever it occurs in a batch.
+        label_smoothing: the share of a target's probability that the loss spreads evenly over all classes.
+        averaging: score and keep an exponential average of the weights over epochs, which keeps this share of its old
+            value; 0 keeps the weights of one epoch.
+        draws: of the picks when nodes are scored; probabilities are the mean over them.
         class_weights: ``balanced`` weights each class by the inverse of its share of the training nodes.
         shuffle: visit the training nodes in a new order every epoch; the authors' code does not.
         precision: of matrix products: ``tf32`` (the fastest on a GPU without loss of accuracy; on a CPU the same as
@@ -39,6 +45,10 @@ class Training:
     select: Literal["loss", "accuracy", "macro_f1"] = "loss"
     scaling: Scaling = "auto"
     training_graph: Literal["auto", "whole", "train"] = "auto"
+    input_dropout: Share = 0.0
+    label_smoothing: Share = 0.0
+    averaging: Share = 0.0
+    draws: Count = 1
     class_weights: Literal["none", "balanced"] = "none"
     shuffle: bool = True
     precision: Precision = "tf32"

@@ -9,18 +9,33 @@ from mggcn.kernels._compiled import Floats, Ints, compiled
 
 
 def cross_entropy(
-    scores: Tensor, labels: Tensor, targets: Tensor, class_weight: Tensor | None, tally: Tensor, out: Tensor
+    scores: Tensor,
+    labels: Tensor,
+    targets: Tensor,
+    class_weight: Tensor | None,
+    tally: Tensor,
+    out: Tensor,
+    smoothing: float = 0.0,
 ) -> None:
     """Fill ``out`` with the gradient of the mean loss; add b times that loss, and one batch, to ``tally`` [2]."""
     weight = torch.ones(scores.shape[1]) if class_weight is None else class_weight
     logs = torch.log_softmax(scores, dim=1)
     torch.exp(logs, out=out)
-    _finish(*(tensor.numpy() for tensor in (logs, labels, targets, weight, tally, out)))
+    spread = weight * (smoothing / scores.shape[1])
+    tensors = (logs, labels, targets, weight, spread, tally, out)
+    _finish(smoothing, *(tensor.numpy() for tensor in tensors))
 
 
 @compiled
 def _finish(
-    logs: Floats, labels: Ints, targets: NDArray[np.int32], weight: Floats, tally: NDArray[np.float64], out: Floats
+    smoothing: float,
+    logs: Floats,
+    labels: Ints,
+    targets: NDArray[np.int32],
+    weight: Floats,
+    spread: Floats,
+    tally: NDArray[np.float64],
+    out: Floats,
 ) -> None:
     """Replace the probabilities in ``out`` by the gradient, and add up the loss from their logarithms."""
     b, classes = out.shape
@@ -30,10 +45,19 @@ def _finish(
     total = 0.0
     for t in range(b):
         label, row = labels[targets[t]], out[t]
-        factor = np.float32(weight[label] / share)
-        total -= factor * logs[t, label]
+        if smoothing == 0.0:
+            factor = np.float32(weight[label] / share)
+            total -= factor * logs[t, label]
+            for c in range(classes):
+                row[c] *= factor
+            row[label] -= factor
+            continue
+        own = (1 - smoothing) * weight[label]
+        mass = own + spread.sum()
+        total -= own * logs[t, label] / share
         for c in range(classes):
-            row[c] *= factor
-        row[label] -= factor
+            total -= spread[c] * logs[t, c] / share
+            row[c] = (mass * row[c] - spread[c]) / share
+        row[label] -= own / share
     tally[0] += b * total
     tally[1] += 1

@@ -13,12 +13,12 @@ from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
 from mggcn.kernels.pick import cpu
-from mggcn.kernels.pick.reference import Explore
+from mggcn.kernels.pick.reference import BOTH, BREADTH, DEPTH, Explore
 from mggcn.keys import Key
 
 __all__ = ["DevicePickTable", "Explore", "PickTable"]
 
-_CODES: dict[Explore, int] = {"both": cpu.BOTH, "breadth": cpu.BREADTH, "depth": cpu.DEPTH}
+_CODES: dict[Explore, int] = {"both": BOTH, "breadth": BREADTH, "depth": DEPTH}
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,11 +87,11 @@ class DevicePickTable:
     weights: Tensor
     symmetric: bool
 
-    def draw(self, targets: Tensor, picks: int, key: Key) -> Tensor:
+    def draw(self, targets: Tensor, picks: int, key: Key, *, explore: Explore = "both") -> Tensor:
         """Draw S(v) of every target: [len(targets), 1 + picks], bit-identical to :meth:`PickTable.draw`."""
-        return self.draw_rows(targets, picks, key, 1).view(-1, 1 + picks)
+        return self.draw_rows(targets, picks, key, 1, explore=explore).view(-1, 1 + picks)
 
-    def draw_rows(self, targets: Tensor, picks: int, key: Key, batch_size: int) -> Tensor:
+    def draw_rows(self, targets: Tensor, picks: int, key: Key, batch_size: int, *, explore: Explore = "both") -> Tensor:
         """Draw S(v) of every target in one launch, stored batch by batch, in each the targets first.
 
         Returns:
@@ -103,7 +103,7 @@ class DevicePickTable:
         from mggcn.kernels.pick import gpu
 
         out = torch.empty(targets.numel() * (1 + picks), dtype=self.indices.dtype, device=self.indices.device)
-        arrays = (self.indptr, self.indices, self.sums, self.weights, self.symmetric)
+        arrays = (self.indptr, self.indices, self.sums, self.weights, self.symmetric, _CODES[explore])
         if targets.numel():
             gpu.pick(*arrays, targets, picks, key, batch_size, out)
         return out

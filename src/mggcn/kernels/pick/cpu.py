@@ -10,10 +10,9 @@ from numba import njit
 
 from mggcn.kernels._compiled import AnyInts, Ints, compiled
 from mggcn.kernels.hashing import below, fold
-from mggcn.kernels.pick.reference import TRIALS
+from mggcn.kernels.pick.reference import BREADTH, DEPTH, TRIALS
 
 _NEAR = 8
-BOTH, BREADTH, DEPTH = 0, 1, 2
 
 
 @njit(inline="always")  # type: ignore[untyped-decorator]

@@ -12,6 +12,7 @@ from mggcn import keys
 from mggcn.kernels.pick import reference
 
 LANES, TRIALS = tl.constexpr(32), tl.constexpr(reference.TRIALS)
+BREADTH, DEPTH = tl.constexpr(reference.BREADTH), tl.constexpr(reference.DEPTH)
 GOLDEN, MIX_1, MIX_2 = tl.constexpr(keys.GOLDEN), tl.constexpr(keys.MIX_1), tl.constexpr(keys.MIX_2)
 
 
@@ -58,33 +59,33 @@ def is_neighbour(indptr, indices, u, w, active, SYMMETRIC: tl.constexpr):
 
 
 @triton.jit
-def _is_candidate(indptr, indices, members, column, size, index, w, active, SYMMETRIC: tl.constexpr):
-    """Whether w [LANES] is outside S and not a neighbour of a member before ``index``."""
+def _is_candidate(indptr, indices, members, column, size, first, index, w, active, SYMMETRIC: tl.constexpr):
+    """Whether w [LANES] is outside S and not a neighbour of a member from ``first`` on and before ``index``."""
     inside = tl.max(((members == w[:, None]) & (column < size)).to(tl.int32), axis=1) > 0
-    check = (column < index[:, None]) & (active & (inside == 0))[:, None]
+    check = (column >= first) & (column < index[:, None]) & (active & (inside == 0))[:, None]
     node = tl.broadcast_to(w[:, None], members.shape)
     earlier = tl.max(is_neighbour(indptr, indices, members, node, check, SYMMETRIC).to(tl.int32), axis=1) > 0
     return active & (inside == 0) & (earlier == 0)
 
 
 @triton.jit
-def _enumerate(indptr, indices, weights, members, column, size, value, active, SYMMETRIC: tl.constexpr):
-    """List the candidates of the active lanes, first to sum their weights, then to take one; -1 if there is none."""
+def _enumerate(indptr, indices, weights, members, column, size, first, end, value, active, SYMMETRIC: tl.constexpr):
+    """List the candidates next to members first … end - 1, to sum their weights, then to take one; -1 if none."""
     total = tl.zeros_like(value).to(tl.int64)
     left = total
     node = total - 1
     for sweep in tl.static_range(2):
         if sweep == 1:
             left = tl.umulhi(value, total.to(tl.uint64)).to(tl.int64)
-        for index in range(size):
+        for index in range(first, end):
             member = tl.sum(tl.where(column == index, members, 0), axis=1)
             edge = tl.load(indptr + member, mask=active, other=0)
-            end = tl.load(indptr + member + 1, mask=active, other=0)
-            while tl.max((edge < end).to(tl.int32)) > 0:
-                here = edge < end
+            stop = tl.load(indptr + member + 1, mask=active, other=0)
+            while tl.max((edge < stop).to(tl.int32)) > 0:
+                here = edge < stop
                 w = tl.load(indices + edge, mask=here, other=0).to(tl.int64)
                 position = tl.zeros_like(w) + index
-                good = _is_candidate(indptr, indices, members, column, size, position, w, here, SYMMETRIC)
+                good = _is_candidate(indptr, indices, members, column, size, first, position, w, here, SYMMETRIC)
                 weight = tl.where(good, tl.load(weights + w, mask=good, other=0), 0)
                 if sweep == 0:
                     total += weight
@@ -111,6 +112,7 @@ def _pick(
     PICKS: tl.constexpr,
     WIDTH: tl.constexpr,
     SYMMETRIC: tl.constexpr,
+    EXPLORE: tl.constexpr,
 ):
     lane = tl.program_id(0).to(tl.int64) * LANES + tl.arange(0, LANES)
     inside = lane < count
@@ -122,7 +124,9 @@ def _pick(
     alive = inside
     for step in range(PICKS):
         size = step + 1
-        is_member = (column < size) & alive[:, None]
+        first = step if EXPLORE == DEPTH else 0
+        end = 1 if EXPLORE == BREADTH else size
+        is_member = (column >= first) & (column < end) & alive[:, None]
         start = tl.load(indptr + members, mask=is_member, other=0)
         stop = tl.load(indptr + members + 1, mask=is_member, other=0)
         totals = tl.load(sums + stop - 1, mask=is_member & (stop > start), other=0).to(tl.int64)
@@ -135,21 +139,22 @@ def _pick(
         while (trial < TRIALS) & (tl.max(waiting.to(tl.int32)) > 0):
             counter = tl.zeros_like(target) + (step * (TRIALS + 1) + trial)
             point = tl.umulhi(_fold(stream, counter), total.to(tl.uint64)).to(tl.int64)
-            index = tl.sum(((running <= point[:, None]) & (column < size)).to(tl.int64), axis=1)
+            index = tl.sum(((running <= point[:, None]) & (column < end)).to(tl.int64), axis=1)
             left = point - tl.sum(tl.where(column < index[:, None], totals, 0), axis=1)
             here = column == index[:, None]
             low = tl.sum(tl.where(here, start, 0), axis=1)
             high = tl.sum(tl.where(here, stop, 0), axis=1)
             edge = _first_above(sums, tl.where(waiting, low, 0), tl.where(waiting, high, 0), left)
             w = tl.load(indices + edge, mask=waiting, other=0).to(tl.int64)
-            good = _is_candidate(indptr, indices, members, column, size, index, w, waiting, SYMMETRIC)
+            good = _is_candidate(indptr, indices, members, column, size, first, index, w, waiting, SYMMETRIC)
             node = tl.where(good, w, node)
             waiting = waiting & (good == 0)
             trial += 1
         if tl.max(waiting.to(tl.int32)) > 0:
             counter = tl.zeros_like(target) + (step * (TRIALS + 1) + TRIALS)
             value = _fold(stream, counter)
-            listed = _enumerate(indptr, indices, weights, members, column, size, value, waiting, SYMMETRIC)
+            arrays = (indptr, indices, weights, members)
+            listed = _enumerate(*arrays, column, size, first, end, value, waiting, SYMMETRIC)
             node = tl.where(waiting, listed, node)
         alive = alive & (node >= 0)
         members = tl.where((column == size) & alive[:, None], node[:, None], members)
@@ -166,6 +171,7 @@ def pick(
     sums: Tensor,
     weights: Tensor,
     symmetric: bool,
+    explore: int,
     targets: Tensor,
     picks: int,
     key: keys.Key,
@@ -174,7 +180,7 @@ def pick(
 ) -> None:
     """Fill ``out`` [len(targets) · (1 + picks)] batch by batch, in each the targets first."""
     count, halves = targets.numel(), (_signed(key.value & 0xFFFFFFFF), _signed(key.value >> 32))
-    constants = {"PICKS": picks, "WIDTH": triton.next_power_of_2(picks + 1), "SYMMETRIC": symmetric}
+    constants = {"PICKS": picks, "WIDTH": triton.next_power_of_2(picks + 1), "SYMMETRIC": symmetric, "EXPLORE": explore}
     arrays = (indptr, indices, sums, weights, targets, *halves, out)
     _pick[(triton.cdiv(count, LANES.value),)](*arrays, count, batch_size, **constants, num_warps=1)
 

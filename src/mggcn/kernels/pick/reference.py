@@ -22,6 +22,7 @@ from mggcn.graph import Graph
 from mggcn.keys import Key, below, fold
 
 TRIALS = 32
+BOTH, BREADTH, DEPTH = 0, 1, 2
 
 Explore = Literal["both", "breadth", "depth"]
 
