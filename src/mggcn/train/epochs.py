@@ -47,7 +47,8 @@ class Epochs:
 
     def run(self, number: int) -> float:
         """Train the epoch of this number, counted from 1 and without gaps; return its mean loss."""
-        loss = self._step.over(self._drawing.take(number))
+        twins = self._drawing.again(number) if self._training.consistency else None
+        loss = self._step.over(self._drawing.take(number), twins)
         if not math.isfinite(loss):
             raise InputError(f"lr: training diverged at epoch {number} with learning rate {self._training.lr}")
         return loss
@@ -84,6 +85,10 @@ class Drawing:
         torch.cuda.current_stream().wait_stream(self._stream)
         return self._then_draw(batches, number + 1, self._pool)
 
+    def again(self, number: int) -> Iterator[Batch]:
+        """Another draw of the batches of this epoch."""
+        return self._sampler.batches(self._order(number), self._key.fold("twin", number), self._training.batch_size)
+
     def _then_draw(self, batches: Iterator[Batch], number: int, pool: ThreadPoolExecutor) -> Iterator[Batch]:
         """Start to draw epoch ``number`` when the last step of this epoch is in the GPU's queue."""
         yield from batches
@@ -92,10 +97,12 @@ class Drawing:
 
     def _draw(self, number: int) -> Iterator[Batch]:
         with torch.cuda.stream(self._stream) if self._stream is not None else nullcontext():
-            order = self._targets
-            if self._training.shuffle:
-                order = shuffled(order, self._key.fold("order", number))
-            return self._sampler.batches(order, self._key.fold("picks", number), self._training.batch_size)
+            return self._sampler.batches(
+                self._order(number), self._key.fold("picks", number), self._training.batch_size
+            )
+
+    def _order(self, number: int) -> Targets:
+        return shuffled(self._targets, self._key.fold("order", number)) if self._training.shuffle else self._targets
 
 
 def _class_weights(dataset: Dataset, training: Training, device: torch.device) -> Tensor | None:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from functools import partial
+from itertools import repeat
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Batch
+from mggcn.errors import InputError
 from mggcn.kernels.adam import Adam
 from mggcn.kernels.loss import cross_entropy
 from mggcn.nn.rows import dropped
@@ -47,46 +49,83 @@ class Step:
         if on_gpu:
             _give_autograd_a_context(compute.device)
         has_fixed_shapes = view.sampler.device.type == "cuda" and isinstance(view.inputs, DenseInputs)
-        can_capture = on_gpu and has_fixed_shapes and getattr(model, "capturable", False)
+        is_capturable = getattr(model, "capturable", False) and not training.consistency
+        can_capture = on_gpu and has_fixed_shapes and is_capturable
         self._process = Captured(self._run) if can_capture else self._run
 
-    def over(self, batches: Iterable[Batch]) -> float:
-        """Make one step for each batch; return the mean loss over all targets."""
+    def over(self, batches: Iterable[Batch], twins: Iterable[Batch] | None = None) -> float:
+        """Make one step for each batch; return the mean loss over all targets.
+
+        Args:
+            batches: of an epoch.
+            twins: other draws of the same batches, if training is for consistency.
+        """
         self._model.train()
         self._tally[:1].zero_()
         count = 0
         with self._compute.arithmetic():
-            for batch in batches:
-                self._process(batch)
+            for batch, twin in zip(batches, repeat(None) if twins is None else twins, strict=False):
+                if twin is None:
+                    self._process(batch)
+                else:
+                    self._run_both(batch, twin)
                 count += batch.targets.numel()
         return float(self._tally[0]) / count
 
     def _run(self, batch: Batch) -> None:
-        rows = self._view.rows(self._model, batch)
-        if self._training.input_dropout:
-            rows = dropped(rows, self._training.input_dropout)
         batch = batch.to(self._compute.device)
-        out: Tensor | Penalised = self._model(rows, batch.blocks)
-        scores = (out.scores if isinstance(out, Penalised) else out).float()
+        scores, penalty = self._scores(batch)
         self._adam.clear()
-        if isinstance(out, Penalised) or batch.weight is not None:
-            self._loss(scores, batch, out.penalty if isinstance(out, Penalised) else None).backward()  # type: ignore[no-untyped-call]
+        if penalty is not None or batch.weight is not None:
+            loss = self._loss(scores, batch)
+            self._count(loss, batch)
+            (loss if penalty is None else loss + penalty).backward()  # type: ignore[no-untyped-call]
         else:
             arrays = (scores.detach(), self._labels, batch.targets, self._class_weight, self._tally)
             gradient = cross_entropy(*arrays, self._training.label_smoothing)
             scores.backward(gradient)  # type: ignore[no-untyped-call]
         self._adam.step()
 
-    def _loss(self, scores: Tensor, batch: Batch, penalty: Tensor | None) -> Tensor:
-        """The loss of a batch that weighs its targets or has a penalty, which the fused kernel does not support."""
+    def _run_both(self, batch: Batch, twin: Batch) -> None:
+        """A step on two draws of a batch: the mean of their losses, and the squared distance of their probabilities."""
+        batch, twin = batch.to(self._compute.device), twin.to(self._compute.device)
+        if not torch.equal(batch.targets, twin.targets):
+            raise InputError(
+                "consistency: this method draws the targets of a batch, so that no two draws have the same"
+            )
+        drawn = [self._scores(one) for one in (batch, twin)]
+        loss = sum((self._loss(scores, batch) for scores, _ in drawn), torch.zeros((), device=self._tally.device)) / 2
+        self._count(loss, batch)
+        one, other = (functional.softmax(scores, dim=1) for scores, _ in drawn)
+        loss = loss + self._training.consistency * (one - other).square().sum(dim=1).mean()
+        for _, penalty in drawn:
+            loss = loss if penalty is None else loss + penalty / 2
+        self._adam.clear()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._adam.step()
+
+    def _scores(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """The scores of a batch's targets, and the penalty if the model has one."""
+        rows = self._view.rows(self._model, batch)
+        if self._training.input_dropout:
+            rows = dropped(rows, self._training.input_dropout)
+        out: Tensor | Penalised = self._model(rows, batch.blocks)
+        if isinstance(out, Penalised):
+            return out.scores.float(), out.penalty
+        return out.float(), None
+
+    def _loss(self, scores: Tensor, batch: Batch) -> Tensor:
+        """The loss through autograd, for what the fused kernel does not support."""
         labels = self._labels[batch.targets.long()]
         loss_of = partial(functional.cross_entropy, label_smoothing=self._training.label_smoothing)
         if batch.weight is None:
             loss = loss_of(scores, labels, self._class_weight)
         else:
             loss = batch.weight @ loss_of(scores, labels, self._class_weight, reduction="none")
+        return loss
+
+    def _count(self, loss: Tensor, batch: Batch) -> None:
         self._tally += torch.stack([loss.detach() * batch.targets.numel(), loss.new_ones(())]).to(self._tally)
-        return loss if penalty is None else loss + penalty
 
 
 def _give_autograd_a_context(device: torch.device) -> None:

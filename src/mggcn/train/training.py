@@ -27,6 +27,8 @@ class Training:
         input_dropout: the share of input values that are set to zero in training; those of a node are the same
             wherever it occurs in a batch.
         label_smoothing: the share of a target's probability that the loss spreads evenly over all classes.
+        consistency: train on two draws of every batch at once and add this times the squared distance of their
+            probabilities to the loss; 0 trains on one draw.
         averaging: score and keep an exponential average of the weights over epochs, which keeps this share of its old
             value; 0 keeps the weights of one epoch.
         draws: of the picks when nodes are scored; probabilities are the mean over them.
@@ -47,6 +49,7 @@ class Training:
     training_graph: Literal["auto", "whole", "train"] = "auto"
     input_dropout: Share = 0.0
     label_smoothing: Share = 0.0
+    consistency: NonNegative = 0.0
     averaging: Share = 0.0
     draws: Count = 1
     class_weights: Literal["none", "balanced"] = "none"
