@@ -73,8 +73,8 @@ class Step:
         return float(self._tally[0]) / count
 
     def _run(self, batch: Batch) -> None:
-        batch = batch.to(self._compute.device)
         scores, penalty = self._scores(batch)
+        batch = batch.to(self._compute.device)
         self._adam.clear()
         if penalty is not None or batch.weight is not None:
             loss = self._loss(scores, batch)
@@ -88,12 +88,10 @@ class Step:
 
     def _run_both(self, batch: Batch, twin: Batch) -> None:
         """A step on two draws of a batch: the mean of their losses, and the squared distance of their probabilities."""
-        batch, twin = batch.to(self._compute.device), twin.to(self._compute.device)
         if not torch.equal(batch.targets, twin.targets):
-            raise InputError(
-                "consistency: this method draws the targets of a batch, so that no two draws have the same"
-            )
+            raise InputError("consistency: needs a method whose batches have the same targets in every draw")
         drawn = [self._scores(one) for one in (batch, twin)]
+        batch = batch.to(self._compute.device)
         loss = sum((self._loss(scores, batch) for scores, _ in drawn), torch.zeros((), device=self._tally.device)) / 2
         self._count(loss, batch)
         one, other = (functional.softmax(scores, dim=1) for scores, _ in drawn)
@@ -109,7 +107,7 @@ class Step:
         rows = self._view.rows(self._model, batch)
         if self._training.input_dropout:
             rows = dropped(rows, self._training.input_dropout)
-        out: Tensor | Penalised = self._model(rows, batch.blocks)
+        out: Tensor | Penalised = self._model(rows, batch.to(self._compute.device).blocks)
         if isinstance(out, Penalised):
             return out.scores.float(), out.penalty
         return out.float(), None
