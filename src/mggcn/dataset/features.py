@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse, sparray, spmatrix
 
 from mggcn.errors import InputError
-from mggcn.graph import as_array
+from mggcn.graph import as_array, index_dtype
 
 Features: TypeAlias = "NDArray[np.float32] | csr_array"
 
@@ -26,7 +26,10 @@ def as_features(x: ArrayLike | sparray | spmatrix) -> Features:
     with np.errstate(over="ignore"):  # too large for float32 becomes inf; Dataset's error names node and feature
         if isinstance(matrix, np.ndarray):
             return np.ascontiguousarray(matrix, dtype=np.float32)
-        sparse = csr_array((matrix.data, matrix.indices, matrix.indptr), matrix.shape, dtype=np.float32, copy=True)
+        values = matrix.data.astype(np.float32)
+    # SciPy keeps the width of the user's indices, which must not change the digest.
+    dtype = index_dtype(max(matrix.nnz, matrix.shape[1]))
+    sparse = csr_array((values, matrix.indices.astype(dtype), matrix.indptr.astype(dtype)), matrix.shape)
     sparse.sum_duplicates()
     return sparse
 

@@ -59,7 +59,7 @@ def from_networkx(
             parts=parts,
             seed=seed,
             direction=direction,
-            notes=[*_edge_notes(graph), *notes],
+            notes=[*_edge_notes(graph), *notes, *_minus_one(classes)],
             stacklevel=4,
             node_ids=_ids(keys),
             feature_names=names,
@@ -158,6 +158,12 @@ def _classes(labels: Iterable[Any], keys: list[Any]) -> tuple[tuple[str, ...], N
         names = sorted(present)
     numbers = {name: number for number, name in enumerate(names)} | {"": UNLABELLED}
     return tuple(names), np.array([numbers[text] for text in texts], dtype=np.int64)
+
+
+def _minus_one(classes: Sequence[str]) -> list[str]:
+    """The note on a label that means "no label" in PyG, but is a class here."""
+    is_class = len(classes) > 2 and str(UNLABELLED) in classes
+    return ["the label -1 is a class; remove it from nodes that have no label"] if is_class else []
 
 
 def _class_name(label: Any, key: Any) -> str:
