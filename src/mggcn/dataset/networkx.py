@@ -41,14 +41,14 @@ def from_networkx(
         keys = list(graph.nodes)
         if not keys:
             raise InputError("the graph has no nodes")
-        columns = _columns(graph)
+        attributes = _attributes(graph)
         for attribute in (label, split):
-            if attribute not in columns and attribute not in _DEFAULTS:
-                raise unknown("node attribute", attribute, columns)
+            if attribute not in attributes and attribute not in _DEFAULTS:
+                raise unknown("node attribute", attribute, attributes)
         nothing = [None] * len(keys)
-        classes, y = _classes(columns.pop(label, nothing), keys)
-        parts = _parts(columns.pop(split, nothing), keys, y)
-        x, names, notes = _encode(columns, features, keys)
+        classes, y = _classes(attributes.pop(label, nothing), keys)
+        parts = _parts(attributes.pop(split, nothing), keys, y)
+        x, names, notes = _encode(attributes, features, keys)
         return from_arrays(
             name,
             len(keys),
@@ -67,14 +67,14 @@ def from_networkx(
         )
 
 
-def _columns(graph: "networkx.Graph") -> dict[str, list[Any]]:
+def _attributes(graph: "networkx.Graph") -> dict[str, list[Any]]:
     """The attributes of all nodes: [num_nodes] values each, None where a node has no such attribute."""
-    attributes = [data for _, data in graph.nodes(data=True)]
-    names = dict.fromkeys(name for data in attributes for name in data)
+    nodes = [data for _, data in graph.nodes(data=True)]
+    names = dict.fromkeys(name for data in nodes for name in data)
     for name in names:
         if not isinstance(name, str):
             raise InputError(f"node attribute {name!r}: its name must be text")
-    return {name: [data.get(name) for data in attributes] for name in names}
+    return {name: [data.get(name) for data in nodes] for name in names}
 
 
 def _edge_index(graph: "networkx.Graph", keys: list[Any]) -> NDArray[np.int64]:
@@ -96,39 +96,38 @@ def _ids(keys: list[Any]) -> NDArray[Any] | None:
 
 
 def _encode(
-    columns: Mapping[str, list[Any]], features: Sequence[str] | None, keys: list[Any]
-) -> tuple[NDArray[np.float64], tuple[str, ...], list[str]]:
-    """Return the features, their names and a note on attributes that are not numbers, which only a list may not hold.
-
-    An attribute that is a list of numbers, such as an embedding, becomes one feature for each of them.
-    """
-    selected, skipped = {}, []
-    for attribute in columns if features is None else features:
-        if attribute not in columns:
-            raise unknown("node attribute", attribute, columns)
+    attributes: Mapping[str, list[Any]], features: Sequence[str] | None, keys: list[Any]
+) -> tuple[NDArray[Any], tuple[str, ...], list[str]]:
+    """Return the features, their names, and a note on attributes that are left out because they are not numbers."""
+    columns: dict[str, NDArray[Any]] = {}
+    skipped = []
+    for attribute in attributes if features is None else features:
+        if attribute not in attributes:
+            raise unknown("node attribute", attribute, attributes)
         try:
-            selected[attribute] = _numbers(attribute, columns[attribute], keys)
+            added = _columns_of(attribute, attributes[attribute], keys)
         except InputError as error:
             if features is not None:
                 raise
             skipped.append(str(error))
-    if not selected:
+            continue
+        if shared := columns.keys() & added:
+            raise InputError(f"two features are called {min(shared)!r}")
+        columns |= added
+    if not columns:
         reason = f" ({skipped[0]})" if skipped else ""
         raise InputError(f"no features: the nodes have no attribute that holds numbers{reason}")
-    names = [
-        attribute if values.ndim == 1 else f"{attribute}_{index}"
-        for attribute, values in selected.items()
-        for index in range(1 if values.ndim == 1 else values.shape[1])
-    ]
     notes = [f"not all node attributes are features: {'; '.join(skipped)}"] if skipped else []
-    return np.column_stack(list(selected.values())), tuple(names), notes
+    return np.column_stack(list(columns.values())), tuple(columns), notes
 
 
-def _numbers(attribute: str, values: list[Any], keys: list[Any]) -> NDArray[Any]:
-    """Convert the values of one attribute, numbers or lists of as many numbers each."""
+def _columns_of(attribute: str, values: list[Any], keys: list[Any]) -> dict[str, NDArray[Any]]:
+    """The column of an attribute, or several columns if it is a list of numbers, such as an embedding."""
     array = _as_numbers(values)
-    if array is not None and array.ndim <= 2:
-        return array
+    if array is not None and array.ndim == 1:
+        return {attribute: array}
+    if array is not None and array.ndim == 2:
+        return {f"{attribute}_{index}": column for index, column in enumerate(array.T)}
     first = _as_numbers(values[0])
     shape = () if first is None else first.shape
     for key, value in zip(keys, values, strict=True):
@@ -136,7 +135,7 @@ def _numbers(attribute: str, values: list[Any], keys: list[Any]) -> NDArray[Any]
         if numbers is None or numbers.shape != shape:
             shown = "missing" if value is None else f"{value!r}, not {'numbers' if shape else 'a number'}"
             raise InputError(f"{attribute} of node {key!r} is {shown}")
-    raise InputError(f"{attribute}: numbers of shape {list(shape)} at each node, not one number or a list of them")
+    raise InputError(f"{attribute} has shape {list(shape)} at each node, not one number or a list of numbers")
 
 
 def _as_numbers(value: Any) -> NDArray[Any] | None:

@@ -124,6 +124,7 @@ def test_labels_of_any_type_are_class_names() -> None:
         ({}, {"features": []}, "mine: no features: the nodes have no attribute that holds numbers"),
         ({"split": "training"}, {}, "mine: split of node 'b' is 'training', not one of train, val, test"),
         ({"split": "train", "label": None}, {}, "mine: node 'b' is in split train but has no label"),
+        ({}, {"features": ["age", "age"]}, "mine: two features are called 'age'"),
         ({3: 4}, {}, "mine: node attribute 3: its name must be text"),
     ],
 )
