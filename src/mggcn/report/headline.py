@@ -60,19 +60,19 @@ def facts(section: Section, row: Row) -> list[Fact]:
     """What a page says first about a row: method, data set, accuracy, macro-F1, epochs, time and memory."""
     figures, bounds = row.figures, interval(row)
     published = row.published.get("accuracy")
-    accuracy = [f"paper: {published * 100:.1f} %"] if published is not None else []
-    accuracy += [str(bounds)] if bounds else []
+    notes = [str(bounds)] if bounds else []
+    notes += [f"paper: {published * 100:.1f} %"] if published is not None else []
     deviation = "" if figures.accuracy_std is None else f" ± {figures.accuracy_std * 100:.2f}"
     found = [
         Fact("method", row.label, seeds(row.records)),
         Fact("data set", section.dataset, _size(row.records[0])),
-        Fact("test accuracy", f"{figures.accuracy * 100:.2f}{deviation} %", "; ".join(reversed(accuracy))),
+        Fact("test accuracy", f"{figures.accuracy * 100:.2f}{deviation} %", "; ".join(notes)),
         Fact("test macro-F1", f"{figures.macro_f1 * 100:.2f} %"),
     ]
     if figures.epochs:
         mean = "mean over seeds" if row.done > 1 else ""
         found.append(Fact("best epoch", f"{figures.best_epoch:,.3g} of {figures.epochs:,.3g}", mean))
-    found.append(Fact("time to the best epoch", duration(figures.seconds_to_best), f"on {row.device}"))
+    found.append(Fact("time to best epoch", duration(figures.seconds_to_best), f"on {row.device}"))
     return found
 
 

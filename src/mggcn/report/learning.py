@@ -50,7 +50,7 @@ def _curve(alt: Any, row: Row, field: str, title: str) -> Any:
         "nodes:N",
         title=None,
         scale=alt.Scale(domain=nodes, range=[_COLOURS[name] for name in nodes]),
-        legend=alt.Legend(orient="bottom"),
+        legend=alt.Legend(orient="bottom") if field == "loss" else None,
     )
     lines = (
         base.transform_filter(f"isValid(datum.{field})")

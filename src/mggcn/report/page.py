@@ -108,15 +108,13 @@ def _page(
             specs[f"{name}{number}"] = spec | {"data": {"name": source}}
             if source not in data:
                 data[source] = _data(section, spec["data"]["name"], points)
-    several = len(sections) > 1
+    names = _names(sections)
     body = "".join(
-        _section(section, number, set(drawn[number]), named=several) for number, section in enumerate(sections)
+        _section(section, number, set(drawn[number]), name)
+        for number, (section, name) in enumerate(zip(sections, names, strict=True))
     )
     title = escape(headline.title(sections))
-    contents = "".join(
-        f'<a href="#s{number}">{escape(one.short if several else one.dataset)}</a> '
-        for number, one in enumerate(sections)
-    )
+    contents = "".join(f'<a href="#s{number}">{escape(name)}</a> ' for number, name in enumerate(names) if name)
     contents += "".join(f'<a href="#p{number}">{escape(one.title)}</a> ' for number, one in enumerate(parts))
     extra = "".join(
         f'<section id="p{number}"><h2>{escape(one.title)}</h2>\n{one.body}</section>\n'
@@ -145,8 +143,16 @@ def _page(
 """
 
 
-def _section(section: Section, number: int, drawn: set[str], *, named: bool) -> str:
-    heading = f"<h2>{escape(section.title)}</h2>" if named else ""
+def _names(sections: Sequence[Section]) -> list[str]:
+    """The headings of sections, without what the title of the page says; empty if there is only one section."""
+    if len(sections) == 1:
+        return [""]
+    same = len({section.experiment for section in sections}) == 1
+    return [section.dataset if same else section.short for section in sections]
+
+
+def _section(section: Section, number: int, drawn: set[str], name: str) -> str:
+    heading = f"<h2>{escape(name)}</h2>" if name else ""
     about = f"<p>{escape(section.about)}</p>"
     warnings = [f'<p class="note">{escape(remark)}</p>' for remark in remarks(section)]
     figures = [_table(tables.table(section))]
