@@ -8,9 +8,9 @@ from itertools import pairwise
 from generate.charts import svg
 from generate.committed import about, packed, sections
 from generate.labels import Box, placed
-from mggcn.records import Row, Section, duration
+from mggcn.records import Section, duration
 from mggcn.records.tables import percent
-from mggcn.report.charts import ACCURACY, OKABE_ITO, Spec, Values, as_spec, pareto, require_altair, rows_data
+from mggcn.report.charts import ACCURACY, OKABE_ITO, Spec, Values, as_spec, require_altair, rows_data
 
 _WIDTH, _HEIGHT = 660, 480
 _INSET = 0.04
@@ -27,27 +27,26 @@ def first_page() -> str:
     seeds = max(row.done for row in section.measured)
     return (
         f"{figure(section)}\n\n{len(section.measured)} methods on {_FIRST_PAGE.capitalize()}: test accuracy (mean and "
-        f"standard deviation over {seeds} seeds) against the median time from the start to the best epoch. No method is "
-        "both faster and more accurate than those on the dashed line. [Methods compared](compare.md) has all data sets "
-        "and all figures."
+        f"standard deviation over {seeds} seeds) against the median time from the start to the best epoch. No method "
+        "is both faster and more accurate than those on the dashed line. [Methods compared](compare.md) has all data "
+        "sets and all figures."
     )
 
 
 def figure(section: Section) -> str:
     """The chart of the rows of any section that have records; the section must have one."""
-    scales = _Scales(section.measured)
-    picture = svg(_chart(section, scales), _values(section, scales), _WIDTH)
+    values = rows_data(section)
+    scales = _Scales(values)
+    picture = svg(_chart(section, scales), _labelled(section, values, scales), _WIDTH)
     return f'<div class="charts"><figure>{_with_hints(picture)}</figure></div>'
 
 
 class _Scales:
-    """The domains of the axes of rows, and the pixels that belong to values."""
+    """The domains of the axes, that of time as logarithms, and the pixels that belong to values."""
 
-    def __init__(self, rows: Sequence[Row]) -> None:
-        seconds = [math.log10(row.figures.seconds_to_best) for row in rows]
-        deviations = [(row.figures.accuracy, row.figures.accuracy_std or 0.0) for row in rows]
-        self.x = _inset(seconds)
-        self.y = _inset([100 * (mean + sign * deviation) for mean, deviation in deviations for sign in (-1, 1)])
+    def __init__(self, values: Values) -> None:
+        self.x = _inset([math.log10(value["seconds"]) for value in values])
+        self.y = _inset([value[name] for value in values for name in ("low", "high")])
 
     def pixels(self, seconds: float, accuracy: float) -> tuple[float, float]:
         """The position of a time in seconds and an accuracy in percent."""
@@ -61,25 +60,27 @@ class _Scales:
         return float(10 ** (left + x / _WIDTH * (right - left))), high - y / _HEIGHT * (high - low)
 
 
-def _values(section: Section, scales: _Scales) -> Values:
+def _labelled(section: Section, values: Values, scales: _Scales) -> Values:
     """The values of the rows with the position of each label."""
-    values = rows_data(section)
     points = [(*scales.pixels(value["seconds"], value["accuracy"]), value["method"]) for value in values]
-    labels = placed(points, _lines(section, values, scales), (_WIDTH, _HEIGHT))
-    for value, row, label in zip(values, section.measured, labels, strict=True):
-        figures = row.figures
-        value["kind"] = _OWN if row.method.startswith("mg-") else _OTHER
-        value["hint"] = (
-            f"{row.label}: {percent(figures.accuracy, figures.accuracy_std)} %, {duration(figures.seconds_to_best)}"
-        )
-        value["label_x"], value["label_y"] = scales.values(label.x, label.y)
-        value["align"], value["far"] = label.align, label.is_far
-    return values
+    labels = placed(points, _lines(values, scales), (_WIDTH, _HEIGHT))
+    return [
+        {
+            **value,
+            "kind": _OWN if row.method.startswith("mg-") else _OTHER,
+            "hint": f"{row.label}: {percent(row.figures.accuracy, row.figures.accuracy_std)} %, "
+            f"{duration(row.figures.seconds_to_best)}",
+            **dict(zip(("label_x", "label_y"), scales.values(label.x, label.y), strict=True)),
+            "align": label.align,
+            "far": label.is_far,
+        }
+        for value, row, label in zip(values, section.measured, labels, strict=True)
+    ]
 
 
-def _lines(section: Section, values: Values, scales: _Scales) -> list[Box]:
+def _lines(values: Values, scales: _Scales) -> list[Box]:
     """The areas of the Pareto front and of the standard deviations."""
-    front = [scales.pixels(row.figures.seconds_to_best, 100 * row.figures.accuracy) for row in pareto(section.measured)]
+    front = sorted(scales.pixels(value["seconds"], value["accuracy"]) for value in values if value["front"])
     boxes = []
     for (x, y), (next_x, next_y) in pairwise(front):
         boxes += [(x, y - 1, next_x, y + 1), (next_x - 1, next_y, next_x + 1, y)]

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+Point = tuple[float, float]
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom, in pixels."""
 
@@ -11,6 +12,7 @@ _LETTER, _LINE = 6.4, 13.0  # the size of a letter, in pixels
 _MARK = 6.0
 _NEAR, _RADII, _ANGLES = 9.0, (9.0, 16.0, 26.0, 38.0, 52.0, 68.0), 16
 _ROUNDS = 4
+_HIT = 60.0  # a label stands this much farther away rather than covering something
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Label:
     is_far: bool
 
 
-def placed(points: Sequence[tuple[float, float, str]], lines: Sequence[Box], size: tuple[float, float]) -> list[Label]:
+def placed(points: Sequence[tuple[float, float, str]], lines: Sequence[Box], size: Point) -> list[Label]:
     """A label for each point.
 
     Args:
@@ -38,14 +40,13 @@ def placed(points: Sequence[tuple[float, float, str]], lines: Sequence[Box], siz
             names = [box_of(labels[other], points[other][2]) for other in labels if other != number]
             others = [*marks[:number], *marks[number + 1 :], *names]
 
-            def cost(
-                label: Label, text: str = text, others: Sequence[Box] = others, x: float = x, y: float = y
-            ) -> float:
-                box = box_of(label, text)
-                covered = sum(overlap(box, other) for other in others) + 4 * sum(overlap(box, line) for line in lines)
-                crossed = sum(_crosses((x, y), (label.x, label.y), other) for other in others) if label.is_far else 0
+            def cost(label: Label, start: Point = (x, y), text: str = text, others: Sequence[Box] = others) -> float:
+                box, end = box_of(label, text), (label.x, label.y)
+                covered = [overlap(box, other) for other in (*others, *lines)]
+                crossed = sum(_crosses(start, end, other) for other in others) if label.is_far else 0
                 outside = (box[2] - box[0]) * (box[3] - box[1]) - overlap(box, (0.0, 0.0, *size))
-                return covered + 3 * outside + 60 * crossed + 1.5 * math.dist((x, y), (label.x, label.y))
+                hits = sum(area > 0 for area in covered) + crossed
+                return sum(covered) + 3 * outside + _HIT * hits + 1.5 * math.dist(start, end)
 
             labels[number] = min(_candidates(x, y), key=cost)
     return [labels[number] for number in range(len(points))]
@@ -76,7 +77,7 @@ def _candidates(x: float, y: float) -> list[Label]:
     return found
 
 
-def _crosses(start: tuple[float, float], end: tuple[float, float], box: Box) -> bool:
+def _crosses(start: Point, end: Point, box: Box) -> bool:
     """Whether the middle part of a line passes through a box."""
     steps = [start[0] + (end[0] - start[0]) * part / 10 for part in range(2, 10)]
     heights = [start[1] + (end[1] - start[1]) * part / 10 for part in range(2, 10)]

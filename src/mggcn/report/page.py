@@ -10,8 +10,8 @@ from importlib import resources
 
 from mggcn.errors import InputError
 from mggcn.records import Section, duration, environments, remarks
-from mggcn.records.tables import GROWTH, SortKey, Table
 from mggcn.report import charts, classes, headline, learning, tables, varied
+from mggcn.report.html_table import html_table
 
 MOST_BYTES = 2_000_000
 """The largest size of a page."""
@@ -30,8 +30,6 @@ _PARTS = (
 )
 _NO_CURVE = "<p>The records hold no curve: nothing was trained for two epochs or more.</p>"
 _HINT = '<p class="note">Click a heading to sort its table; click a name in a legend to show only that curve.</p>'
-_MOST_LEVEL = 14
-"""The most columns whose headings are written horizontally."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,7 @@ def _section(section: Section, number: int, drawn: set[str], name: str) -> str:
     heading = f"<h2>{escape(name)}</h2>" if name else ""
     about = f"<p>{escape(section.about)}</p>"
     warnings = [f'<p class="note">{escape(remark)}</p>' for remark in remarks(section)]
-    figures = [_table(tables.table(section))]
+    figures = [html_table(tables.table(section))]
     if section.measured:
         meaning = f'<p class="note">{_emphasised(tables.notes([section]))}</p>'
         figures.append(f"<details><summary>What the columns mean</summary>{meaning}</details>")
@@ -217,11 +215,11 @@ def _classes(section: Section, number: int, drawn: set[str]) -> list[str]:
     parts = [
         "<h3>Classes</h3>",
         f"<p>Test nodes of each class, as predicted by {escape(best.label)}{whose}{seeds}.</p>",
-        f'<div class="beside">{_table(classes.table(best))}{matrix}</div>',
+        f'<div class="beside">{html_table(classes.table(best))}{matrix}</div>',
     ]
     if _is_comparison(section):
         summary = "<summary>F1 of each class by method, in %</summary>"
-        parts.append(f"<details>{summary}{_table(classes.f1_table(section.measured))}</details>")
+        parts.append(f"<details>{summary}{html_table(classes.f1_table(section.measured))}</details>")
     return parts
 
 
@@ -243,46 +241,9 @@ def _origin(sections: Sequence[Section]) -> str:
     return (
         '<section id="origin"><h2>Commands and environments</h2>\n'
         f"<p>{escape(tables.NOTE_ON_COMMANDS)}</p>\n"
-        f"{_table(tables.provenance(sections), code='command')}\n<h3>Environments</h3>\n<ol>{items}</ol></section>\n"
+        f"{html_table(tables.provenance(sections), code='command')}\n"
+        f"<h3>Environments</h3>\n<ol>{items}</ol></section>\n"
     )
-
-
-def _table(content: Table, code: str = "") -> str:
-    columns = zip(*content.keys, strict=True) if content.keys else [()] * len(content.headings)
-    kinds = [' class="number"' * any(isinstance(key, int | float) for key in column) for column in columns]
-    head = "".join(
-        f'<th{kind} aria-sort="none"><button type="button">{_breakable(name)}</button></th>'
-        for name, kind in zip(content.headings, kinds, strict=True)
-    )
-    rows = []
-    for row, keys in zip(content.rows, content.keys, strict=True):
-        cells = []
-        for name, cell, key in zip(content.headings, row, keys, strict=True):
-            kind = _kind(cell, key)
-            text = f"<code>{escape(cell)}</code>" if name == code else _raised(cell)
-            cells.append(f'<td{kind} data-key="{escape("" if key is None else str(key))}">{text}</td>')
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    body = "\n".join(rows)
-    upright = ' class="upright"' if len(content.headings) > _MOST_LEVEL else ""
-    return f'<div class="scroll"><table{upright}><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
-
-
-def _breakable(heading: str) -> str:
-    """A heading as HTML that may continue on a new line after an underscore."""
-    return escape(heading).replace("_", "_<wbr>")
-
-
-def _kind(cell: str, key: SortKey) -> str:
-    """The class of a cell: numbers are aligned to the right, words instead of a number are broken into lines."""
-    if isinstance(key, str):
-        return ""
-    return ' class="words"' if key is None and len(cell) > 1 else ' class="number"'
-
-
-def _raised(cell: str) -> str:
-    """A cell as HTML; the exponents of an order of growth are raised."""
-    text = escape(cell)
-    return re.sub(r"\^(\w+)", r"<sup>\1</sup>", text) if GROWTH.fullmatch(cell) else text
 
 
 def _emphasised(text: str) -> str:
