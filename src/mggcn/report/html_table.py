@@ -36,8 +36,8 @@ def html_table(content: Table, code: str = "") -> str:
 
 
 def _breakable(heading: str) -> str:
-    """A heading as HTML that may continue on a new line after an underscore."""
-    return escape(heading).replace("_", "_<wbr>")
+    """A heading as HTML that may continue on a new line after an underscore, and keeps a percent sign with its word."""
+    return escape(heading).replace("_", "_<wbr>").replace(" %", "&nbsp;%")
 
 
 def _kind(cell: str, key: SortKey) -> str:
