@@ -70,8 +70,8 @@ def facts(section: Section, row: Row) -> list[Fact]:
         Fact("test macro-F1", f"{figures.macro_f1 * 100:.2f} %"),
     ]
     if figures.epochs:
-        mean = "mean over seeds" if row.done > 1 else ""
-        found.append(Fact("best epoch", f"{figures.best_epoch:,.3g} of {figures.epochs:,.3g}", mean))
+        digits, mean = (1, "mean over seeds") if row.done > 1 else (0, "")
+        found.append(Fact("best epoch", f"{figures.best_epoch:,.{digits}f} of {figures.epochs:,.{digits}f}", mean))
     found.append(Fact("time to best epoch", duration(figures.seconds_to_best), f"on {row.device}"))
     return found
 

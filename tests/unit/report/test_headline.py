@@ -43,6 +43,18 @@ def test_the_number_of_test_nodes_is_that_of_the_split_if_there_is_no_matrix() -
     assert headline.interval(section(record(test_confusion=[], dataset={"name": "x"})).rows[0]) is None
 
 
+def test_the_facts_of_one_seed_and_of_two() -> None:
+    runs = [record(seed=seed, epochs=1234, best_epoch=1200 + seed) for seed in (0, 1)]
+    alone, both = section(runs[0]), section(*runs)
+    of_one = {fact.name: (fact.value, fact.note) for fact in headline.facts(alone, alone.rows[0])}
+    of_two = {fact.name: (fact.value, fact.note) for fact in headline.facts(both, both.rows[0])}
+    assert of_one["best epoch"] == ("1,200 of 1,234", "")
+    assert of_two["best epoch"] == ("1,200.5 of 1,234.0", "mean over seeds")
+    assert of_two["method"] == ("gcn", "seeds 0 to 1")
+    assert of_two["test accuracy"][0] == "86.50 ± 0.71 %"
+    assert "t interval of the mean over 2 seeds" in of_two["test accuracy"][1]
+
+
 def titled(*runs: Any) -> str:
     return headline.title(group(runs))
 
