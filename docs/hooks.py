@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from generate import commands, compare, depth, ethereum, exact, experiments, methods, pictures, results
+from generate import against_time, commands, compare, depth, ethereum, exact, experiments, methods, pictures, results
 from generate.repository import ROOT
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 INSERTS: dict[str, Callable[[], str]] = {
+    "accuracy-against-time": against_time.first_page,
     "compare": compare.tables,
     "method-classes": methods.reference,
     "ethereum-changed": ethereum.changed,

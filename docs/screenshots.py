@@ -35,7 +35,7 @@ def main() -> None:
         report = Path(folder) / "accuracy.html"
         subprocess.run([*MGGCN, "report", str(RECORDS), "--out", str(report)], check=True)  # noqa: S603
         take(browser, report.as_uri(), "report.png", "h1", "#by_time0")
-        take(browser, (run / "report.html").as_uri(), "run-page.png", "h3:text('Convergence')", "#p0")
+        take(browser, (run / "report.html").as_uri(), "run-page.png", "h1", "#p0")
         command = [*MGGCN, "explore", str(run), "--port", "0"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:  # noqa: S603
             address = server.stdout.readline().split()[4] if server.stdout else ""

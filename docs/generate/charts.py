@@ -6,7 +6,7 @@ import vl_convert
 
 from mggcn.records import Section
 from mggcn.report import charts, varied
-from mggcn.report.charts import Spec
+from mggcn.report.charts import Spec, Values
 
 _WIDTH, _LETTERS = 520, 80
 _ROOM = {"left": 30, "top": 5, "right": 20, "bottom": 5}  # the reader's font may be wider than the one measured here
@@ -25,7 +25,7 @@ _THEME = {
 
 def figure(section: Section) -> str:
     """The main charts of a section; empty if nothing was run."""
-    figures = [f"<figure>{_svg(section, chart)}</figure>" for chart in _main(section)] if section.measured else []
+    figures = [f"<figure>{_drawn(section, chart)}</figure>" for chart in _main(section)] if section.measured else []
     return f'<div class="charts">{"".join(figures)}</div>' if figures else ""
 
 
@@ -37,14 +37,17 @@ def _main(section: Section) -> list[Spec]:
     return [charts.charts(section)["time" if section.measures_time else "accuracy"]]
 
 
-def _svg(section: Section, chart: Spec) -> str:
-    source = chart["data"]["name"]
-    values = varied.data(section) if source == "varied" else charts.rows_data(section)
+def _drawn(section: Section, chart: Spec) -> str:
+    return svg(chart, varied.data(section) if chart["data"]["name"] == "varied" else charts.rows_data(section))
+
+
+def svg(chart: Spec, values: Values, width: int = _WIDTH) -> str:
+    """A chart with its data as a picture."""
     spec = chart | {
         "title": textwrap.wrap(chart["title"], _LETTERS),
-        "width": _WIDTH,
+        "width": width,
         "padding": _ROOM,
-        "datasets": {source: values},
+        "datasets": {chart["data"]["name"]: values},
         "config": _THEME,
     }
     picture: str = vl_convert.vegalite_to_svg(spec)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 
-from mggcn.errors import InputError
+from mggcn.errors import InputError, first_line
 
 Direction = Literal["both", "in", "out"]
 IntArray = NDArray[np.integer[Any]]
@@ -56,6 +56,8 @@ class Graph:
 
         The two directions of an undirected edge are no duplicates of each other.
         """
+        if not isinstance(num_nodes, int | np.integer) or num_nodes < 0:
+            raise InputError(f"num_nodes: {num_nodes!r} is not a number of nodes")
         src, dst = _endpoints(source, "source", num_nodes), _endpoints(target, "target", num_nodes)
         if src.shape != dst.shape:
             raise InputError(f"edges: {src.size} sources but {dst.size} targets")
@@ -163,8 +165,16 @@ def numbers_or_mask(nodes: ArrayLike, field: str) -> NDArray[Any]:
     return vector
 
 
+def as_array(values: ArrayLike, field: str) -> NDArray[Any]:
+    """Convert a list or a tensor to an array; InputError for what NumPy cannot convert."""
+    try:
+        return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    except (TypeError, ValueError, RuntimeError) as error:  # a ragged list, or a tensor of a type NumPy does not have
+        raise InputError(f"{field}: {type(values).__name__} is not an array ({first_line(error)})") from None
+
+
 def _endpoints(values: ArrayLike, side: str, num_nodes: int) -> IntArray:
-    array = np.asarray(values)
+    array = as_array(values, f"edges: {side}")
     if array.ndim != 1:
         raise InputError(f"edges: {side} must be one-dimensional, not of shape {array.shape}")
     if array.size == 0:
@@ -180,6 +190,11 @@ def _endpoints(values: ArrayLike, side: str, num_nodes: int) -> IntArray:
 def _check(indptr: NDArray[np.int64], indices: IntArray, direction: str) -> None:
     if direction not in get_args(Direction):
         raise InputError(f"graph: direction {direction!r} is not one of both, in, out")
+    for field, array in (("indptr", indptr), ("indices", indices)):
+        if not isinstance(array, np.ndarray):
+            raise InputError(
+                f"graph: {field} must be an array, not {type(array).__name__}: use numpy.asarray or Graph.from_edges"
+            )
     if indptr.ndim != 1 or indptr.size < 1 or indptr.dtype != np.int64:
         raise InputError(f"graph: indptr must be a vector of int64, not {indptr.dtype} of shape {indptr.shape}")
     if indices.ndim != 1 or indices.dtype not in (np.int32, np.int64):

@@ -1,5 +1,6 @@
 """The page of a run and the report of several, in a real browser."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from playwright.sync_api import Page
 from mggcn.cli import main
 from tests.browser.conftest import Watch
 
+RESULTS = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
+
 
 def all_charts_are_drawn(page: Page) -> None:
     page.wait_for_function(
@@ -15,6 +18,61 @@ def all_charts_are_drawn(page: Page) -> None:
     )
     assert page.locator(".chart").count() > 0
     assert "could not be drawn" not in page.inner_text("body")
+
+
+def everything_fits(page: Page) -> None:
+    """Nothing has to be scrolled sideways, neither the page nor a table of it, opened parts included."""
+    page.evaluate("document.querySelectorAll('section details').forEach((part) => { part.open = true })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+    assert page.locator("table").count() > 0
+    wide = page.locator("table").evaluate_all(
+        """(tables) => tables.filter((table) => table.parentElement.scrollWidth > table.parentElement.clientWidth)
+            .map((table) => table.rows[0].innerText)"""
+    )
+    assert wide == []
+
+
+def test_tables_fit_1280_pixels(run_folder: Path, watch: Watch) -> None:
+    watched = watch((run_folder / "report.html").as_uri(), width=1280)
+    all_charts_are_drawn(watched.page)
+    everything_fits(watched.page)
+
+
+@pytest.mark.parametrize("path", RESULTS, ids=lambda path: path.stem)
+def test_tables_of_committed_results_fit_1280_pixels(path: Path, watch: Watch, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    assert main(["report", str(path), "--out", str(out)]) == 0
+    watched = watch(out.as_uri(), width=1280)
+    all_charts_are_drawn(watched.page)
+    everything_fits(watched.page)
+    assert watched.page.title() == f"{watched.page.inner_text('h1')} · mggcn"
+    watched.check()
+
+
+def test_the_page_of_a_run_starts_with_what_matters(run_folder: Path, watch: Watch) -> None:
+    page = watch((run_folder / "report.html").as_uri(), width=1280).page
+    all_charts_are_drawn(page)
+    assert page.title() == "mg-gcn on towns, seed 0 · mggcn"
+    assert "95 % confidence interval" in page.inner_text(".facts")
+    assert "Wilson interval for" in page.inner_text(".facts")
+    loss, accuracy = (page.locator(name).bounding_box() for name in ("#loss0", "#val_accuracy0"))
+    assert loss["y"] == accuracy["y"], "side by side"
+    assert loss["y"] + loss["height"] < 900, "on the first screen"
+    assert page.locator("#loss0 path[aria-roledescription='line mark']").count() == 2
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_cells_of_the_confusion_matrix_are_light_squares(run_folder: Path, watch: Watch, width: int) -> None:
+    page = watch((run_folder / "report.html").as_uri(), width=width, scheme="dark").page
+    all_charts_are_drawn(page)
+    cells = page.locator("#confusion0 .mark-rect.role-mark path")
+    assert cells.count() == 16
+    for cell in cells.all():
+        box = cell.bounding_box()
+        assert box["width"] == pytest.approx(box["height"], abs=1)
+        red, green, blue = map(int, re.findall(r"\d+", cell.evaluate("(cell) => getComputedStyle(cell).fill")))
+        assert 0.2126 * red + 0.7152 * green + 0.0722 * blue > 130
+    assert page.locator("#confusion0").evaluate("(chart) => chart.scrollWidth <= chart.parentElement.clientWidth")
 
 
 def test_the_page_of_a_run(run_folder: Path, watch: Watch) -> None:

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import sparray, spmatrix
 
-from mggcn.dataset.dataset import Dataset, check_labels
+from mggcn.dataset.checks import check_labels
+from mggcn.dataset.dataset import Dataset
 from mggcn.dataset.features import as_features
 from mggcn.dataset.split import NO_SPLIT, UNLABELLED, complete_split
 from mggcn.errors import DataWarning, InputError, prefix_errors
@@ -19,7 +20,7 @@ def from_arrays(
     name: str,
     num_nodes: int,
     edge_index: NDArray[Any],
-    x: NDArray[Any] | csr_array,
+    x: ArrayLike | sparray | spmatrix,
     *,
     y: NDArray[Any] | None = None,
     classes: Iterable[Any] | None = None,
@@ -38,7 +39,8 @@ def from_arrays(
         num_nodes: the number of nodes, isolated ones included.
         edge_index: [2, E] integers, the sources and targets of the edges.
         x: [num_nodes, num_features] numbers.
-        y: [num_nodes] or [num_nodes, 1] class numbers, -1 for a node without a label; None if no node has one.
+        y: [num_nodes] or [num_nodes, 1] class numbers, also as whole floats, -1 for a node without a label; None if no
+            node has one.
         classes: the names of the classes, used if a node is labelled; ``class 0``, ``class 1``, … if None.
         parts: the nodes of train, val and test; None for a part that is not known.
         seed: of the split or validation part that is drawn if none is known; with None no split is drawn.
@@ -52,8 +54,7 @@ def from_arrays(
         raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
     with prefix_errors("edge_index"):
         graph, *removed = Graph.from_edges_counted(edge_index[0], edge_index[1], num_nodes, direction=direction)
-    if x.dtype.kind not in "fiub":
-        raise InputError(f"x: must hold numbers, not {x.dtype}")
+    features = as_features(x)
     labels = _class_numbers(y, num_nodes)
     names = numbered_classes(labels)
     if names and classes is not None:
@@ -67,7 +68,7 @@ def from_arrays(
     for text in notes:
         warnings.warn(f"{name}: {text}", DataWarning, stacklevel=stacklevel)
     notes = (*notes, *_removed(*removed))
-    return Dataset(name, graph, as_features(x), labels, names, split, source=source, notes=notes, **fields)
+    return Dataset(name, graph, features, labels, names, split, source=source, notes=notes, **fields)
 
 
 def numbered_classes(y: NDArray[np.int64]) -> tuple[str, ...]:
@@ -99,6 +100,11 @@ def _class_numbers(y: NDArray[Any] | None, num_nodes: int) -> NDArray[np.int64]:
         y = y[:, 0]
     if y.shape != (num_nodes,):
         raise InputError(f"y: must have shape [{num_nodes}], one class per node, not {list(y.shape)}")
-    if y.dtype.kind not in "iu":
+    if y.dtype.kind not in "iufb":
         raise InputError(f"y: must hold integers, not {y.dtype}")
-    return y.astype(np.int64)
+    with np.errstate(invalid="ignore"):
+        labels = y.astype(np.int64)
+    bad = np.flatnonzero(labels != y)
+    if bad.size:
+        raise InputError(f"y of node {bad[0]} is {y[bad[0]]}, not a whole number; -1 is a node without a label")
+    return labels

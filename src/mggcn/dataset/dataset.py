@@ -12,12 +12,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mggcn.dataset.checks import check_ids, check_labels, check_shape, check_types
 from mggcn.dataset.features import Features, check_finite
-from mggcn.dataset.split import UNLABELLED, Split, check_part
+from mggcn.dataset.split import Split, check_part
 from mggcn.errors import InputError
-from mggcn.graph import Direction, Graph, node_numbers
+from mggcn.graph import Direction, Graph, as_array, node_numbers
 
 if TYPE_CHECKING:
+    import networkx
+    from scipy.sparse import sparray, spmatrix
     from torch_geometric.data import Data
 
 
@@ -64,15 +67,16 @@ class Dataset:
     checked: InitVar[bool] = False
 
     def __post_init__(self, checked: bool) -> None:
+        check_types(self)
         n = self.graph.num_nodes
-        _check_shape("x", self.x.shape, n, 2)
-        _check_shape("y", self.y.shape, n, 1)
+        check_shape("x", self.x.shape, n, 2)
+        check_shape("y", self.y.shape, n, 1)
         if self.x.dtype != np.float32:
             raise InputError(f"{self.name}: x must be float32, not {self.x.dtype}")
         if self.node_ids is not None:
-            _check_shape("node_ids", self.node_ids.shape, n, 1)
+            check_shape("node_ids", self.node_ids.shape, n, 1)
             if not checked:
-                _check_ids(self.node_ids)
+                check_ids(self.node_ids)
         if self.feature_names and len(self.feature_names) != self.x.shape[1]:
             raise InputError(f"feature_names: {len(self.feature_names)} names for {self.x.shape[1]} features")
         for name, values in self.edge_attributes.items():
@@ -130,7 +134,9 @@ class Dataset:
 
         Args:
             data: with ``x`` and ``edge_index``, and optionally ``y`` (-1: no label), ``train_mask``, ``val_mask``,
-                ``test_mask``, ``node_ids`` and ``class_names``. Of masks with one column for each split the first
+                ``test_mask`` (or node numbers as ``train_idx``, ``val_idx``, ``test_idx``), ``node_ids`` and
+                ``class_names``. ``adj_t`` takes the place of a missing ``edge_index``. Labels that are floats must be
+                whole. Of masks with one column for each split the first
                 column is used; for another one assign, for example, ``data.train_mask[:, 1]``. Weights and attributes
                 of edges are ignored. A warning says so.
             name: the name of the data set.
@@ -142,6 +148,81 @@ class Dataset:
         from mggcn.dataset.pyg import from_pyg
 
         return from_pyg(data, name, seed, direction, inductive, source)
+
+    @classmethod
+    def from_networkx(
+        cls,
+        graph: "networkx.Graph",
+        *,
+        name: str = "networkx",
+        features: Sequence[str] | None = None,
+        label: str = "label",
+        split: str = "split",
+        seed: int | None = 0,
+        direction: Direction = "both",
+        inductive: bool = False,
+        source: str = "networkx graph",
+    ) -> "Dataset":
+        """Convert a NetworkX graph, directed or not; the keys of the nodes become their ids.
+
+        Parallel edges of a multigraph are one edge. Attributes of edges are ignored; a warning says so.
+
+        Args:
+            graph: with features as node attributes.
+            name: the name of the data set.
+            features: the node attributes to use, numbers or lists of numbers; all of these if None, and a warning says
+                which attributes are left out.
+            label: the node attribute with the name or number of the class; a node without it has no label.
+            split: the node attribute that is train, val or test; a node without it is in no part.
+            seed: of the split or validation part that is drawn if the nodes have none; None draws no split.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; ``in`` and ``out`` need a DiGraph.
+            inductive: whether training uses only the subgraph of the training nodes.
+            source: one line on where the data came from.
+        """
+        from mggcn.dataset.networkx import from_networkx
+
+        fields = {"inductive": inductive, "source": source}
+        return from_networkx(graph, name, features, label, split, seed, direction, **fields)
+
+    @classmethod
+    def from_scipy(
+        cls,
+        adjacency: "sparray | spmatrix",
+        x: "ArrayLike | sparray | spmatrix",
+        y: ArrayLike | None = None,
+        *,
+        name: str = "scipy",
+        classes: Sequence[str] | None = None,
+        split: "Split | Sequence[ArrayLike | None] | None" = None,
+        node_ids: ArrayLike | None = None,
+        feature_names: Sequence[str] = (),
+        seed: int | None = 0,
+        direction: Direction = "both",
+        inductive: bool = False,
+        source: str = "scipy adjacency matrix",
+    ) -> "Dataset":
+        """Convert a sparse adjacency matrix of SciPy with features and labels, given as arrays, lists or tensors.
+
+        Args:
+            adjacency: [num_nodes, num_nodes] in any format; a value other than 0 in row u and column v is an edge from
+                u to v. Values other than 1 are ignored as weights; a warning says so.
+            x: [num_nodes, num_features] features, dense or a sparse matrix of SciPy.
+            y: [num_nodes] class numbers, -1 for a node without a label; None if no node has one.
+            name: the name of the data set.
+            classes: the name of each class; ``class 0``, ``class 1``, … if None.
+            split: a Split, or node numbers or masks of train, val and test, None for a part that is not known.
+            node_ids: [num_nodes] the ids of the nodes, unique; None if they are the node numbers.
+            feature_names: the names of the columns of ``x``.
+            seed: of the split or validation part that is drawn if none is known; None draws no split.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+            inductive: whether training uses only the subgraph of the training nodes.
+            source: one line on where the data came from.
+        """
+        from mggcn.dataset.scipy import from_scipy
+
+        ids = None if node_ids is None else as_array(node_ids, "node_ids")
+        fields = {"inductive": inductive, "source": source, "node_ids": ids, "feature_names": tuple(feature_names)}
+        return from_scipy(adjacency, x, y, name, classes, split, seed, direction, **fields)
 
     def to_pyg(self) -> "Data":
         """Convert to a ``torch_geometric.data.Data`` with dense ``x``, and with masks if there is a split."""
@@ -184,30 +265,6 @@ def _node_number(text: str, num_nodes: int) -> int:
     if not text.isascii() or not text.isdigit() or len(digits) > len(str(num_nodes)) or int(digits) >= num_nodes:
         raise InputError(f"node {text[:40]!r} is not a number from 0 to {num_nodes - 1}")
     return int(digits)
-
-
-def _check_shape(what: str, shape: tuple[int, ...], num_nodes: int, ndim: int) -> None:
-    if len(shape) != ndim:
-        raise InputError(f"{what} must have {ndim} dimension{'s' if ndim > 1 else ''}, not shape {shape}")
-    if shape[0] != num_nodes:
-        raise InputError(f"{what} has {shape[0]} rows but the graph has {num_nodes} nodes")
-    if ndim == 2 and shape[1] == 0:
-        raise InputError(f"{what} has no columns")
-
-
-def check_labels(y: NDArray[np.int64], num_classes: int) -> None:
-    """Raise InputError unless ``y`` holds class numbers below ``num_classes`` or -1."""
-    if y.dtype != np.int64:
-        raise InputError(f"y must be int64, not {y.dtype}")
-    bad = np.flatnonzero((y < UNLABELLED) | (y >= num_classes))
-    if bad.size:
-        raise InputError(f"y of node {bad[0]} is {y[bad[0]]}, outside the {num_classes} classes")
-
-
-def _check_ids(ids: NDArray[np.generic]) -> None:
-    values, counts = np.unique(ids, return_counts=True)
-    if values.size != ids.size:
-        raise InputError(f"node_ids: {values[counts > 1][0]!s} stands for more than one node")
 
 
 def headline(dataset: Dataset) -> str:

@@ -4,21 +4,32 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse, sparray, spmatrix
 
 from mggcn.errors import InputError
+from mggcn.graph import as_array, index_dtype
 
 Features: TypeAlias = "NDArray[np.float32] | csr_array"
 
 _CHECK_ROWS = 1 << 16
 
 
-def as_features(x: ArrayLike | csr_array) -> Features:
-    """Convert a matrix to the features of a Dataset: float32; CSR rows sorted and without duplicates."""
+def as_features(x: ArrayLike | sparray | spmatrix) -> Features:
+    """Convert a matrix to the features of a Dataset: float32; CSR rows sorted and without duplicates.
+
+    Args:
+        x: [num_nodes, num_features] an array, a list, a tensor, or a sparse matrix of SciPy in any format.
+    """
+    matrix = csr_array(x) if issparse(x) else as_array(x, "x")
+    if matrix.dtype.kind not in "fiub":
+        raise InputError(f"x: must hold numbers, not {matrix.dtype}")
     with np.errstate(over="ignore"):  # too large for float32 becomes inf; Dataset's error names node and feature
-        if not isinstance(x, csr_array):
-            return np.ascontiguousarray(x, dtype=np.float32)
-        sparse = x.astype(np.float32)
+        if isinstance(matrix, np.ndarray):
+            return np.ascontiguousarray(matrix, dtype=np.float32)
+        values = matrix.data.astype(np.float32)
+    # SciPy keeps the width of the user's indices, which must not change the digest.
+    dtype = index_dtype(max(matrix.nnz, matrix.shape[1]))
+    sparse = csr_array((values, matrix.indices.astype(dtype), matrix.indptr.astype(dtype)), matrix.shape)
     sparse.sum_duplicates()
     return sparse
 

@@ -6,24 +6,40 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
 
 from mggcn.dataset.arrays import from_arrays, ignored_edge_data, is_edge_data
 from mggcn.dataset.dataset import Dataset
+from mggcn.dataset.objects import require
+from mggcn.dataset.scipy import edges_of
+from mggcn.dataset.split import NO_SPLIT, PARTS
 from mggcn.errors import InputError, prefix_errors
-from mggcn.graph import Direction
+from mggcn.graph import Direction, as_array, node_numbers
 
 if TYPE_CHECKING:
+    import torch
     from torch_geometric.data import Data
 
+SOURCE = "torch_geometric Data"
 _MASKS = ("train_mask", "val_mask", "test_mask")
 
 
-def from_pyg(data: "Data", name: str, seed: int | None, direction: Direction, inductive: bool, source: str) -> Dataset:
-    """See :meth:`mggcn.dataset.Dataset.from_pyg`."""
+def from_pyg(
+    data: "Data",
+    name: str,
+    seed: int | None,
+    direction: Direction = "both",
+    inductive: bool = False,
+    source: str = SOURCE,
+    stacklevel: int = 4,
+) -> Dataset:
+    """See :meth:`mggcn.dataset.Dataset.from_pyg`; ``stacklevel`` is of the warnings, seen from ``from_arrays``."""
+    require(data, "torch_geometric.Data", "from_pyg takes PyG's Data")
     with prefix_errors(name):
-        x, ends = (_array(data, field) for field in ("x", "edge_index"))
-        if x is None or ends is None:
-            raise InputError(f"data.{'x' if x is None else 'edge_index'} is missing")
+        x = _matrix(data.get("x"))
+        if x is None:
+            raise InputError("data.x is missing")
+        ends, adjacency_values = _edges(data, x.shape[0])
         y, ids = _array(data, "y"), data.get("node_ids")
         is_labelled = y is not None and bool((y >= 0).any())
         masks = [_array(data, mask) if is_labelled else None for mask in _MASKS]
@@ -35,14 +51,14 @@ def from_pyg(data: "Data", name: str, seed: int | None, direction: Direction, in
             x,
             y=y,
             classes=data.get("class_names") or None,
-            parts=[_nodes(mask, field, x.shape[0]) for field, mask in zip(_MASKS, masks, strict=True)],
+            parts=[_part(data, part, x.shape[0]) for part in PARTS] if is_labelled else NO_SPLIT,
             seed=seed,
             direction=direction,
             source=source,
-            notes=[*ignored_edge_data(edge_data, "data"), *_first_columns(masks)],
-            node_ids=None if ids is None else np.asarray(list(ids) if isinstance(ids, dict) else ids),
+            notes=[*ignored_edge_data([*adjacency_values, *edge_data], "data"), *_first_columns(masks)],
+            node_ids=None if ids is None else as_array(list(ids) if isinstance(ids, dict) else ids, "data.node_ids"),
             inductive=inductive,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
 
 
@@ -88,22 +104,64 @@ def _array(data: "Data", field: str) -> NDArray[Any] | None:
     value = data.get(field)
     if value is None:
         return None
+    return as_array(_tensor(value, field).to_dense(), f"data.{field}")
+
+
+def _tensor(value: Any, field: str) -> "torch.Tensor":
     import torch
 
     if not isinstance(value, torch.Tensor):
         raise InputError(f"data.{field} must be a tensor, not {type(value).__name__}")
-    array: NDArray[Any] = value.detach().cpu().to_dense().numpy()
-    return array
+    return value.detach().cpu()
 
 
-def _nodes(mask: NDArray[Any] | None, name: str, num_nodes: int) -> NDArray[np.int64] | None:
-    if mask is None:
+def _matrix(x: Any) -> NDArray[Any] | coo_array | None:
+    """The features; a sparse tensor stays sparse."""
+    if x is None:
         return None
+    tensor = _tensor(x, "x")
+    if tensor.ndim != 2:
+        raise InputError(f"data.x: must have shape [num_nodes, num_features], not {list(tensor.shape)}")
+    return as_array(tensor, "data.x") if str(tensor.layout) == "torch.strided" else _sparse(tensor)
+
+
+def _sparse(tensor: "torch.Tensor") -> coo_array:
+    entries = tensor.to_sparse().coalesce()
+    return coo_array((as_array(entries.values(), "values"), tuple(entries.indices().numpy())), tuple(entries.shape))
+
+
+def _edges(data: "Data", num_nodes: int) -> tuple[NDArray[Any], list[str]]:
+    """Return [2, E] sources and targets, and ``adj_t`` if it has weights; its rows are the targets."""
+    ends, matrix = _array(data, "edge_index"), data.get("adj_t")
+    if ends is not None:
+        return ends, []
+    if matrix is None:
+        raise InputError("data.edge_index is missing, and so is data.adj_t")
+    if hasattr(matrix, "to_torch_sparse_coo_tensor"):  # SparseTensor of torch_sparse
+        matrix = matrix.to_torch_sparse_coo_tensor()
+    adjacency = _sparse(_tensor(matrix, "adj_t"))
+    if adjacency.shape != (num_nodes, num_nodes):
+        raise InputError(f"data.adj_t: shape {list(adjacency.shape)}, but x has {num_nodes} rows")
+    transposed, is_weighted = edges_of(adjacency, "data.adj_t")
+    return transposed[::-1], ["the values of adj_t"] * is_weighted
+
+
+def _part(data: "Data", part: str, num_nodes: int) -> NDArray[np.int64] | None:
+    """The nodes of a part by its mask, such as train_mask, or by its node numbers, such as train_idx."""
+    mask, numbers = _array(data, f"{part}_mask"), _array(data, f"{part}_idx")
+    by_number = None if numbers is None else node_numbers(numbers, num_nodes, f"data.{part}_idx")
+    if mask is None:
+        return by_number
     if mask.ndim == 2:
         mask = mask[:, 0]
     if mask.dtype != bool or mask.shape != (num_nodes,):
-        raise InputError(f"data.{name} must be booleans of shape [{num_nodes}], not {mask.dtype} {list(mask.shape)}")
-    return np.flatnonzero(mask)
+        raise InputError(
+            f"data.{part}_mask must be booleans of shape [{num_nodes}], not {mask.dtype} {list(mask.shape)}"
+        )
+    nodes = np.flatnonzero(mask)
+    if by_number is not None and not np.array_equal(np.sort(by_number), nodes):
+        raise InputError(f"data.{part}_mask and data.{part}_idx are different nodes; remove one of the two")
+    return nodes
 
 
 def _first_columns(masks: Sequence[NDArray[Any] | None]) -> list[str]:

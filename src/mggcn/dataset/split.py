@@ -28,6 +28,8 @@ class Split:
     def __post_init__(self) -> None:
         seen: dict[str, NDArray[np.int64]] = {}
         for part, nodes in self.parts().items():
+            if not isinstance(nodes, np.ndarray):
+                raise InputError(f"split: {part} must be an array, not {type(nodes).__name__}: use mggcn.Split.of")
             if nodes.size == 0:
                 raise InputError(f"split: {part} is empty")
             if nodes.ndim != 1 or not np.issubdtype(nodes.dtype, np.integer):

@@ -96,6 +96,8 @@ def resolve(
     known = {field.name for owner in (kind, Training) for field in fields(owner)}
     shared = {key: value for key, value in published.settings(dataset, "*").items() if key in known}
     presets = settings.divide(shared | published.settings(dataset, name), kind, Training)
+    if training is not None and not isinstance(training, Training):
+        raise InputError(f"training: must be a Training, not {type(training).__name__}; single settings go in settings")
     if training is None:
         training = settings.build(Training, presets[1] | of_training)
     elif of_training:
@@ -115,6 +117,13 @@ def method_class(method: str | type[Method]) -> type[Method]:
         kind = settings.import_object(method)
     else:
         kind = method
+    if isinstance(kind, nn.Module) or (isinstance(kind, type) and issubclass(kind, nn.Module)):
+        module = kind.__name__ if isinstance(kind, type) else type(kind).__name__
+        raise InputError(
+            f"method: {module} is a module, not a Method; for a convolution of PyG use "
+            f"mggcn.methods.MixGrained(conv=lambda i, o: mggcn.nn.PyGConv({module}(i, o))), "
+            "for a whole model extend mggcn.methods.Method"
+        )
     if not (isinstance(kind, type) and issubclass(kind, Method) and is_dataclass(kind)):
         raise InputError(
             f"method: {method if isinstance(method, str) else repr(method)} is not a name of a method, a Method or "

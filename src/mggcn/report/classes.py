@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 from mggcn.records import Row
 from mggcn.records.tables import SortKey, Table
-from mggcn.report.charts import Spec, Values, as_spec, require_altair, sized
+from mggcn.report.charts import Spec, Values, as_spec, require_altair
 
 Matrix = list[list[int]]
 
 _MOST_IN_CELLS, _MOST_DRAWN = 12, 60
-_CELL, _TALLEST = 32, 720
+_CELL, _WIDEST = 42, 560
+_LIGHT = ["#f7fbff", "#4a98c9"]  # black digits are easy to read on all shades between
 
 
 @dataclass(frozen=True)
@@ -72,12 +73,27 @@ def table(row: Row) -> Table:
 
 
 def f1_table(rows: Sequence[Row]) -> Table:
-    """F1 of each class, for every row whose confusion matrix has the same classes as the first."""
+    """F1 of each class, for every row whose confusion matrix has the same classes as the first.
+
+    A line is a method, or a class if there are more classes than methods: tables grow down rather than wide.
+    """
     having = [row for row in rows if confusion(row)]
     scored = [(row, scores(confusion(row), names(row))) for row in having if names(row) == names(having[0])]
-    headings = ["method", *(entry.name for entry in scored[0][1])]
-    cells = [[row.label, *(f"{entry.f1 * 100:.1f}" for entry in of_classes)] for row, of_classes in scored]
-    return Table(headings, cells, [[row.label, *(entry.f1 for entry in of_classes)] for row, of_classes in scored])
+    labels, named = [row.label for row, _ in scored], names(having[0])
+    values = [[entry.f1 for entry in of_classes] for _, of_classes in scored]
+    first, lines, columns = "method", labels, named
+    if len(named) > max(len(labels), _MOST_IN_CELLS):
+        first, lines, columns, values = (
+            "class",
+            named,
+            labels,
+            [list(of_class) for of_class in zip(*values, strict=True)],
+        )
+    return Table(
+        [first, *columns],
+        [[line, *(f"{value * 100:.1f}" for value in of_line)] for line, of_line in zip(lines, values, strict=True)],
+        [[line, *of_line] for line, of_line in zip(lines, values, strict=True)],
+    )
 
 
 def data(row: Row) -> Values:
@@ -112,15 +128,16 @@ def chart(title: str, row: Row) -> Spec:
             alt.Tooltip("share:Q", title="share of the true class", format=".1%"),
         ],
     )
-    scale = alt.Scale(scheme="cividis", domain=[0, 1])
+    scale = alt.Scale(range=_LIGHT, domain=[0, 1])
     legend = alt.Legend(title="share of the true class", format=".0%", orient="bottom", gradientLength=200)
     layers = [base.mark_rect().encode(color=alt.Color("share:Q", scale=scale, legend=legend))]
     if len(named) <= _MOST_IN_CELLS:
-        ink = alt.condition("datum.share > 0.5", alt.value("black"), alt.value("white"))
+        ink = alt.condition("datum.nodes > 0", alt.value("black"), alt.value("#767676"))
         layers.append(base.mark_text(fontSize=11).encode(text=alt.Text("nodes:Q", format=",.1~f"), color=ink))
     per_seed = ", mean number of test nodes of a seed" if row.done > 1 else ", test nodes"
     full_title = f"{title}: confusion of {row.label}{per_seed}"
-    return as_spec(sized(alt.layer(*layers), full_title, min(_TALLEST, _CELL * len(named))))
+    step = alt.Step(min(_CELL, _WIDEST // len(named)))
+    return as_spec(alt.layer(*layers).properties(title=full_title, width=step, height=step))
 
 
 def _share(part: int, whole: int) -> float:

@@ -10,8 +10,8 @@ from importlib import resources
 
 from mggcn.errors import InputError
 from mggcn.records import Section, duration, environments, remarks
-from mggcn.records.tables import GROWTH, SortKey, Table
-from mggcn.report import charts, classes, tables, varied
+from mggcn.report import charts, classes, headline, learning, tables, varied
+from mggcn.report.html_table import html_table
 
 MOST_BYTES = 2_000_000
 """The largest size of a page."""
@@ -28,8 +28,8 @@ _PARTS = (
     ("memory", "Memory"),
     ("nodes", ""),
 )
-_COMPARISONS = ("accuracy", "time", "memory")
-"""Charts with one mark for each row, which are left out if there is only one row."""
+_NO_CURVE = "<p>The records hold no curve: nothing was trained for two epochs or more.</p>"
+_HINT = '<p class="note">Click a heading to sort its table; click a name in a legend to show only that curve.</p>'
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def html(sections: Sequence[Section], parts: Sequence[Part] = ()) -> str:
         page = _page(sections, parts, drawn, points, bundle)
         if len(page.encode()) < MOST_BYTES:
             return page
-        if points <= _FEWEST_POINTS or not any("by_time" in specs for specs in drawn):
+        if points <= _FEWEST_POINTS or not any({"by_time", "loss"} & set(specs) for specs in drawn):
             rows = sum(len(section.rows) for section in sections)
             raise InputError(
                 f"report: a page of {rows:,} rows has {len(page.encode()) / 1e6:.1f} MB, more than "
@@ -74,15 +74,16 @@ def vega() -> str:
 
 
 def _charts(section: Section) -> dict[str, charts.Spec]:
-    specs = charts.charts(section) | varied.charts(section)
-    if not _is_comparison(section):
-        specs = {name: spec for name, spec in specs.items() if name not in _COMPARISONS}
+    several = _is_comparison(section)
+    specs = charts.charts(section) | varied.charts(section) if several else learning.charts(section.measured[0])
     best = classes.best(section.measured)
     return specs | ({"confusion": classes.chart(section.dataset, best)} if best and classes.data(best) else {})
 
 
 def _data(section: Section, source: str, points: int) -> charts.Values:
     """The data of charts by the name that their specifications use."""
+    if source == "learning":
+        return learning.data(section.measured[0], points)
     if source == "curves":
         return charts.curves_data(section, points)
     if source == "confusion":
@@ -105,8 +106,13 @@ def _page(
             specs[f"{name}{number}"] = spec | {"data": {"name": source}}
             if source not in data:
                 data[source] = _data(section, spec["data"]["name"], points)
-    body = "".join(_section(section, number, set(drawn[number])) for number, section in enumerate(sections))
-    contents = "".join(f'<a href="#s{number}">{escape(one.short)}</a> ' for number, one in enumerate(sections))
+    names = _names(sections)
+    body = "".join(
+        _section(section, number, set(drawn[number]), name)
+        for number, (section, name) in enumerate(zip(sections, names, strict=True))
+    )
+    title = escape(headline.title(sections))
+    contents = "".join(f'<a href="#s{number}">{escape(name)}</a> ' for number, name in enumerate(names) if name)
     contents += "".join(f'<a href="#p{number}">{escape(one.title)}</a> ' for number, one in enumerate(parts))
     extra = "".join(
         f'<section id="p{number}"><h2>{escape(one.title)}</h2>\n{one.body}</section>\n'
@@ -119,13 +125,13 @@ def _page(
 <meta http-equiv="Content-Security-Policy" content="{_SAFE}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>mggcn: results</title>
+<title>{title} · mggcn</title>
 <style>{_resource("page.css")}</style>
 </head>
 <body>
-<h1>Results</h1>
 <nav>{contents}<a href="#origin">Commands and environments</a></nav>
-<p class="note">Click a heading to sort its table; click a name in a legend to show only that curve.</p>
+<h1>{title}</h1>
+{_HINT if any(map(_is_comparison, sections)) else ""}
 {body}{extra}{_origin(sections)}
 <script type="application/json" id="data">{_json({"data": data, "charts": specs})}</script>
 <script type="module">{bundle}</script>
@@ -135,25 +141,59 @@ def _page(
 """
 
 
-def _section(section: Section, number: int, drawn: set[str]) -> str:
-    parts = [
-        f'<section id="s{number}"><h2>{escape(section.title)}</h2><p>{escape(section.about)}</p>',
-        _table(tables.table(section)),
-        *(f'<p class="note">{escape(remark)}</p>' for remark in remarks(section)),
+def _names(sections: Sequence[Section]) -> list[str]:
+    """The headings of sections, without what the title of the page says; empty if there is only one section."""
+    if len(sections) == 1:
+        return [""]
+    same = len({section.experiment for section in sections}) == 1
+    return [section.dataset if same else section.short for section in sections]
+
+
+def _section(section: Section, number: int, drawn: set[str], name: str) -> str:
+    heading = f"<h2>{escape(name)}</h2>" if name else ""
+    about = f"<p>{escape(section.about)}</p>"
+    warnings = [f'<p class="note">{escape(remark)}</p>' for remark in remarks(section)]
+    figures = [html_table(tables.table(section))]
+    if section.measured:
+        meaning = f'<p class="note">{_emphasised(tables.notes([section]))}</p>'
+        figures.append(f"<details><summary>What the columns mean</summary>{meaning}</details>")
+    if _is_comparison(section) or not section.measured:
+        parts = [about, figures[0], *warnings, *figures[1:], *_comparison(section, number, drawn)]
+    else:
+        parts = [_facts(section), *warnings, *_learning(number, drawn), *_classes(section, number, drawn)]
+        parts += ["<h3>All figures</h3>", about, *figures]
+    return "\n".join([f'<section id="s{number}">{heading}', *parts, "</section>\n"])
+
+
+def _facts(section: Section) -> str:
+    """The head of a section with one row."""
+    items = [
+        f"<div><dt>{escape(fact.name)}</dt><dd>{escape(fact.value)}</dd>"
+        + (f'<dd class="note">{escape(fact.note)}</dd>' if fact.note else "")
+        + "</div>"
+        for fact in headline.facts(section, section.measured[0])
     ]
+    return f'<dl class="facts">{"".join(items)}</dl>'
+
+
+def _learning(number: int, drawn: set[str]) -> list[str]:
+    shown = [_chart(name, number) for name in ("loss", "val_accuracy") if name in drawn]
+    return ["<h3>Learning curves</h3>", f'<div class="beside">{"".join(shown)}</div>' if shown else _NO_CURVE]
+
+
+def _comparison(section: Section, number: int, drawn: set[str]) -> list[str]:
+    """The charts and classes of several rows."""
     if not section.measured:
-        return "\n".join([*parts, "</section>\n"])
-    parts.append(f'<p class="note">{_emphasised(tables.notes([section]))}</p>')
+        return []
+    parts = []
     for name, heading in _PARTS:
-        if name in _COMPARISONS and not _is_comparison(section):
-            continue
         if heading:
             parts.append(f"<h3>{heading}</h3>")
         if name in drawn:
             parts += [_chart(name, number), _caption(section, name)]
         elif heading:
-            parts.append("<p>The records hold no curve: nothing was trained for two epochs or more.</p>")
-    return "\n".join([*parts, *_classes(section, number, drawn), "</section>\n"])
+            parts.append(_NO_CURVE)
+    return [*parts, *_classes(section, number, drawn)]
 
 
 def _is_comparison(section: Section) -> bool:
@@ -171,16 +211,15 @@ def _classes(section: Section, number: int, drawn: set[str]) -> list[str]:
         return []
     whose = f", the most accurate of {len(section.measured)} rows" if _is_comparison(section) else ""
     seeds = f", over {best.done} seeds" if best.done > 1 else ""
+    matrix = _chart("confusion", number) if "confusion" in drawn else ""
     parts = [
         "<h3>Classes</h3>",
         f"<p>Test nodes of each class, as predicted by {escape(best.label)}{whose}{seeds}.</p>",
-        _table(classes.table(best)),
+        f'<div class="beside">{html_table(classes.table(best))}{matrix}</div>',
     ]
-    if "confusion" in drawn:
-        parts.append(_chart("confusion", number))
     if _is_comparison(section):
         summary = "<summary>F1 of each class by method, in %</summary>"
-        parts.append(f"<details>{summary}{_table(classes.f1_table(section.measured))}</details>")
+        parts.append(f"<details>{summary}{html_table(classes.f1_table(section.measured))}</details>")
     return parts
 
 
@@ -202,40 +241,9 @@ def _origin(sections: Sequence[Section]) -> str:
     return (
         '<section id="origin"><h2>Commands and environments</h2>\n'
         f"<p>{escape(tables.NOTE_ON_COMMANDS)}</p>\n"
-        f"{_table(tables.provenance(sections), code='command')}\n<h3>Environments</h3>\n<ol>{items}</ol></section>\n"
+        f"{html_table(tables.provenance(sections), code='command')}\n"
+        f"<h3>Environments</h3>\n<ol>{items}</ol></section>\n"
     )
-
-
-def _table(content: Table, code: str = "") -> str:
-    columns = zip(*content.keys, strict=True) if content.keys else [()] * len(content.headings)
-    kinds = [' class="number"' * any(isinstance(key, int | float) for key in column) for column in columns]
-    head = "".join(
-        f'<th{kind} aria-sort="none"><button type="button">{escape(name)}</button></th>'
-        for name, kind in zip(content.headings, kinds, strict=True)
-    )
-    rows = []
-    for row, keys in zip(content.rows, content.keys, strict=True):
-        cells = []
-        for name, cell, key in zip(content.headings, row, keys, strict=True):
-            kind = _kind(cell, key)
-            text = f"<code>{escape(cell)}</code>" if name == code else _raised(cell)
-            cells.append(f'<td{kind} data-key="{escape("" if key is None else str(key))}">{text}</td>')
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    body = "\n".join(rows)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>'
-
-
-def _kind(cell: str, key: SortKey) -> str:
-    """The class of a cell: numbers are aligned to the right, words instead of a number are broken into lines."""
-    if isinstance(key, str):
-        return ""
-    return ' class="words"' if key is None and len(cell) > 1 else ' class="number"'
-
-
-def _raised(cell: str) -> str:
-    """A cell as HTML; the exponents of an order of growth are raised."""
-    text = escape(cell)
-    return re.sub(r"\^(\w+)", r"<sup>\1</sup>", text) if GROWTH.fullmatch(cell) else text
 
 
 def _emphasised(text: str) -> str:

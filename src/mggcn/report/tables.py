@@ -54,7 +54,7 @@ def commands(section: Section, row: Row) -> list[str]:
     start = ["mggcn", "train", name, "--method", row.records[0].method, "--device", row.device]
     return [
         shlex.join([*start, "--seed", str(seed), "--seeds", str(count), *(["--set", *settings] if settings else [])])
-        for seed, count in _ranges(record.seed for record in row.records)
+        for seed, count in ranges(record.seed for record in row.records)
     ]
 
 
@@ -98,7 +98,7 @@ def latex(sections: Sequence[Section]) -> str:
     return "% needs \\usepackage{booktabs}\n" + "\n".join(_tabular(section) for section in sections)
 
 
-def _ranges(seeds: Iterable[int]) -> list[tuple[int, int]]:
+def ranges(seeds: Iterable[int]) -> list[tuple[int, int]]:
     """First seed and length of each range of consecutive seeds."""
     groups = itertools.groupby(enumerate(seeds), key=lambda pair: pair[1] - pair[0])
     ranges = [[seed for _, seed in pairs] for _, pairs in groups]

@@ -4,13 +4,13 @@ import statistics
 import time
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from mggcn import methods, storage, train
-from mggcn.dataset import Dataset
+from mggcn.dataset import Dataset, as_dataset
 from mggcn.errors import DataWarning
 from mggcn.keys import Key
 from mggcn.methods import Method, Plan
@@ -20,9 +20,12 @@ from mggcn.run.run import Run
 from mggcn.train import Compute, Fitted, Prepared, Training, choose_device, metrics
 from mggcn.train.progress import Silent
 
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
 
 def fit(
-    dataset: Dataset,
+    dataset: "Dataset | Data",
     method: str | Method | type[Method] = "mg-gcn",
     *,
     training: Training | None = None,
@@ -34,7 +37,7 @@ def fit(
     """Train a method on a data set and test the best epoch's weights.
 
     Args:
-        dataset: with a split.
+        dataset: with a split; PyG's ``Data`` is converted by :meth:`mggcn.Dataset.from_pyg`, see ``run.dataset``.
         method: an object such as ``MixGrained(picks=8)``, used as it is; or a name from :data:`mggcn.methods.METHODS`
             or a class, which start from the settings that suit the data set.
         training: how to train, used as it is; settings that suit the data set and the method when None.
@@ -43,6 +46,7 @@ def fit(
         device: ``auto``, ``cpu``, ``cuda`` or a device.
         progress: is called with every epoch.
     """
+    dataset = as_dataset(dataset, "fit", needs_split=True)
     if dataset.warnings != dataset.notes:  # notes were warned of when the data were read
         warnings.warn(f"{dataset.name}: {dataset.warnings[-1]}", DataWarning, stacklevel=2)
     return fit_plan(dataset, methods.resolve(method, dataset.name, settings, training), seed, device, progress)

@@ -7,6 +7,7 @@ and ``config.toml``, which reproduces the run.
 import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import tomli_w
@@ -18,7 +19,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from mggcn import datasets, methods, storage, train
-from mggcn.dataset import Dataset
+from mggcn.dataset import Dataset, as_dataset
 from mggcn.errors import InputError, prefix_errors
 from mggcn.files import replacing, write_durably
 from mggcn.graph import node_numbers
@@ -30,6 +31,9 @@ from mggcn.run._features import match_features
 from mggcn.run.config import config_of
 from mggcn.run.predictions import Predictions
 from mggcn.train import Compute, Scaler, View, choose_device
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
 
 SCALER_ARRAYS = ("mean", "deviation", "idf")
 RECORD, WEIGHTS, CONFIG = "record.json", "weights.safetensors", "config.toml"
@@ -69,7 +73,7 @@ class Run:
 
     def predict(
         self,
-        dataset: Dataset | None = None,
+        dataset: "Dataset | Data | None" = None,
         nodes: ArrayLike | None = None,
         *,
         draws: int = 1,
@@ -84,7 +88,7 @@ class Run:
         matched by position, with such a warning if only the run has names.
 
         Args:
-            dataset: the graph to score; the one the run was trained on when None.
+            dataset: the graph to score, a Dataset or PyG's ``Data``; the one the run was trained on when None.
             nodes: node numbers or a boolean mask, as a list, a range, an array or a tensor; all nodes when None.
             draws: average the probabilities over so many independent draws of the picks.
             calibrated: scale the probabilities by the temperature that was fitted on the validation nodes; the most
@@ -92,7 +96,7 @@ class Run:
             device: ``auto``, ``cpu``, ``cuda`` or a device.
             root: the folder in which named data sets are searched.
         """
-        data = dataset or self.training_data(root)
+        data = self.training_data(root) if dataset is None else as_dataset(dataset, "predict", needs_split=False)
         with prefix_errors(data.name):
             targets = np.arange(data.num_nodes) if nodes is None else node_numbers(nodes, data.num_nodes)
         if targets.size == 0:

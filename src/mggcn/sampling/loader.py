@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mggcn.dataset.objects import require
 from mggcn.errors import InputError
 from mggcn.graph import Direction, Graph, node_numbers
 from mggcn.kernels.aggregate import neighbour_mean
@@ -77,6 +78,7 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         seed: int = 0,
         **kwargs: Any,
     ) -> None:
+        require(data, "torch_geometric.Data", "MixGrainedLoader takes PyG's Data")
         if data.x is None or data.edge_index is None:
             raise InputError("data: MixGrainedLoader needs x and edge_index")
         if picks < 1:

@@ -77,7 +77,7 @@ def test_sparse_features_and_no_split_come_out_dense_and_without_masks():
 
 def test_sparse_tensors_are_read():
     data = Dataset.from_pyg(_chain(x=torch.eye(12).to_sparse()))
-    assert np.array_equal(data.x, np.eye(12))
+    assert np.array_equal(data.x.toarray(), np.eye(12))
 
 
 def test_missing_masks_are_drawn_or_left_out():
@@ -122,7 +122,7 @@ def test_values_of_edges_are_ignored_with_a_warning():
     [
         ({"x": None}, "mine: data.x is missing"),
         ({"x": np.ones((12, 2))}, "mine: data.x must be a tensor, not ndarray"),
-        ({"edge_index": None}, "mine: data.edge_index is missing"),
+        ({"edge_index": None}, "mine: data.edge_index is missing, and so is data.adj_t"),
         (
             {"edge_index": torch.zeros(3, 4, dtype=torch.long)},
             r"mine: edge_index: must have shape \[2, E\], not \[3, 4\]",
@@ -132,7 +132,7 @@ def test_values_of_edges_are_ignored_with_a_warning():
             "mine: edge_index: edges: target 12 of edge 0 is out of range for 12 nodes",
         ),
         ({"y": torch.zeros(12, 4)}, r"mine: y: must have shape \[12\], one class per node, not \[12, 4\]"),
-        ({"y": torch.zeros(12)}, "mine: y: must hold integers, not float32"),
+        ({"y": torch.full((12,), 0.5)}, "mine: y of node 0 is 0.5, not a whole number"),
         ({"y": torch.full((12,), -5)}, "mine: y of node 0 is -5, outside"),
         ({"train_mask": torch.arange(3)}, "mine: data.train_mask must be booleans"),
         ({"x": torch.full((12, 2), float("nan"))}, "mine: x of node 0, feature 0 is nan"),

@@ -195,9 +195,9 @@ def test_the_command_line_takes_an_own_method(module: Path, small: Dataset, caps
     ("method", "message"),
     [
         ("own_module:Nobody", "own_module:Nobody: cannot be imported"),
-        ("own_module:Plain", "own_module:Plain is not a name of a method"),
+        ("own_module:Plain", "method: Plain is a module, not a Method"),
         (3, "3 is not a name of a method"),
-        (nn.Linear(1, 1), "is not a name of a method"),
+        (nn.Linear(1, 1), "method: Linear is a module, not a Method"),
     ],
 )
 def test_what_is_no_method_is_named(module: Path, small: Dataset, method: object, message: str) -> None:

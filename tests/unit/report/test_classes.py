@@ -59,7 +59,8 @@ def test_the_heat_map_has_numbers_where_there_is_room(size: int, layers: int) ->
     (row,) = rows(record(test_confusion=matrix, dataset={"name": "x", "classes": [f"c<{n}>" for n in range(size)]}))
     chart = classes.chart("x", row)
     assert len(chart["layer"]) == layers
-    spec = chart | {"width": 300, "datasets": {"confusion": classes.data(row)}}
+    assert chart["width"] == chart["height"], "cells are squares"
+    spec = chart | {"datasets": {"confusion": classes.data(row)}}
     drawn = vl_convert.vegalite_to_svg(spec, vl_version=vl_convert.get_vegalite_versions()[-1])
     assert "c&lt;0&gt;" in drawn
     assert (">5<" in drawn) is (layers == 2)
@@ -75,8 +76,8 @@ def test_a_page_of_one_run_and_of_several(monkeypatch: pytest.MonkeyPatch) -> No
     data = {"name": "x", "classes": ["good", "b<a>d"]}
     alone = page([record(dataset=data)], monkeypatch)
     assert "Test nodes of each class, as predicted by gcn.<" in alone
-    assert "<details>" not in alone
-    assert re.findall("<h3>(.*?)</h3>", alone) == ["Convergence", "Classes", "Environments"]
+    assert "F1 of each class" not in alone
+    assert re.findall("<h3>(.*?)</h3>", alone) == ["Learning curves", "Classes", "All figures", "Environments"]
     assert "b&lt;a&gt;d" in alone
     both = page([record(dataset=data), record("mlp", dataset=data, test_accuracy=0.1)], monkeypatch)
     assert "as predicted by gcn, the most accurate of 2 rows." in both
@@ -92,6 +93,10 @@ def test_rows_of_other_classes_are_not_in_the_table_of_f1(monkeypatch: pytest.Mo
     table = classes.f1_table(rows(*runs))
     assert [row[0] for row in table.rows] == ["gcn", "sgc"]
     assert len(table.headings) == 11
+    wider = np.eye(13, dtype=int).tolist()
+    table = classes.f1_table(rows(record("gcn", test_confusion=wider), record("mlp", test_confusion=wider)))
+    assert table.headings == ["class", "gcn", "mlp"]
+    assert table.rows[12] == ["class 12", "100.0", "100.0"]
     assert "F1 of each class by method" in page(runs, monkeypatch)
 
 

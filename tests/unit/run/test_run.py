@@ -263,3 +263,31 @@ def test_devices(monkeypatch: pytest.MonkeyPatch) -> None:
         choose_device("cuda")
     with pytest.raises(InputError, match="device: 'tpu'"):
         choose_device("tpu")
+
+
+def test_pyg_data_as_it_is(small: Dataset) -> None:
+    data = small.to_pyg()
+    run = mggcn.fit(data, seed=2, settings={"epochs": 3})
+    same = mggcn.fit(Dataset.from_pyg(data), seed=2, settings={"epochs": 3})
+    assert run.record.dataset == same.record.dataset
+    assert run.dataset.ids_of([0]).tolist() == ["node-0"]
+    assert np.array_equal(run.predict(data).probabilities, same.predict().probabilities)
+    data.edge_weight = torch.ones(data.num_edges)
+    for call in (lambda: mggcn.fit(data, settings={"epochs": 1}), lambda: run.predict(data)):
+        with pytest.warns(DataWarning, match="pyg: edge weights and attributes are not used") as caught:
+            call()
+        assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_arguments_of_the_wrong_type_say_what_to_do(small: Dataset, run: mggcn.Run) -> None:
+    with pytest.raises(
+        InputError, match=r"^fit takes a Dataset or PyG's Data, not 'digits': use mggcn.load\('digits'\)"
+    ):
+        mggcn.fit("digits")
+    with pytest.raises(InputError, match=r"^predict takes a Dataset or PyG's Data, not 'digits'"):
+        run.predict("digits")
+    for module in (torch.nn.Linear(3, 3), torch.nn.Linear):
+        with pytest.raises(InputError, match=r"^method: Linear is a module, not a Method; .*PyGConv\(Linear\(i, o\)\)"):
+            mggcn.fit(small, module)
+    with pytest.raises(InputError, match=r"^training: must be a Training, not dict; single settings go in settings"):
+        mggcn.fit(small, training={"epochs": 1})

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from torch_geometric.data import Data
+from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn import GraphSAGE, SAGEConv
 
 import mggcn
@@ -153,7 +153,13 @@ def test_a_transform_sees_the_whole_batch(data: Data) -> None:
     assert seen[1] is True
 
 
-def test_bad_arguments(data: Data) -> None:
+def test_bad_arguments(data: Data, small: Dataset) -> None:
+    with pytest.raises(InputError, match=r"^MixGrainedLoader takes PyG's Data, not Dataset: use dataset.to_pyg\(\)$"):
+        MixGrainedLoader(small, picks=2)
+    with pytest.raises(
+        InputError, match=r"^MixGrainedLoader takes PyG's Data, not HeteroData: use data.to_homogeneous"
+    ):
+        MixGrainedLoader(HeteroData(), picks=2)
     with pytest.raises(InputError, match="picks: 0 is less than 1"):
         MixGrainedLoader(data, picks=0)
     with pytest.raises(InputError, match="needs x and edge_index"):

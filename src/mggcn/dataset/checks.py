@@ -1,0 +1,57 @@
+"""The checks of a Dataset's fields."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from mggcn.dataset.split import UNLABELLED, Split
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+
+if TYPE_CHECKING:
+    from mggcn.dataset.dataset import Dataset
+
+_NONE = type(None)
+_TYPES = (  # field, types, what they are called, how to convert another type
+    ("graph", (Graph,), "a Graph", "mggcn.Graph.from_edges(source, target, num_nodes)"),
+    ("x", (np.ndarray, csr_array), "an array or a csr_array", "mggcn.dataset.as_features(x)"),
+    ("y", (np.ndarray,), "an array", "numpy.asarray(y)"),
+    ("split", (Split, _NONE), "a Split", "mggcn.Split.of(train, val, test)"),
+    ("node_ids", (np.ndarray, _NONE), "an array", "numpy.asarray(node_ids)"),
+)
+
+
+def check_types(dataset: "Dataset") -> None:
+    """Raise InputError, with what converts it, for a field that is a list, a tensor or another object."""
+    for field, types, expected, conversion in _TYPES:
+        value = getattr(dataset, field)
+        if not isinstance(value, types):
+            raise InputError(f"{field} must be {expected}, not {type(value).__name__}: use {conversion}")
+
+
+def check_shape(what: str, shape: tuple[int, ...], num_nodes: int, ndim: int) -> None:
+    """Raise InputError unless an array has ``ndim`` dimensions, a row for each node, and columns."""
+    if len(shape) != ndim:
+        raise InputError(f"{what} must have {ndim} dimension{'s' if ndim > 1 else ''}, not shape {shape}")
+    if shape[0] != num_nodes:
+        raise InputError(f"{what} has {shape[0]} rows but the graph has {num_nodes} nodes")
+    if ndim == 2 and shape[1] == 0:
+        raise InputError(f"{what} has no columns")
+
+
+def check_labels(y: NDArray[np.int64], num_classes: int) -> None:
+    """Raise InputError unless ``y`` holds class numbers below ``num_classes`` or -1."""
+    if y.dtype != np.int64:
+        raise InputError(f"y must be int64, not {y.dtype}")
+    bad = np.flatnonzero((y < UNLABELLED) | (y >= num_classes))
+    if bad.size:
+        raise InputError(f"y of node {bad[0]} is {y[bad[0]]}, outside the {num_classes} classes")
+
+
+def check_ids(ids: NDArray[np.generic]) -> None:
+    """Raise InputError unless the ids of the nodes are unique."""
+    values, counts = np.unique(ids, return_counts=True)
+    if values.size != ids.size:
+        raise InputError(f"node_ids: {values[counts > 1][0]!s} stands for more than one node")

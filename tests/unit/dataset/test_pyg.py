@@ -1,0 +1,100 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mggcn.dataset import Dataset
+from mggcn.dataset.pyg import torch_geometric
+from mggcn.errors import DataWarning, InputError
+
+torch = pytest.importorskip("torch")
+Data = torch_geometric("these tests").data.Data
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Sparse CSR tensor support is in beta",
+    "ignore:Sparse invariant checks are implicitly disabled",  # PyG's ToSparseTensor
+)
+
+ENDS = torch.tensor([[0, 1, 2], [1, 2, 3]])
+Y = torch.tensor([0, 1, 0, 1, 0, 1])
+
+
+def _data(**fields: object) -> "Data":
+    plain = {"x": torch.ones(6, 2), "edge_index": ENDS}
+    return Data(**{name: value for name, value in (plain | fields).items() if value is not None})
+
+
+def _adj_t(values: "torch.Tensor", size: tuple[int, int] = (6, 6)) -> "torch.Tensor":
+    return torch.sparse_coo_tensor(ENDS.flip(0), values, size, check_invariants=True)
+
+
+class SparseTensor(SimpleNamespace):
+    """The part of torch_sparse.SparseTensor that is used; the package has no wheels for every torch."""
+
+    def to_torch_sparse_coo_tensor(self) -> "torch.Tensor":
+        return self.entries
+
+
+@pytest.mark.parametrize("direction", ["both", "in", "out"])
+def test_adj_t_takes_the_place_of_edge_index(direction: str) -> None:
+    expected = Dataset.from_pyg(_data(), direction=direction).graph
+    entries = _adj_t(torch.ones(3))
+    layouts = [entries, entries.to_sparse_csr(), entries.to_sparse_csc(), entries.to_dense()]
+    transform = torch_geometric("these tests").transforms.ToSparseTensor()
+    for data in [*(_data(edge_index=None, adj_t=value) for value in layouts), transform(_data())]:
+        assert "edge_index" not in data
+        graph = Dataset.from_pyg(data, direction=direction).graph
+        assert np.array_equal(graph.indptr, expected.indptr)
+        assert np.array_equal(graph.indices, expected.indices)
+    extension = _data(edge_index=None)
+    extension["adj_t"] = SparseTensor(entries=entries)
+    assert np.array_equal(Dataset.from_pyg(extension, direction=direction).graph.indices, expected.indices)
+
+
+def test_values_of_adj_t_are_weights() -> None:
+    data = _data(edge_index=None, adj_t=_adj_t(torch.tensor([1.0, 0.0, 0.5])))
+    with pytest.warns(DataWarning, match="pyg: edge weights and attributes are not used: ignored the values of adj_t"):
+        graph = Dataset.from_pyg(data).graph
+    assert [graph.row(node).tolist() for node in range(4)] == [[1], [0], [3], [2]]
+
+
+def test_float_labels_that_are_whole() -> None:
+    data = Dataset.from_pyg(_data(y=torch.tensor([0.0, 1.0, -1.0, 2.0, 0.0, 1.0])), seed=None)
+    assert (data.y.dtype, data.y.tolist()) == (np.int64, [0, 1, -1, 2, 0, 1])
+
+
+def test_node_numbers_of_the_parts() -> None:
+    numbers = {
+        "y": Y,
+        "train_idx": torch.tensor([5, 0]),
+        "val_idx": torch.tensor([2]),
+        "test_idx": torch.tensor([1, 3]),
+    }
+    split = Dataset.from_pyg(_data(**numbers)).split
+    assert [nodes.tolist() for nodes in split.parts().values()] == [[5, 0], [2], [1, 3]]
+    mask = torch.tensor([True, False, False, False, False, True])
+    mixed = Dataset.from_pyg(_data(**numbers, train_mask=mask)).split
+    assert mixed.train.tolist() == [0, 5]
+    with pytest.raises(InputError, match=r"mine: data.train_mask and data.train_idx are different nodes; remove one"):
+        Dataset.from_pyg(_data(**numbers, train_mask=~mask), "mine")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"y": torch.tensor([0.0, 1.0, 1.5, 0.2, 0.0, 1.0])}, "y of node 2 is 1.5, not a whole number"),
+        ({"y": torch.tensor([0.0, float("nan"), 0.0, 1.0, 0.0, 1.0])}, "y of node 1 is nan, not a whole number"),
+        ({"edge_index": None, "adj_t": _adj_t(torch.ones(3), (4, 4))}, r"data.adj_t: shape \[4, 4\], but x has 6 rows"),
+        ({"edge_index": None, "adj_t": [[0]]}, "data.adj_t must be a tensor, not list"),
+        ({"y": Y, "train_idx": torch.tensor([9])}, "data.train_idx: node 9 is out of range for 6 nodes"),
+        (
+            {"y": Y, "train_idx": torch.tensor([0.5])},
+            "data.train_idx: must be node numbers or a boolean mask, not float32",
+        ),
+        ({"x": torch.ones(6)}, r"data.x: must have shape \[num_nodes, num_features\], not \[6\]"),
+        ({"x": torch.ones(6, 2, dtype=torch.bfloat16)}, "data.x: Tensor is not an array"),
+    ],
+)
+def test_bad_data_is_one_line(fields: dict, message: str) -> None:
+    with pytest.raises(InputError, match=f"^mine: {message}") as caught:
+        Dataset.from_pyg(_data(**fields), "mine")
+    assert "\n" not in str(caught.value)

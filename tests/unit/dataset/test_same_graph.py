@@ -1,0 +1,140 @@
+"""One graph through every constructor gives the same data set, checked in the same way."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import networkx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mggcn import storage
+from mggcn.dataset import PARTS, Dataset, Split, as_features
+from mggcn.dataset.pyg import torch_geometric
+from mggcn.datasets.npz import read_npz
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+from tests.strategies import graphs
+
+torch = pytest.importorskip("torch")
+Data = torch_geometric("these tests").data.Data
+FORMATS = ("csr", "csc", "coo", "lil", "dok", "bsr", "dia")
+
+
+@st.composite
+def data_sets(draw: st.DrawFn) -> Dataset:
+    """A data set whose classes all occur, with a split, without ids."""
+    graph = draw(graphs())
+    n = graph.num_nodes
+    y = np.array(draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)))
+    y = np.where(y >= 0, np.unique(np.append(y, -1), return_inverse=True)[1][:n] - 1, -1)
+    x = np.array(draw(st.lists(st.integers(-3, 3), min_size=2 * n, max_size=2 * n)), np.float32).reshape(n, 2)
+    labelled = np.flatnonzero(y >= 0)
+    split = Split(labelled[2:], labelled[:1], labelled[1:2]) if labelled.size >= 3 else None
+    classes = tuple(f"class {label}" for label in range(y.max(initial=-1) + 1))
+    features = as_features(scipy.sparse.csr_array(x)) if draw(st.booleans()) else x
+    return Dataset("same", graph, features, y, classes, split)
+
+
+def _ends(graph: Graph) -> np.ndarray:
+    """[2, E] sources and targets; an undirected edge once."""
+    row, column = graph.edges()
+    if graph.direction == "both":
+        return np.stack([row, column])[:, row < column]
+    return np.stack([row, column] if graph.direction == "out" else [column, row])
+
+
+def _dense(data: Dataset) -> np.ndarray:
+    return data.x.toarray() if data.is_sparse else data.x
+
+
+def _adjacency(data: Dataset, layout: str) -> scipy.sparse.sparray:
+    ends = _ends(data.graph)
+    return scipy.sparse.coo_array((np.ones(ends.shape[1]), ends), shape=(data.num_nodes,) * 2).asformat(layout)
+
+
+def _from_scipy(data: Dataset, layout: str) -> Dataset:
+    return Dataset.from_scipy(
+        _adjacency(data, layout), data.x, data.y, split=data.split, seed=None, direction=data.graph.direction
+    )
+
+
+def _from_pyg(data: Dataset, has_adj_t: bool) -> Dataset:
+    x = torch.from_numpy(_dense(data))
+    ends = _adjacency(data, "coo").T
+    if has_adj_t:
+        indices = torch.from_numpy(np.stack(ends.coords).astype(np.int64))
+        entries = torch.sparse_coo_tensor(indices, torch.ones(ends.nnz), ends.shape, check_invariants=True)
+        edges = {"adj_t": entries.to_sparse_csr()}
+    else:
+        edges = {"edge_index": torch.from_numpy(_ends(data.graph).astype(np.int64))}
+    parts = {} if data.split is None else {f"{part}_idx": torch.from_numpy(v) for part, v in data.split.parts().items()}
+    given = Data(x=x.to_sparse() if data.is_sparse else x, y=torch.from_numpy(data.y).double(), **edges, **parts)
+    return Dataset.from_pyg(given, seed=None, direction=data.graph.direction)
+
+
+def _from_networkx(data: Dataset) -> Dataset:
+    graph = networkx.Graph() if data.graph.direction == "both" else networkx.DiGraph()
+    part_of = {} if data.split is None else {n: part for part in PARTS for n in data.split.parts()[part].tolist()}
+    for node, row in enumerate(_dense(data).tolist()):
+        label = {"label": f"class {data.y[node]}"} if data.y[node] >= 0 else {}
+        graph.add_node(node, x=row, **label, **({"split": part_of[node]} if node in part_of else {}))
+    graph.add_edges_from(_ends(data.graph).T.tolist())
+    return Dataset.from_networkx(graph, seed=None, direction=data.graph.direction)
+
+
+def _from_npz(data: Dataset, folder: str) -> Dataset:
+    x = data.x
+    parts = {} if data.split is None else {f"{part}_idx": nodes for part, nodes in data.split.parts().items()}
+    features = (
+        {"x_data": x.data, "x_indices": x.indices, "x_indptr": x.indptr, "x_shape": x.shape}
+        if data.is_sparse
+        else {"x": x}
+    )
+    path = Path(folder, "same.npz")
+    np.savez(path, num_nodes=data.num_nodes, edge_index=_ends(data.graph), y=data.y, **features, **parts)
+    return read_npz(path, seed=None, direction=data.graph.direction)
+
+
+@given(data_sets(), st.sampled_from(FORMATS), st.booleans())
+@settings(max_examples=60, deadline=None)
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_the_digest_does_not_depend_on_the_constructor(data: Dataset, layout: str, has_adj_t: bool) -> None:
+    expected = storage.digest(data)
+    with TemporaryDirectory() as folder:
+        others = [_from_scipy(data, layout), _from_pyg(data, has_adj_t), _from_npz(data, folder)]
+    for other in others:
+        assert storage.digest(other) == expected
+        assert (other.classes, other.graph.direction) == (data.classes, data.graph.direction)
+    dense = Dataset("same", data.graph, _dense(data), data.y, data.classes, data.split)
+    assert storage.digest(_from_networkx(data)) == storage.digest(dense), "NetworkX has no sparse features"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"x": np.full((4, 2), np.inf, np.float32)}, "x of node 0, feature 0 is inf"),
+        ({"y": np.array([0, -7, 1, 1])}, "y of node 1 is -7, outside the 2 classes"),
+        ({"y": np.array([0, 0.5, 1, 1])}, "y of node 1 is 0.5, not a whole number"),
+        ({"split": ([0], [1], [0])}, "split: train and test overlap in 1 nodes, first node 0"),
+    ],
+)
+def test_the_checks_are_the_same(tmp_path: Path, change: dict, message: str) -> None:
+    fields = {"x": np.ones((4, 2), np.float32), "y": np.array([0, 1, 1, 1]), "split": ([0], [1], [2])} | change
+    x, y, split = (fields[name] for name in ("x", "y", "split"))
+    parts = {f"{part}_idx": np.array(nodes) for part, nodes in zip(PARTS, split, strict=True)}
+    ends = np.array([[0], [1]])
+    np.savez(tmp_path / "a.npz", num_nodes=4, edge_index=ends, x=x, y=y, **parts)
+    tensors = {name: torch.from_numpy(value) for name, value in {"x": x, "y": y, "edge_index": ends, **parts}.items()}
+    adjacency = scipy.sparse.coo_array((np.ones(1), ends), shape=(4, 4))
+    for construct in (
+        lambda: read_npz(tmp_path / "a.npz"),
+        lambda: Dataset.from_pyg(Data(**tensors), "a"),
+        lambda: Dataset.from_scipy(adjacency, x, y, split=split, name="a"),
+    ):
+        with pytest.raises(InputError) as caught:
+            construct()
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)

@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+import scipy.sparse
+import torch
+
+from mggcn.dataset import Dataset, Split
+from mggcn.errors import DataWarning, InputError
+
+ENDS = np.array([[0, 1, 2], [1, 2, 3]])
+
+
+def _adjacency(values: list | None = None) -> scipy.sparse.coo_array:
+    return scipy.sparse.coo_array((values or [1, 1, 1], ENDS), shape=(4, 4))
+
+
+def test_rows_are_sources_and_columns_targets() -> None:
+    x = [[1, 2], [3, 4], [5, 6], [7, 8]]
+    assert Dataset.from_scipy(_adjacency(), x).graph.row(1).tolist() == [0, 2]
+    assert Dataset.from_scipy(_adjacency(), x, direction="in").graph.row(1).tolist() == [0]
+    assert Dataset.from_scipy(_adjacency(), x, direction="out").graph.row(1).tolist() == [2]
+
+
+def test_lists_tensors_and_masks_are_accepted() -> None:
+    masks = [torch.arange(4) == 0, [False, True, False, False], [2, 3]]
+    data = Dataset.from_scipy(
+        scipy.sparse.csr_matrix(_adjacency()),
+        torch.ones(4, 2, requires_grad=True),
+        [0.0, 1.0, 1.0, 0.0],
+        split=masks,
+        name="mine",
+        classes=["a", "b"],
+        node_ids=["w", "x", "y", "z"],
+        feature_names=["f", "g"],
+    )
+    assert [nodes.tolist() for nodes in data.split.parts().values()] == [[0], [1], [2, 3]]
+    assert (data.y.tolist(), data.classes, data.feature_names) == ([0, 1, 1, 0], ("a", "b"), ("f", "g"))
+    assert data.ids_of([3]).tolist() == ["z"]
+    again = Dataset.from_scipy(_adjacency(), data.x, data.y, split=data.split)
+    assert again.split.test.tolist() == [2, 3]
+
+
+def test_sparse_features_stay_sparse_and_are_copied() -> None:
+    x = scipy.sparse.csr_matrix((np.ones(3), np.array([1, 0, 1]), np.array([0, 2, 3, 3, 3])), shape=(4, 2))
+    data = Dataset.from_scipy(_adjacency(), x)
+    assert data.is_sparse
+    assert data.x.toarray()[:2].tolist() == [[1, 1], [0, 1]]
+    assert x.indices.tolist() == [1, 0, 1], "the user's matrix is not sorted in place"
+
+
+def test_weights_are_reported_and_zeros_are_no_edges() -> None:
+    with pytest.warns(DataWarning, match="mine: edge weights and attributes are not used") as caught:
+        data = Dataset.from_scipy(_adjacency([0.5, 0, 1]), np.ones((4, 1)), name="mine")
+    assert [warning.filename for warning in caught] == [__file__]
+    assert data.notes == ("edge weights and attributes are not used: ignored values of adjacency",)
+    assert [data.graph.row(node).tolist() for node in range(4)] == [[1], [0], [3], [2]]
+    for ones in ([True, True, True], [1, 0, 1]):
+        assert Dataset.from_scipy(_adjacency(ones), np.ones((4, 1))).notes == ()
+
+
+def test_duplicates_and_loops_are_counted() -> None:
+    matrix = scipy.sparse.coo_array((np.ones(4), ([0, 0, 1, 2], [1, 1, 0, 2])), shape=(3, 3))
+    assert Dataset.from_scipy(matrix, np.ones((3, 1))).notes == ("1 self-loop and 1 duplicate edge removed",)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"adjacency": np.eye(4)}, "from_scipy takes a sparse matrix of SciPy, not ndarray: use "),
+        ({"adjacency": scipy.sparse.eye_array(3, 4)}, r"mine: adjacency: must be square, not of shape \[3, 4\]"),
+        ({"x": [[1], [2, 3]]}, "mine: x: list is not an array"),
+        ({"x": [["a"]] * 4}, "mine: x: must hold numbers, not <U1"),
+        ({"x": np.ones((5, 1))}, "mine: x has 5 rows but the graph has 4 nodes"),
+        ({"y": [0, 1]}, r"mine: y: must have shape \[4\], one class per node, not \[2\]"),
+        ({"y": ["a", "b", "a", "b"]}, "mine: y: must hold integers, not <U1"),
+        ({"split": ([0], [1])}, "mine: split: must be a Split or the nodes of train, val and test"),
+        ({"split": ([0], [1], [9])}, "mine: split: test: node 9 is out of range for 4 nodes"),
+        ({"split": Split.of([0], [1], [9])}, "mine: split: test: node 9 is out of range for 4 nodes"),
+    ],
+)
+def test_bad_input_is_one_line(change: dict, message: str) -> None:
+    fields = {"adjacency": _adjacency(), "x": np.ones((4, 1)), "y": [0, 1, 0, 1], "name": "mine", "seed": None}
+    with pytest.raises(InputError, match=f"^{message}") as caught:
+        Dataset.from_scipy(**(fields | change))
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,111 @@
+"""The head of a page: titles, main figures, confidence intervals."""
+
+import re
+from typing import Any
+
+import pytest
+from scipy.stats import binomtest, ttest_1samp
+
+from mggcn.records import ExperimentInfo, Row, Section, group
+from mggcn.report import headline, render
+from tests.records import record
+
+
+def section(*runs: Any) -> Section:
+    (only,) = group(runs)
+    return only
+
+
+@pytest.mark.parametrize(("hits", "count"), [(862, 1000), (0, 7), (7, 7), (1, 2)])
+def test_one_seed_has_wilsons_interval(hits: int, count: int) -> None:
+    run = record(test_accuracy=hits / count, test_confusion=[[hits, count - hits], [0, 0]])
+    found = headline.interval(section(run).rows[0])
+    wanted = binomtest(hits, count).proportion_ci(method="wilson")
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high), abs=1e-6)
+    assert found.kind == f"Wilson interval for {count:,} test nodes"
+
+
+def test_several_seeds_have_the_t_interval_of_their_mean() -> None:
+    accuracies = [0.86, 0.87, 0.855, 0.9]
+    runs = [record(seed=seed, test_accuracy=accuracy) for seed, accuracy in enumerate(accuracies)]
+    found = headline.interval(section(*runs).rows[0])
+    wanted = ttest_1samp(accuracies, 0).confidence_interval(0.95)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((wanted.low, wanted.high))
+    assert found.kind == "t interval of the mean over 4 seeds"
+
+
+def test_the_number_of_test_nodes_is_that_of_the_split_if_there_is_no_matrix() -> None:
+    found = headline.interval(section(record(test_confusion=[])).rows[0])
+    assert found is not None
+    assert found.kind == "Wilson interval for 1,000 test nodes"
+    assert headline.interval(section(record(test_confusion=[], dataset={"name": "x"})).rows[0]) is None
+
+
+def test_the_facts_of_one_seed_and_of_two() -> None:
+    runs = [record(seed=seed, epochs=1234, best_epoch=1200 + seed) for seed in (0, 1)]
+    alone, both = section(runs[0]), section(*runs)
+    of_one = {fact.name: (fact.value, fact.note) for fact in headline.facts(alone, alone.rows[0])}
+    of_two = {fact.name: (fact.value, fact.note) for fact in headline.facts(both, both.rows[0])}
+    assert of_one["best epoch"] == ("1,200 of 1,234", "")
+    assert of_two["best epoch"] == ("1,200.5 of 1,234.0", "mean over seeds")
+    assert of_two["method"] == ("gcn", "seeds 0 to 1")
+    assert of_two["test accuracy"][0] == "86.50 ± 0.71 %"
+    assert "t interval of the mean over 2 seeds" in of_two["test accuracy"][1]
+
+
+def titled(*runs: Any) -> str:
+    return headline.title(group(runs))
+
+
+def test_titles_name_the_run() -> None:
+    assert titled(record()) == "gcn on cora, seed 0"
+    assert titled(record(), record(seed=1), record(seed=2), record(seed=5)) == "gcn on cora, seeds 0 to 2, 5"
+    assert titled(record(), record("mlp", test_accuracy=0.1)) == "gcn, mlp on cora"
+    several = [record(f"m{number}", test_accuracy=1 - number / 10) for number in range(6)]
+    assert titled(*several, record(dataset={"name": "x"})) == "m0, m1, m2, 4 more on cora, x"
+
+
+def test_titles_name_the_experiment_and_its_data() -> None:
+    rows = (Row("gcn", "gcn", "cpu", 1, (record(),)),)
+    one, other = ExperimentInfo("depth", "Depth", "", "accuracy", 1), ExperimentInfo("speed", "", "", "total", 1)
+    assert headline.title([Section("cora", rows, one), Section("pubmed", rows, one)]) == "Depth: cora, pubmed"
+    assert headline.title([Section("cora", rows, one), Section("cora", rows, other)]) == "Depth: cora; speed: cora"
+    assert headline.title([Section("reddit", (Row("gcn", "gcn"),))]) == "gcn on reddit"
+
+
+def test_the_page_of_a_run_starts_with_what_matters(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("altair")
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    run = record(dataset={"name": "<x>"}, test_confusion=[[430, 70], [70, 430]], best_epoch=3)
+    text = render(group([run], lambda _: {"accuracy": 0.868}), "html")
+    assert "<title>gcn on &lt;x&gt;, seed 0 · mggcn</title>" in text
+    order = [
+        "<h1>gcn on &lt;x&gt;, seed 0</h1>",
+        "<dd>gcn</dd>",
+        "<dd>&lt;x&gt;</dd>",
+        "<dd>86.00 %</dd>",
+        "95 % confidence interval 83.7 to 88.0 %: Wilson interval for 1,000 test nodes; paper: 86.8 %",
+        "not converged, the best epoch is the last one: all runs",
+        'id="loss0"',
+        'id="val_accuracy0"',
+        'id="confusion0"',
+        "<h3>All figures</h3>",
+    ]
+    positions = [text.find(part) for part in order]
+    assert -1 not in positions
+    assert positions == sorted(positions)
+    assert re.findall("<h2>(.*?)</h2>", text) == ["Commands and environments"]
+
+
+def test_sections_of_one_experiment_are_named_by_their_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("altair")
+    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    rows = (Row("gcn", "gcn", "cpu", 1, (record(),)), Row("mlp", "mlp", "cpu", 1, (record("mlp"),)))
+    one, other = ExperimentInfo("depth", "Depth", "", "accuracy", 1), ExperimentInfo("speed", "", "", "accuracy", 1)
+    same = render([Section("cora", rows, one), Section("pubmed", rows, one)], "html")
+    assert re.findall("<h2>(.*?)</h2>", same)[:2] == ["cora", "pubmed"]
+    assert '<a href="#s1">pubmed</a>' in same
+    both = render([Section("cora", rows, one), Section("cora", rows, other)], "html")
+    assert re.findall("<h2>(.*?)</h2>", both)[:2] == ["depth: cora", "speed: cora"]
