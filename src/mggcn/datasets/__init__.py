@@ -15,7 +15,7 @@ from mggcn.datasets.npz import read_npz
 from mggcn.datasets.table import read_tables
 from mggcn.errors import InputError, unknown
 
-__all__ = ["load", "names", "raw_folder", "read_npz", "read_tables"]
+__all__ = ["load", "names", "raw_folder", "read_npz", "read_tables", "stored"]
 
 Loader = Callable[[Path | None, int, bool], Dataset]
 ArgumentLoader = Callable[[str, Path | None, int, bool], Dataset]
@@ -78,3 +78,12 @@ def raw_folder(name: str, root: Path | None = None) -> Path | None:
 def names() -> list[str]:
     """The known names, and the patterns of those that take an argument."""
     return [*_NAMED, *(f"{kind}:{argument}" for kind, (argument, _) in _WITH_ARGUMENT.items())]
+
+
+def stored(root: Path) -> list[str]:
+    """What a data root holds: data sets whose raw files are there, and dataset folders; nothing is read or fetched."""
+    raw = [name for name in _planetoid_files.FOLDERS if _planetoid_files.is_stored(name, root)]
+    raw += [f"pyg:{path.parent.name}" for path in sorted(root.glob("pyg/*/raw"))]
+    raw += [f"ogb:{path.parent.name.replace('_', '-')}" for path in sorted(root.glob("ogb/*/raw"))]
+    folders = [path.parent for pattern in ("*", "*/*") for path in sorted(root.glob(f"{pattern}/{storage.META}"))]
+    return [*raw, *(str(path.relative_to(root)) for path in folders)]

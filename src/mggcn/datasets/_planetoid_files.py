@@ -101,6 +101,14 @@ def locate(name: str, root: Path | None, *, allow_linqs: bool) -> dict[str, Path
     )
 
 
+def is_stored(name: str, root: Path) -> bool:
+    """Whether the files of a data set are below ``root``; they are not read."""
+    folders = {_folder(name): [f"ind.{name}.{ending}" for ending in DIGESTS[name]]}
+    if name == "cora":
+        folders[LINQS_FOLDER] = list(LINQS_DIGESTS)
+    return any(all((root / folder / file).is_file() for file in files) for folder, files in folders.items())
+
+
 def _present(location: Path, digests: Mapping[str, str], root: Path | None) -> dict[str, Path]:
     files = {}
     for file, digest in digests.items():
