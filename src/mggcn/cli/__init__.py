@@ -35,6 +35,7 @@ app.command(ethereum.app)
 app.command(bench.bench)
 app.command(doctor.doctor)
 app.register_install_completion_command(help="Install completion for bash, zsh or fish, and name the file written.")
+app.meta.suppress_keyboard_interrupt = False
 
 
 @app.meta.default
