@@ -96,6 +96,7 @@ PACKAGES = [
     "bench",
     "dataset",
     "datasets",
+    "doctor",
     "experiments",
     "explore",
     "methods",

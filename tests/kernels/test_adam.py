@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from mggcn.kernels.adam import Adam, gpu, reference
+from mggcn.kernels.adam import Adam, comparison
+from tests.gpu import GPU
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.01])
@@ -27,29 +28,6 @@ def test_the_optimiser_follows_torchs(decay: float) -> None:
 
 @pytest.mark.parametrize("decay", [0.0, 0.01])
 @pytest.mark.parametrize("size", [1, 1000])
-def test_gpu_equals_reference(size: int, decay: float) -> None:
-    from tests.gpu import GPU
-
-    generator = torch.Generator().manual_seed(1)
-    plain = [torch.randn(size, generator=generator), torch.zeros(size), torch.zeros(size)]
-    fused = [tensor.clone().to(GPU) for tensor in plain]
-    for number in range(1, 6):
-        gradient = torch.randn(size, generator=generator)
-        reference.step(plain[0], gradient, plain[1], plain[2], number, 0.01, decay)
-        count = torch.tensor([float(number)], device=GPU)
-        gpu.step(fused[0], gradient.to(GPU), fused[1], fused[2], count, 0.01, decay)
-    for one, two in zip(plain, fused, strict=True):
-        torch.testing.assert_close(one, two.cpu(), rtol=1e-4, atol=1e-6)
-
-
-def test_cpu_equals_reference() -> None:
-    weight = torch.randn(33, 3, requires_grad=True)
-    plain = [weight.detach().clone(), torch.zeros(33, 3), torch.zeros(33, 3)]
-    clock = torch.zeros(1)
-    adam = Adam([weight], 0.02, 0.1, clock)
-    for number in range(1, 6):
-        weight.grad = torch.randn(33, 3)
-        reference.step(plain[0], weight.grad, plain[1], plain[2], number, 0.02, 0.1)
-        clock += 1
-        adam.step()
-    torch.testing.assert_close(weight.detach(), plain[0], rtol=1e-5, atol=1e-6)
+def test_back_ends_equal_the_reference(size: int, decay: float) -> None:
+    comparison.on_cpu(size, decay)
+    comparison.on_gpu(size, decay, GPU)

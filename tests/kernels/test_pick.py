@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.kernels.pick import PickTable, reference
+from mggcn.kernels.pick import Explore, PickTable, comparison
 from mggcn.keys import Key
 from tests.gpu import GPU
 from tests.properties import assert_picks_are_valid
@@ -18,20 +18,19 @@ from tests.strategies import graphs
 @settings(max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(graph=graphs(), picks=st.integers(1, 8), seed=st.integers(0, 2**64 - 1))
 def test_cpu_equals_reference_and_picks_are_valid(graph: Graph, picks: int, seed: int) -> None:
-    targets = np.arange(graph.num_nodes)
-    drawn = PickTable.of(graph, threads=1).draw(targets, picks, Key(seed), threads=1)
+    drawn = PickTable.of(graph).draw(np.arange(graph.num_nodes), picks, Key(seed))
     assert_picks_are_valid(graph, drawn, picks)
-    assert np.array_equal(drawn, reference.pick(graph, graph.degrees.tolist(), targets.tolist(), picks, Key(seed)))
+    comparison.on_cpu(graph, picks, Key(seed))
 
 
 @settings(max_examples=1_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(graph=graphs(), picks=st.integers(1, 8), seed=st.integers(0, 2**64 - 1))
 @pytest.mark.parametrize("explore", ["breadth", "depth"])
-def test_breadth_and_depth_equal_the_reference(graph: Graph, picks: int, seed: int, explore: reference.Explore) -> None:
+def test_breadth_and_depth_equal_the_reference(graph: Graph, picks: int, seed: int, explore: Explore) -> None:
     targets = np.arange(graph.num_nodes)
     weights = np.ones(graph.num_nodes, np.int64)
     drawn = PickTable.of(graph, weights=weights, threads=1).draw(targets, picks, Key(seed), explore=explore, threads=1)
-    assert np.array_equal(drawn, reference.pick(graph, weights.tolist(), targets.tolist(), picks, Key(seed), explore))
+    comparison.on_cpu(graph, picks, Key(seed), explore=explore, weights=weights)
     for row in drawn.tolist():
         found = [node for node in row[1:] if node != row[0]]
         open_members = [row[0]] * len(found) if explore == "breadth" else [row[0], *found][:-1]
@@ -75,8 +74,7 @@ def test_wide_sums_are_kept_in_64_bits() -> None:
     weights = np.full(50, 2**30, np.int64)
     table = PickTable.of(graph, weights=weights)
     assert table.sums.dtype == np.int64
-    drawn = table.draw(np.arange(50), 5, Key.of(0))
-    assert np.array_equal(drawn, reference.pick(graph, weights.tolist(), range(50), 5, Key.of(0)))
+    comparison.on_cpu(graph, 5, Key.of(0), weights=weights)
 
 
 def test_hub_with_a_long_row() -> None:
@@ -107,10 +105,7 @@ def test_gpu_equals_reference(
 ) -> None:
     ends = np.random.default_rng(num_edges).integers(0, num_nodes, (2, num_edges))
     graph = Graph.from_edges(*ends, num_nodes, direction=direction)
-    table = PickTable.of(graph).on(GPU)
-    drawn = table.draw(torch.arange(num_nodes, device=GPU), picks, Key(2**64 - 5), explore=explore)
-    expected = reference.pick(graph, graph.degrees.tolist(), range(num_nodes), picks, Key(2**64 - 5), explore)
-    assert np.array_equal(drawn.cpu().numpy(), expected)
+    comparison.on_gpu(graph, picks, Key(2**64 - 5), GPU, explore=explore)
 
 
 def test_gpu_lists_candidates_when_trials_run_out() -> None:

@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mggcn.graph import Graph
-from mggcn.kernels.saint_walk import fill_walks, reference, visited
+from mggcn.kernels.saint_walk import comparison, reference
 from mggcn.keys import Key
 from tests.strategies import graphs
 
@@ -11,14 +11,7 @@ from tests.strategies import graphs
 @settings(max_examples=300, deadline=None)
 @given(graph=graphs(), walks=st.integers(1, 5), length=st.integers(0, 4), seed=st.integers(0, 2**64 - 1))
 def test_cpu_equals_reference(graph: Graph, walks: int, length: int, seed: int) -> None:
-    pool = np.arange(0, graph.num_nodes, 2)
-    expected = reference.walk(graph, pool.tolist(), walks, length, Key(seed))
-    paths = np.empty((walks, 1 + length), np.int64)
-    fill_walks(graph.indptr, graph.indices, pool, np.uint64(seed), paths)
-    assert paths.tolist() == expected
-    assert visited(graph, pool, walks, length, Key(seed)).tolist() == sorted(
-        {node for path in expected for node in path}
-    )
+    comparison.on_cpu(graph, np.arange(0, graph.num_nodes, 2), walks, length, Key(seed))
 
 
 def test_walks_are_uniform() -> None:

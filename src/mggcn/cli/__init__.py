@@ -6,18 +6,20 @@ import sys
 import warnings
 from collections.abc import Sequence
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Group, Parameter
 
-from mggcn.cli import bench, compare, data, ethereum, experiment, explore, methods, predict, report, train, tune
+from mggcn.cli import bench, compare, data, doctor, ethereum, experiment, explore, methods, predict, report, train, tune
+from mggcn.cli.logs import Level, show_logs
 from mggcn.errors import DataWarning, InputError, InputWarning
 
 app = App(
     name="mggcn",
     help="Train node classifiers on graphs too large for full-batch GCNs.",
     suppress_keyboard_interrupt=False,
-    version=lambda: __import__("importlib.metadata", fromlist=["version"]).version("mggcn"),
+    version=doctor.version,
+    version_format="plaintext",
 )
 app.command(train.train)
 app.command(methods.methods)
@@ -31,6 +33,28 @@ app.command(experiment.app)
 app.command(data.app)
 app.command(ethereum.app)
 app.command(bench.bench)
+app.command(doctor.doctor)
+app.register_install_completion_command(help="Install completion for bash, zsh or fish, and name the file written.")
+app.meta.suppress_keyboard_interrupt = False
+
+
+@app.meta.default
+def launch(
+    *tokens: Annotated[str, Parameter(show=False, allow_leading_hyphen=True)],
+    log_level: Annotated[Level, Parameter(group=Group("All commands"))] = "warning",
+) -> int:
+    """Run one command.
+
+    Args:
+        tokens: The command and its options.
+        log_level: What to log on standard error: info has files and times, debug also has details.
+
+    Returns:
+        The exit code.
+    """
+    with show_logs(log_level):
+        code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+    return code if isinstance(code, int) else 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -43,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always", InputWarning)
             warnings.simplefilter("ignore", DataWarning)
             warnings.showwarning = _show_warning
-            app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+            code = app.meta(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except (InputError, CycloptsError) as error:
         return _fail(" ".join(str(error).split()))
     except BrokenPipeError:
@@ -54,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("mggcn: interrupted\n")
         return 130
-    return 0
+    return code if isinstance(code, int) else 0
 
 
 def _show_warning(

@@ -3,7 +3,9 @@
 Nothing is read or fetched until :func:`load` is called.
 """
 
+import logging
 import os
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,10 +14,13 @@ from mggcn import storage
 from mggcn.dataset import Dataset
 from mggcn.datasets import _digits, _ogb, _planetoid, _planetoid_files, _synthetic, pyg
 from mggcn.datasets.npz import read_npz
+from mggcn.datasets.root import data_roots
 from mggcn.datasets.table import read_tables
 from mggcn.errors import InputError, unknown
 
-__all__ = ["load", "names", "raw_folder", "read_npz", "read_tables"]
+__all__ = ["load", "names", "raw_folder", "read_npz", "read_tables", "stored"]
+
+_log = logging.getLogger(__name__)
 
 Loader = Callable[[Path | None, int, bool], Dataset]
 ArgumentLoader = Callable[[str, Path | None, int, bool], Dataset]
@@ -49,6 +54,15 @@ def load(name: str | Path, *, root: Path | None = None, seed: int = 0, mmap: boo
         seed: of splits that were not published, and of generated data sets.
         mmap: map the arrays of a dataset folder instead of reading them.
     """
+    started = time.perf_counter()
+    _log.debug("data roots: %s", ", ".join(map(str, data_roots(root))))
+    dataset = _load(name, root, seed, mmap)
+    seconds = time.perf_counter() - started
+    _log.info("%s: loaded in %.2f s: %s", dataset.path or dataset.name, seconds, dataset.source)
+    return dataset
+
+
+def _load(name: str | Path, root: Path | None, seed: int, mmap: bool) -> Dataset:
     text = str(name)
     if not isinstance(name, Path):
         if text in _NAMED:
@@ -78,3 +92,12 @@ def raw_folder(name: str, root: Path | None = None) -> Path | None:
 def names() -> list[str]:
     """The known names, and the patterns of those that take an argument."""
     return [*_NAMED, *(f"{kind}:{argument}" for kind, (argument, _) in _WITH_ARGUMENT.items())]
+
+
+def stored(root: Path) -> list[str]:
+    """What a data root holds: data sets whose raw files are there, and dataset folders; nothing is read or fetched."""
+    raw = [name for name in _planetoid_files.FOLDERS if _planetoid_files.is_stored(name, root)]
+    raw += [f"pyg:{path.parent.name}" for path in sorted(root.glob("pyg/*/raw"))]
+    raw += [f"ogb:{path.parent.name.replace('_', '-')}" for path in sorted(root.glob("ogb/*/raw"))]
+    folders = [path.parent for pattern in ("*", "*/*") for path in sorted(root.glob(f"{pattern}/{storage.META}"))]
+    return [*raw, *(str(path.relative_to(root)) for path in folders)]

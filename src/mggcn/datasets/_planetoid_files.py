@@ -5,6 +5,7 @@ LINQS's original. Fetched files are stored only if their checksums are right.
 """
 
 import hashlib
+import logging
 import os
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from pathlib import Path
 from mggcn.datasets.root import data_roots, find_folder, notice, writable_root
 from mggcn.errors import InputError, first_line
 from mggcn.files import sha256, write_atomically
+
+_log = logging.getLogger(__name__)
 
 URL_ENV = "MGGCN_PLANETOID_URL"
 URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
@@ -83,6 +86,7 @@ def locate(name: str, root: Path | None, *, allow_linqs: bool) -> dict[str, Path
     for _, folder, digests, _ in sources:
         files = _present(folder, digests, root)
         if len(files) == len(digests):
+            _log.info("%s: %d files in %s, checksums verified", name, len(files), next(iter(files.values())).parent)
             return files
     failures = []
     for source, folder, digests, fetch in sources:
@@ -99,6 +103,14 @@ def locate(name: str, root: Path | None, *, allow_linqs: bool) -> dict[str, Path
         f"{name}: no files in {data_roots(root)[0] / _folder(name)} and fetching them failed ({'; '.join(failures)}); "
         f"put Planetoid's ind.{name}.* there"
     )
+
+
+def is_stored(name: str, root: Path) -> bool:
+    """Whether the files of a data set are below ``root``; they are not read."""
+    folders = {_folder(name): [f"ind.{name}.{ending}" for ending in DIGESTS[name]]}
+    if name == "cora":
+        folders[LINQS_FOLDER] = list(LINQS_DIGESTS)
+    return any(all((root / folder / file).is_file() for file in files) for folder, files in folders.items())
 
 
 def _present(location: Path, digests: Mapping[str, str], root: Path | None) -> dict[str, Path]:

@@ -1,6 +1,8 @@
 """Numba kernels: compiled on their first call and cached on disk; a long compilation is announced on stderr."""
 
+import logging
 import sys
+import time
 from collections.abc import Callable
 from threading import Timer
 from typing import Any, TypeVar
@@ -15,6 +17,8 @@ Ints = NDArray[np.int64]
 AnyInts = NDArray[Any]  # int32 or int64
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
+
+_log = logging.getLogger(__name__)
 
 _PATIENCE = 1.0  # seconds that a compilation may take without a message
 
@@ -33,17 +37,23 @@ class _Announcer(Listener):  # type: ignore[misc]
 
     def __init__(self) -> None:
         self._timers: dict[Any, Timer] = {}
+        self._started: dict[Any, float] = {}
 
     def on_start(self, event: Event) -> None:
         kernel = event.data["dispatcher"]
+        self._started[kernel] = time.perf_counter()
         if kernel in _unannounced:
             timer = self._timers[kernel] = Timer(_PATIENCE, _announce, [kernel])
             timer.daemon = True
             timer.start()
 
     def on_end(self, event: Event) -> None:
-        if timer := self._timers.pop(event.data["dispatcher"], None):
+        kernel = event.data["dispatcher"]
+        if timer := self._timers.pop(kernel, None):
             timer.cancel()
+        seconds = time.perf_counter() - self._started.pop(kernel, time.perf_counter())
+        if kernel.py_func.__module__.startswith("mggcn."):  # not numba's own functions
+            _log.debug("compiled the kernel %s in %.2f s", kernel.py_func.__name__.lstrip("_"), seconds)
 
 
 def _announce(kernel: Any) -> None:

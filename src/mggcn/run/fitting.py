@@ -1,5 +1,6 @@
 """Training a method on a data set: prepare, train, test, and record what happened."""
 
+import logging
 import statistics
 import time
 import warnings
@@ -22,6 +23,8 @@ from mggcn.train.progress import Silent
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+_log = logging.getLogger(__name__)
 
 
 def fit(
@@ -62,15 +65,30 @@ def fit_plan(
     """Train a method whose settings are resolved, see :func:`fit`."""
     split, device = dataset.require_split(), choose_device(device)
     key, compute = Key.of(seed), plan.compute(device)
+    _log.info(
+        "%s on %s, seed %d, on %s with %d threads", plan.name, dataset.name, seed, device, torch.get_num_threads()
+    )
     _reset_peak_memory(device)
     started = time.perf_counter()
     prepared = plan.prepare(dataset, key, compute)
     prepare_seconds = time.perf_counter() - started
+    _log.debug(
+        "inputs: %s, sampler: %s", *(type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
+    )
     fitted = train.fit(prepared, dataset, plan.training, key, compute, progress or Silent())
+    trained_seconds = time.perf_counter() - started
     scores = train.predict(prepared.model, prepared.eval, split.test, key, compute, plan.training.draws)
     truth = torch.from_numpy(dataset.y[split.test]).to(device)
     tested = metrics.score(scores, truth)
     total_seconds = time.perf_counter() - started
+    _log.info(
+        "prepared in %.2f s, trained %d epochs in %.2f s, scored %d test nodes in %.2f s",
+        prepare_seconds,
+        len(fitted.curve),
+        trained_seconds - prepare_seconds,
+        split.test.size,
+        total_seconds - trained_seconds,
+    )
     peak_memory = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else environment.peak_memory()
     curve = fitted.curve
     record = RunRecord(

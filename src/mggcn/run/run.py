@@ -5,6 +5,8 @@ and ``config.toml``, which reproduces the run.
 """
 
 import dataclasses
+import logging
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,6 +36,8 @@ from mggcn.train import Compute, Scaler, View, choose_device
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
+
+_log = logging.getLogger(__name__)
 
 SCALER_ARRAYS = ("mean", "deviation", "idf")
 RECORD, WEIGHTS, CONFIG = "record.json", "weights.safetensors", "config.toml"
@@ -101,8 +105,17 @@ class Run:
             targets = np.arange(data.num_nodes) if nodes is None else node_numbers(nodes, data.num_nodes)
         if targets.size == 0:
             raise InputError(f"{data.name}: no nodes to predict")
+        started = time.perf_counter()
         view, compute = self.view(data, choose_device(device))
         scores = train.predict(self.model, view, targets, self.key, compute, draws)
+        seconds = time.perf_counter() - started
+        _log.info(
+            "%s: scored %d nodes on %s in %.2f s, preparation included",
+            data.name,
+            targets.size,
+            compute.device,
+            seconds,
+        )
         if calibrated:
             scores = train.calibrated(scores, self.record.temperature)
         return Predictions(targets, data.ids_of(targets), scores.exp().cpu().numpy(), self.classes, data.id_name)

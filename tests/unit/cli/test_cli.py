@@ -218,19 +218,6 @@ def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture
     assert "- not converged, the best epoch is the last one: all runs" in report
 
 
-def test_the_readmes_sequence_for_tables_runs_as_written(folder: Path) -> None:
-    (folder / "edges.csv").write_text("source,target\n" + "".join(f"u{i},u{i + 1}\n" for i in range(19)))
-    (folder / "nodes.csv").write_text("id,label,w\n" + "".join(f"u{i},{'ab'[i % 2]},{i}\n" for i in range(20)))
-    readme = (Path(__file__).parents[3] / "README.md").read_text()
-    for command in (
-        "mggcn data import edges.csv --nodes nodes.csv --out mine",
-        "mggcn train mine",
-        "mggcn predict runs/mine-mg-gcn-seed0 --out predictions.csv --draws 8",
-    ):
-        assert command in readme
-        assert main(command.split()[1:]) == 0, command
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

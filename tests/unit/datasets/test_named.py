@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from mggcn import datasets, storage
+from mggcn.dataset import Dataset
+from mggcn.datasets import _planetoid_files
 from mggcn.errors import InputError
 
 
@@ -71,3 +73,17 @@ def test_digits_are_the_images_beside_their_nearest():
     other = datasets.load("digits", seed=4)
     assert other.split is not None
     assert not np.array_equal(other.split.train, data.split.train)
+
+
+def test_what_a_data_root_holds(tmp_path: Path, small: Dataset) -> None:
+    assert datasets.stored(tmp_path) == []
+    folder = tmp_path / "planetoid" / "Cora" / "raw"
+    folder.mkdir(parents=True)
+    for ending in list(_planetoid_files.DIGESTS["cora"])[1:]:
+        (folder / f"ind.cora.{ending}").touch()
+    assert datasets.stored(tmp_path) == [], "a file is missing"
+    (folder / "ind.cora.x").touch()
+    (tmp_path / "ogb" / "ogbn_arxiv" / "raw").mkdir(parents=True)
+    storage.save(small, tmp_path / "synthetic" / "small")
+    storage.save(small, tmp_path / "mine")
+    assert datasets.stored(tmp_path) == ["cora", "ogb:ogbn-arxiv", "mine", "synthetic/small"]

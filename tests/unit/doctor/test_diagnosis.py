@@ -1,0 +1,41 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from mggcn.doctor import Extra, _diagnosis
+
+LINES = [
+    "numpy>=2.0",
+    'pyarrow>=17; extra == "parquet"',
+    "ibis-framework[duckdb]>=10; extra == 'ethereum'",
+    'mggcn[parquet]; extra == "ethereum"',
+    'mggcn[ethereum,parquet]; extra == "test"',
+    "triton>=3.0; (sys_platform == 'linux') and extra == 'test'",
+    "nothing>=1; (sys_platform == 'plan9') and extra == 'test'",
+]
+
+
+def test_requirements_by_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_diagnosis.sys, "platform", "linux")
+    required, extras = _diagnosis._requirements(LINES)
+    assert required == ["numpy"]
+    assert extras == {
+        "parquet": ["pyarrow"],
+        "ethereum": ["ibis-framework", "pyarrow"],
+        "test": ["ibis-framework", "pyarrow", "triton"],
+    }
+
+
+def test_missing_packages() -> None:
+    assert Extra("x", {"numpy": "2.0", "nowhere": None}).missing == ["nowhere"]
+    assert _diagnosis._versions(["no-such-package"]) == {"no-such-package": None}
+
+
+def test_folders_are_writable_or_not(tmp_path: Path) -> None:
+    assert _diagnosis._is_writable(tmp_path / "new" / "folder")
+    (tmp_path / "file").write_text("")
+    assert not _diagnosis._is_writable(tmp_path / "file")
+    if os.geteuid() != 0:
+        tmp_path.chmod(0o500)
+        assert not _diagnosis._is_writable(tmp_path)
