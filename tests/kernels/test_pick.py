@@ -100,9 +100,7 @@ def test_fewer_than_one_pick_is_refused() -> None:
 @pytest.mark.parametrize("explore", ["both", "breadth", "depth"])
 @pytest.mark.parametrize("direction", ["both", "out"])
 @pytest.mark.parametrize(("num_nodes", "num_edges", "picks"), [(1, 0, 2), (9, 30, 7), (33, 40, 4), (100, 600, 3)])
-def test_gpu_equals_reference(
-    direction: str, num_nodes: int, num_edges: int, picks: int, explore: reference.Explore
-) -> None:
+def test_gpu_equals_reference(direction: str, num_nodes: int, num_edges: int, picks: int, explore: Explore) -> None:
     ends = np.random.default_rng(num_edges).integers(0, num_nodes, (2, num_edges))
     graph = Graph.from_edges(*ends, num_nodes, direction=direction)
     comparison.on_gpu(graph, picks, Key(2**64 - 5), GPU, explore=explore)

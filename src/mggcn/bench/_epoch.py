@@ -31,7 +31,9 @@ _SHORT = 0.2  # seconds; shorter epochs are timed several at a time
 
 def measure(options: Options, dataset: Dataset, device: torch.device) -> Measurements:
     """Time training epochs and what they are compared with."""
-    plan = methods.resolve("mg-gcn", dataset.name, {**options.settings, "batch_size": options.batch_size})
+    plan = methods.resolve(
+        "mg-gcn", dataset.name, {**options.settings, "batch_size": options.batch_size}, preset="paper"
+    )
     measured = Measurements(facts={"settings": plan.settings, "torch_threads": torch.get_num_threads()})
     on_gpu = device.type == "cuda"
     environment.reset_peak_memory()
@@ -70,7 +72,9 @@ def _against_floor(measured: Measurements, options: Options, runner: EpochRunner
     with ExitStack() as stack:
         tasks = {"epoch": _repeat(runner, times), "floor": _repeat(products, times, runner.compute)}
         if is_sparse:
-            dense_plan = methods.resolve("mg-gcn", dataset.name, {**plan.settings, "scaling": scaler.kind})
+            dense_plan = methods.resolve(
+                "mg-gcn", dataset.name, {**plan.settings, "scaling": scaler.kind}, preset="paper"
+            )
             x = dataset.x if isinstance(dataset.x, np.ndarray) else np.asarray(dataset.x.toarray())
             dense_data = dataclasses.replace(dataset, x=x, path=None)
             dense_runner = stack.enter_context(EpochRunner(dense_plan, dense_data, device, options.steps))

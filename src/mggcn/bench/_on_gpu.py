@@ -29,7 +29,7 @@ def measure(measured: Measurements, options: Options, dataset: Dataset, device: 
 
 
 def _large_batches(measured: Measurements, options: Options, dataset: Dataset, device: torch.device) -> None:
-    plan = methods.resolve("mg-gcn", dataset.name, {**options.settings, "batch_size": _LARGE})
+    plan = methods.resolve("mg-gcn", dataset.name, {**options.settings, "batch_size": _LARGE}, preset="paper")
     with EpochRunner(plan, dataset, device, None) as runner:
         for _ in range(_WARM_UP):
             runner()

@@ -26,7 +26,7 @@ _KEY = Key.of(0).fold("bench")
 
 def measure(options: Options, dataset: Dataset, device: torch.device) -> Measurements:
     """Time the picks of all training targets."""
-    picks = methods.resolve("mg-gcn", dataset.name, options.settings).settings["picks"]
+    picks = methods.resolve("mg-gcn", dataset.name, options.settings, preset="paper").settings["picks"]
     targets = np.array(dataset.split.train) if dataset.split else np.arange(dataset.num_nodes)
     table = PickTable.of(dataset.graph)
     measured = Measurements(facts={"targets": targets.size, "picks": picks, "stored_edges": dataset.graph.num_stored})

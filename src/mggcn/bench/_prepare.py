@@ -19,7 +19,7 @@ _CPU = torch.device("cpu")
 
 def measure(options: Options, dataset: Dataset, device: torch.device) -> Measurements:
     """Time what happens once before training."""
-    include_self = methods.resolve("mg-gcn", dataset.name, options.settings).settings["fine_self"]
+    include_self = methods.resolve("mg-gcn", dataset.name, options.settings, preset="paper").settings["fine_self"]
     threads, gathered = threading.available(), _gathered_bytes(dataset)
     facts = {"threads": threads, "gathered_bytes": gathered, "num_features": dataset.num_features}
     measured = Measurements(facts=facts)

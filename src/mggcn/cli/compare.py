@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mggcn.cli.options import DEFAULTS, RunOptions, Settings
+from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings
 
 
 def compare(
@@ -11,6 +11,7 @@ def compare(
     *,
     methods: str = "all",
     seeds: int = 3,
+    preset: Preset = "default",
     settings: Settings = None,
     out: Path | None = None,
     options: RunOptions = DEFAULTS,
@@ -21,6 +22,7 @@ def compare(
         dataset: A known name (see `mggcn data list`) or a dataset folder.
         methods: Names (see `mggcn methods`) or package.module:Class, separated by commas, or all.
         seeds: The number of runs of each method, with seeds 0, 1, 2 ...
+        preset: Where the settings start: our recipes, or what the methods' papers use.
         settings: Change settings, as key=value, of the methods that have them.
         out: The folder of records.jsonl and table.md; default: compare/DATASET.
         options: Shared options.
@@ -33,7 +35,7 @@ def compare(
     names = [name.strip() for name in methods.split(",") if name.strip()]
     if not names:
         raise InputError(f"--methods: {methods!r} names none")
-    run(comparison(dataset, names, settings=pairs(settings or [])), options, seeds=seeds, out=out)
+    run(comparison(dataset, names, settings=pairs(settings or []), preset=preset), options, seeds=seeds, out=out)
 
 
 def ablate(

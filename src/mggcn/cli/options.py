@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 Switch = Annotated[bool, Parameter(negative=())]
 Device = Literal["auto", "cpu", "cuda"]
+Preset = Literal["default", "paper"]
 Settings = Annotated[list[str] | None, Parameter(name="--set", consume_multiple=True, negative=())]
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mggcn.cli.options import DEFAULTS, RunOptions, Settings, Switch
+from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings, Switch
 
 if TYPE_CHECKING:
     from mggcn.records import RunRecord
@@ -27,6 +27,7 @@ def train(
     /,
     *,
     method: str | None = None,
+    preset: Preset = "default",
     seed: int | None = None,
     seeds: int = 1,
     epochs: int | None = None,
@@ -43,6 +44,7 @@ def train(
     Args:
         dataset: A known name (see `mggcn data list`) or a dataset folder.
         method: A name (see `mggcn methods`), or package.module:Class for a method of your own; default: mg-gcn.
+        preset: Where the settings start: our recipe, or what the method's paper uses.
         seed: The seed of weights, order and picks; default: 0, or that of --config.
         seeds: The number of runs, with consecutive seeds.
         epochs: The maximum number of epochs; short for --set epochs=N.
@@ -78,10 +80,10 @@ def train(
         raise InputError(f"--seed: {first_seed} is less than 0")
     changes = {**base.settings, **pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
     run_device, method = choose_device(options.device or base.device), method or base.method or "mg-gcn"
-    methods.resolve(method, name, changes)  # a wrong setting is reported before the data are loaded
+    methods.resolve(method, name, changes, preset=preset)  # a wrong setting is reported before the data are loaded
     check_writable(out)
     data = datasets.load(name, root=options.root)
-    plan = methods.resolve(method, data.name, changes)
+    plan = methods.resolve(method, data.name, changes, preset=preset, sparse=data.is_sparse)
     if not options.quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from mggcn.cli.options import DEFAULTS, RunOptions, Settings
+from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings
 
 if TYPE_CHECKING:
     from mggcn.cli.display import Display
@@ -19,6 +19,7 @@ def tune(
     /,
     *,
     method: str = "mg-gcn",
+    preset: Preset = "default",
     trials: int = 30,
     seeds: int = 1,
     target: Literal["accuracy", "macro-f1"] = "accuracy",
@@ -34,6 +35,7 @@ def tune(
     Args:
         dataset: A known name (see `mggcn data list`) or a dataset folder.
         method: The method (see `mggcn methods`).
+        preset: The settings of the first trial: our recipe, or what the method's paper uses.
         trials: The number of all trials, including those already in the folder.
         seeds: The number of runs per trial, with seeds 0, 1, 2 ...; the mean counts.
         target: The validation metric to maximise.
@@ -61,13 +63,13 @@ def tune(
         raise InputError(f"--timeout: {timeout:g} is not more than 0")
     require_optuna()
     run_device, fixed = choose_device(options.device or "auto"), pairs(settings or [])
-    methods.resolve(method, dataset, fixed)
+    methods.resolve(method, dataset, fixed, preset=preset)
     folder = out or Path("tune") / f"{folder_name(dataset)}-{method}"
     check_writable(folder)
     data = datasets.load(dataset, root=options.root)
     if not options.quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
-    tuning = Tuning(Search(data, method, seeds, target, run_device, fixed), folder)
+    tuning = Tuning(Search(data, method, seeds, target, run_device, fixed, preset), folder)
     interrupted = False
     with tuning.opened():
         done = len(tuning.trials)

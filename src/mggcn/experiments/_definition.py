@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -11,7 +12,7 @@ from mggcn import datasets, methods, storage
 from mggcn.dataset import Dataset
 from mggcn.datasets.root import data_roots
 from mggcn.errors import InputError, prefix_errors, unknown
-from mggcn.methods import Method, Plan
+from mggcn.methods import Method, Plan, Preset
 from mggcn.methods.settings import is_import_path
 from mggcn.records import ExperimentInfo
 from mggcn.train import Training
@@ -74,6 +75,7 @@ class Experiment:
         title: one line.
         reproduces: the part of the paper that it reproduces.
         settings: changes for every method that has such a setting.
+        preset: where the methods' settings start, see :func:`mggcn.methods.resolve`.
         measure: what it measures: ``accuracy``, ``epoch_seconds`` or ``total_seconds``.
         alone: whether runs must not share the machine.
         reference: published results to show in a column of their own.
@@ -89,6 +91,7 @@ class Experiment:
     title: str = ""
     reproduces: str = ""
     settings: Mapping[str, object] = field(default_factory=dict)
+    preset: Preset = "default"
     measure: str = "accuracy"
     alone: bool = False
     reference: Reference | None = None
@@ -145,8 +148,9 @@ class Experiment:
             raise InputError(f"--only: {only!r} is in no data set and no label of {self.path or self.name}")
         return {dataset: labels for dataset, labels in selected.items() if labels}
 
-    def plans(self, dataset: str, name: str | None = None) -> list[Plan]:
-        """Each variant with every setting; ``name`` is the data set's own name, if known, and decides the defaults."""
+    def plans(self, dataset: str, identity: Mapping[str, Any] | None = None) -> list[Plan]:
+        """Each variant with every setting; the data set's identity, if known, decides the defaults."""
+        name, sparse = (identity["name"], identity.get("sparse")) if identity else (dataset, None)
         for setting in self.settings:
             if not any(setting in variant.setting_names for variant in self.variants):
                 raise unknown("setting", setting, set().union(*(each.setting_names for each in self.variants)))
@@ -155,7 +159,7 @@ class Experiment:
             shared = {key: value for key, value in self.settings.items() if key in variant.setting_names}
             with prefix_errors(variant.label):
                 overrides = {**shared, **variant.settings, **variant.on.get(dataset, {})}
-                plans.append(methods.resolve(variant.method, name or dataset, overrides))
+                plans.append(methods.resolve(variant.method, name, overrides, preset=self.preset, sparse=sparse))
         return plans
 
     def missing(self, root: Path | None) -> list[str]:
@@ -188,7 +192,12 @@ ABLATIONS = tuple(
 
 
 def comparison(
-    dataset: str, methods: Sequence[str] = ("all",), *, seeds: int = 3, settings: Mapping[str, object] | None = None
+    dataset: str,
+    methods: Sequence[str] = ("all",),
+    *,
+    seeds: int = 3,
+    settings: Mapping[str, object] | None = None,
+    preset: Preset = "default",
 ) -> Experiment:
     """Compare methods on a data set.
 
@@ -197,11 +206,12 @@ def comparison(
         methods: names or import paths; ``all`` stands for every method.
         seeds: the number of runs of each method.
         settings: changes for every method that has such a setting.
+        preset: where the methods' settings start, see :func:`mggcn.methods.resolve`.
     """
     variants = variants_of(methods)
     if not variants:
         raise InputError("methods: there is none")
-    return Experiment("compare", (dataset,), variants, seeds, settings=settings or {}, flat=True)
+    return Experiment("compare", (dataset,), variants, seeds, settings=settings or {}, preset=preset, flat=True)
 
 
 def ablation(dataset: str, *, seeds: int = 3, settings: Mapping[str, object] | None = None) -> Experiment:
@@ -212,7 +222,7 @@ def ablation(dataset: str, *, seeds: int = 3, settings: Mapping[str, object] | N
         seeds: the number of runs of each variant.
         settings: changes for all variants.
     """
-    return Experiment("ablate", (dataset,), ABLATIONS, seeds, settings=settings or {}, flat=True)
+    return Experiment("ablate", (dataset,), ABLATIONS, seeds, settings=settings or {}, preset="paper", flat=True)
 
 
 def variants_of(names: Iterable[str]) -> tuple[Variant, ...]:

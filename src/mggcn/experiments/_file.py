@@ -9,7 +9,7 @@ from mggcn import datasets, methods
 from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.experiments._definition import Experiment, Reference, Variant, folder_name, variants_of
 from mggcn.files import read_toml, typed
-from mggcn.methods import published
+from mggcn.methods import Preset, published
 from mggcn.records.tables import GROWTH
 
 
@@ -36,6 +36,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     methods: Literal["all"] | list[str] = []
     variant: list[_VariantTable] = []
     settings: dict[str, Any] = {}
+    preset: Preset = "default"
     measure: Literal["accuracy", "epoch_seconds", "total_seconds"] = "accuracy"
     alone: bool = False
     reference: Reference | None = None

@@ -54,7 +54,7 @@ class Schedule:
     @cached_property
     def plans(self) -> list[Plan]:
         """Each variant with every setting."""
-        return self.experiment.plans(self.dataset, self.identity["name"] if self.identity else None)
+        return self.experiment.plans(self.dataset, self.identity)
 
     def jobs(self, device: torch.device, seeds: Sequence[int] | None = None) -> list[Job]:
         """The runs in an order in which every variant is run with one seed before any is run with two.

@@ -14,6 +14,7 @@ from mggcn.errors import InputError, unknown
 from mggcn.keys import Key
 from mggcn.methods import published, settings
 from mggcn.methods.method import GraphView, Method
+from mggcn.methods.published import Preset
 from mggcn.train import Compute, Prepared, Scaler, Training
 
 WITHOUT_EFFECT = ("threads",)
@@ -78,24 +79,30 @@ def resolve(
     dataset: str,
     overrides: Mapping[str, object] | None = None,
     training: Training | None = None,
+    *,
+    preset: Preset = "default",
+    sparse: bool | None = None,
 ) -> Plan:
     """Resolve every setting of a method on a data set.
 
-    A name or a class starts from its defaults; the settings in ``published.toml`` for the data set and then
-    ``overrides`` replace them. An object keeps its fields; only the training settings come from ``published.toml``.
+    A name or a class starts from its defaults; the settings in ``published.toml`` for the preset and the data set and
+    then ``overrides`` replace them. An object keeps its fields; only the training settings come from
+    ``published.toml``.
 
     Args:
         method: a name, ``package.module:Class``, a class or an object.
         dataset: the name of the data set.
         overrides: settings of the method or of training, which may still be text.
         training: the training settings, used as they are.
+        preset: ``default`` is our recipe, ``paper`` what the method's paper and its authors' code use.
+        sparse: whether the data set's features are sparse, on which recipes depend; None if that is not known yet.
     """
     kind = type(method) if isinstance(method, Method) else method_class(method)
     name = method_name(kind)
     of_method, of_training = settings.divide(overrides or {}, kind, Training)
     known = {field.name for owner in (kind, Training) for field in fields(owner)}
-    shared = {key: value for key, value in published.settings(dataset, "*").items() if key in known}
-    presets = settings.divide(shared | published.settings(dataset, name), kind, Training)
+    start = published.settings(dataset, name, preset, sparse=sparse)
+    presets = settings.divide({key: value for key, value in start.items() if key in known}, kind, Training)
     if training is not None and not isinstance(training, Training):
         raise InputError(f"training: must be a Training, not {type(training).__name__}; single settings go in settings")
     if training is None:
@@ -161,5 +168,5 @@ def published_results(dataset: Mapping[str, Any], method: str, values: Mapping[s
 
 
 def _has_settings(row: published.Result, values: Mapping[str, Any]) -> bool:
-    expected = resolve(row.method, row.dataset, row.settings).settings
+    expected = resolve(row.method, row.dataset, row.settings, preset="paper").settings
     return all(values.get(key, value) == value for key, value in expected.items() if key not in WITHOUT_EFFECT)

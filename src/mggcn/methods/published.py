@@ -2,7 +2,7 @@
 
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -16,13 +16,22 @@ class Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     digest: str
 
 
-class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings that methods use on data sets instead of their defaults; ``*`` stands for all of them."""
+Preset = Literal["default", "paper"]
+"""Where the settings of a method start: our recipe, or what its paper and its authors' code use."""
 
-    datasets: list[str]
+
+class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Settings that methods use on data sets instead of their defaults; ``*`` stands for all of them.
+
+    ``features`` limits them to data sets with sparse or with dense features.
+    """
+
     methods: list[str]
     values: dict[str, Any]
     source: str
+    datasets: list[str] = ["*"]
+    features: Literal["any", "sparse", "dense"] = "any"
+    preset: Preset = "paper"
 
 
 class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -53,7 +62,7 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The whole file."""
 
     data: dict[str, Data]
-    settings: list[Preset]
+    settings: list[Values]
     tables: list[PublishedTable]
 
 
@@ -69,14 +78,27 @@ def table(name: str) -> PublishedTable | None:
     return next((table for table in published().tables if table.name == name), None)
 
 
-def settings(dataset: str, method: str) -> dict[str, Any]:
-    """The settings of a method on a data set that replace its defaults; ``*`` for those of every method.
+def settings(dataset: str, method: str, preset: Preset, *, sparse: bool | None = None) -> dict[str, Any]:
+    """The settings of a method on a data set that replace its defaults; those of every method come first.
 
-    A variant of a data set such as ``cora:public`` has the settings of ``cora``.
+    A method without a recipe of ours has its paper's settings in every preset. A variant of a data set such as
+    ``cora:public`` has the settings of ``cora``.
+
+    Args:
+        dataset: the name of the data set.
+        method: the name of the method.
+        preset: our recipe or the paper's settings.
+        sparse: whether the features are sparse; None if that is not known.
     """
     names = {"*", dataset.partition(":")[0]}
+    kinds = {"any"} | ({"sparse" if sparse else "dense"} if sparse is not None else set())
+    entries = published().settings
+    if not any(method in entry.methods for entry in entries if entry.preset == preset):
+        preset = "paper"
     values: dict[str, Any] = {}
-    for preset in published().settings:
-        if method in preset.methods and not names.isdisjoint(preset.datasets):
-            values |= preset.values
+    for of_methods in ("*", method):
+        for entry in entries:
+            is_of_data = not names.isdisjoint(entry.datasets) and entry.features in kinds
+            if entry.preset == preset and is_of_data and of_methods in entry.methods:
+                values |= entry.values
     return values

@@ -53,6 +53,7 @@ def identity(dataset: Dataset) -> dict[str, Any]:
         "direction": dataset.graph.direction,
         "inductive": dataset.inductive,
         "classes": dataset.num_classes,
+        "sparse": dataset.is_sparse,
     }
 
 

@@ -14,7 +14,7 @@ from mggcn import methods, storage, train
 from mggcn.dataset import Dataset, as_dataset
 from mggcn.errors import DataWarning
 from mggcn.keys import Key
-from mggcn.methods import Method, Plan
+from mggcn.methods import Method, Plan, Preset
 from mggcn.records import environment
 from mggcn.records.record import RunRecord, near_best, seconds_until
 from mggcn.run.run import Run
@@ -33,6 +33,7 @@ def fit(
     *,
     training: Training | None = None,
     settings: Mapping[str, object] | None = None,
+    preset: Preset = "default",
     seed: int = 0,
     device: str | torch.device = "auto",
     progress: train.Progress | None = None,
@@ -45,6 +46,8 @@ def fit(
             or a class, which start from the settings that suit the data set.
         training: how to train, used as it is; settings that suit the data set and the method when None.
         settings: changes by name, of the method or of training.
+        preset: where a method given by name or class starts: ``default`` is our recipe for such features, ``paper``
+            what its paper uses on this data set.
         seed: of weights, order and picks; the same seed gives the same result.
         device: ``auto``, ``cpu``, ``cuda`` or a device.
         progress: is called with every epoch.
@@ -52,7 +55,8 @@ def fit(
     dataset = as_dataset(dataset, "fit", needs_split=True)
     if dataset.warnings != dataset.notes:  # notes were warned of when the data were read
         warnings.warn(f"{dataset.name}: {dataset.warnings[-1]}", DataWarning, stacklevel=2)
-    return fit_plan(dataset, methods.resolve(method, dataset.name, settings, training), seed, device, progress)
+    plan = methods.resolve(method, dataset.name, settings, training, preset=preset, sparse=dataset.is_sparse)
+    return fit_plan(dataset, plan, seed, device, progress)
 
 
 def fit_plan(

@@ -174,7 +174,7 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
     if not allow_import:
         _refuse_imports(root / RECORD, record)
     try:
-        plan = methods.resolve(record.method, record.dataset["name"], record.settings)
+        plan = methods.resolve(record.method, record.dataset["name"], record.settings, preset="paper")
     except InputError as error:
         raise InputError(f"{root / RECORD}: not a run record ({error})") from None
     try:

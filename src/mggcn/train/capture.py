@@ -16,9 +16,9 @@ Shape = tuple[tuple[int, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class _Slot:
-    """A recorded step and the batch whose memory it reads."""
+    """A recorded step and the batches whose memory it reads."""
 
-    batch: Batch
+    batches: tuple[Batch, ...]
     graph: torch.cuda.CUDAGraph
 
 
@@ -29,40 +29,41 @@ class Captured:
     so every batch is processed exactly once. Batches whose edges change are never recorded.
 
     Args:
-        step: processes one batch.
+        step: processes one batch, or several draws of it.
     """
 
-    def __init__(self, step: Callable[[Batch], None]) -> None:
+    def __init__(self, step: Callable[..., None]) -> None:
         self._step = step
         self._slots: dict[Shape, _Slot] = {}
         self._seen: Counter[Shape] = Counter()
 
-    def __call__(self, batch: Batch) -> None:
-        """Process one batch."""
-        shape = _shape(batch)
+    def __call__(self, *batches: Batch) -> None:
+        """Process one batch, or several draws of it."""
+        shape = tuple(size for batch in batches for size in _shape(batch))
         slot = self._slots.get(shape)
         if slot is None:
             self._seen[shape] += 1
             if self._seen[shape] <= _WARM_UP or len(self._seen) > _MAX_SHAPES:
-                self._run_on_side_stream(batch)
+                self._run_on_side_stream(batches)
                 return
-            slot = self._slots[shape] = self._record(batch)
-        _fill(slot.batch, batch)
+            slot = self._slots[shape] = self._record(batches)
+        for buffer, batch in zip(slot.batches, batches, strict=True):
+            _fill(buffer, batch)
         slot.graph.replay()
 
-    def _run_on_side_stream(self, batch: Batch) -> None:
+    def _run_on_side_stream(self, batches: tuple[Batch, ...]) -> None:
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            self._step(batch)
+            self._step(*batches)
         torch.cuda.current_stream().wait_stream(stream)
 
-    def _record(self, batch: Batch) -> _Slot:
-        buffer = _clone(batch)
+    def _record(self, batches: tuple[Batch, ...]) -> _Slot:
+        buffers = tuple(_clone(batch) for batch in batches)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-            self._step(buffer)
-        return _Slot(buffer, graph)
+            self._step(*buffers)
+        return _Slot(buffers, graph)
 
 
 def _shape(batch: Batch) -> Shape:

@@ -1,8 +1,7 @@
 """One step of training: forward, loss, backward, Adam."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import repeat
 
 import torch
 from torch import Tensor, nn
@@ -49,9 +48,9 @@ class Step:
         if on_gpu:
             _give_autograd_a_context(compute.device)
         has_fixed_shapes = view.sampler.device.type == "cuda" and isinstance(view.inputs, DenseInputs)
-        is_capturable = getattr(model, "capturable", False) and not training.consistency
-        can_capture = on_gpu and has_fixed_shapes and is_capturable
-        self._process = Captured(self._run) if can_capture else self._run
+        can_capture = on_gpu and has_fixed_shapes and getattr(model, "capturable", False)
+        run = self._run_both if training.consistency else self._run
+        self._process: Callable[..., None] = Captured(run) if can_capture else run
 
     def over(self, batches: Iterable[Batch], twins: Iterable[Batch] | None = None) -> float:
         """Make one step for each batch; return the mean loss over all targets.
@@ -64,12 +63,11 @@ class Step:
         self._tally[:1].zero_()
         count = 0
         with self._compute.arithmetic():
-            for batch, twin in zip(batches, repeat(None) if twins is None else twins, strict=False):
-                if twin is None:
-                    self._process(batch)
-                else:
-                    self._run_both(batch, twin)
-                count += batch.targets.numel()
+            for draws in zip(batches) if twins is None else zip(batches, twins, strict=True):
+                if not count and not all(torch.equal(draws[0].targets, draw.targets) for draw in draws[1:]):
+                    raise InputError("consistency: needs a method whose batches have the same targets in every draw")
+                self._process(*draws)
+                count += draws[0].targets.numel()
         return float(self._tally[0]) / count
 
     def _run(self, batch: Batch) -> None:
@@ -88,8 +86,6 @@ class Step:
 
     def _run_both(self, batch: Batch, twin: Batch) -> None:
         """A step on two draws of a batch: the mean of their losses, and the squared distance of their probabilities."""
-        if not torch.equal(batch.targets, twin.targets):
-            raise InputError("consistency: needs a method whose batches have the same targets in every draw")
         drawn = [self._scores(one) for one in (batch, twin)]
         batch = batch.to(self._compute.device)
         loss = sum((self._loss(scores, batch) for scores, _ in drawn), torch.zeros((), device=self._tally.device)) / 2

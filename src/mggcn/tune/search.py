@@ -84,6 +84,7 @@ class Search:
         target: the validation metric to maximise.
         device: the device of the runs.
         fixed: settings that are not searched.
+        preset: the settings of the first trial.
     """
 
     dataset: Dataset
@@ -92,6 +93,7 @@ class Search:
     target: Metric = "accuracy"
     device: torch.device = _CPU
     fixed: Mapping[str, object] = field(default_factory=dict)
+    preset: methods.Preset = "default"
 
     def __post_init__(self) -> None:
         self.dataset.require_split()
@@ -100,7 +102,10 @@ class Search:
 
     def plan(self, settings: Mapping[str, object]) -> methods.Plan:
         """The method with the fixed settings and these."""
-        return methods.resolve(self.method, self.dataset.name, {**self.fixed, **settings})
+        changes = {**self.fixed, **settings}
+        return methods.resolve(
+            self.method, self.dataset.name, changes, preset=self.preset, sparse=self.dataset.is_sparse
+        )
 
     @property
     def start(self) -> dict[str, object]:
