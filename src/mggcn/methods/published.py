@@ -29,7 +29,7 @@ class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     methods: list[str]
     values: dict[str, Any]
     source: str
-    datasets: list[str] = ["*"]
+    datasets: tuple[str, ...] = ("*",)
     features: Literal["any", "sparse", "dense"] = "any"
     preset: Preset = "paper"
 
