@@ -109,6 +109,15 @@ def test_leaving_one_out_in_one_draw_and_in_many(address: str, watch: Watch) -> 
     watched.check()
 
 
+def test_contributions_of_features_are_listed(address: str, citations: Dataset, watch: Watch) -> None:
+    watched = watch(f"{address}/#{citations.ids_of([12])[0]}")
+    page = watched.page
+    wait_for_charts(page)
+    expect(page.locator("#attributions-note")).to_contain_text("points by this node's own features")
+    assert page.locator("#attributions tbody tr").count() == min(20, citations.num_features)
+    watched.check()
+
+
 def test_picks_whose_ids_shorten_alike_have_a_bar_each(run_folder: Path, citations: Dataset, watch: Watch) -> None:
     names = [f"0xtowns-{number:04}-harbour" for number in range(citations.num_nodes)]
     alike = replace(citations, node_ids=np.array(names))

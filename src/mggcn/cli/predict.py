@@ -19,11 +19,12 @@ def predict(
     /,
     *,
     out: Path | None = None,
+    embeddings: Path | None = None,
     dataset: str | None = None,
     nodes: Path | None = None,
     top: str | None = None,
     with_training: Switch = False,
-    draws: int = 1,
+    draws: int | None = None,
     calibrated: bool = True,
     allow_import: Switch = False,
     device: Device = "auto",
@@ -37,11 +38,12 @@ def predict(
     Args:
         run: A run folder, as written by `mggcn train`.
         out: The file to write, *.csv or *.parquet: id or address, class, one probability per class.
+        embeddings: The file to write hidden representations to, *.csv, *.parquet or *.npy: id, one number per channel.
         dataset: A known name or dataset folder; default: the data set the run was trained on.
         nodes: A text file with one node id per line; default: all nodes.
         top: CLASS:K lists the K nodes with the highest probability of a class, and the precision among them.
         with_training: Include nodes that the run was trained on in that list.
-        draws: Average the probabilities over this many draws of the picks.
+        draws: Average the probabilities over this many draws of the picks; default: as in the run's evaluation.
         calibrated: Calibrate probabilities with the temperature that the run fitted on its validation nodes.
         allow_import: Allow the run to import the Python code of a user-defined method.
         device: auto takes the GPU if there is one.
@@ -52,17 +54,26 @@ def predict(
     from mggcn import datasets
     from mggcn.errors import InputError
     from mggcn.run import load_run
-    from mggcn.run.predictions import check_format
+    from mggcn.run.embeddings import check_embeddings_format
+    from mggcn.run.table import check_format
     from mggcn.train import metrics
 
-    if out is None and top is None:
-        raise InputError("predict: name a file to write (--out), or a class to rank by (--top CLASS:K)")
+    if out is None and top is None and embeddings is None:
+        raise InputError("predict: name a file to write (--out, --embeddings), or a class to rank by (--top CLASS:K)")
     if out is not None:
         check_format(out)
+    if embeddings is not None:
+        check_embeddings_format(embeddings)
     trained = load_run(run, allow_import=allow_import)
     ranking = _class_and_count(top, trained.classes) if top is not None else None
     data = datasets.load(dataset, root=root) if dataset else trained.training_data(root)
     selected = _read_nodes(nodes, data) if nodes is not None else None
+    if embeddings is not None:
+        hidden = trained.embed(selected, dataset=data, draws=draws, device=device)
+        hidden.save(embeddings)
+        print(f"embeddings of {hidden.nodes.size:,} nodes in {embeddings}, {hidden.values.shape[1]} channels")  # noqa: T201
+    if out is None and top is None:
+        return
     predictions = trained.predict(data, selected, draws=draws, calibrated=calibrated, device=device)
     if out is not None:
         predictions.save(out)

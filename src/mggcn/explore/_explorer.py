@@ -4,7 +4,7 @@ What depends on the whole graph is computed only once. In all answers, a class i
 of a node, or None if it is unknown, and ``total`` also counts what is not listed.
 """
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import UNLABELLED, Dataset
+from mggcn.errors import InputError
 from mggcn.explore._ids import IdIndex
 from mggcn.explore._medians import Medians, features_of
 from mggcn.explore._picks import is_neighbour, parents
-from mggcn.explore._scoring import Scorer
 from mggcn.report.charts import OKABE_ITO, SHAPES
 from mggcn.run import Run
+from mggcn.run.explanation import explain
+from mggcn.run.scoring import Scorer
 
 MAX_DRAWS = 1000
 
@@ -108,6 +110,36 @@ class Explorer:
             ],
         }
 
+    def attributions(self, node: int) -> Answer:
+        """What features contribute to the probability of the predicted class, the largest contributions first.
+
+        ``target`` is the contribution of the node's own features, ``others`` that of all other nodes; ``reason`` says
+        why there is none.
+        """
+        try:
+            explained = explain(self.scorer, node, None, 1)
+        except InputError as error:
+            return {"reason": str(error), "total": self.dataset.num_features, "features": []}
+        size = np.maximum(np.abs(explained.target), np.abs(explained.others))
+        return {
+            "reason": None,
+            "predicted": explained.label,
+            "probability": explained.probability,
+            "baseline": explained.baseline,
+            "target": float(explained.target.sum()),
+            "others": float(explained.others.sum()),
+            "total": size.size,
+            "features": [
+                {
+                    "name": explained.features[column],
+                    "target": float(explained.target[column]),
+                    "others": float(explained.others[column]),
+                }
+                for column in np.argsort(-size, kind="stable")[:_MAX_FEATURES].tolist()
+                if size[column]
+            ],
+        }
+
     def picks(self, node: int, draws: int) -> Answer:
         """How often nodes are picked over many draws, the target first, and which edges between them are walked.
 
@@ -143,26 +175,20 @@ class Explorer:
 
         The numbers of a pick, such as its position among the picks (``order``), are means over its ``draws``.
         """
-        label, results = self._label(node), [self.scorer.leave_one_out(node, draw) for draw in range(draws)]
-        mean = np.mean([result.whole for result in results], axis=0)
+        label, (mean, effects) = self._label(node), self.scorer.effects(node, draws)
         predicted = int(mean.argmax())
-        changes: dict[int, list[tuple[int, NDArray[np.float64]]]] = defaultdict(list)
-        for result in results:
-            for order, (pick, without) in enumerate(zip(result.picks, result.without, strict=True), 1):
-                changes[pick].append((order, result.whole - without))
-        picks: list[Answer] = []
-        for (pick, of_pick), name in zip(changes.items(), self._names(list(changes)), strict=True):
-            change = np.mean([change for _, change in of_pick], axis=0)
-            picks.append(
-                {
-                    "id": name,
-                    "label": self._label(pick),
-                    "draws": len(of_pick),
-                    "order": float(np.mean([order for order, _ in of_pick])),
-                    "change": float(change[predicted]),
-                    "change_of_label": None if label is None else float(change[label]),
-                }
-            )
+        names = self._names([effect.node for effect in effects])
+        picks: list[Answer] = [
+            {
+                "id": name,
+                "label": self._label(effect.node),
+                "draws": effect.draws,
+                "order": effect.order,
+                "change": float(effect.changes[predicted]),
+                "change_of_label": None if label is None else float(effect.changes[label]),
+            }
+            for effect, name in zip(effects, names, strict=True)
+        ]
         picks.sort(key=lambda pick: -abs(pick["change"]))
         return {
             "draws": draws,

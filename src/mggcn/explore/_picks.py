@@ -9,6 +9,7 @@ from mggcn.graph import Graph
 from mggcn.kernels.pick import Explore, PickTable
 from mggcn.keys import Key
 from mggcn.report import drawing
+from mggcn.run.scoring import without_padding
 
 
 def draw_picks(
@@ -28,11 +29,6 @@ def draw_picks(
     key = Key.of(seed).fold("eval", draw)
     (members,) = table.draw(np.array([target]), picks, key, explore=explore)
     return describe(dataset, without_padding(members.tolist()), explore)
-
-
-def without_padding(members: Sequence[int]) -> list[int]:
-    """S(v) without its padding: the target, then its picks."""
-    return [members[0], *(node for node in members[1:] if node != members[0])]
 
 
 def parents(graph: Graph, members: Sequence[int], explore: Explore = "both") -> list[int]:

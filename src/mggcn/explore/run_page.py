@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from mggcn import methods
 from mggcn.dataset import Dataset
 from mggcn.explore._picks import describe
-from mggcn.explore._scoring import Scorer
 from mggcn.files import write_atomically
 from mggcn.records import RunRecord, group
 from mggcn.report import Part, drawing, render
 from mggcn.run import Run
+from mggcn.run.scoring import Scorer
 from mggcn.train import choose_device
 
 _MAX_SCORED, _WRONG, _CORRECT = 4096, 3, 2

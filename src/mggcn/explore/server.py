@@ -40,7 +40,7 @@ _HEADERS = {
 _FILES = {
     "/": ("text/html", ("explore/page.html",)),
     "/style.css": ("text/css", ("report/page.css", "explore/explore.css")),
-    "/explore.js": ("text/javascript", ("report/shared.js", "explore/explore.js")),
+    "/explore.js": ("text/javascript", ("report/shared.js", "explore/graph.js", "explore/explore.js")),
 }
 
 
@@ -97,6 +97,7 @@ def application(explorer: Explorer) -> "Starlette":
             Route("/api/about", endpoint(lambda _: json(explorer.about()))),
             Route("/api/search", endpoint(lambda request: json(explorer.suggest(request.query_params.get("q", ""))))),
             Route("/api/node", about_node(explorer.node)),
+            Route("/api/attributions", about_node(explorer.attributions)),
             Route("/api/features", about_node(explorer.features)),
             Route("/api/picks", about_node(explorer.picks, 200)),
             Route("/api/influence", about_node(explorer.influence, 1)),

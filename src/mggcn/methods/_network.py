@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -22,6 +23,8 @@ class Network(Method):
         dropout: the share of hidden units dropped in training.
         bias: add a bias to each layer.
     """
+
+    linear_in_features: ClassVar[bool] = True
 
     layers: Count = 2
     hidden: Count = 16

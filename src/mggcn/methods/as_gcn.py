@@ -15,6 +15,7 @@ Reference: Huang, Zhang, Rong and Huang: Adaptive Sampling Towards Fast Graph Re
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -88,3 +89,12 @@ class PenalisedStack(AdaptiveStack):
         """[b, out_channels] class scores, before softmax; in training with the penalty."""
         scores, variance = self.scored(x, blocks)
         return Penalised(scores, self.factor * variance) if self.training else scores
+
+    def hidden(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
+        """[b, channels] what the last layer's weights multiply: the scores if these weights were the identity."""
+        last, weight = len(self.layers) - 1, cast("Tensor", self.layers[-1].weight)
+        swapped = {f"layers.{last}.weight": torch.eye(weight.shape[0], device=weight.device)}
+        if self.bias is not None:
+            swapped[f"bias.{last}"] = weight.new_zeros(weight.shape[0])
+        rows: Tensor = torch.func.functional_call(self, swapped, (x, blocks))
+        return rows

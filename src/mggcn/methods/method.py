@@ -59,6 +59,12 @@ class Method(ABC):
     version: ClassVar[int] = 1
     """Increased by hand when a change of the code changes results; older records are then ignored."""
 
+    linear_in_features: ClassVar[bool] = False
+    """Whether all that :meth:`prepare` takes from the features are input rows, each part of which is a matrix times x.
+
+    Then integrated gradients lead back to the features, and :meth:`mggcn.run.Run.explain` works.
+    """
+
     def __post_init__(self) -> None:
         check_bounds(self)
 

@@ -6,6 +6,7 @@ Reference: Wu, Zhang, de Souza, Fifty, Yu and Weinberger: Simplifying Graph Conv
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -26,6 +27,8 @@ class SGC(Method):
         hops: the power k.
         bias: add a bias to the regression.
     """
+
+    linear_in_features: ClassVar[bool] = True
 
     hops: Count = 2
     bias: bool = True

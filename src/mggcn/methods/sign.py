@@ -40,6 +40,8 @@ class SIGN(Method):
         bias: add a bias to each map.
     """
 
+    linear_in_features: ClassVar[bool] = True
+
     hops: NaturalNumber = 2
     hidden: Count = 64
     dropout: Share = 0.5
@@ -98,12 +100,16 @@ class HopNetwork(nn.Module):
         )
         self.last = Linear((hops + 1) * hidden_channels, out_channels, bias=bias, generator=generator)
 
-    def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
+    def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
         """[n, (hops + 1) · in_channels] to [n, out_channels]."""
+        scores: Tensor = self.last(self.hidden(x, blocks))
+        return scores
+
+    def hidden(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
+        """[n, (hops + 1) · hidden_channels] what the last layer multiplies by its weights."""
         parts = columns(x, self.in_channels, len(self.hops))
         h = torch.cat([project(part) for project, part in zip(self.hops, parts, strict=True)], dim=1)
-        scores: Tensor = self.last(functional.dropout(h.relu(), self.dropout, self.training))
-        return scores
+        return functional.dropout(h.relu(), self.dropout, self.training)
 
 
 def columns(x: Rows, width: int, count: int) -> list[Rows]:

@@ -3,7 +3,7 @@
 A convolution is a module called as ``conv(x, block)``. It may declare ``accepts_rows`` if ``x`` may also be sparse or
 repeated :data:`mggcn.nn.rows.Rows`, ``capturable`` if its shapes depend only on the block's shapes, so that a GPU can
 record and replay it, and ``fuses_activation`` if it applies the leaky ReLU of the layer below itself and accepts its
-``negative_slope``.
+``negative_slope``. A method ``hidden(x, block)`` says what the weights multiply, for embeddings.
 """
 
 from typing import ClassVar
@@ -100,9 +100,12 @@ class MeanConv(nn.Module):
             h, repeats = (x.rows, x.repeats) if isinstance(x, RepeatedRows) and x.repeats else (to_dense(x), None)
             out = combine_project(to_dense(h), block.group, negative_slope, self.linear.weight, repeats)
             return out if self.linear.bias is None else out + self.linear.bias
-        h = functional.leaky_relu(to_dense(x), negative_slope)
-        joined: Tensor = self.linear(torch.cat([h.index_select(0, block.root), aggregate(h, block)], dim=1))
+        joined: Tensor = self.linear(self.hidden(functional.leaky_relu(to_dense(x), negative_slope), block))
         return joined
+
+    def hidden(self, x: Tensor, block: Block) -> Tensor:
+        """[num_dst, 2 · in_channels] what the weights multiply: the receiver's row and the aggregate."""
+        return torch.cat([x.index_select(0, block.root), aggregate(x, block)], dim=1)
 
     def _project_first(self, x: Rows, block: Block) -> Tensor:
         """The same for sparse rows, which are multiplied before the mean is taken; the result is the same."""
@@ -135,3 +138,7 @@ class GCNConv(nn.Module):
         """[num_src, in_channels] to [num_dst, out_channels]."""
         out = aggregate(self.linear(x), block)
         return out if self.bias is None else out + self.bias
+
+    def hidden(self, x: Tensor, block: Block) -> Tensor:
+        """[num_dst, in_channels] the aggregate; its product with the weights is the aggregate of their products."""
+        return aggregate(x, block)

@@ -53,6 +53,10 @@ class LSTMConv(nn.Module):
         aggregated: Tensor = self.states(self._states(self.gates(x), block))
         return aggregated + linear_at(self.root, x, block.root)
 
+    def hidden(self, x: Tensor, block: Block) -> Tensor:
+        """[num_dst, in_channels + state_channels] what the weights multiply: the receiver's row and the last state."""
+        return torch.cat([x.index_select(0, block.root), self._states(self.gates(x), block)], dim=1)
+
     def _states(self, gates: Tensor, block: Block) -> Tensor:
         """From [num_src, 4 · width] to the last states [num_dst, width]; gates are input, forget, output and cell."""
         starts, senders = _senders(block)

@@ -46,6 +46,10 @@ class PoolConv(nn.Module):
         pooled: Tensor = self.pooled(maximum(self.pool(x).relu(), block))
         return pooled + linear_at(self.root, x, block.root)
 
+    def hidden(self, x: Tensor, block: Block) -> Tensor:
+        """[num_dst, in_channels + pool_channels] what the weights multiply: the receiver's row and the maximum."""
+        return torch.cat([x.index_select(0, block.root), maximum(self.pool(x).relu(), block)], dim=1)
+
 
 def linear_at(linear: Linear, x: Rows, index: Tensor) -> Tensor:
     """A linear map of the rows at ``index``: dense rows are selected first, others multiplied first."""

@@ -57,22 +57,48 @@ class Stack(nn.Module):
         Returns:
             [b, out_channels] class scores, before softmax.
         """
-        h: Rows = x if self.first is None else self._lowest(self.first, x)
+        h = self._lowest(x)
         for conv, block in zip(self.convs, blocks, strict=True):
-            slope = 1.0 if h is x else self.negative_slope
-            if self.normalise and h is not x:
-                h, slope = functional.normalize(functional.leaky_relu(to_dense(h), slope), dim=1), 1.0
-            if isinstance(h, Tensor) and h is not x:
-                h = functional.dropout(h, self.dropout, self.training)
+            h, slope = self._between(h, is_input=h is x)
             h = _convolve(conv, h, block, slope)
         return to_dense(h)
 
-    def _lowest(self, first: nn.Module, x: Rows) -> Rows:
-        """The first layer; repeated rows are computed once, unless dropout makes their copies differ."""
+    def hidden(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
+        """[b, channels] what the last layer multiplies by its weights, or the target's row where it does not say.
+
+        A convolution says so by a method ``hidden(x, block)``, with ``x`` after the activation.
+        """
+        if not len(self.convs):
+            return to_dense(x)
+        h = self._lowest(x)
+        *below, (last, top) = zip(self.convs, blocks, strict=True)
+        for conv, block in below:
+            h, slope = self._between(h, is_input=h is x)
+            h = _convolve(conv, h, block, slope)
+        h, slope = self._between(h, is_input=h is x)
+        rows = functional.leaky_relu(to_dense(h), slope)
+        hidden: Tensor = last.hidden(rows, top) if hasattr(last, "hidden") else rows.index_select(0, top.root)  # type: ignore[operator]
+        return hidden
+
+    def _lowest(self, x: Rows) -> Rows:
+        """The first layer, if any; repeated rows are computed once, unless dropout makes their copies differ."""
+        if self.first is None:
+            return x
         if isinstance(x, RepeatedRows) and x.repeats is not None and not (self.training and self.dropout):
-            return RepeatedRows(first(x.rows), x.index, x.repeats)
-        rows: Rows = first(x)
+            return RepeatedRows(self.first(x.rows), x.index, x.repeats)
+        rows: Rows = self.first(x)
         return rows
+
+    def _between(self, h: Rows, *, is_input: bool) -> tuple[Rows, float]:
+        """The rows for the next convolution, and the slope of the leaky ReLU that it still has to apply."""
+        if is_input:
+            return h, 1.0
+        slope = self.negative_slope
+        if self.normalise:
+            h, slope = functional.normalize(functional.leaky_relu(to_dense(h), slope), dim=1), 1.0
+        if isinstance(h, Tensor):
+            h = functional.dropout(h, self.dropout, self.training)
+        return h, slope
 
 
 def _convolve(conv: nn.Module, h: Rows, block: Block, slope: float) -> Tensor:
@@ -111,7 +137,15 @@ class MLP(nn.Module):
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
         """[n, widths[0]] to [n, widths[-1]]."""
-        h: Tensor = self.layers[0](x)
-        for layer in self.layers[1:]:
-            h = layer(functional.dropout(h.relu(), self.dropout, self.training))
+        scores: Tensor = self.layers[-1](self._below(x))
+        return scores
+
+    def hidden(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
+        """[n, widths[-2]] what the last layer multiplies by its weights."""
+        return to_dense(self._below(x))
+
+    def _below(self, x: Rows) -> Rows:
+        h = x
+        for layer in self.layers[:-1]:
+            h = functional.dropout(layer(h).relu(), self.dropout, self.training)
         return h

@@ -1,4 +1,4 @@
-"""Run: a trained model with its record, the folder that holds one, and predictions from it.
+"""Run: a trained model with its record, the folder it is saved in, and what follows from it for nodes.
 
 The folder holds ``record.json`` (see :mod:`mggcn.records.record`), ``weights.safetensors`` (model and feature scaling)
 and ``config.toml``, which reproduces the run.
@@ -7,6 +7,7 @@ and ``config.toml``, which reproduces the run.
 import dataclasses
 import logging
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,24 +15,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 import tomli_w
 import torch
-from numpy.typing import ArrayLike
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
+from numpy.typing import ArrayLike, NDArray
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from mggcn import datasets, methods, storage, train
 from mggcn.dataset import Dataset, as_dataset
-from mggcn.errors import InputError, prefix_errors
+from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.files import replacing, write_durably
 from mggcn.graph import node_numbers
 from mggcn.keys import Key
 from mggcn.methods import Plan
-from mggcn.methods.settings import is_import_path
 from mggcn.records.record import RunRecord
 from mggcn.run._features import match_features
 from mggcn.run.config import config_of
+from mggcn.run.embeddings import Embeddings
+from mggcn.run.explanation import Explanation, explain
+from mggcn.run.export import export, input_rows, row_shape
 from mggcn.run.predictions import Predictions
+from mggcn.run.scoring import Scorer
 from mggcn.train import Compute, Scaler, View, choose_device
 
 if TYPE_CHECKING:
@@ -80,7 +82,8 @@ class Run:
         dataset: "Dataset | Data | None" = None,
         nodes: ArrayLike | None = None,
         *,
-        draws: int = 1,
+        ids: Iterable[object] | None = None,
+        draws: int | None = None,
         calibrated: bool = True,
         device: str | torch.device = "auto",
         root: Path | None = None,
@@ -94,20 +97,18 @@ class Run:
         Args:
             dataset: the graph to score, a Dataset or PyG's ``Data``; the one the run was trained on when None.
             nodes: node numbers or a boolean mask, as a list, a range, an array or a tensor; all nodes when None.
-            draws: average the probabilities over so many independent draws of the picks.
+            ids: the user's ids of the nodes, instead of ``nodes``.
+            draws: average the probabilities over so many independent draws of the picks; as in the evaluation if None.
             calibrated: scale the probabilities by the temperature that was fitted on the validation nodes; the most
                 probable class does not depend on it.
             device: ``auto``, ``cpu``, ``cuda`` or a device.
             root: the folder in which named data sets are searched.
         """
         data = self.training_data(root) if dataset is None else as_dataset(dataset, "predict", needs_split=False)
-        with prefix_errors(data.name):
-            targets = np.arange(data.num_nodes) if nodes is None else node_numbers(nodes, data.num_nodes)
-        if targets.size == 0:
-            raise InputError(f"{data.name}: no nodes to predict")
+        targets = _targets(data, nodes, ids)
         started = time.perf_counter()
         view, compute = self.view(data, choose_device(device))
-        scores = train.predict(self.model, view, targets, self.key, compute, draws)
+        scores = train.predict(self.model, view, targets, self.key, compute, self._draws(draws))
         seconds = time.perf_counter() - started
         _log.info(
             "%s: scored %d nodes on %s in %.2f s, preparation included",
@@ -119,6 +120,115 @@ class Run:
         if calibrated:
             scores = train.calibrated(scores, self.record.temperature)
         return Predictions(targets, data.ids_of(targets), scores.exp().cpu().numpy(), self.classes, data.id_name)
+
+    def embed(
+        self,
+        nodes: ArrayLike | None = None,
+        *,
+        ids: Iterable[object] | None = None,
+        dataset: "Dataset | Data | None" = None,
+        draws: int | None = None,
+        device: str | torch.device = "auto",
+        root: Path | None = None,
+    ) -> Embeddings:
+        """Return hidden representations of nodes: what the model's last layer multiplies by its weights.
+
+        These are the last hidden units for ``mlp`` and ``sign``, the propagated features for ``sgc``, and the embedding
+        itself for ``deepwalk`` and ``node2vec``. In graph convolutions they are what the last layer aggregates: the
+        target's hidden row beside that of its senders (picks, for MG-GCN) for ``mean``, ``pool`` and ``lstm``, their
+        sum for ``gcn``. A last layer that does not say what it multiplies, such as ``gat`` or a PyG convolution, gives
+        the target's hidden row below it. ``label-propagation`` and ``random-forest`` have none, and raise InputError,
+        as does a module of your own without a method ``hidden(rows, blocks)``.
+
+        Args:
+            nodes: as in :meth:`predict`.
+            ids: the user's ids of the nodes, instead of ``nodes``.
+            dataset: as in :meth:`predict`.
+            draws: average over so many independent draws of the picks; as in the evaluation if None.
+            device: ``auto``, ``cpu``, ``cuda`` or a device.
+            root: the folder in which named data sets are searched.
+        """
+        if not hasattr(self.model, "hidden"):
+            raise InputError(f"{self.record.method}: its model has no hidden representations")
+        data = self.training_data(root) if dataset is None else as_dataset(dataset, "embed", needs_split=False)
+        targets = _targets(data, nodes, ids)
+        view, compute = self.view(data, choose_device(device))
+        values = train.hidden(self.model, view, targets, self.key, compute, self._draws(draws))
+        return Embeddings(targets, data.ids_of(targets), values.cpu().numpy(), data.id_name)
+
+    def explain(
+        self,
+        node: int | None = None,
+        *,
+        id: object = None,  # noqa: A002
+        label: str | None = None,
+        dataset: "Dataset | Data | None" = None,
+        draws: int | None = None,
+        root: Path | None = None,
+    ) -> Explanation:
+        """Explain the probability of a node's class: what features contribute, and what each pick changes.
+
+        Contributions of features are integrated gradients, see :mod:`mggcn.run.attribution`. The effect of a pick is
+        the probability with all picks minus that without it. Methods whose scores have no gradient with respect to the
+        features (``label-propagation``, ``deepwalk``, ``node2vec``, ``random-forest``) raise InputError. Computed on
+        the CPU, for the probabilities of :meth:`predict` for this node alone.
+
+        Args:
+            node: its node number.
+            id: the user's id of the node, instead of ``node``.
+            label: the name of the class to explain; the predicted class when None.
+            dataset: as in :meth:`predict`.
+            draws: average over so many independent draws of the picks; as in the evaluation if None.
+            root: the folder in which named data sets are searched.
+        """
+        if (node is None) == (id is None):
+            raise InputError("explain: name one node, by its number or by its id")
+        if label is not None and label not in self.classes:
+            raise unknown("class", label, self.classes)
+        data = self.training_data(root) if dataset is None else as_dataset(dataset, "explain", needs_split=False)
+        (target,) = _targets(data, None if node is None else [node], None if id is None else [id])
+        scorer = Scorer(self, data, *self.view(data, torch.device("cpu")))
+        return explain(scorer, int(target), None if label is None else self.classes.index(label), self._draws(draws))
+
+    def export(self, path: str | Path, batch_size: int = 1) -> None:
+        """Write the model with ``torch.export``, as a program that scores batches without this package.
+
+        ``torch.export.load(path).module()`` maps a batch of input rows, as :meth:`rows` returns them, to
+        [batch_size, classes] log-probabilities, those of :meth:`predict`. Only models whose input rows have a fixed
+        shape can be exported: ``mlp``, ``sgc``, ``sign``, and ``mg-gcn`` with up to two layers; see
+        :mod:`mggcn.run.export`. Others raise InputError.
+
+        Args:
+            path: of the file, ``*.pt2``.
+            batch_size: the number of targets that the program scores in a call.
+        """
+        export(self, Path(path), batch_size)
+
+    def rows(
+        self,
+        nodes: ArrayLike | None = None,
+        *,
+        ids: Iterable[object] | None = None,
+        dataset: "Dataset | Data | None" = None,
+        root: Path | None = None,
+    ) -> Tensor:
+        """Return the input rows of nodes as an exported model reads them; arguments are those of :meth:`embed`.
+
+        Returns:
+            float32, of scaled features: [n, num_features] for ``mlp``; [n, num_features] after propagation for ``sgc``;
+            [n, (hops + 1) · num_features], one part per hop, for ``sign``; [n, 1 + picks, 2 · num_features], the
+            target and its picks with their own features beside the mean over their neighbours, for ``mg-gcn``, without
+            the second dimension if it has one layer.
+        """
+        shape = row_shape(self)
+        data = self.training_data(root) if dataset is None else as_dataset(dataset, "rows", needs_split=False)
+        view, _ = self.view(data, torch.device("cpu"))
+        return input_rows(shape, view, _targets(data, nodes, ids), self.key)
+
+    def _draws(self, draws: int | None) -> int:
+        if draws is not None and draws < 1:
+            raise InputError(f"draws: {draws} is less than 1")
+        return draws or self.plan.training.draws
 
     def view(self, dataset: Dataset, device: torch.device) -> tuple[View, Compute]:
         """A graph prepared for scoring on a device, to which the model is moved; not prepared again if it was."""
@@ -155,53 +265,17 @@ class Run:
         return data
 
 
-def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
-    """Read a run folder.
-
-    Args:
-        folder: as :meth:`Run.save` wrote it.
-        allow_import: allow the record to name Python code to import, as the record of a user's own method does. Only
-            allow it for folders from a source you trust: importing runs the code.
-    """
-    root = Path(folder)
-    if not (root / RECORD).is_file():
-        raise InputError(f"{root}: not a run folder ({RECORD} is missing)")
-    try:
-        record = RunRecord.from_json((root / RECORD).read_text())
-        record.check_complete()
-    except (ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{root / RECORD}: not a run record ({error})") from None
-    if not allow_import:
-        _refuse_imports(root / RECORD, record)
-    try:
-        plan = methods.resolve(record.method, record.dataset["name"], record.settings, preset="paper")
-    except InputError as error:
-        raise InputError(f"{root / RECORD}: not a run record ({error})") from None
-    try:
-        tensors = load_tensors((root / WEIGHTS).read_bytes())
-    except FileNotFoundError:
-        raise InputError(f"{root}: not a run folder ({WEIGHTS} is missing)") from None
-    except SafetensorError as error:
-        raise InputError(f"{root / WEIGHTS}: cannot be read ({error})") from None
-    try:
-        model = plan.method.model(record.dataset["num_features"], len(record.dataset["classes"]), None)
-        model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
-    except RuntimeError:
-        raise InputError(f"{root / WEIGHTS}: does not fit the model that {RECORD} describes") from None
-    return Run(record, plan, model, _scaler(record, tensors), path=root.resolve())
-
-
-def _refuse_imports(path: Path, record: RunRecord) -> None:
-    """Raise InputError if the record names code to import: a user's own method, or a setting that is a function."""
-    named = {"method": record.method, **record.settings}
-    for field_name, value in named.items():
-        if is_import_path(value):
-            raise InputError(
-                f"{path}: field {field_name} names code to import ({value}); "
-                "if you trust it, allow it with allow_import=True or --allow-import"
-            )
-
-
-def _scaler(record: RunRecord, tensors: dict[str, Tensor]) -> Scaler:
-    parts = {name: tensors[f"scaler.{name}"].numpy() for name in SCALER_ARRAYS if f"scaler.{name}" in tensors}
-    return Scaler(record.settings["scaling"], **parts)
+def _targets(data: Dataset, nodes: ArrayLike | None, ids: Iterable[object] | None) -> NDArray[np.int64]:
+    """The node numbers that a caller names by numbers, a mask or ids; all nodes if by neither."""
+    if nodes is not None and ids is not None:
+        raise InputError(f"{data.name}: nodes and ids both name nodes; give one of them")
+    if isinstance(ids, str):
+        raise InputError(f"{data.name}: ids: must be a list of ids, not the text {ids!r}")
+    if ids is not None:
+        targets = data.nodes_of([str(name) for name in ids])
+    else:
+        with prefix_errors(data.name):
+            targets = np.arange(data.num_nodes) if nodes is None else node_numbers(nodes, data.num_nodes)
+    if targets.size == 0:
+        raise InputError(f"{data.name}: no nodes to predict")
+    return targets

@@ -3,7 +3,7 @@
 from mggcn.train.compute import Compute, Precision, choose_device
 from mggcn.train.epochs import Epochs, nodes_per_batch
 from mggcn.train.inputs import DenseInputs, Inputs, dense, inputs_of
-from mggcn.train.loop import Fitted, evaluate, fit, predict
+from mggcn.train.loop import Fitted, evaluate, fit, hidden, predict
 from mggcn.train.prepared import Penalised, Prepared, View, Views
 from mggcn.train.progress import Progress
 from mggcn.train.scaling import Scaler
@@ -31,6 +31,7 @@ __all__ = [
     "evaluate",
     "fit",
     "fit_temperature",
+    "hidden",
     "inputs_of",
     "nodes_per_batch",
     "predict",

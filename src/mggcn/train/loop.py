@@ -3,6 +3,7 @@
 import copy
 import math
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -87,26 +88,47 @@ def predict(
     model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, compute: Compute, draws: int = 1
 ) -> Tensor:
     """[n, classes] log-probabilities of nodes; with several draws, of the mean probabilities over them."""
+
+    def log_probabilities(batch: Batch) -> Tensor:
+        scores: Tensor = model(view.rows(model, batch), batch.to(compute.device).blocks)
+        return functional.log_softmax(scores.double(), dim=1)
+
+    scores = _of_batches(log_probabilities, model, view, nodes, key, compute, draws)
+    return torch.logsumexp(torch.stack([*scores]), dim=0) - math.log(draws)
+
+
+def hidden(
+    model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, compute: Compute, draws: int = 1
+) -> Tensor:
+    """[n, channels] hidden representations of nodes, as the model's method ``hidden`` gives them; means over draws."""
+
+    def representations(batch: Batch) -> Tensor:
+        rows: Tensor = model.hidden(view.rows(model, batch), batch.to(compute.device).blocks)  # type: ignore[operator]
+        return rows.float()
+
+    total: Tensor | float = 0.0
+    for rows in _of_batches(representations, model, view, nodes, key, compute, draws):
+        total = total + rows
+    return torch.as_tensor(total) / draws
+
+
+def _of_batches(
+    function: Callable[[Batch], Tensor],
+    model: nn.Module,
+    view: View,
+    nodes: NDArray[np.int64],
+    key: Key,
+    compute: Compute,
+    draws: int,
+) -> Iterator[Tensor]:
+    """For each of the evaluation's draws, the rows that a function of a batch gives for ``nodes``."""
     if draws < 1:
         raise InputError(f"draws: {draws} is less than 1")
     nodes = node_numbers(nodes)
     model.eval()
     with torch.no_grad(), compute.arithmetic():
-        scores = [
-            torch.cat(
-                [
-                    functional.log_softmax(_scores(model, view, batch, compute).double(), dim=1)
-                    for batch in view.sampler.batches(nodes, key.fold("eval", draw), EVAL_BATCH)
-                ]
-            )
-            for draw in range(draws)
-        ]
-        return torch.logsumexp(torch.stack(scores), dim=0) - math.log(draws)
-
-
-def _scores(model: nn.Module, view: View, batch: Batch, compute: Compute) -> Tensor:
-    scores: Tensor = model(view.rows(model, batch), batch.to(compute.device).blocks)
-    return scores
+        for draw in range(draws):
+            yield torch.cat([function(b) for b in view.sampler.batches(nodes, key.fold("eval", draw), EVAL_BATCH)])
 
 
 def _is_better(new: Scores, old: Scores, select: str) -> bool:

@@ -26,11 +26,11 @@ from mggcn.explore import Explorer, draw_picks, server
 from mggcn.explore._ids import IdIndex
 from mggcn.explore._medians import Medians
 from mggcn.explore._picks import is_neighbour
-from mggcn.explore._scoring import Scorer
 from mggcn.explore.run_page import picks_part
 from mggcn.kernels.pick.reference import pick_one
 from mggcn.keys import Key
 from mggcn.run import Run
+from mggcn.run.scoring import Scorer
 from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler
 from mggcn.train import Compute, DenseInputs, View
 from tests.gpu import GPU
@@ -172,6 +172,10 @@ def test_the_addresses_answer(get: Callable[..., Any], small: Dataset) -> None:
     neighbours = get("neighbours", id="node-5")
     assert neighbours["total"] == len(neighbours["neighbours"]) == small.graph.degrees[5]
     assert get("features", id="node-5")["total"] == 3
+    attributions = get("attributions", id="node-5")
+    added = sum(feature["target"] + feature["others"] for feature in attributions["features"])
+    assert added == pytest.approx(attributions["probability"] - attributions["baseline"], abs=2e-3)
+    assert attributions["probability"] == pytest.approx(max(node["probabilities"]))
 
 
 @pytest.mark.parametrize(
@@ -213,6 +217,20 @@ def test_a_method_without_picks_says_so(small: Dataset) -> None:
     np.testing.assert_allclose(explorer.node(5)["probabilities"], expected, rtol=1e-6)
     assert explorer.picks(5, 3)["total"] == 0
     assert explorer.influence(5, 1)["picks"] == []
+
+
+def test_contributions_are_those_of_explain(run: Run, small: Dataset) -> None:
+    answer, expected = Explorer.of(run, small).attributions(5), run.explain(5)
+    assert (answer["reason"], answer["total"], answer["predicted"]) == (None, 3, expected.predicted)
+    by_name = {feature["name"]: feature for feature in answer["features"]}
+    assert by_name["feature 1"]["target"] == pytest.approx(expected.target[1])
+    assert by_name["feature 1"]["others"] == pytest.approx(expected.others[1])
+    sizes = [max(abs(feature["target"]), abs(feature["others"])) for feature in answer["features"]]
+    assert sizes == sorted(sizes, reverse=True)
+    forest = mggcn.fit(small, "random-forest", device="cpu", settings={"trees": 3})
+    answer = Explorer.of(forest, small).attributions(5)
+    assert answer["reason"].startswith("random-forest: no attributions")
+    assert answer["features"] == []
 
 
 def test_ports_that_cannot_be_used() -> None:

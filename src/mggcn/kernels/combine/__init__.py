@@ -25,6 +25,8 @@ def combine_project(h: Tensor, group: int, slope: float, weight: Tensor, repeats
     Returns:
         [b, out].
     """
+    if torch.compiler.is_compiling():  # also in torch.export, which cannot trace the kernels
+        return reference.combine_project(h if repeats is None else expand(h, repeats), group, slope, weight)
     if h.device.type == "cpu" and h.dtype == torch.float32:
         joined: Tensor = _CombineOnCpu.apply(h, group, slope)  # type: ignore[no-untyped-call]
         return joined @ weight

@@ -1,8 +1,10 @@
 """Scores of single nodes with a run's model, their picks, and the effect of each pick on the scores."""
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,12 +14,13 @@ from torch import Tensor
 from mggcn import train
 from mggcn.block import Batch
 from mggcn.dataset import Dataset
-from mggcn.explore._picks import without_padding
 from mggcn.kernels.pick import Explore
 from mggcn.keys import Key
-from mggcn.run import Run
-from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler, grains
+from mggcn.sampling import DeviceMixGrainedSampler, FullSampler, MixGrainedSampler, WholeGraphSampler, grains
 from mggcn.train.compute import Compute
+
+if TYPE_CHECKING:
+    from mggcn.run.run import Run
 
 Probabilities = NDArray[np.float64]
 
@@ -34,19 +37,36 @@ class LeaveOneOut:
 
 
 @dataclass(frozen=True, eq=False)
+class PickEffect:
+    """What a pick adds to the probabilities of its target's classes.
+
+    Attributes:
+        node: its node number.
+        draws: the number of draws that contain it; the other numbers are means over these.
+        order: its position among the picks, from 1.
+        changes: [classes] the probability with all picks minus that without this one.
+    """
+
+    node: int
+    draws: int
+    order: float
+    changes: Probabilities
+
+
+@dataclass(frozen=True, eq=False)
 class Scorer:
     """A run that is prepared to score single nodes of a graph, with the picks that the evaluation draws.
 
     Probabilities are calibrated, as those of :meth:`mggcn.run.Run.predict`.
     """
 
-    run: Run
+    run: "Run"
     dataset: Dataset
     view: train.View
     compute: Compute
 
     @classmethod
-    def of(cls, run: Run, dataset: Dataset, device: torch.device = _CPU) -> "Scorer":
+    def of(cls, run: "Run", dataset: Dataset, device: torch.device = _CPU) -> "Scorer":
         """Prepare the graph for scoring, unless the run has it prepared already."""
         return cls(run, dataset, *run.view(dataset, device))
 
@@ -72,7 +92,7 @@ class Scorer:
 
     def probabilities(self, nodes: NDArray[np.int64]) -> Probabilities:
         """[n, classes] of some nodes; a method without picks scores all nodes at the first call."""
-        return np.asarray(self._all[nodes]) if self.picker is None else self._scores(self.view, nodes)
+        return np.asarray(self._all[nodes]) if self.picker is None else self._scores(self.view, nodes, self._draws)
 
     def members(self, node: int, draw: int) -> list[int]:
         """S(v) in one of the evaluation's draws: the target, then its picks in order."""
@@ -89,12 +109,37 @@ class Scorer:
         without = self._score_members([row[:index] + row[index + 1 :] for index in indices])
         return LeaveOneOut([row[index] for index in indices], whole, without)
 
+    def effects(self, node: int, draws: int) -> tuple[Probabilities, list[PickEffect]]:
+        """The probabilities of a target, mean over draws, and the leave-one-out effects of all its picks."""
+        results = [self.leave_one_out(node, draw) for draw in range(draws)]
+        changes: dict[int, list[tuple[int, Probabilities]]] = defaultdict(list)
+        for result in results:
+            for order, (pick, without) in enumerate(zip(result.picks, result.without, strict=True), 1):
+                changes[pick].append((order, result.whole - without))
+        effects = []
+        for pick, of_pick in changes.items():
+            orders, differences = zip(*of_pick, strict=True)
+            effects.append(PickEffect(pick, len(of_pick), float(np.mean(orders)), np.mean(differences, axis=0)))
+        return np.mean([result.whole for result in results], axis=0), effects
+
+    def batch(self, node: int, draw: int) -> Batch:
+        """The batch that scores one target in one of the evaluation's draws, with only the rows that matter for it."""
+        sampler = self.view.sampler
+        if isinstance(sampler, WholeGraphSampler):
+            sampler = FullSampler(sampler.adjacency, sampler.layers)
+        (batch,) = sampler.batches(np.array([node]), self.run.key.fold("eval", draw), 1)
+        return batch
+
     @cached_property
     def _all(self) -> Probabilities:
-        return self._scores(self.view, np.arange(self.dataset.num_nodes))
+        return self._scores(self.view, np.arange(self.dataset.num_nodes), self._draws)
 
-    def _scores(self, view: train.View, nodes: NDArray[np.int64]) -> Probabilities:
-        scores = train.predict(self.run.model, view, nodes, self.run.key, self.compute)
+    @property
+    def _draws(self) -> int:
+        return self.run.plan.training.draws
+
+    def _scores(self, view: train.View, nodes: NDArray[np.int64], draws: int = 1) -> Probabilities:
+        scores = train.predict(self.run.model, view, nodes, self.run.key, self.compute, draws)
         return np.asarray(train.calibrated(scores, self.run.record.temperature).exp().cpu().numpy(), np.float64)
 
     def _score_members(self, rows: list[list[int]]) -> Probabilities:
@@ -108,10 +153,12 @@ class Scorer:
 
     def _row(self, node: int, draw: int) -> list[int]:
         """S(v) with its padding, as the model receives it."""
-        if self.picker is None:
-            return [node]
-        (batch,) = self.picker.batches(np.array([node]), self.run.key.fold("eval", draw), 1)
-        return [int(member) for member in batch.nodes.tolist()]
+        return [node] if self.picker is None else [int(member) for member in self.batch(node, draw).nodes.tolist()]
+
+
+def without_padding(members: Sequence[int]) -> list[int]:
+    """S(v) without its padding: the target, then its picks."""
+    return [members[0], *(node for node in members[1:] if node != members[0])]
 
 
 @dataclass(frozen=True, eq=False)
