@@ -44,6 +44,7 @@ class ASGCN(Network):
         skip: add the paper's skip connections, from two layers below.
         precompute: aggregate the features once before training, so that the lowest layer is exact and not sampled, as
             the authors' code does on Reddit.
+        add_identity: use I + Â instead of Â, as the authors' code does on Pubmed.
     """
 
     bias: bool = False
@@ -52,6 +53,7 @@ class ASGCN(Network):
     variance: NonNegative = 0.5
     skip: bool = False
     precompute: bool = False
+    add_identity: bool = False
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """Convolutions whose factors are learned together with the sampler's probabilities."""
@@ -70,6 +72,8 @@ class ASGCN(Network):
     def prepare(self, view: GraphView) -> Views:
         """The normalised adjacency, and a sampler that takes its probabilities from the model."""
         adjacency = propagation(view.graph)
+        if self.add_identity:
+            adjacency.setdiag(adjacency.diagonal() + 1)
         inputs = view.inputs(propagated(adjacency, view.x, view.threads) if self.precompute else view.x)
         blocks = self.layers - int(self.precompute)
 
