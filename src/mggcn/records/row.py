@@ -23,7 +23,7 @@ _MEDIANS = ("epoch_seconds", "seconds_to_best", "seconds_to_near_best", "total_s
 class Figures:
     """The results and costs of a method over its seeds; see :class:`mggcn.records.RunRecord` for what they measure.
 
-    Times are medians, the memory is the maximum, all others are means. A standard deviation is None for one seed.
+    Times are medians, memory is the maximum, all others are means. A standard deviation is None for one seed.
     """
 
     accuracy: float
@@ -39,6 +39,7 @@ class Figures:
     peak_memory_bytes: int
     nodes_per_batch: float
     seconds_to_near_best: float
+    training_memory_bytes: int | None = None
 
     @classmethod
     def of(cls, records: Sequence[RunRecord]) -> "Figures":
@@ -56,6 +57,7 @@ class Figures:
             accuracy_std=deviation("test_accuracy"),
             macro_f1_std=deviation("test_macro_f1"),
             peak_memory_bytes=max(record.peak_memory_bytes for record in records),
+            training_memory_bytes=max(filter(None, values("training_memory_bytes")), default=None),
         )
 
 

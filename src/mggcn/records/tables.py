@@ -13,11 +13,11 @@ GROWTH = re.compile(r"O\([\w^ ]+\)")
 """An order of growth, which documents set as mathematics."""
 NOTES = """\
 Accuracy and macro-F1 are of the test nodes, mean ± standard deviation over seeds, with the weights of the epoch that
-was best on the validation nodes. *Epoch* is the median time of a training epoch, including sampling, without
+was best on the validation nodes. Macro-F1 is the mean over the classes that have test nodes. *Epoch* is the median time of a training epoch, including sampling, without
 evaluation. *To best* is the median time from the start to the best epoch: preparing, training and validating. Neither
 includes loading libraries and compiling kernels. *Memory* is the maximum over seeds: on a CPU of the whole process,
 including interpreter, libraries and data set (memory that earlier runs freed is returned first); on a GPU of all
-tensors. *Nodes a batch* is the number of distinct nodes whose rows a training batch reads; what is computed once before
+tensors. It includes the evaluation, which some methods do on the whole graph. *Nodes a batch* is the number of distinct nodes whose rows a training batch reads; what is computed once before
 training does not count."""
 _NOT_THERE = "–"
 _MARKDOWN = str.maketrans({"\\": "\\\\", "|": "\\|", "<": "&lt;", "&": "&amp;"})
@@ -137,6 +137,10 @@ def percent(mean: float, deviation: float | None = None) -> str:
     return f"{mean * 100:.2f}" + ("" if deviation is None else f" ± {deviation * 100:.2f}")
 
 
+def _mebibytes(count: int) -> str:
+    return f"{count / 2**20:,.0f} MiB"
+
+
 def _figure(read: Callable[[Figures], float | None]) -> Callable[[Row], float | None]:
     return lambda row: read(row.figures) if row.records else None
 
@@ -221,8 +225,12 @@ _TIMES = (
 )
 _COSTS = (
     Column("epochs", _figure(lambda figures: figures.epochs), lambda count: f"{count:,.0f}", optional=False),
+    Column("memory", _figure(lambda figures: figures.peak_memory_bytes), _mebibytes, optional=False),
     Column(
-        "memory", _figure(lambda figures: figures.peak_memory_bytes), lambda n: f"{n / 2**20:,.0f} MiB", optional=False
+        "memory in training",
+        _figure(lambda figures: figures.training_memory_bytes),
+        _mebibytes,
+        note="*Memory in training* is that of the first epoch alone, before anything is evaluated.",
     ),
     Column(
         "nodes a batch", _figure(lambda figures: figures.nodes_per_batch or None), lambda n: f"{n:,.0f}", optional=False

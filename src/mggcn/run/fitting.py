@@ -18,7 +18,7 @@ from mggcn.methods import Method, Plan
 from mggcn.records import environment
 from mggcn.records.record import RunRecord, near_best, seconds_until
 from mggcn.run.run import Run
-from mggcn.train import Compute, Fitted, Prepared, Training, choose_device, metrics
+from mggcn.train import Compute, Fitted, Prepared, Training, choose_device, memory, metrics
 from mggcn.train.progress import Silent
 
 if TYPE_CHECKING:
@@ -68,10 +68,11 @@ def fit_plan(
     _log.info(
         "%s on %s, seed %d, on %s with %d threads", plan.name, dataset.name, seed, device, torch.get_num_threads()
     )
-    _reset_peak_memory(device)
+    memory.reset_peak(device)
     started = time.perf_counter()
     prepared = plan.prepare(dataset, key, compute)
     prepare_seconds = time.perf_counter() - started
+    prepare_peak = memory.peak(device)
     _log.debug(
         "inputs: %s, sampler: %s", *(type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
     )
@@ -89,7 +90,7 @@ def fit_plan(
         split.test.size,
         total_seconds - trained_seconds,
     )
-    peak_memory = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else environment.peak_memory()
+    peak_memory = max(prepare_peak, fitted.first_peak or 0, memory.peak(device))
     curve = fitted.curve
     record = RunRecord(
         dataset=_describe(dataset),
@@ -112,6 +113,7 @@ def fit_plan(
         seconds_to_near_best=seconds_until(near_best(curve), prepare_seconds, curve),
         total_seconds=total_seconds,
         peak_memory_bytes=peak_memory,
+        training_memory_bytes=fitted.first_peak,
         nodes_per_batch=_nodes_per_batch(prepared, dataset, plan.training, key, fitted),
         curve=curve,
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()},
@@ -143,13 +145,6 @@ def _calibration(
 
 def _calibration_error(log_probabilities: Tensor, truth: Tensor) -> float:
     return metrics.calibration_error(log_probabilities.exp().cpu().numpy(), truth.cpu().numpy())
-
-
-def _reset_peak_memory(device: torch.device) -> None:
-    environment.reset_peak_memory()
-    if device.type == "cuda":
-        torch._C._cuda_clearCublasWorkspaces()  # noqa: SLF001  (kept for every stream that earlier runs used)
-        torch.cuda.reset_peak_memory_stats(device)
 
 
 def _describe(dataset: Dataset) -> dict[str, Any]:

@@ -99,7 +99,8 @@ class Run:
             ids: the user's ids of the nodes, instead of ``nodes``.
             draws: average the probabilities over so many independent draws of the picks.
             calibrated: scale the probabilities by the temperature that was fitted on the validation nodes; the most
-                probable class does not depend on it.
+                probable class does not depend on it. The record's temperature is of one draw; for several it is fitted
+                on as many draws, which needs the training data.
             device: ``auto``, ``cpu``, ``cuda`` or a device.
             root: the folder in which named data sets are searched.
         """
@@ -117,7 +118,7 @@ class Run:
             seconds,
         )
         if calibrated:
-            scores = train.calibrated(scores, self.record.temperature)
+            scores = train.calibrated(scores, self._temperature(draws, data, view, compute, root))
         return Predictions(targets, data.ids_of(targets), scores.exp().cpu().numpy(), self.classes, data.id_name)
 
     def embed(
@@ -225,6 +226,23 @@ class Run:
         data = self.training_data(root) if dataset is None else as_dataset(dataset, "rows", needs_split=False)
         view, _ = self.view(data, torch.device("cpu"))
         return input_rows(shape, view, _targets(data, nodes, ids), self.key)
+
+    def _temperature(self, draws: int, data: Dataset, view: View, compute: Compute, root: Path | None) -> float:
+        """The temperature of probabilities that are averaged over so many draws, fitted on the validation nodes."""
+        if draws == 1:
+            return self.record.temperature
+        if storage.digest(data) != self.record.dataset["digest"]:
+            try:
+                data = self.training_data(root)
+            except (InputError, OSError) as error:
+                raise InputError(
+                    f"draws: {draws} draws need a temperature fitted on the validation nodes of the training data, which "
+                    f"are not available ({error}); --no-calibrated, or calibrated=False, leaves it out"
+                ) from None
+            view, compute = self.view(data, compute.device)
+        nodes = data.require_split().val
+        scores = train.predict(self.model, view, nodes, self.key, compute, draws)
+        return train.choose_temperature(scores.cpu().numpy(), data.y[nodes])
 
     def view(self, dataset: Dataset, device: torch.device) -> tuple[View, Compute]:
         """A graph prepared for scoring on a device, to which the model is moved; not prepared again if it was."""
