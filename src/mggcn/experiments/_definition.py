@@ -80,6 +80,7 @@ class Experiment:
         folders: for each data set that the user has to make: how.
         path: the file it was read from.
         flat: whether there is one data set, whose table is written beside the records.
+        splits: the number of random splits of the data, each with all seeds; 0 uses the split of the data set.
     """
 
     name: str
@@ -95,10 +96,13 @@ class Experiment:
     folders: Mapping[str, str] = field(default_factory=dict)
     path: Path | None = None
     flat: bool = False
+    splits: int = 0
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise InputError(f"seeds: {self.seeds} is less than 1")
+        if self.splits < 0:
+            raise InputError(f"splits: {self.splits} is less than 0")
         for what, names in (("datasets", self.datasets), ("variant", [variant.label for variant in self.variants])):
             if not names:
                 raise InputError(f"{what}: there is none")
@@ -109,7 +113,12 @@ class Experiment:
     @property
     def num_runs(self) -> int:
         """The number of runs on all data sets."""
-        return len(self.datasets) * len(self.variants) * self.seeds
+        return len(self.datasets) * len(self.variants) * self.runs_per_row
+
+    @property
+    def runs_per_row(self) -> int:
+        """The number of runs of each variant on a data set."""
+        return self.seeds * max(1, self.splits)
 
     @property
     def info(self) -> ExperimentInfo | None:
@@ -188,20 +197,26 @@ ABLATIONS = tuple(
 
 
 def comparison(
-    dataset: str, methods: Sequence[str] = ("all",), *, seeds: int = 3, settings: Mapping[str, object] | None = None
+    dataset: str,
+    methods: Sequence[str] = ("all",),
+    *,
+    seeds: int = 3,
+    splits: int = 0,
+    settings: Mapping[str, object] | None = None,
 ) -> Experiment:
     """Compare methods on a data set.
 
     Args:
         dataset: a known name or a dataset folder.
         methods: names or import paths; ``all`` stands for every method.
-        seeds: the number of runs of each method.
+        seeds: the number of runs of each method, on each split.
+        splits: the number of random splits, for data without a published one; 0 uses the split of the data set.
         settings: changes for every method that has such a setting.
     """
     variants = variants_of(methods)
     if not variants:
         raise InputError("methods: there is none")
-    return Experiment("compare", (dataset,), variants, seeds, settings=settings or {}, flat=True)
+    return Experiment("compare", (dataset,), variants, seeds, settings=settings or {}, flat=True, splits=splits)
 
 
 def ablation(dataset: str, *, seeds: int = 3, settings: Mapping[str, object] | None = None) -> Experiment:

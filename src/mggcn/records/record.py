@@ -83,6 +83,8 @@ class RunRecord:
         total_seconds: time for preparing, training and testing.
         peak_memory_bytes: the process's largest resident size during the run (interpreter, libraries and data set
             included), or the largest sum of tensors on the GPU.
+        split_seed: the seed of a random split; None for a split that came with the data, and in older records. The
+            digest of the data set is that of the split it was loaded with.
         training_memory_bytes: the same during the first epoch of training, before anything is evaluated; None if
             nothing is trained, and in older records.
         nodes_per_batch: mean number of distinct nodes whose rows a training batch reads; 0 if nothing is trained.
@@ -123,6 +125,7 @@ class RunRecord:
     test_ece: Finite | None = None
     test_ece_uncalibrated: Finite | None = None
     training_memory_bytes: Count | None = None
+    split_seed: Count | None = None
 
     @property
     def is_converged(self) -> bool:

@@ -69,7 +69,7 @@ class Row:
         label: the name of the row in tables and charts.
         method: the name of the method.
         device: ``cpu`` or ``cuda``; empty if nothing was run.
-        seeds: the number of runs that the row should have.
+        seeds: the number of runs that the row should have: one for each seed, on each split if there are several.
         records: the finished runs in the order of their seeds.
         reasons: why runs are missing.
         published: published results of the same data and settings, by what they measure.
@@ -98,6 +98,11 @@ class Row:
     def figures(self) -> Figures:
         """Results and costs over the seeds; the row must have a record."""
         return Figures.of(self.records)
+
+    @property
+    def splits(self) -> int:
+        """The number of different splits of the finished runs."""
+        return len({record.split_seed for record in self.records})
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -97,6 +97,7 @@ def fit_plan(
         method=plan.name,
         method_version=plan.method.version,
         seed=seed,
+        split_seed=split.seed,
         settings={**plan.settings, "scaling": prepared.scaler.kind},
         device=device.type,
         epochs=len(curve),

@@ -236,8 +236,8 @@ class Run:
                 data = self.training_data(root)
             except (InputError, OSError) as error:
                 raise InputError(
-                    f"draws: {draws} draws need a temperature fitted on the validation nodes of the training data, which "
-                    f"are not available ({error}); --no-calibrated, or calibrated=False, leaves it out"
+                    f"draws: {draws} draws need a temperature fitted on the validation nodes of the training data, "
+                    f"which are not available ({error}); --no-calibrated, or calibrated=False, leaves it out"
                 ) from None
             view, compute = self.view(data, compute.device)
         nodes = data.require_split().val

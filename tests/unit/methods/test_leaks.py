@@ -71,7 +71,9 @@ def test_features_of_other_nodes_do_not_reach_the_weights_of_inductive_training(
     assert equal(weights_after(one, name), weights_after(other, name))
 
 
-@pytest.mark.parametrize("name", [name for name in SETTINGS if name not in ("label-propagation", "deepwalk", "node2vec")])
+@pytest.mark.parametrize(
+    "name", [name for name in SETTINGS if name not in ("label-propagation", "deepwalk", "node2vec")]
+)
 def test_features_of_training_nodes_reach_the_weights(small: Dataset, name: str) -> None:
     """The test above can fail: the same change of training nodes is seen."""
     one, other = with_other_features(replace(small, inductive=True), small.split.train, sparse=False)

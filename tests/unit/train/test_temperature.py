@@ -123,7 +123,7 @@ def test_several_draws_have_a_temperature_of_their_own(small: Dataset, tmp_path:
     np.testing.assert_allclose(found, powers / powers.sum(axis=1, keepdims=True), rtol=1e-9)
     shutil.rmtree(folder)
     assert loaded.predict(new, device="cpu").nodes.size == 60
-    with pytest.raises(InputError, match="draws: 8 draws need a temperature .* validation nodes of the training data"):
+    with pytest.raises(InputError, match="draws: 8 draws need a temperature fitted on the validation nodes"):
         loaded.predict(new, draws=8, device="cpu")
 
 
