@@ -57,7 +57,7 @@ class Figures:
             accuracy_std=deviation("test_accuracy"),
             macro_f1_std=deviation("test_macro_f1"),
             peak_memory_bytes=max(record.peak_memory_bytes for record in records),
-            training_memory_bytes=max(filter(None, values("training_memory_bytes")), default=None),
+            training_memory_bytes=max(record.training_memory_bytes or 0 for record in records) or None,
         )
 
 
