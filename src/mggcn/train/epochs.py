@@ -38,7 +38,7 @@ class Epochs:
         split = dataset.require_split()
         self._training, self._device = training, compute.device
         self.first_peak: int | None = None
-        memory.reset_peak(compute.device)
+        memory.restart_peak(compute.device)
         labels = torch.from_numpy(np.array(dataset.y)).to(compute.device)
         weight = _class_weights(dataset, training, compute.device)
         self._step = Step(prepared.model, prepared.train, labels, weight, training, compute)

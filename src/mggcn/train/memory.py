@@ -13,6 +13,13 @@ def reset_peak(device: torch.device) -> None:
         torch.cuda.reset_peak_memory_stats(device)
 
 
+def restart_peak(device: torch.device) -> None:
+    """Measure the peak from here on, within a run; it takes no time."""
+    environment.restart_peak_memory()
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+
+
 def peak(device: torch.device) -> int:
     """Bytes: the process's largest resident size since the last reset, or the largest sum of tensors on the GPU."""
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else environment.peak_memory()
