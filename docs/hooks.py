@@ -16,6 +16,7 @@ from mkdocs.structure.files import File, Files
 INSERTS: dict[str, Callable[[], str]] = {
     "accuracy-against-time": against_time.first_page,
     "compare": compare.tables,
+    "compare-settings": compare.settings,
     "method-classes": methods.reference,
     "ethereum-changed": ethereum.changed,
     "ethereum-dropped": ethereum.dropped,

@@ -1,10 +1,15 @@
 """The tables of the page that compares all methods, from ``results/compare.json``; rows without records say so."""
 
+from dataclasses import fields
+
 from generate.committed import about, packed, sections
 from generate.repository import EXPERIMENTS
 from mggcn import experiments
+from mggcn.methods import Plan, describe, published
+from mggcn.methods.plan import WITHOUT_EFFECT
 from mggcn.records import Row, Section
 from mggcn.records.tables import NOTES, markdown
+from mggcn.train import Training
 
 
 def tables() -> str:
@@ -15,10 +20,44 @@ def tables() -> str:
     parts = []
     for dataset in experiment.datasets:
         rows: list[Row] = []
-        for variant in experiment.variants:
+        older: list[str] = []
+        for variant, plan in zip(experiment.variants, experiment.plans(dataset), strict=True):
             measured = (
                 [row for row in finished[dataset].rows if row.method == variant.label] if dataset in finished else []
             )
             rows += measured or [Row(variant.label, variant.label, seeds=experiment.seeds)]
+            older += [f"- {row.label}: {reason}" for row in measured if (reason := _older(row, plan))]
         parts += [f"## {dataset.capitalize()}", markdown(Section(dataset, tuple(rows), experiment.info))]
+        if older:
+            parts += ["Rows whose records are older than the code or the settings above:", "\n".join(older)]
     return "\n\n".join([*parts, NOTES])
+
+
+def settings() -> str:
+    """A table of the settings on the compared data sets that are not those of every method, with their sources."""
+    datasets = experiments.read(EXPERIMENTS / "compare.toml").datasets
+    lines = ["| methods | data sets | settings | source |", "|---|---|---|---|"]
+    for preset in published.published().settings:
+        named = [dataset for dataset in datasets if not {dataset, "*"}.isdisjoint(preset.datasets)]
+        if named:
+            values = ", ".join(f"`{name}={describe.written(value)}`" for name, value in preset.values.items())
+            methods = "all" if preset.methods == ["*"] else ", ".join(preset.methods)
+            where = "all" if len(named) == len(datasets) else ", ".join(named)
+            lines.append(f"| {methods} | {where} | {values} | {preset.source} |")
+    return "\n".join(lines)
+
+
+def _older(row: Row, plan: Plan) -> str:
+    """In what the records of a row differ from the current code and settings; empty if they do not."""
+    if not row.records:
+        return ""
+    defaults = {field.name: field.default for kind in (type(plan.method), Training) for field in fields(kind)}
+    before = {name: row.settings.get(name, defaults[name]) for name in plan.settings}
+    parts = [
+        f"`{name}={describe.written(before[name])}`, now `{describe.written(value)}`"
+        for name, value in plan.settings.items()
+        if name not in WITHOUT_EFFECT and before[name] != value
+    ]
+    if row.records[0].method_version < plan.method.version:
+        parts.append(f"version {row.records[0].method_version} of the code, now {plan.method.version}")
+    return "; ".join(parts)

@@ -51,6 +51,8 @@ class _Meta(msgspec.Struct, frozen=True, kw_only=True):
     classes: list[str]
     inductive: bool
     source: str
+    split_seed: int | None = None
+    split_shares: list[float] = []
     id_name: str = "id"
     feature_names: list[str] = []
     notes: list[str] = []
@@ -82,6 +84,8 @@ def save(
             classes=list(dataset.classes),
             inductive=dataset.inductive,
             source=dataset.source,
+            split_seed=dataset.split.seed if dataset.split else None,
+            split_shares=list(dataset.split.shares) if dataset.split else [],
             id_name=dataset.id_name,
             feature_names=list(dataset.feature_names),
             notes=list(dataset.notes),
@@ -123,7 +127,7 @@ def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
                 x=x,
                 y=arrays["y.npy"],
                 classes=tuple(meta.classes),
-                split=Split(*(arrays[f"{part}.npy"] for part in PARTS)) if "train.npy" in arrays else None,
+                split=_split(arrays, meta) if "train.npy" in arrays else None,
                 node_ids=arrays.get("ids.npy"),
                 id_name=meta.id_name,
                 inductive=meta.inductive,
@@ -137,6 +141,11 @@ def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
             )
         except KeyError as error:
             raise InputError(f"{META}: field files: {error} is missing") from None
+
+
+def _split(arrays: Mapping[str, NDArray[Any]], meta: _Meta) -> Split:
+    parts = (arrays[f"{part}.npy"] for part in PARTS)
+    return Split(*parts, seed=meta.split_seed, shares=tuple(meta.split_shares))
 
 
 def is_dataset(folder: str | Path) -> bool:

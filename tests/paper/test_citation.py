@@ -1,10 +1,16 @@
 """MG-GCN on the paper's own data, where the files are at hand."""
 
+import math
+import statistics
 from pathlib import Path
 
 import pytest
 
 import mggcn
+from mggcn import records
+
+RESULTS = Path(__file__).resolve().parents[2] / "results" / "accuracy.json"
+SEEDS = 3
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3, 4])
@@ -13,7 +19,21 @@ def test_every_depth_trains_on_cora(data_root: Path, layers: int) -> None:
     assert run.record.test_accuracy > 0.8
 
 
-@pytest.mark.parametrize(("name", "least"), [("cora", 0.835), ("citeseer", 0.76)])
-def test_the_papers_accuracy_is_in_reach(data_root: Path, name: str, least: float) -> None:
-    """One seed, so the bound is three deviations under the mean of twenty."""
-    assert mggcn.fit(mggcn.load(name, root=data_root), seed=1).record.test_accuracy >= least
+@pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed"])
+def test_the_recorded_accuracy_is_reached(data_root: Path, name: str) -> None:
+    """The mean of the first seeds is at most three standard errors of such a mean below the recorded mean of twenty.
+
+    The seeds are among the twenty, so that on the machine of the records the difference is theirs; elsewhere rounding
+    differs. The bounds are above every method that ignores the graph or the features, except on Pubmed.
+    """
+    [section] = [section for section in records.read([RESULTS]) if section.dataset == name]
+    [row] = [row for row in section.rows if row.method == "mg-gcn"]
+    recorded = [record.test_accuracy for record in row.records]
+    assert len(recorded) == 20
+    data = mggcn.load(name, root=data_root)
+    reached = [
+        mggcn.fit(data, settings=dict(row.settings), seed=seed, device="cpu").record.test_accuracy
+        for seed in range(SEEDS)
+    ]
+    error = statistics.stdev(recorded) / math.sqrt(SEEDS)
+    assert statistics.fmean(reached) >= statistics.fmean(recorded) - 3 * error

@@ -20,7 +20,7 @@ from mggcn.bench._measurements import Measurements
 from mggcn.bench.options import Options
 from mggcn.dataset import Dataset
 from mggcn.kernels.aggregate import neighbour_mean
-from mggcn.records import environment
+from mggcn.train import memory
 from mggcn.train.compute import Compute
 from mggcn.train.inputs import SparseInputs
 from mggcn.train.scaling import Scaler
@@ -36,13 +36,10 @@ def measure(options: Options, dataset: Dataset, device: torch.device) -> Measure
     )
     measured = Measurements(facts={"settings": plan.settings, "torch_threads": torch.get_num_threads()})
     on_gpu = device.type == "cuda"
-    environment.reset_peak_memory()
-    if on_gpu:
-        torch.cuda.reset_peak_memory_stats(device)
+    memory.reset_peak(device)
     with EpochRunner(plan, dataset, device, options.steps) as runner:
         runner()
-        peak = torch.cuda.max_memory_allocated(device) if on_gpu else environment.peak_memory()
-        measured.add("peak_memory", "peak memory of preparing and training", [peak], unit="B")
+        measured.add("peak_memory", "peak memory of preparing and training", [memory.peak(device)], unit="B")
         _against_floor(measured, options, runner)
         measured.facts["profile"] = _timing.profile(runner, device)
         training_data = _training_data(plan, dataset)

@@ -11,6 +11,7 @@ def compare(
     *,
     methods: str = "all",
     seeds: int = 3,
+    splits: int = 0,
     preset: Preset = "default",
     settings: Settings = None,
     out: Path | None = None,
@@ -22,6 +23,7 @@ def compare(
         dataset: A known name (see `mggcn data list`) or a dataset folder.
         methods: Names (see `mggcn methods`) or package.module:Class, separated by commas, or all.
         seeds: The number of runs of each method, with seeds 0, 1, 2 ...
+        splits: Repeat the runs on this many random splits, for data without a published split.
         preset: Where the settings start: our recipes, or what the methods' papers use.
         settings: Change settings, as key=value, of the methods that have them.
         out: The folder of records.jsonl and table.md; default: compare/DATASET.
@@ -35,7 +37,8 @@ def compare(
     names = [name.strip() for name in methods.split(",") if name.strip()]
     if not names:
         raise InputError(f"--methods: {methods!r} names none")
-    run(comparison(dataset, names, settings=pairs(settings or []), preset=preset), options, seeds=seeds, out=out)
+    experiment = comparison(dataset, names, splits=splits, settings=pairs(settings or []), preset=preset)
+    run(experiment, options, seeds=seeds, out=out)
 
 
 def ablate(

@@ -33,7 +33,7 @@ def predict(
     """Score nodes of the graph a run was trained on, or of a new graph with the same features.
 
     If labels are known, it also prints metrics: over the test nodes of the run's graph, or over all labelled nodes of a
-    new graph.
+    new graph, without those whose labels the method itself reads, as label propagation does.
 
     Args:
         run: A run folder, as written by `mggcn train`.
@@ -44,14 +44,15 @@ def predict(
         top: CLASS:K lists the K nodes with the highest probability of a class, and the precision among them.
         with_training: Include nodes that the run was trained on in that list.
         draws: Average the probabilities over this many draws of the picks; default: as in the run's evaluation.
-        calibrated: Calibrate probabilities with the temperature that the run fitted on its validation nodes.
+        calibrated: Calibrate probabilities with the temperature that the run fitted on its validation nodes; with
+            another number of draws it is fitted again, on as many, which needs the training data.
         allow_import: Allow the run to import the Python code of a user-defined method.
         device: auto takes the GPU if there is one.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
     """
     import numpy as np
 
-    from mggcn import datasets
+    from mggcn import datasets, methods, storage
     from mggcn.errors import InputError
     from mggcn.run import load_run
     from mggcn.run.embeddings import check_embeddings_format
@@ -74,7 +75,7 @@ def predict(
         print(f"embeddings of {hidden.nodes.size:,} nodes in {embeddings}, {hidden.values.shape[1]} channels")  # noqa: T201
     if out is None and top is None:
         return
-    predictions = trained.predict(data, selected, draws=draws, calibrated=calibrated, device=device)
+    predictions = trained.predict(data, selected, draws=draws, calibrated=calibrated, device=device, root=root)
     if out is not None:
         predictions.save(out)
         print(f"{predictions.nodes.size:,} predictions in {out}")  # noqa: T201
@@ -84,15 +85,20 @@ def predict(
         names = ", ".join(name for name in data.classes if name not in trained.classes)
         print(f"{num_unknown:,} nodes have a label that the run does not have and are not counted: {names}")  # noqa: T201
     record = trained.record.dataset
-    split = data.split if (data.name, data.digest) == (record["name"], record["digest"]) else None
+    split = data.split if (data.name, storage.digest(data)) == (record["name"], record["digest"]) else None
     is_scored = labels >= 0 if split is None else np.isin(predictions.nodes, split.test)
+    is_training = np.isin(predictions.nodes, [] if split is None else split.train)
+    if trained.plan.method.reads_labels:
+        is_training = methods.known_labels(data)[predictions.nodes] >= 0
+        if split is None and is_training.any():
+            print(f"{is_training.sum():,} labelled nodes are not scored: {trained.record.method} reads their labels")  # noqa: T201
+        is_scored &= ~is_training
     scored = f"{is_scored.sum():,} {'nodes with a known label' if split is None else 'test nodes'}"
     if is_scored.any():
         print(f"{scored}: {_metrics(predictions.probabilities[is_scored], labels[is_scored])}")  # noqa: T201
     if ranking is not None:
         label, k = ranking
-        excluded = np.empty(0, np.int64) if split is None or with_training else split.train
-        print(_ranking(predictions, labels, label, k, ~np.isin(predictions.nodes, excluded)))  # noqa: T201
+        print(_ranking(predictions, labels, label, k, ~is_training | with_training))  # noqa: T201
         if is_scored.any():
             best = metrics.precision_at(k, predictions.probabilities[is_scored, label], labels[is_scored], label)
             print(f"among the {scored} only, {_precision(best, trained.classes[label])}")  # noqa: T201

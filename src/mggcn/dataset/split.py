@@ -24,6 +24,8 @@ class Split:
     val: NDArray[np.int64]
     test: NDArray[np.int64]
     num_nodes: int | None = field(default=None, kw_only=True)  # the length of the masks it was made from
+    seed: int | None = field(default=None, kw_only=True)  # of a random split; None for one that came with the data
+    shares: tuple[float, ...] = field(default=(), kw_only=True)  # of a random split: of train, val and test
 
     def __post_init__(self) -> None:
         seen: dict[str, NDArray[np.int64]] = {}
@@ -65,7 +67,8 @@ class Split:
     @classmethod
     def stratified(cls, y: NDArray[np.int64], seed: int = 0, shares: Sequence[float] = (0.6, 0.2, 0.2)) -> "Split":
         """Divide the labelled nodes of each class at random into train, val and test in the given shares."""
-        return cls(*divide(y, np.flatnonzero(y != UNLABELLED), seed, shares[:2]))
+        parts = divide(y, np.flatnonzero(y != UNLABELLED), seed, shares[:2])
+        return cls(*parts, seed=seed, shares=tuple(shares))
 
 
 def divide(

@@ -82,6 +82,7 @@ class Experiment:
         folders: for each data set that the user has to make: how.
         path: the file it was read from.
         flat: whether there is one data set, whose table is written beside the records.
+        splits: the number of random splits of the data, each with all seeds; 0 uses the split of the data set.
     """
 
     name: str
@@ -98,10 +99,13 @@ class Experiment:
     folders: Mapping[str, str] = field(default_factory=dict)
     path: Path | None = None
     flat: bool = False
+    splits: int = 0
 
     def __post_init__(self) -> None:
         if self.seeds < 1:
             raise InputError(f"seeds: {self.seeds} is less than 1")
+        if self.splits < 0:
+            raise InputError(f"splits: {self.splits} is less than 0")
         for what, names in (("datasets", self.datasets), ("variant", [variant.label for variant in self.variants])):
             if not names:
                 raise InputError(f"{what}: there is none")
@@ -112,7 +116,12 @@ class Experiment:
     @property
     def num_runs(self) -> int:
         """The number of runs on all data sets."""
-        return len(self.datasets) * len(self.variants) * self.seeds
+        return len(self.datasets) * len(self.variants) * self.runs_per_row
+
+    @property
+    def runs_per_row(self) -> int:
+        """The number of runs of each variant on a data set."""
+        return self.seeds * max(1, self.splits)
 
     @property
     def info(self) -> ExperimentInfo | None:
@@ -196,6 +205,7 @@ def comparison(
     methods: Sequence[str] = ("all",),
     *,
     seeds: int = 3,
+    splits: int = 0,
     settings: Mapping[str, object] | None = None,
     preset: Preset = "default",
 ) -> Experiment:
@@ -204,14 +214,16 @@ def comparison(
     Args:
         dataset: a known name or a dataset folder.
         methods: names or import paths; ``all`` stands for every method.
-        seeds: the number of runs of each method.
+        seeds: the number of runs of each method, on each split.
+        splits: the number of random splits, for data without a published one; 0 uses the split of the data set.
         settings: changes for every method that has such a setting.
         preset: where the methods' settings start, see :func:`mggcn.methods.resolve`.
     """
     variants = variants_of(methods)
     if not variants:
         raise InputError("methods: there is none")
-    return Experiment("compare", (dataset,), variants, seeds, settings=settings or {}, preset=preset, flat=True)
+    changes = settings or {}
+    return Experiment("compare", (dataset,), variants, seeds, settings=changes, preset=preset, flat=True, splits=splits)
 
 
 def ablation(dataset: str, *, seeds: int = 3, settings: Mapping[str, object] | None = None) -> Experiment:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from mggcn.dataset import Dataset, Split
 from mggcn.errors import InputError
 from mggcn.experiments._schedule import Job, Outcome
+from mggcn.experiments._splits import random_split
 from mggcn.records import Ledger
 from mggcn.run import fit_plan
 from mggcn.train import Progress
@@ -33,13 +34,14 @@ def execute(
     for job in [job for job in jobs if job.spec.digest not in ledger.records]:
         if job.spec.digest not in ledger.records:
             progress = watch(job)
+            data = dataset if job.split is None else random_split(dataset, job.split)
             try:
                 if job.label not in warm:
-                    few = _with_few_targets(dataset) if job.device.type == "cpu" else dataset
+                    few = _with_few_targets(data) if job.device.type == "cpu" else data
                     one_epoch = replace(job.plan, training=replace(job.plan.training, epochs=1))
                     fit_plan(few, one_epoch, job.spec.seed, job.device, Silent())
                     warm.add(job.label)
-                record = fit_plan(dataset, job.plan, job.spec.seed, job.device, progress).record
+                record = fit_plan(data, job.plan, job.spec.seed, job.device, progress).record
                 ledger.add(job.spec.digest, record)
             except InputError as error:
                 yield Outcome(job, None, str(error))

@@ -16,6 +16,7 @@ from mggcn.experiments import _execution, _parallel
 from mggcn.experiments._definition import Experiment, folder_name
 from mggcn.experiments._file import read
 from mggcn.experiments._schedule import Job, Outcome, Schedule, outdated, recall
+from mggcn.experiments._splits import random_split
 from mggcn.files import check_writable, read_json, write_atomically
 from mggcn.records import Ledger, Section, identity, markdown, notes, pack
 from mggcn.records.reading import EXPERIMENT, RECORDS, read_experiment
@@ -128,6 +129,8 @@ class _Work:
         """Train what is missing on one data set; its table, with the runs that were finished earlier."""
         try:
             data = self.experiment.load(name, self.root)
+            if self.experiment.splits:
+                data = random_split(data, 0)
             data.require_split()
         except (InputError, OSError) as error:
             if self.experiment.flat:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import torch
@@ -23,9 +24,19 @@ class Job:
     device: torch.device
 
     @property
+    def split(self) -> int | None:
+        """The seed of the random split; None for the split of the data set."""
+        return self.spec.dataset.get("split_seed")
+
+    @property
     def title(self) -> str:
-        """The variant and the seed."""
-        return f"{self.label} seed {self.spec.seed}"
+        """The variant, the split and the seed."""
+        return f"{self.label} {self.number}"
+
+    @property
+    def number(self) -> str:
+        """The split and the seed."""
+        return f"{'' if self.split is None else f'split {self.split} '}seed {self.spec.seed}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +60,7 @@ class Schedule:
 
     experiment: Experiment
     dataset: str
-    identity: Mapping[str, Any] | None
+    identity: dict[str, Any] | None
 
     @cached_property
     def plans(self) -> list[Plan]:
@@ -57,16 +68,17 @@ class Schedule:
         return self.experiment.plans(self.dataset, self.identity)
 
     def jobs(self, device: torch.device, seeds: Sequence[int] | None = None) -> list[Job]:
-        """The runs in an order in which every variant is run with one seed before any is run with two.
+        """The runs in an order in which every variant is run once before any is run twice, and splits before seeds.
 
         ``seeds`` replace those of the experiment.
         """
         if self.identity is None:
             return []
+        splits = [self.identity | {"split_seed": split} for split in range(self.experiment.splits)] or [self.identity]
         jobs = []
-        for seed in range(self.experiment.seeds) if seeds is None else seeds:
+        for seed, data in product(range(self.experiment.seeds) if seeds is None else seeds, splits):
             for variant, plan in zip(self.experiment.variants, self.plans, strict=True):
-                spec = RunSpec(self.identity, plan.name, seed, device.type, plan.settings, plan.method.version)
+                spec = RunSpec(data, plan.name, seed, device.type, plan.settings, plan.method.version)
                 jobs.append(Job(variant.label, plan, spec, device))
         return jobs
 
@@ -76,9 +88,7 @@ class Schedule:
         for row, plan in self._rows():
             of_row = [outcome for outcome in outcomes if outcome.job.label == row.label]
             records = tuple(outcome.record for outcome in of_row if outcome.record is not None)
-            reasons = [
-                f"seed {outcome.job.spec.seed}: {outcome.reason}" for outcome in of_row if outcome.record is None
-            ]
+            reasons = [f"{outcome.job.number}: {outcome.reason}" for outcome in of_row if outcome.record is None]
             if problem and len(records) < row.seeds:
                 reasons = [f"{self.dataset}: {problem}"]
             published = methods.published_results(self.identity, plan.name, plan.settings) if self.identity else {}
@@ -104,7 +114,7 @@ class Schedule:
 
     def _rows(self) -> Iterator[tuple[Row, Plan]]:
         for variant, plan in zip(self.experiment.variants, self.plans, strict=True):
-            row = Row(variant.label, plan.name, seeds=self.experiment.seeds, grows=variant.grows)
+            row = Row(variant.label, plan.name, seeds=self.experiment.runs_per_row, grows=variant.grows)
             yield replace(row, reference=self._reference(plan)), plan
 
     def _reference(self, plan: Plan) -> dict[str, float]:

@@ -5,10 +5,18 @@ proportion to Σ_v Â(v, u) a(v, u) g(x(u)), where the attention a and the estim
 the model learns; the loss has a penalty on the variance of the top layer's sums. Scores are computed on the whole
 graph, with the attention.
 
-Differs from the paper: a and g have the form of the authors' code, ReLU(…) + 1, which is never zero. The variance is
-that of each receiver; their code takes that of the batch's mean. Only the variance has a gradient with respect to the
-probabilities, since the scores do not depend on them on average; in the authors' code there is none. Neighbourhoods are
-whole; their code keeps at most 32 neighbours.
+Differs from the paper: a and g have the form of the authors' code, ReLU(…) + 1, which is never zero. Only the variance
+has a gradient with respect to the probabilities, since the scores do not depend on them on average; in the authors'
+code there is none.
+
+Differs from the authors' code: nodes are drawn in proportion to the paper's sum, while the code takes the length of a
+sender's column of Â times one attention for the sum of all receivers, with the two learned numbers exchanged. The
+variance is that of each receiver, there that of the batch's mean. Citation graphs are trained on the whole graph, there
+on the sub-graph of the training nodes (``training_graph=train``). Neighbourhoods are whole, there of at most 32
+neighbours. Weight decay is on all weights, there on the first layer's. The last, smaller batch is used, there it is
+left out. Training stops early and keeps the best epoch by validation nodes; the code trains 300 epochs, has no
+validation nodes and prints the accuracy of the test nodes after each. On Pubmed it adds the identity to Â, as
+``add_identity`` does; ``precompute`` it has on Reddit only, while here it is also used on Pubmed.
 
 Reference: Huang, Zhang, Rong and Huang: Adaptive Sampling Towards Fast Graph Representation Learning, NeurIPS 2018.
 """
@@ -44,6 +52,7 @@ class ASGCN(Network):
         skip: add the paper's skip connections, from two layers below.
         precompute: aggregate the features once before training, so that the lowest layer is exact and not sampled, as
             the authors' code does on Reddit.
+        add_identity: use I + Â instead of Â, as the authors' code does on Pubmed.
     """
 
     bias: bool = False
@@ -52,6 +61,7 @@ class ASGCN(Network):
     variance: NonNegative = 0.5
     skip: bool = False
     precompute: bool = False
+    add_identity: bool = False
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """Convolutions whose factors are learned together with the sampler's probabilities."""
@@ -70,6 +80,8 @@ class ASGCN(Network):
     def prepare(self, view: GraphView) -> Views:
         """The normalised adjacency, and a sampler that takes its probabilities from the model."""
         adjacency = propagation(view.graph)
+        if self.add_identity:
+            adjacency.setdiag(adjacency.diagonal() + 1)
         inputs = view.inputs(propagated(adjacency, view.x, view.threads) if self.precompute else view.x)
         blocks = self.layers - int(self.precompute)
 

@@ -7,7 +7,10 @@ averages them together.
 Differs from the paper: neighbours are drawn without replacement, and a node with fewer neighbours than the fan-out uses
 each once (the authors' code repeats neighbours to fill up, and keeps at most 128 neighbours of a node); the last
 convolution gives the class scores, while the authors' code puts one more layer on top; and 25 is the fan-out of the
-targets, 10 that of their neighbours, as in most later work, while the authors' code has the opposite.
+targets, 10 that of their neighbours, as in most later work, while the authors' code has the opposite. Hidden rows are
+``hidden`` wide (16 on citation graphs, as in MG-GCN's paper); in the authors' code they are 256 wide, 128 from the
+node's own row beside 128 from the aggregate, or 256 for ``gcn``. Features are scaled as for every method (by rows on
+citation graphs); the authors' code standardises them on the training nodes.
 
 Reference: Hamilton, Ying and Leskovec: Inductive Representation Learning on Large Graphs, NIPS 2017.
 """
@@ -45,8 +48,7 @@ class GraphSAGE(Network):
             for their neighbours, and so on. Layers beyond the list take its last number; with fewer layers the rest of
             the list is not used.
         normalise: divide hidden rows by their length. The paper's Algorithm 1 does; the authors' code does so only
-            in the last layer. On the validation nodes of citation graphs it harms ``mean`` and ``gcn``, and helps
-            ``pool`` and ``lstm``.
+            in the last layer. ``pool`` and ``lstm`` do it by default, ``mean`` and ``gcn`` do not.
         full_eval: score with whole neighbourhoods instead of drawn ones.
     """
 

@@ -12,6 +12,7 @@ Reference: Zhou, Bousquet, Lal, Weston and Schölkopf: Learning with Local and G
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -39,6 +40,8 @@ class LabelPropagation(Method):
         alpha: the share of a node's scores that comes from its neighbours, in (0, 1).
         iterations: the number of iterations.
     """
+
+    reads_labels: ClassVar[bool] = True
 
     alpha: float = 0.9
     iterations: Count = 50

@@ -3,17 +3,20 @@
 From Zou, Hu, Wang, Jiang, Sun and Gu.
 
 Inputs are x; blocks are one layer sample shared by the batch, drawn among the neighbours of the layer above in
-proportion to |P(:, u)|² over its rows, where P is D^-1 (A + I) as in the authors' code. Scores are computed on the
-whole graph.
+proportion to |P(:, u)|² over its rows, where P is D^-1 (A + I), together with the batch's own nodes, both as in the
+authors' code. Scores are computed on the whole graph.
 
 Differs from the paper: draws are with replacement, the model has 2 layers by default, the paper's has 5,
-and the last layer is a graph convolution (the authors' code puts a linear layer on top).
+and the last layer is a graph convolution (the authors' code puts a linear layer on top). Differs from the authors'
+code: no dropout by default (0.2 and 0.5 there), gradients are not clipped, a ReLU instead of an ELU, and the width of
+the data set's settings instead of 256.
 
 Reference: Zou, Hu, Wang, Jiang, Sun and Gu: Layer-Dependent Importance Sampling for Training Deep and Large Graph
 Convolutional Networks, NeurIPS 2019.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -35,11 +38,15 @@ class LADIES(Network):
     Attributes:
         samples: nodes drawn per layer; the paper tries 64 and 512.
         normalise: scale the factors of a receiver's senders to sum to 1, as the authors do.
+        keep_targets: add the batch's own nodes to every layer's sample, as the authors' code does.
         propagation: the matrix P: ``row`` for D^-1 (A + I), which the scaled factors estimate, or ``symmetric``.
     """
 
+    version: ClassVar[int] = 2
+
     samples: Count = 512
     normalise: bool = True
+    keep_targets: bool = True
     propagation: Normalisation = "row"
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
@@ -49,5 +56,5 @@ class LADIES(Network):
     def prepare(self, view: GraphView) -> Views:
         """The normalised adjacency."""
         adjacency, inputs = propagation(view.graph, self.propagation), view.inputs(view.x)
-        sampler = LadiesSampler(adjacency, self.layers, self.samples, self.normalise)
+        sampler = LadiesSampler(adjacency, self.layers, self.samples, self.normalise, self.keep_targets)
         return Views(View(inputs, sampler), View(inputs, WholeGraphSampler(adjacency, self.layers)))

@@ -56,6 +56,9 @@ class Method(ABC):
     them; ``__post_init__`` checks them and raises InputError.
     """
 
+    reads_labels: ClassVar[bool] = False
+    """Whether scores of a graph depend on its ``known_labels``; these nodes are then not used to measure accuracy."""
+
     version: ClassVar[int] = 1
     """Increased by hand when a change of the code changes results; older records are then ignored."""
 

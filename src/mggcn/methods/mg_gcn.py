@@ -3,8 +3,9 @@
 Inputs are ``[x | mean of x over N(v)]``, the fine first layer's aggregate computed once; blocks are coarse for the
 middle layers and skip for the last, over picks drawn by the paper's Algorithm 1.
 
-Differs from the paper: picks are drawn again in every epoch by default, which costs little; and the fine
-mean includes the node itself, as in the authors' code.
+Differs from the paper: picks are drawn again in every epoch by default, with a mean test accuracy over 20 seeds that
+is 0.19, 0.03 and -0.03 points above that of picks drawn once (Cora, Citeseer, Pubmed; less than the spread of seeds);
+and the fine mean includes the node itself, as in the authors' code.
 
 Reference: Huang, Zhang, Wu, Fang and Zheng: MG-GCN: Fast and Effective Learning with Mix-grained Aggregators for
 Training Large Graph Convolutional Networks, 2020.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
 
 from mggcn import methods
@@ -66,12 +67,18 @@ class Plan:
 
 def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute) -> GraphView:
     """A data set as methods receive it: scaled features, and training labels (all labels if there is no split)."""
+    x, labels = scaler.apply(dataset.x), known_labels(dataset)
+    return GraphView(dataset.graph, x, labels, dataset.num_classes, model, key, compute)
+
+
+def known_labels(dataset: Dataset) -> NDArray[np.int64]:
+    """[num_nodes] the labels that methods may read: of training nodes, or all if there is no split; else -1."""
     labels = np.array(dataset.y)
     if dataset.split is not None:
         hidden = np.ones(dataset.num_nodes, bool)
         hidden[dataset.split.train] = False
         labels[hidden] = UNLABELLED
-    return GraphView(dataset.graph, scaler.apply(dataset.x), labels, dataset.num_classes, model, key, compute)
+    return labels
 
 
 def resolve(

@@ -112,7 +112,13 @@ def _row_inputs(record: RunRecord) -> list[Any]:
 
 
 def _inputs(record: RunRecord) -> list[Any]:
-    return [record.dataset["name"], record.dataset.get("digest") or "", record.seed, *_row_inputs(record)]
+    return [
+        record.dataset["name"],
+        record.dataset.get("digest") or "",
+        record.split_seed,
+        record.seed,
+        *_row_inputs(record),
+    ]
 
 
 def _canonical(value: object) -> str:

@@ -83,11 +83,15 @@ class RunRecord:
         total_seconds: time for preparing, training and testing.
         peak_memory_bytes: the process's largest resident size during the run (interpreter, libraries and data set
             included), or the largest sum of tensors on the GPU.
+        split_seed: the seed of a random split; None for a split that came with the data, and in older records. The
+            digest of the data set is that of the split it was loaded with.
+        training_memory_bytes: the same during the first epoch of training, before anything is evaluated; None if
+            nothing is trained, and in older records.
         nodes_per_batch: mean number of distinct nodes whose rows a training batch reads; 0 if nothing is trained.
         curve: every epoch.
         environment: versions, machine and commit.
-        temperature: fitted on the validation nodes; scores divided by it give calibrated probabilities. 1 if it
-            does not lower the loss in cross-validation, and in older records.
+        temperature: fitted on the validation nodes, with one draw; scores divided by it give calibrated
+            probabilities. 1 if it does not lower the loss in cross-validation, and in older records.
         method_version: see :attr:`mggcn.methods.Method.version`; 1 in older records.
         test_ece: the expected calibration error of the calibrated probabilities on the test nodes; None in older
             records.
@@ -120,6 +124,8 @@ class RunRecord:
     method_version: Count = 1
     test_ece: Finite | None = None
     test_ece_uncalibrated: Finite | None = None
+    training_memory_bytes: Count | None = None
+    split_seed: Count | None = None
 
     @property
     def is_converged(self) -> bool:

@@ -23,7 +23,7 @@ _MEDIANS = ("epoch_seconds", "seconds_to_best", "seconds_to_near_best", "total_s
 class Figures:
     """The results and costs of a method over its seeds; see :class:`mggcn.records.RunRecord` for what they measure.
 
-    Times are medians, the memory is the maximum, all others are means. A standard deviation is None for one seed.
+    Times are medians, memory is the maximum, all others are means. A standard deviation is None for one seed.
     """
 
     accuracy: float
@@ -39,6 +39,7 @@ class Figures:
     peak_memory_bytes: int
     nodes_per_batch: float
     seconds_to_near_best: float
+    training_memory_bytes: int | None = None
 
     @classmethod
     def of(cls, records: Sequence[RunRecord]) -> "Figures":
@@ -56,6 +57,7 @@ class Figures:
             accuracy_std=deviation("test_accuracy"),
             macro_f1_std=deviation("test_macro_f1"),
             peak_memory_bytes=max(record.peak_memory_bytes for record in records),
+            training_memory_bytes=max(record.training_memory_bytes or 0 for record in records) or None,
         )
 
 
@@ -67,7 +69,7 @@ class Row:
         label: the name of the row in tables and charts.
         method: the name of the method.
         device: ``cpu`` or ``cuda``; empty if nothing was run.
-        seeds: the number of runs that the row should have.
+        seeds: the number of runs that the row should have: one for each seed, on each split if there are several.
         records: the finished runs in the order of their seeds.
         reasons: why runs are missing.
         published: published results of the same data and settings, by what they measure.
@@ -96,6 +98,11 @@ class Row:
     def figures(self) -> Figures:
         """Results and costs over the seeds; the row must have a record."""
         return Figures.of(self.records)
+
+    @property
+    def splits(self) -> int:
+        """The number of different splits of the finished runs."""
+        return len({record.split_seed for record in self.records})
 
     @property
     def settings(self) -> Mapping[str, Any]:

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from mggcn.records.record import RunRecord
 from mggcn.records.row import Figures, Row, Section
 
 SortKey = str | float | None
@@ -13,11 +14,12 @@ GROWTH = re.compile(r"O\([\w^ ]+\)")
 """An order of growth, which documents set as mathematics."""
 NOTES = """\
 Accuracy and macro-F1 are of the test nodes, mean ± standard deviation over seeds, with the weights of the epoch that
-was best on the validation nodes. *Epoch* is the median time of a training epoch, including sampling, without
-evaluation. *To best* is the median time from the start to the best epoch: preparing, training and validating. Neither
-includes loading libraries and compiling kernels. *Memory* is the maximum over seeds: on a CPU of the whole process,
-including interpreter, libraries and data set (memory that earlier runs freed is returned first); on a GPU of all
-tensors. *Nodes a batch* is the number of distinct nodes whose rows a training batch reads; what is computed once before
+was best on the validation nodes. Macro-F1 is the mean over the classes that have test nodes. *Epoch* is the median time
+of a training epoch, including sampling, without evaluation. *To best* is the median time from the start to the best
+epoch: preparing, training and validating. Neither includes loading libraries and compiling kernels. *Memory* is the
+maximum over seeds: on a CPU of the whole process, including interpreter, libraries and data set (memory that earlier
+runs freed is returned first); on a GPU of all tensors. It includes the evaluation, which some methods do on the whole
+graph. *Nodes a batch* is the number of distinct nodes whose rows a training batch reads; what is computed once before
 training does not count."""
 _NOT_THERE = "–"
 _MARKDOWN = str.maketrans({"\\": "\\\\", "|": "\\|", "<": "&lt;", "&": "&amp;"})
@@ -74,7 +76,9 @@ def columns(section: Section, *, difference: bool = False) -> list[Column]:
         total += [_TOTAL] if any(column.key(row) is not None for column in total for row in section.rows) else []
     else:
         accuracy, epoch, total = [published[0], reference[0], *([_DIFFERENCE] if difference else [])], [], []
-    candidates = [Column("method", lambda row: row.label), *accuracy, *_RESULTS, *epoch, *_TIMES, *total, *_COSTS]
+    runs = [_SPLITS, replace(_SEEDS, heading="runs")] if any(row.splits > 1 for row in section.rows) else [_SEEDS]
+    first = Column("method", lambda row: row.label)
+    candidates = [first, *accuracy, *_RESULTS, *epoch, *_TIMES, *total, *_COSTS, *runs]
     return [
         column
         for column in candidates
@@ -87,7 +91,7 @@ def remarks(section: Section) -> list[str]:
     partly = [f"{row.label}, {reason}" for row in section.rows if row.records for reason in row.reasons]
     reasons = [_reason(row) for row in section.rows if not row.records]
     cut = dict.fromkeys(reason for reason in reasons if _clause(reason) != reason)
-    return [*partly, *(f"not run: {reason}" for reason in cut), *_not_converged(section)]
+    return [*partly, *(f"not run: {reason}" for reason in cut), *_not_converged(section), *_several_splits(section)]
 
 
 def notes(section: Section) -> str:
@@ -137,6 +141,10 @@ def percent(mean: float, deviation: float | None = None) -> str:
     return f"{mean * 100:.2f}" + ("" if deviation is None else f" ± {deviation * 100:.2f}")
 
 
+def _mebibytes(count: int) -> str:
+    return f"{count / 2**20:,.0f} MiB"
+
+
 def _figure(read: Callable[[Figures], float | None]) -> Callable[[Row], float | None]:
     return lambda row: read(row.figures) if row.records else None
 
@@ -169,13 +177,24 @@ def _seeds(row: Row) -> str:
     return str(row.done) if row.done == row.seeds else f"{row.done} of {row.seeds}"
 
 
+def _several_splits(section: Section) -> list[str]:
+    most = max((row.splits for row in section.rows), default=0)
+    return (
+        [f"± is the standard deviation over runs on {most} random splits, with all seeds on each"] if most > 1 else []
+    )
+
+
+def _run(record: RunRecord) -> str:
+    return str(record.seed) if record.split_seed is None else f"{record.seed} of split {record.split_seed}"
+
+
 def _not_converged(section: Section) -> list[str]:
     trained = [record for row in section.rows for record in row.records if record.epochs]
     if all(record.is_converged for record in trained):
         return []
     rows = []
     for row in section.rows:
-        seeds = [str(record.seed) for record in row.records if not record.is_converged]
+        seeds = [_run(record) for record in row.records if not record.is_converged]
         if seeds:
             rows.append(row.label if len(seeds) == row.done else f"{row.label} (seed {', '.join(seeds)})")
     names = ", ".join(rows) if any(record.is_converged for record in trained) else "all runs"
@@ -221,8 +240,12 @@ _TIMES = (
 )
 _COSTS = (
     Column("epochs", _figure(lambda figures: figures.epochs), lambda count: f"{count:,.0f}", optional=False),
+    Column("memory", _figure(lambda figures: figures.peak_memory_bytes), _mebibytes, optional=False),
     Column(
-        "memory", _figure(lambda figures: figures.peak_memory_bytes), lambda n: f"{n / 2**20:,.0f} MiB", optional=False
+        "memory in training",
+        _figure(lambda figures: figures.training_memory_bytes),
+        _mebibytes,
+        note="*Memory in training* is that of the first epoch alone, before anything is evaluated.",
     ),
     Column(
         "nodes a batch", _figure(lambda figures: figures.nodes_per_batch or None), lambda n: f"{n:,.0f}", optional=False
@@ -233,5 +256,6 @@ _COSTS = (
         note="*Growth* is the paper's order of the nodes that a batch involves: b targets a batch, d neighbours a "
         "node, s samples,\nL layers.",
     ),
-    Column("seeds", lambda row: row.done, words=_seeds),
 )
+_SPLITS = Column("splits", lambda row: row.splits)
+_SEEDS = Column("seeds", lambda row: row.done, words=_seeds)

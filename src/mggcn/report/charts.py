@@ -34,7 +34,7 @@ def rows_data(section: Section) -> Values:
             "method": row.label,
             **spread(row.figures),
             "seconds": _seconds(row.figures.seconds_to_best),
-            "memory": _short(row.figures.peak_memory_bytes / 2**20),
+            "memory": _short(_memory_bytes(section, row) / 2**20),
             "front": row.label in front,
         }
         for row in section.measured
@@ -127,10 +127,21 @@ def _time(alt: Any, section: Section) -> Any:
     return sized(alt.layer(front, marks), title)
 
 
+def _has_training_memory(section: Section) -> bool:
+    return all(row.figures.training_memory_bytes is not None for row in section.measured)
+
+
+def _memory_bytes(section: Section, row: Row) -> int:
+    """The peak memory in training if all rows of the section have it, else that of the whole run."""
+    figures = row.figures
+    return (figures.training_memory_bytes or 0) if _has_training_memory(section) else figures.peak_memory_bytes
+
+
 def _memory(alt: Any, section: Section) -> Any:
     bars = alt.Chart(alt.NamedData("rows")).mark_bar(color=OKABE_ITO[0])
     x = alt.X("memory:Q", title="peak memory, MiB")
-    title = f"{section.dataset}: peak memory, the largest over seeds"
+    phase = " in training" if _has_training_memory(section) else ""
+    title = f"{section.dataset}: peak memory{phase}, the largest over seeds"
     height = _ROW_HEIGHT * len(section.measured)
     return sized(bars.encode(x=x, y=_methods(alt), tooltip=tooltips(alt, "memory")), title, height)
 

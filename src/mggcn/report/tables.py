@@ -45,15 +45,20 @@ def provenance(sections: Sequence[Section]) -> Table:
 
 
 def commands(section: Section, row: Row) -> list[str]:
-    """The commands that train the runs of a row again, one for each range of consecutive seeds."""
+    """The commands that train the runs of a row again: one for each range of seeds, or one for all splits."""
     if not row.records:
         return []
     dataset = row.records[0].dataset
     name = dataset.get("path") or (section.dataset if section.experiment else dataset["name"])
     settings = [f"{key}={setting_text(value)}" for key, value in row.settings.items()]
-    start = ["mggcn", "train", name, "--method", row.records[0].method, "--device", row.device]
+    device, changed = ["--device", row.device], ["--set", *settings] if settings else []
+    if row.splits > 1:
+        splits, seeds = (1 + max(getattr(run, part) or 0 for run in row.records) for part in ("split_seed", "seed"))
+        start = ["mggcn", "compare", name, "--methods", row.records[0].method, *device]
+        return [shlex.join([*start, "--splits", str(splits), "--seeds", str(seeds), *changed])]
+    start = ["mggcn", "train", name, "--method", row.records[0].method, *device]
     return [
-        shlex.join([*start, "--seed", str(seed), "--seeds", str(count), *(["--set", *settings] if settings else [])])
+        shlex.join([*start, "--seed", str(seed), "--seeds", str(count), *changed])
         for seed, count in ranges(record.seed for record in row.records)
     ]
 

@@ -18,7 +18,7 @@ from mggcn.methods import Method, Plan, Preset
 from mggcn.records import environment
 from mggcn.records.record import RunRecord, near_best, seconds_until
 from mggcn.run.run import Run
-from mggcn.train import Compute, Fitted, Prepared, Training, choose_device, metrics
+from mggcn.train import Compute, Fitted, Prepared, Training, choose_device, memory, metrics
 from mggcn.train.progress import Silent
 
 if TYPE_CHECKING:
@@ -72,10 +72,11 @@ def fit_plan(
     _log.info(
         "%s on %s, seed %d, on %s with %d threads", plan.name, dataset.name, seed, device, torch.get_num_threads()
     )
-    _reset_peak_memory(device)
+    memory.reset_peak(device)
     started = time.perf_counter()
     prepared = plan.prepare(dataset, key, compute)
     prepare_seconds = time.perf_counter() - started
+    prepare_peak = memory.peak(device)
     _log.debug(
         "inputs: %s, sampler: %s", *(type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
     )
@@ -93,13 +94,14 @@ def fit_plan(
         split.test.size,
         total_seconds - trained_seconds,
     )
-    peak_memory = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else environment.peak_memory()
+    peak_memory = max(prepare_peak, fitted.first_peak or 0, memory.peak(device))
     curve = fitted.curve
     record = RunRecord(
         dataset=_describe(dataset),
         method=plan.name,
         method_version=plan.method.version,
         seed=seed,
+        split_seed=split.seed,
         settings={**plan.settings, "scaling": prepared.scaler.kind},
         device=device.type,
         epochs=len(curve),
@@ -116,10 +118,11 @@ def fit_plan(
         seconds_to_near_best=seconds_until(near_best(curve), prepare_seconds, curve),
         total_seconds=total_seconds,
         peak_memory_bytes=peak_memory,
+        training_memory_bytes=fitted.first_peak,
         nodes_per_batch=_nodes_per_batch(prepared, dataset, plan.training, key, fitted),
         curve=curve,
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()},
-        **_calibration(prepared, dataset, key, compute, scores, truth),
+        **_calibration(prepared, dataset, key, compute, scores, truth, plan.training.draws),
     )
     return Run(record, plan, prepared.model, prepared.scaler, dataset, scored_on=(prepared.eval, compute))
 
@@ -131,12 +134,12 @@ def _nodes_per_batch(prepared: Prepared, dataset: Dataset, training: Training, k
 
 
 def _calibration(
-    prepared: Prepared, dataset: Dataset, key: Key, compute: Compute, scores: Tensor, truth: Tensor
+    prepared: Prepared, dataset: Dataset, key: Key, compute: Compute, scores: Tensor, truth: Tensor, draws: int
 ) -> dict[str, Any]:
     """The temperature for the validation nodes, and the test nodes' calibration error with and without it."""
     val = dataset.require_split().val
     temperature = train.choose_temperature(
-        train.predict(prepared.model, prepared.eval, val, key, compute).cpu().numpy(), dataset.y[val]
+        train.predict(prepared.model, prepared.eval, val, key, compute, draws).cpu().numpy(), dataset.y[val]
     )
     return {
         "temperature": temperature,
@@ -147,13 +150,6 @@ def _calibration(
 
 def _calibration_error(log_probabilities: Tensor, truth: Tensor) -> float:
     return metrics.calibration_error(log_probabilities.exp().cpu().numpy(), truth.cpu().numpy())
-
-
-def _reset_peak_memory(device: torch.device) -> None:
-    environment.reset_peak_memory()
-    if device.type == "cuda":
-        torch._C._cuda_clearCublasWorkspaces()  # noqa: SLF001  (kept for every stream that earlier runs used)
-        torch.cuda.reset_peak_memory_stats(device)
 
 
 def _describe(dataset: Dataset) -> dict[str, Any]:

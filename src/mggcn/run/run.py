@@ -100,7 +100,8 @@ class Run:
             ids: the user's ids of the nodes, instead of ``nodes``.
             draws: average the probabilities over so many independent draws of the picks; as in the evaluation if None.
             calibrated: scale the probabilities by the temperature that was fitted on the validation nodes; the most
-                probable class does not depend on it.
+                probable class does not depend on it. For other than the evaluation's draws it is fitted on as
+                many, which needs the training data.
             device: ``auto``, ``cpu``, ``cuda`` or a device.
             root: the folder in which named data sets are searched.
         """
@@ -108,7 +109,8 @@ class Run:
         targets = _targets(data, nodes, ids)
         started = time.perf_counter()
         view, compute = self.view(data, choose_device(device))
-        scores = train.predict(self.model, view, targets, self.key, compute, self._draws(draws))
+        draws = self._draws(draws)
+        scores = train.predict(self.model, view, targets, self.key, compute, draws)
         seconds = time.perf_counter() - started
         _log.info(
             "%s: scored %d nodes on %s in %.2f s, preparation included",
@@ -118,7 +120,7 @@ class Run:
             seconds,
         )
         if calibrated:
-            scores = train.calibrated(scores, self.record.temperature)
+            scores = train.calibrated(scores, self._temperature(draws, data, view, compute, root))
         return Predictions(targets, data.ids_of(targets), scores.exp().cpu().numpy(), self.classes, data.id_name)
 
     def embed(
@@ -229,6 +231,23 @@ class Run:
         if draws is not None and draws < 1:
             raise InputError(f"draws: {draws} is less than 1")
         return draws or self.plan.training.draws
+
+    def _temperature(self, draws: int, data: Dataset, view: View, compute: Compute, root: Path | None) -> float:
+        """The temperature of probabilities that are averaged over so many draws, fitted on the validation nodes."""
+        if draws == self.plan.training.draws:
+            return self.record.temperature
+        if storage.digest(data) != self.record.dataset["digest"]:
+            try:
+                data = self.training_data(root)
+            except (InputError, OSError) as error:
+                raise InputError(
+                    f"draws: {draws} draws need a temperature fitted on the validation nodes of the training data, "
+                    f"which are not available ({error}); --no-calibrated, or calibrated=False, leaves it out"
+                ) from None
+            view, compute = self.view(data, compute.device)
+        nodes = data.require_split().val
+        scores = train.predict(self.model, view, nodes, self.key, compute, draws)
+        return train.choose_temperature(scores.cpu().numpy(), data.y[nodes])
 
     def view(self, dataset: Dataset, device: torch.device) -> tuple[View, Compute]:
         """A graph prepared for scoring on a device, to which the model is moved; not prepared again if it was."""

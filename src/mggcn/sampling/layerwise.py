@@ -6,7 +6,8 @@ others, Layer-dependent importance sampling for training deep and large graph co
 AS-GCN, in proportion to the contribution that the model expects of each (Huang, Zhang, Rong and Huang, Adaptive
 sampling towards fast graph representation learning). Draws are independent and with replacement. A receiver aggregates
 the drawn nodes that are adjacent to it, each with its factor times the importance weight (times drawn) / (draws ×
-probability), so that the expected value is the sum over all of its senders.
+probability), so that the expected value is the sum over all of its senders. LADIES as its authors run it is biased:
+it adds the batch's own nodes to every sample and scales each receiver's weights.
 
 The rows below a block are its receivers, then the other drawn nodes, so that the row of every receiver is available.
 Receivers that were not drawn themselves are there only for that reason: nothing above aggregates them, and they do not
@@ -48,7 +49,7 @@ class LayerSample(NamedTuple):
     factor: Floats
 
 
-DrawLayer = Callable[[Nodes, csr_array, Key], LayerSample]
+DrawLayer = Callable[[Nodes, Nodes, csr_array, Key], LayerSample]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +65,15 @@ class LayerwiseSampler(AdjacencySampler, ABC):
     normalise = False
 
     @abstractmethod
-    def draw_layer(self, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:
-        """Draw a layer, from the nodes drawn above it (at the top, the targets), their adjacency rows and its key."""
+    def draw_layer(self, targets: Nodes, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:
+        """Draw a layer.
+
+        Args:
+            targets: of the batch.
+            nodes: [n] drawn for the layer above; at the top, the targets.
+            rows: [n, num_nodes] their rows of the adjacency.
+            key: of the draws.
+        """
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``; each batch is drawn when the iterator reaches it."""
@@ -73,17 +81,16 @@ class LayerwiseSampler(AdjacencySampler, ABC):
 
     def _assemble(self, targets: Nodes, key: Key, batch_size: int, draw_layer: DrawLayer) -> Iterator[Batch]:
         for start in range(0, targets.size, batch_size):
-            drawn = receivers = targets[start : start + batch_size]
-            batch_targets = torch.from_numpy(receivers)
+            drawn = receivers = batch_targets = targets[start : start + batch_size]
             blocks: list[Block] = []
             for layer in range(self.layers):
                 rows = self.adjacency[receivers]
                 drawn_rows = rows if drawn is receivers else self.adjacency[drawn]
-                sample = draw_layer(drawn, drawn_rows, key.fold("layer", start, layer))
+                sample = draw_layer(batch_targets, drawn, drawn_rows, key.fold("layer", start, layer))
                 block, receivers = block_of(rows, receivers, sample, normalise=self.normalise)
                 drawn = sample.nodes
                 blocks.insert(0, block)
-            yield Batch(torch.from_numpy(receivers), tuple(blocks), batch_targets)
+            yield Batch(torch.from_numpy(receivers), tuple(blocks), torch.from_numpy(batch_targets))
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,9 +121,9 @@ class FastGCNSampler(LayerwiseSampler):
         importance = np.where(np.diff(self.adjacency.indptr) > 1, self.importance, 0)
         importance[nodes] = self.importance[nodes]
         sums = np.cumsum(importance)
-        return self._assemble(nodes, key, batch_size, lambda _, __, key: draw(importance, sums, self.samples, key))
+        return self._assemble(nodes, key, batch_size, lambda *above: draw(importance, sums, self.samples, above[-1]))
 
-    def draw_layer(self, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
+    def draw_layer(self, targets: Nodes, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
         """Draw among the neighbours of the layer above."""
         is_sender = np.zeros(rows.shape[1], bool)
         is_sender[rows.indices] = True
@@ -129,15 +136,26 @@ class LadiesSampler(LayerwiseSampler):
 
     Args:
         normalise: scale the factors of each receiver to a sum of 1, as the authors do; less variance, but biased.
+        keep_targets: add the batch's targets to every sample, as if drawn once, as the authors do; biased.
     """
 
     normalise: bool = True
+    keep_targets: bool = True
 
-    def draw_layer(self, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
+    def draw_layer(self, targets: Nodes, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
         """Draw among the neighbours of the layer above."""
         importance = squared_columns(rows)
         senders = np.flatnonzero(importance)
-        return draw_among(senders, importance[senders], self.samples, key)
+        sample = draw_among(senders, importance[senders], self.samples, key)
+        return self._with_targets(sample, targets, importance) if self.keep_targets else sample
+
+    def _with_targets(self, sample: LayerSample, targets: Nodes, importance: Floats) -> LayerSample:
+        added = np.setdiff1d(targets, sample.nodes)
+        nodes = np.concatenate([sample.nodes, added])
+        times = np.concatenate([sample.times, np.ones_like(added)])
+        order = np.argsort(nodes)
+        factor = times * importance.sum() / (self.samples * importance[nodes])
+        return LayerSample(nodes[order], times[order], factor[order])
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +170,7 @@ class AdaptiveSampler(LayerwiseSampler):
 
     importance: Callable[[Tensor, Block], Tensor]
 
-    def draw_layer(self, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:
+    def draw_layer(self, targets: Nodes, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
         """Draw in proportion to the model's importance."""
         block, senders = block_between(nodes, rows.indptr, rows.indices, rows.shape[1], rows.data)
         with torch.no_grad():

@@ -17,6 +17,7 @@ from mggcn.block import Batch, Sampler
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.train import memory
 from mggcn.train.compute import Compute
 from mggcn.train.order import Targets, shuffled
 from mggcn.train.prepared import Prepared
@@ -27,11 +28,17 @@ _COUNTED_BATCHES = 20
 
 
 class Epochs:
-    """Trains epochs one after the other."""
+    """Trains epochs one after the other.
+
+    Attributes:
+        first_peak: the peak memory of the first epoch, before anything is evaluated; None until it was run.
+    """
 
     def __init__(self, prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> None:
         split = dataset.require_split()
-        self._training = training
+        self._training, self._device = training, compute.device
+        self.first_peak: int | None = None
+        memory.restart_peak(compute.device)
         labels = torch.from_numpy(np.array(dataset.y)).to(compute.device)
         weight = _class_weights(dataset, training, compute.device)
         self._step = Step(prepared.model, prepared.train, labels, weight, training, compute)
@@ -49,6 +56,8 @@ class Epochs:
         """Train the epoch of this number, counted from 1 and without gaps; return its mean loss."""
         twins = self._drawing.again(number) if self._training.consistency else None
         loss = self._step.over(self._drawing.take(number), twins)
+        if self.first_peak is None:
+            self.first_peak = memory.peak(self._device)
         if not math.isfinite(loss):
             raise InputError(f"lr: training diverged at epoch {number} with learning rate {self._training.lr}")
         return loss

@@ -31,11 +31,15 @@ EVAL_BATCH = 4096
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """The result of training: the curve, the epoch whose weights the model now has, and its validation scores."""
+    """The result of training: the curve, the epoch whose weights the model now has, and its validation scores.
+
+    ``first_peak`` is the peak memory of the first epoch; None if nothing is trained.
+    """
 
     curve: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
     val: Scores = field(default_factory=lambda: Scores(math.inf, 0.0, 0.0))
+    first_peak: int | None = None
 
 
 def fit(
@@ -69,7 +73,7 @@ def fit(
             curve.append(epoch)
             progress.epoch(epoch)
             if is_best:
-                best = Fitted(curve, number, val)
+                best = Fitted(curve, number, val, epochs.first_peak)
             if number - best.best_epoch >= training.patience:
                 break
     model.load_state_dict(best_weights)

@@ -22,7 +22,8 @@ class Scores:
 def score(log_probabilities: Tensor, y: Tensor) -> Scores:
     """Score [n, classes] log-probabilities against [n] labels.
 
-    Macro-F1 is the mean over the classes that occur among the labels or the predictions.
+    Macro-F1 is the mean over the classes that occur among the labels, so that it does not depend on the predictions
+    which classes count.
     """
     classes = log_probabilities.shape[1]
     predicted = log_probabilities.argmax(dim=1)
@@ -30,9 +31,9 @@ def score(log_probabilities: Tensor, y: Tensor) -> Scores:
     loss = -log_probabilities.gather(1, y[:, None]).double().mean()
     hits = torch.zeros(classes, dtype=torch.float64, device=y.device).index_add_(0, y, correct.double())
     ones = torch.ones(y.numel(), dtype=torch.float64, device=y.device)
-    total = torch.zeros(classes, dtype=torch.float64, device=y.device).index_add_(0, y, ones)
-    total.index_add_(0, predicted, ones)
-    f1 = (2 * hits / total.clamp(min=1)).sum() / (total > 0).sum()
+    labelled = torch.zeros(classes, dtype=torch.float64, device=y.device).index_add_(0, y, ones)
+    total = labelled.index_add(0, predicted, ones)
+    f1 = (2 * hits / total.clamp(min=1)).sum() / (labelled > 0).sum()
     return Scores(*torch.stack([loss, correct.double().mean(), f1]).tolist())
 
 

@@ -1,7 +1,8 @@
 """Temperature scaling: one number that scores are divided by, so that the probabilities are calibrated.
 
-From Guo and others, On calibration of modern neural networks. The temperature is fitted on validation nodes; the order
-of a node's classes does not change.
+From Guo and others, On calibration of modern neural networks. The temperature is fitted on validation nodes, on
+probabilities that are averaged over as many draws as those it is applied to; the order of a node's classes does not
+change.
 
 Differs from the paper: the likelihood has one more node, which belongs to every class in equal shares. Without it,
 scores that are right on every validation node would lead to a temperature of 0. And the temperature is used only if it

@@ -11,7 +11,7 @@ import pytest
 
 from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.dataset import Dataset, Split
 
 TRAIN = ("train", "data", "--no-report")
 
@@ -144,6 +144,37 @@ def test_predict_prints_metrics_over_known_labels(
     out = capsys.readouterr().out
     assert f"40 nodes with a known label: accuracy {np.mean(right):.2%}," in out
     assert "20 nodes have a label that the run does not have and are not counted: pink" in out
+
+
+def test_predict_on_a_named_data_set_scores_its_test_nodes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["train", "digits", "--method", "mlp", "--epochs", "3", "--no-report", "--quiet", "--json"])
+    trained = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert main(["predict", trained["run"], "--out", "p.csv"]) == 0
+    assert f"359 test nodes: accuracy {trained['test_accuracy']:.2%}," in capsys.readouterr().out
+
+
+def test_label_propagation_is_not_scored_on_its_input(
+    folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset
+) -> None:
+    main([*TRAIN, "--method", "label-propagation", "--quiet", "--json"])
+    run = json.loads(capsys.readouterr().out.splitlines()[-1])["run"]
+    storage.save(replace(small, name="new", split=None), folder / "new")
+    assert main(["predict", run, "--dataset", "new", "--out", "p.csv", "--top", "red:3"]) == 0
+    out = capsys.readouterr().out
+    assert "60 labelled nodes are not scored: label-propagation reads their labels" in out
+    assert "accuracy" not in out
+    assert "precision" not in out
+    split = Split(small.split.test, small.split.val, small.split.train)
+    other = storage.save(replace(small, name="other", split=split), folder / "other")
+    assert main(["predict", run, "--dataset", "other", "--out", "q.csv"]) == 0
+    unread = np.concatenate([other.split.val, other.split.test])
+    predicted = [line.split(",")[1] for line in (folder / "q.csv").read_text().splitlines()[1:]]
+    right = [predicted[node] == small.classes[small.y[node]] for node in unread]
+    out = capsys.readouterr().out
+    assert "18 labelled nodes are not scored: label-propagation reads their labels" in out
+    assert f"42 nodes with a known label: accuracy {np.mean(right):.2%}," in out
+    assert main(["predict", run, "--out", "r.csv"]) == 0
+    assert "18 test nodes: accuracy" in capsys.readouterr().out
 
 
 def test_the_nodes_with_the_highest_probability(

@@ -3,6 +3,7 @@
 import io
 import json
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -10,16 +11,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import msgspec
+import numpy as np
 import pytest
 
-from mggcn import storage
+import mggcn
+from mggcn import records, storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.dataset import Dataset, Split
 from mggcn.errors import InputError
 from mggcn.experiments import Variant
 from mggcn.experiments import _execution as execution
+from mggcn.experiments._splits import random_split
 from mggcn.methods import Plan, published
 from mggcn.methods.mlp import FeatureMLP
+from mggcn.report.tables import commands
 
 FILE = published.published()
 QUICK = ["--set", "epochs=2", "hidden=4"]
@@ -49,6 +54,48 @@ def test_a_table_records_and_json(folder: Path, capsys: pytest.CaptureFixture[st
     assert sorted(path.name for path in (folder / "compare" / "data").iterdir()) == ["records.jsonl", "table.md"]
     assert "\n".join(table) in (folder / "compare" / "data" / "table.md").read_text()
     assert "[1/4] gcn seed 0: test accuracy" in err
+
+
+def test_random_splits(folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+    random = Split.stratified(small.y, 5, (0.5, 0.2, 0.3))
+    storage.save(replace(small, split=random, source="made up; split of seed 5"), folder / "random")
+    call = ["compare", "random", "--methods", "mlp", "--seeds", "2", "--splits", "3", *QUICK]
+    assert main(call) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[0].endswith("| nodes a batch | splits | runs |")
+    assert out.splitlines()[2].endswith("| 3 | 6 |")
+    assert "- ± is the standard deviation over runs on 3 random splits, with all seeds on each" in out
+    assert "[2/6] mlp split 1 seed 0" in err
+    lines = [json.loads(line) for line in (folder / "compare" / "random" / "records.jsonl").read_text().splitlines()]
+    assert [(line["split_seed"], line["seed"]) for line in lines] == [(s, n) for n in (0, 1) for s in (0, 1, 2)]
+    assert [line["dataset"]["split"] for line in lines] == [[30, 12, 18]] * 6
+    assert lines[1]["dataset"]["source"] == "made up; split of seed 1"
+    assert len({line["spec"] for line in lines}) == 6
+    assert len({line["dataset"]["digest"] for line in lines}) == 1
+    [section] = records.read([folder / "compare" / "random"])
+    assert section.rows[0].figures.accuracy_std == statistics.stdev(line["test_accuracy"] for line in lines)
+    (folder / "packed.json").write_text(records.pack([section]))
+    [again] = records.read([folder / "packed.json"])
+    assert [record.split_seed for record in again.rows[0].records] == [0, 1, 2] * 2
+    assert commands(again, again.rows[0])[0].startswith(
+        "mggcn compare small --methods mlp --device cpu --splits 3 --seeds 2 "
+    )
+    split = random_split(mggcn.load(folder / "random"), 1).split
+    assert np.array_equal(split.test, Split.stratified(small.y, 1, (0.5, 0.2, 0.3)).test)
+    assert main(call) == 0
+    assert "6 of 6 runs are done already" in capsys.readouterr().err
+
+
+def test_random_splits_are_for_data_without_a_split_of_its_own(
+    folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", "data", "--methods", "mlp", "--splits", "2", *QUICK]) == 2
+    assert "--splits: small has a split of its own" in capsys.readouterr().err
+    assert main(["compare", "data", "--methods", "mlp", "--splits", "-1", *QUICK]) == 2
+    assert "splits: -1 is less than 0" in capsys.readouterr().err
+    storage.save(replace(small, split=None), folder / "none")
+    assert main(["compare", "none", "--methods", "mlp", "--seeds", "1", "--splits", "2", *QUICK, "--quiet"]) == 0
+    assert capsys.readouterr().out.splitlines()[2].endswith("| 2 | 2 |")
 
 
 def test_started_again_it_goes_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

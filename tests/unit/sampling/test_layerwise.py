@@ -24,8 +24,10 @@ SAMPLERS = {
     "fastgcn among neighbours": lambda adjacency, layers, samples: FastGCNSampler(
         adjacency, layers, samples, "neighbours"
     ),
-    "ladies": lambda adjacency, layers, samples: LadiesSampler(adjacency, layers, samples, normalise=False),
-    "ladies normalised": LadiesSampler,
+    "ladies": lambda adjacency, layers, samples: LadiesSampler(
+        adjacency, layers, samples, normalise=False, keep_targets=False
+    ),
+    "ladies as its authors": LadiesSampler,
 }
 
 
@@ -79,8 +81,9 @@ def test_batches_are_valid(small: Dataset, name: str, layers: int) -> None:
         for layer, block in enumerate(batch.blocks):
             nodes, count = drawn_nodes(batch, layer)
             assert isinstance(block, DrawnBlock)
-            assert block.draws == count.sum() == 12
-            assert np.unique(nodes).size == nodes.size <= 12
+            most = 12 + (batch.targets.numel() if name == "ladies as its authors" else 0)
+            assert 12 <= block.draws == count.sum() <= most
+            assert np.unique(nodes).size == nodes.size <= most
 
 
 @pytest.mark.parametrize("name", SAMPLERS)
@@ -149,6 +152,27 @@ def test_ladies_draws_below_what_was_drawn_above(small: Dataset) -> None:
             nodes, _ = drawn_nodes(batch, layer)
             assert (adjacency[above].toarray()[:, nodes] > 0).any(axis=0).all()
             above = nodes
+
+
+def test_ladies_keeps_the_targets_in_every_sample(small: Dataset) -> None:
+    """A target that was not drawn counts as drawn once: its factor is 1 / (draws × probability) before scaling."""
+    adjacency, samples = propagation(small.graph, "row"), 4
+    sampler = LadiesSampler(adjacency, 2, samples, normalise=False)
+    undrawn = 0
+    for batch in sampler.batches(small.split.train, Key.of(0), 6):
+        targets = batch.targets.numpy()
+        for layer in (1, 0):
+            nodes, times = drawn_nodes(batch, layer)
+            assert set(targets) <= set(nodes)
+            assert samples <= times.sum() <= samples + targets.size
+        rows = adjacency[targets].toarray()
+        importance = (rows.astype(np.float64) ** 2).sum(axis=0)
+        nodes, times = drawn_nodes(batch, 1)
+        factor = times * importance.sum() / (samples * importance[nodes])
+        found = dense(adjacency, batch, 1)[:, nodes]
+        torch.testing.assert_close(found, torch.from_numpy(rows[:, nodes] * factor).float(), rtol=1e-5, atol=1e-6)
+        undrawn += int(times.sum()) - samples
+    assert undrawn > 0
 
 
 @pytest.mark.parametrize("name", SAMPLERS)

@@ -13,15 +13,16 @@ def test_scores_agree_with_scikit_learn() -> None:
     found = score(torch.from_numpy(log_p), torch.from_numpy(y))
     predicted = log_p.argmax(axis=1)
     assert np.isclose(found.accuracy, accuracy_score(y, predicted))
-    assert np.isclose(found.macro_f1, f1_score(y, predicted, average="macro"))
+    assert np.isclose(found.macro_f1, f1_score(y, predicted, average="macro", labels=range(4)))
     cells = confusion(torch.from_numpy(log_p), torch.from_numpy(y))
     assert cells == confusion_matrix(y, predicted, labels=range(5)).tolist()
     assert np.isclose(found.loss, log_loss(y, np.exp(log_p), labels=range(5)))
 
 
-def test_a_class_that_never_occurs_does_not_count() -> None:
-    log_p = np.log(np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1]]))
-    assert score(torch.from_numpy(log_p), torch.tensor([0, 1])).macro_f1 == 1.0
+def test_a_class_without_labels_does_not_count_even_if_it_is_predicted() -> None:
+    log_p = np.log(np.array([[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8]]))
+    assert score(torch.from_numpy(log_p[:2]), torch.tensor([0, 1])).macro_f1 == 1.0
+    assert np.isclose(score(torch.from_numpy(log_p), torch.tensor([0, 1, 1])).macro_f1, (1 + 2 / 3) / 2)
 
 
 def test_the_calibration_error_by_hand() -> None:

@@ -1,3 +1,7 @@
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -5,7 +9,9 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 import mggcn
+from mggcn import storage
 from mggcn.dataset import Dataset
+from mggcn.errors import InputError
 from mggcn.train import calibrated, choose_temperature, fit_temperature
 from mggcn.train.metrics import calibration_error
 
@@ -98,6 +104,27 @@ def test_a_run_whose_temperature_does_not_help_predicts_as_it_is(small: Dataset)
     assert run.record.temperature == 1
     assert run.record.test_ece == run.record.test_ece_uncalibrated
     assert np.array_equal(run.predict().probabilities, run.predict(calibrated=False).probabilities)
+
+
+def test_several_draws_have_a_temperature_of_their_own(small: Dataset, tmp_path: Path) -> None:
+    run = mggcn.fit(small, settings={"epochs": 2, "lr": 0.1, "picks": 2}, device="cpu")
+    plain, scaled = (run.predict(draws=8, calibrated=each, device="cpu") for each in (False, True))
+    val = small.split.val
+    temperature = choose_temperature(np.log(plain.probabilities[val]), small.y[val])
+    assert temperature not in (1, run.record.temperature)
+    expected = plain.probabilities ** (1 / temperature)
+    np.testing.assert_allclose(scaled.probabilities, expected / expected.sum(axis=1, keepdims=True), rtol=1e-9)
+    folder = storage.save(small, tmp_path / "data").path
+    saved = mggcn.fit(mggcn.load(folder), settings={"epochs": 2, "lr": 0.1, "picks": 2}, device="cpu")
+    loaded = mggcn.load_run(saved.save(tmp_path / "run").path)
+    new = replace(small, name="new", x=small.x + 1, split=None)
+    powers = loaded.predict(new, draws=8, calibrated=False, device="cpu").probabilities ** (1 / temperature)
+    found = loaded.predict(new, draws=8, device="cpu").probabilities
+    np.testing.assert_allclose(found, powers / powers.sum(axis=1, keepdims=True), rtol=1e-9)
+    shutil.rmtree(folder)
+    assert loaded.predict(new, device="cpu").nodes.size == 60
+    with pytest.raises(InputError, match="draws: 8 draws need a temperature fitted on the validation nodes"):
+        loaded.predict(new, draws=8, device="cpu")
 
 
 def test_a_run_predicts_calibrated_probabilities_of_the_same_classes(small: Dataset) -> None:

@@ -1,0 +1,121 @@
+"""What trained weights may depend on.
+
+On inductive data the weights after every epoch depend on the features of training nodes only, and on every data set on
+the labels of training nodes only. Validation nodes decide which epoch's weights are kept and the temperature; nothing
+else. A test node's label changes the test scores and nothing else.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+
+import mggcn
+from mggcn import methods
+from mggcn.dataset import Dataset
+from mggcn.keys import Key
+from mggcn.methods import METHODS
+from mggcn.train import Compute
+from mggcn.train.epochs import Epochs
+
+CPU = Compute(torch.device("cpu"))
+EPOCHS = 3
+SETTINGS: dict[str, dict[str, object]] = {
+    **{name: {} for name in METHODS},
+    **{name: {"walks": 1, "length": 8, "dim": 8} for name in ("deepwalk", "node2vec")},
+    "random-forest": {"trees": 5, "threads": 1},
+    "graphsaint": {"presample": 2, "roots": 10},
+    "gcn full": {"batches": "full"},
+    "cluster-gcn in parts": {"parts": 6, "parts_per_batch": 2},
+    "fastgcn over all nodes": {"candidates": "all", "precompute": False},
+    "as-gcn with all options": {"precompute": True, "skip": True, "add_identity": True, "layers": 3},
+    "mg-gcn deep": {"layers": 3, "dropout": 0.5, "conv": "gat"},
+}
+
+
+def weights_after(dataset: Dataset, name: str) -> list[Tensor]:
+    """All weights and buffers after a few epochs without evaluation."""
+    plan = methods.resolve(name.partition(" ")[0], dataset.name, {"batch_size": 8, **SETTINGS[name]})
+    prepared = plan.prepare(dataset, Key.of(1), CPU)
+    if any(parameter.requires_grad for parameter in prepared.model.parameters()):
+        with Epochs(prepared, dataset, plan.training, Key.of(1), CPU) as epochs, torch.random.fork_rng([]):
+            torch.manual_seed(0)
+            for number in range(1, EPOCHS + 1):
+                epochs.run(number)
+    return [tensor.clone() for tensor in prepared.model.state_dict().values()]
+
+
+def equal(one: list[Tensor], other: list[Tensor]) -> bool:
+    return len(one) == len(other) and all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def with_other_features(dataset: Dataset, nodes: np.ndarray, *, sparse: bool) -> tuple[Dataset, Dataset]:
+    """The data set, and the same with other features of some nodes; both sparse or both dense."""
+    x = np.where(dataset.x > 0.5, dataset.x, 0) if sparse else dataset.x
+    changed = x.copy()
+    changed[nodes] = np.random.default_rng(3).normal(5, 3, changed[nodes].shape) * (x[nodes] != 0 if sparse else 1)
+    one, other = (csr_array(each) if sparse else each for each in (x, changed))
+    return replace(dataset, x=one), replace(dataset, x=other)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("name", SETTINGS)
+def test_features_of_other_nodes_do_not_reach_the_weights_of_inductive_training(
+    small: Dataset, name: str, sparse: bool
+) -> None:
+    others = np.setdiff1d(np.arange(small.num_nodes), small.split.train)
+    one, other = with_other_features(replace(small, inductive=True), others, sparse=sparse)
+    assert equal(weights_after(one, name), weights_after(other, name))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in SETTINGS if name not in ("label-propagation", "deepwalk", "node2vec")]
+)
+def test_features_of_training_nodes_reach_the_weights(small: Dataset, name: str) -> None:
+    """The test above can fail: the same change of training nodes is seen."""
+    one, other = with_other_features(replace(small, inductive=True), small.split.train, sparse=False)
+    assert not equal(weights_after(one, name), weights_after(other, name))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_labels_of_other_nodes_do_not_reach_the_weights(small: Dataset, name: str) -> None:
+    others = np.setdiff1d(np.arange(small.num_nodes), small.split.train)
+    y = small.y.copy()
+    y[others] = (y[others] + 1) % 3
+    assert equal(weights_after(small, name), weights_after(replace(small, y=y), name))
+
+
+def fitted(dataset: Dataset, name: str) -> mggcn.Run:
+    settings = {"epochs": EPOCHS, "patience": EPOCHS, "batch_size": 8, **SETTINGS[name]}
+    return mggcn.fit(dataset, name.partition(" ")[0], settings=settings, seed=1, device="cpu")
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_label_of_a_test_node_changes_its_own_score_only(small: Dataset, name: str) -> None:
+    node, y = int(small.split.test[0]), small.y.copy()
+    y[node] = (y[node] + 1) % 3
+    one, other = fitted(small, name), fitted(replace(small, y=y), name)
+    assert equal([*one.model.state_dict().values()], [*other.model.state_dict().values()])
+    before, after = one.predict(device="cpu"), other.predict(device="cpu")
+    assert np.array_equal(before.probabilities, after.probabilities)
+    for field in ("best_epoch", "val_loss", "val_accuracy", "val_macro_f1", "temperature", "nodes_per_batch"):
+        assert getattr(one.record, field) == getattr(other.record, field), field
+    hits = int(before.labels[node] == y[node]) - int(before.labels[node] == small.y[node])
+    change = (other.record.test_accuracy - one.record.test_accuracy) * small.split.test.size
+    assert change == pytest.approx(hits)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_label_of_a_validation_node_decides_at_most_which_epoch_is_kept(small: Dataset, name: str) -> None:
+    node, y = int(small.split.val[0]), small.y.copy()
+    y[node] = (y[node] + 1) % 3
+    one, other = fitted(small, name), fitted(replace(small, y=y), name)
+    losses = [[epoch.train_loss for epoch in run.record.curve] for run in (one, other)]
+    assert losses[0] == losses[1]
+    if one.record.best_epoch == other.record.best_epoch:
+        assert equal([*one.model.state_dict().values()], [*other.model.state_dict().values()])
+        before, after = (run.predict(calibrated=False, device="cpu").probabilities for run in (one, other))
+        assert np.array_equal(before, after)
