@@ -37,13 +37,13 @@ def settings() -> str:
     """A table of the settings on the compared data sets that are not those of every method, with their sources."""
     datasets = experiments.read(EXPERIMENTS / "compare.toml").datasets
     lines = ["| methods | data sets | settings | source |", "|---|---|---|---|"]
-    for preset in published.published().settings:
-        named = [dataset for dataset in datasets if not {dataset, "*"}.isdisjoint(preset.datasets)]
-        if named:
-            values = ", ".join(f"`{name}={describe.written(value)}`" for name, value in preset.values.items())
-            methods = "all" if preset.methods == ["*"] else ", ".join(preset.methods)
+    for entry in published.published().settings:
+        named = [dataset for dataset in datasets if not {dataset, "*"}.isdisjoint(entry.datasets)]
+        if named and entry.preset == "paper":
+            values = ", ".join(f"`{name}={describe.written(value)}`" for name, value in entry.values.items())
+            methods = "all" if entry.methods == ["*"] else ", ".join(entry.methods)
             where = "all" if len(named) == len(datasets) else ", ".join(named)
-            lines.append(f"| {methods} | {where} | {values} | {preset.source} |")
+            lines.append(f"| {methods} | {where} | {values} | {entry.source} |")
     return "\n".join(lines)
 
 

@@ -27,7 +27,7 @@ def train(
     /,
     *,
     method: str | None = None,
-    preset: Preset = "default",
+    preset: Preset | None = None,
     seed: int | None = None,
     seeds: int = 1,
     epochs: int | None = None,
@@ -44,7 +44,7 @@ def train(
     Args:
         dataset: A known name (see `mggcn data list`) or a dataset folder.
         method: A name (see `mggcn methods`), or package.module:Class for a method of your own; default: mg-gcn.
-        preset: Where the settings start: our recipe, or what the method's paper uses.
+        preset: Where the settings start: our recipe (default), or what the method's paper uses (paper).
         seed: The seed of weights, order and picks; default: 0, or that of --config.
         seeds: The number of runs, with consecutive seeds.
         epochs: The maximum number of epochs; short for --set epochs=N.
@@ -66,7 +66,7 @@ def train(
     from mggcn.run import Config, fit_plan, read_config
     from mggcn.train import choose_device
 
-    base = read_config(config) if config else Config()
+    base = read_config(config) if config else Config(preset="default")
     name = dataset or base.dataset
     if name is None:
         raise InputError("train: name a data set, or a --config that names one")
@@ -79,11 +79,12 @@ def train(
     if first_seed < 0:
         raise InputError(f"--seed: {first_seed} is less than 0")
     changes = {**base.settings, **pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
+    start = preset or base.preset
     run_device, method = choose_device(options.device or base.device), method or base.method or "mg-gcn"
-    methods.resolve(method, name, changes, preset=preset)  # a wrong setting is reported before the data are loaded
+    methods.resolve(method, name, changes, preset=start)  # a wrong setting is reported before the data are loaded
     check_writable(out)
     data = datasets.load(name, root=options.root)
-    plan = methods.resolve(method, data.name, changes, preset=preset, sparse=data.is_sparse)
+    plan = methods.resolve(method, data.name, changes, preset=start, sparse=data.is_sparse)
     if not options.quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
 

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,7 +19,7 @@ def fine(graph: Graph, x: Features, norm: FineNorm, include_self: bool, threads:
     if norm == "mean":
         return neighbour_mean(graph, x, include_self=include_self, threads=threads)
     aggregate = propagated(propagation(graph), x, threads)
-    return aggregate if norm == "symmetric" else (x + aggregate) / 2
+    return aggregate if norm == "symmetric" else (x + aggregate) * np.float32(0.5)
 
 
 def fine_on(indptr: Tensor, indices: Tensor, x: Tensor, norm: FineNorm, include_self: bool) -> Tensor:

@@ -6,16 +6,22 @@ from typing import Any
 import msgspec
 
 from mggcn.files import read_toml
+from mggcn.methods import Preset
 from mggcn.records.record import RunRecord
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The fields of a ``config.toml``; all are optional."""
+    """The fields of a ``config.toml``; all are optional.
+
+    ``preset`` is where settings start that the file does not name. A run names all of them; runs of older versions do
+    not name newer ones, which the paper's settings leave neutral.
+    """
 
     dataset: str | None = None
     method: str | None = None
     seed: int = 0
     device: str = "auto"
+    preset: Preset = "paper"
     settings: dict[str, Any] = {}
 
 

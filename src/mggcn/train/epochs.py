@@ -54,8 +54,9 @@ class Epochs:
 
     def run(self, number: int) -> float:
         """Train the epoch of this number, counted from 1 and without gaps; return its mean loss."""
+        batches = self._drawing.take(number)
         twins = self._drawing.again(number) if self._training.consistency else None
-        loss = self._step.over(self._drawing.take(number), twins)
+        loss = self._step.over(batches, twins)
         if self.first_peak is None:
             self.first_peak = memory.peak(self._device)
         if not math.isfinite(loss):
