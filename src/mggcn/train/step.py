@@ -64,8 +64,7 @@ class Step:
         count = 0
         with self._compute.arithmetic():
             for draws in zip(batches) if twins is None else zip(batches, twins, strict=True):
-                if not count and not all(torch.equal(draws[0].targets, draw.targets) for draw in draws[1:]):
-                    raise InputError("consistency: needs a method whose batches have the same targets in every draw")
+                _check_targets(draws, is_first=not count)
                 self._process(*draws)
                 count += draws[0].targets.numel()
         return float(self._tally[0]) / count
@@ -120,6 +119,14 @@ class Step:
 
     def _count(self, loss: Tensor, batch: Batch) -> None:
         self._tally += torch.stack([loss.detach() * batch.targets.numel(), loss.new_ones(())]).to(self._tally)
+
+
+def _check_targets(draws: tuple[Batch, ...], *, is_first: bool) -> None:
+    """Check that draws of a batch have the same targets; on a GPU, which would have to wait, only those of the first."""
+    if (is_first or draws[0].targets.device.type == "cpu") and not all(
+        torch.equal(draws[0].targets, draw.targets) for draw in draws[1:]
+    ):
+        raise InputError("consistency: needs a method whose batches have the same targets in every draw")
 
 
 def _give_autograd_a_context(device: torch.device) -> None:

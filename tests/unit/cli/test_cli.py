@@ -14,6 +14,7 @@ from mggcn.cli import main
 from mggcn.dataset import Dataset, Split
 
 TRAIN = ("train", "data", "--no-report")
+PAPER = (*TRAIN, "--preset", "paper")
 
 
 @pytest.fixture
@@ -35,7 +36,7 @@ def npz(path: Path, **changes: object) -> Path:
 
 
 def test_train_ends_with_json_and_a_run_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*TRAIN, "--epochs", "8", "--set", "picks=3", "hidden=8", "--set", "lr=0.1", "--json"]) == 0
+    assert main([*PAPER, "--epochs", "8", "--set", "picks=3", "hidden=8", "--set", "lr=0.1", "--json"]) == 0
     out, err = capsys.readouterr()
     result = json.loads(out.splitlines()[-1])
     assert result["dataset"] == "small"
@@ -65,17 +66,17 @@ def test_quiet_prints_only_the_result(folder: Path, capsys: pytest.CaptureFixtur
 
 def test_runs_that_are_too_short_are_marked(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     short = ["--epochs", "2", "--set", "lr=0.1", "--json", "--quiet"]
-    assert main([*TRAIN, *short]) == 0
+    assert main([*PAPER, *short]) == 0
     *lines, last = capsys.readouterr().out.splitlines()
     result = json.loads(last)
     assert "not converged: the best epoch is the last one; raise --epochs" in lines
     assert not result["converged"]
     scaled = f"({result['test_ece_uncalibrated']:.2%} before scaling by temperature {result['temperature']:.2f})"
     assert f"calibration     error {result['test_ece']:.2%} {scaled}" in lines
-    assert main([*TRAIN, "--seeds", "2", *short]) == 0
+    assert main([*PAPER, "--seeds", "2", *short]) == 0
     out = capsys.readouterr().out
     assert "not converged (seed 0, 1): the best epoch is the last one; raise --epochs" in out
-    assert main([*TRAIN, "--seeds", "2", "--epochs", "3", "--quiet"]) == 0
+    assert main([*PAPER, "--seeds", "2", "--epochs", "3", "--quiet"]) == 0
     assert ", not used for 1 of 2 seeds: it does not lower the loss in cross-validation)" in capsys.readouterr().out
 
 
@@ -101,6 +102,42 @@ def test_a_config_runs_again_and_options_override_it(folder: Path, capsys: pytes
     assert first.read_bytes() == second.read_bytes()
     assert main([*again, "--epochs", "2"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1])["epochs"] == 2
+
+
+def test_the_default_is_our_recipe_and_a_preset_the_papers_settings(
+    folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset
+) -> None:
+    storage.save(replace(small, name="cora"), folder / "cora")
+    settings = {}
+    for preset in ("default", "paper"):
+        assert main(["train", "./cora", "--no-report", "--quiet", "--epochs", "1", "--preset", preset, "--json"]) == 0
+        run = json.loads(capsys.readouterr().out.splitlines()[-1])["run"]
+        settings[preset] = json.loads((folder / run / "record.json").read_text())["settings"]
+    assert main(["train", "./cora", "--no-report", "--quiet", "--epochs", "1", "--out", "unnamed"]) == 0
+    assert json.loads((folder / "unnamed/cora-mg-gcn-seed0/record.json").read_text())["settings"] == settings["default"]
+    names = ("hidden", "picks", "explore", "averaging", "draws", "scaling")
+    assert [settings["paper"][name] for name in names] == [16, 6, "both", 0, 1, "row"]
+    assert settings["default"]["explore"] == "breadth"
+    assert settings["default"]["scaling"] == "standard", "these features are dense"
+    assert main(["train", "./cora", "--preset", "papers"]) == 2
+    assert '"papers"' in capsys.readouterr().err
+
+
+def test_a_config_that_names_no_newer_settings_leaves_them_neutral(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Such as one that an older version wrote; ``preset`` and the option of that name say otherwise."""
+    config = 'dataset = "data"\nmethod = "mg-gcn"\n{}[settings]\nepochs = 1\npicks = 3\n'
+    found = []
+    for name, line, options in (("old", "", []), ("new", 'preset = "default"\n', []), ("told", "", ["default"])):
+        (folder / f"{name}.toml").write_text(config.format(line))
+        option = ["--preset", *options] if options else []
+        assert main(["train", "--config", f"{name}.toml", "--no-report", "--quiet", "--out", name, *option]) == 0
+        settings = json.loads((folder / name / "small-mg-gcn-seed0/record.json").read_text())["settings"]
+        found.append((settings["averaging"], settings["draws"], settings["explore"], settings["picks"]))
+    assert found[0] == (0.0, 1, "both", 3)
+    assert found[1] == found[2] != found[0]
+    assert found[1][2:] == ("breadth", 3)
 
 
 def test_predict(folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset) -> None:

@@ -262,7 +262,19 @@ def test_the_papers_figure_is_of_its_own_data_and_settings(
 ) -> None:
     other = replace(small, name="cora", source="LINQS cora; random split")
     data = storage.save(other, folder / "cora")
-    call = ["compare", "./cora", "--methods", "mg-gcn", "--seeds", "1", "--quiet", "--set", "epochs=1"]
+    call = [
+        "compare",
+        "./cora",
+        "--methods",
+        "mg-gcn",
+        "--seeds",
+        "1",
+        "--quiet",
+        "--preset",
+        "paper",
+        "--set",
+        "epochs=1",
+    ]
     assert main(call) == 0
     assert "paper" not in capsys.readouterr().out, "another split of the same name"
     known = {"cora": published.Data(data.digest)}
@@ -272,8 +284,10 @@ def test_the_papers_figure_is_of_its_own_data_and_settings(
     assert "| mg-gcn | 85.8 |" in capsys.readouterr().out
     assert main([*defaults, "picks=1"]) == 0
     assert "paper" not in capsys.readouterr().out
-    train = ["train", "./cora", "--quiet", "--no-report", "--set", "threads=1"]
-    assert main(train) == 0
+    train = ["train", "./cora", "--quiet", "--no-report"]
+    assert main([*train, "--preset", "paper"]) == 0
     assert "(paper: 85.8%)" in capsys.readouterr().out
-    assert main([*train, "picks=1"]) == 0
+    assert main([*train, "--preset", "paper", "--set", "picks=1"]) == 0
     assert "paper" not in capsys.readouterr().out
+    assert main([*train, "--epochs", "2"]) == 0
+    assert "paper" not in capsys.readouterr().out, "our recipe has other settings"

@@ -1,9 +1,12 @@
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_array
 
+import mggcn
 from mggcn.dataset import Dataset
 from mggcn.train.scaling import Scaler
 
@@ -34,3 +37,76 @@ def test_auto_follows_the_storage(small: Dataset) -> None:
     assert Scaler.fit("auto", small).kind == "standard"
     assert Scaler.fit("auto", replace(small, x=csr_array(small.x))).kind == "row"
     assert Scaler.fit("none", small).apply(small.x) is small.x
+
+
+def either(x: np.ndarray, *, sparse: bool) -> np.ndarray | csr_array:
+    return csr_array(x) if sparse else x
+
+
+def dense(x: np.ndarray | csr_array) -> np.ndarray:
+    return x if isinstance(x, np.ndarray) else x.toarray()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_roots_of_rows_that_sum_to_one(sparse: bool) -> None:
+    x = np.array([[1, 3], [0, 0], [2, 0], [-9, 16]], np.float32)
+    before = x.copy()
+    scaled = Scaler("root").apply(either(x, sparse=sparse))
+    assert isinstance(scaled, csr_array) == sparse
+    assert scaled.dtype == np.float32
+    np.testing.assert_allclose(dense(scaled), [[0.5, np.sqrt(0.75)], [0, 0], [1, 0], [-0.6, 0.8]], atol=1e-7)
+    assert np.array_equal(x, before)
+
+
+def words(small: Dataset) -> np.ndarray:
+    """Counts of words: one occurs everywhere, one nowhere, the others now and then."""
+    rng = np.random.default_rng(4)
+    x = rng.poisson(0.4, (small.num_nodes, 7)).astype(np.float32)
+    x[:, 0], x[:, 1] = 2, 0
+    x[small.split.test[0]] = 0
+    return x
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_tfidf_weighs_the_words_that_few_training_nodes_have(small: Dataset, sparse: bool) -> None:
+    x, train = words(small), small.split.train
+    scaler = Scaler.fit("tfidf", replace(small, x=either(x, sparse=sparse)))
+    counts = [sum(x[node, column] > 0 for node in train) for column in range(7)]
+    idf = [np.log((1 + train.size) / (1 + count)) + 1 for count in counts]
+    np.testing.assert_allclose(scaler.idf, idf, rtol=1e-6)
+    assert scaler.idf[0] == 1
+    assert scaler.idf[1] == scaler.idf.max()
+    expected = x * np.array(idf)
+    length = np.sqrt((expected**2).sum(axis=1, keepdims=True))
+    expected = np.divide(expected, length, out=np.zeros_like(expected), where=length > 0)
+    scaled = scaler.apply(either(x, sparse=sparse))
+    assert isinstance(scaled, csr_array) == sparse
+    assert scaled.dtype == np.float32
+    np.testing.assert_allclose(dense(scaled), expected, atol=1e-6)
+
+
+def test_tfidf_is_fitted_on_training_nodes_only(small: Dataset) -> None:
+    x = words(small)
+    changed = x.copy()
+    changed[np.concatenate([small.split.val, small.split.test])] = 1
+    assert np.array_equal(
+        Scaler.fit("tfidf", replace(small, x=x)).idf, Scaler.fit("tfidf", replace(small, x=changed)).idf
+    )
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("scaling", ["root", "tfidf"])
+def test_a_saved_run_scales_new_graphs_as_in_training(
+    small: Dataset, tmp_path: Path, scaling: str, sparse: bool
+) -> None:
+    data = replace(small, x=either(words(small), sparse=sparse))
+    run = mggcn.fit(data, "mlp", settings={"scaling": scaling, "epochs": 3}, device="cpu").save(tmp_path / "run")
+    loaded = mggcn.load_run(run.path)
+    assert loaded.scaler.kind == run.record.settings["scaling"] == scaling
+    assert (loaded.scaler.idf is None) == (scaling == "root")
+    new = replace(data, name="new", x=data.x[:, [0, 2, 1, 3, 4, 5, 6]], split=None)
+    found = loaded.predict(new, calibrated=False, device="cpu").probabilities
+    rows = torch.from_numpy(dense(run.scaler.apply(new.x)))
+    with torch.no_grad():
+        expected = torch.softmax(run.model.eval()(rows, ()).double(), dim=1).numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-6)

@@ -1,4 +1,4 @@
-"""What the step adds to the plain mean cross-entropy: weights of targets, penalties, and models without parameters."""
+"""What the step adds to the plain mean cross-entropy: weights of targets, penalties, smoothing, consistency ..."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +11,12 @@ from torch import Tensor, nn
 from mggcn import methods, train
 from mggcn.block import Batch, Block
 from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.kernels.adam import Adam
 from mggcn.keys import Key
 from mggcn.nn import MLP
-from mggcn.train import Compute
+from mggcn.train import Compute, Training
+from mggcn.train.epochs import Epochs
 from mggcn.train.progress import Silent
 
 CPU = Compute(torch.device("cpu"))
@@ -85,3 +88,99 @@ def test_a_model_without_parameters_is_only_evaluated(small: Dataset) -> None:
     assert fitted.curve == []
     assert fitted.best_epoch == 0
     assert 0 <= fitted.val.accuracy <= 1
+
+
+def gradients(
+    small: Dataset, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], method: str = "mg-gcn"
+) -> tuple[train.Prepared, float]:
+    """A prepared method after one step whose weights stay as they were: the gradients and the loss of the epoch."""
+    monkeypatch.setattr(Adam, "step", lambda _: None)
+    settings = {"batch_size": 64, "hidden": 4, "picks": 3} if method == "mg-gcn" else {}
+    plan = methods.resolve(method, small.name, {**settings, **changes}, preset="paper")
+    prepared = plan.prepare(small, Key.of(0), CPU)
+    with Epochs(prepared, small, plan.training, Key.of(0), CPU) as epochs:
+        return prepared, epochs.run(1)
+
+
+def by_autograd(prepared: train.Prepared, small: Dataset, training: Training) -> tuple[Tensor, float]:
+    """The loss of the only batch of epoch 1 in plain torch; its mean cross-entropy too."""
+    order, drawn = train.order.shuffled(small.split.train, Key.of(0).fold("order", 1)), []
+    for draw in ("picks", "twin") if training.consistency else ("picks",):
+        (batch,) = prepared.train.sampler.batches(order, Key.of(0).fold(draw, 1), 64)
+        rows = prepared.train.inputs.rows(batch.nodes).to_dense()
+        drawn.append(prepared.model(rows, batch.blocks))
+    labels, classes = torch.from_numpy(small.y[order]), small.num_classes
+    wanted = (1 - training.label_smoothing) * torch.eye(classes)[labels] + training.label_smoothing / classes
+    losses = [-(wanted * torch.log_softmax(scores, dim=1)).sum(dim=1).mean() for scores in drawn]
+    mean = torch.stack(losses).mean()
+    if not training.consistency:
+        return mean, float(mean.detach())
+    one, other = (torch.softmax(scores, dim=1) for scores in drawn)
+    return mean + training.consistency * ((one - other) ** 2).sum(dim=1).mean(), float(mean.detach())
+
+
+@pytest.mark.parametrize(
+    "training",
+    [
+        Training(),
+        Training(label_smoothing=0.3),
+        Training(consistency=2.0),
+        Training(consistency=0.7, label_smoothing=0.2),
+    ],
+)
+def test_the_gradient_is_that_of_plain_autograd(
+    small: Dataset, monkeypatch: pytest.MonkeyPatch, training: Training
+) -> None:
+    changes = {"label_smoothing": training.label_smoothing, "consistency": training.consistency}
+    prepared, loss = gradients(small, monkeypatch, changes)
+    expected, mean = by_autograd(prepared, small, training)
+    for parameter in prepared.model.parameters():
+        (by_torch,) = torch.autograd.grad(expected, parameter, retain_graph=True)
+        torch.testing.assert_close(parameter.grad, by_torch, rtol=1e-4, atol=1e-6)
+    assert loss == pytest.approx(mean, rel=1e-5), "the curve shows the cross-entropy, without the distance"
+
+
+def test_two_draws_differ_and_consistency_pulls_them_together(small: Dataset) -> None:
+    def distance(consistency: float) -> float:
+        changes = {"consistency": consistency, "epochs": 40, "patience": 40, "picks": 1, "lr": 0.03}
+        plan = methods.resolve("mg-gcn", small.name, changes, preset="paper")
+        prepared = plan.prepare(small, Key.of(0), CPU)
+        train.fit(prepared, small, plan.training, Key.of(0), CPU, Silent())
+        one, other = (
+            train.predict(prepared.model, prepared.eval, small.split.train, Key.of(seed), CPU).exp() for seed in (1, 2)
+        )
+        return float((one - other).square().sum(dim=1).mean())
+
+    assert 0 < distance(20.0) < 0.5 * distance(0.0)
+
+
+@pytest.mark.parametrize("method", ["cluster-gcn", "graphsaint"])
+def test_consistency_needs_the_same_targets_in_both_draws(
+    small: Dataset, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    with pytest.raises(InputError, match="consistency: needs a method whose batches have the same targets"):
+        gradients(small, monkeypatch, {"consistency": 1.0}, method)
+
+
+def test_consistency_keeps_half_of_each_penalty(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Adam, "step", lambda _: None)
+    found = []
+    for consistency in (0.0, 1e-12):
+        changes = {"batch_size": 64, "layers": 1, "consistency": consistency}
+        plan = methods.resolve("mlp", small.name, changes)
+        prepared = plan.prepare(small, Key.of(0), CPU)
+        prepared = replace(prepared, model=Penalising(prepared.model, 10.0))
+        with Epochs(prepared, small, plan.training, Key.of(0), CPU) as epochs:
+            epochs.run(1)
+        found.append(prepared.model.inner.layers[0].weight.grad)
+    torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("consistency", [0.0, 1.0])
+def test_input_dropout_is_of_training_only(small: Dataset, monkeypatch: pytest.MonkeyPatch, consistency: float) -> None:
+    prepared, _ = gradients(small, monkeypatch, {"input_dropout": 0.999, "consistency": consistency})
+    first = next(prepared.model.parameters())
+    plain, _ = gradients(small, monkeypatch, {"consistency": consistency})
+    assert first.grad.abs().gt(0).sum() < next(plain.model.parameters()).grad.abs().gt(0).sum()
+    scores = [train.predict(each.model, each.eval, small.split.val, Key.of(0), CPU) for each in (prepared, plain)]
+    assert torch.equal(*scores)

@@ -1,0 +1,87 @@
+"""Presets: our recipe, which looks only at the kind of features, and the settings of the papers."""
+
+import pytest
+import tomli_w
+
+from mggcn import methods
+from mggcn.methods import published
+from mggcn.methods.mg_gcn import MixGrained
+from mggcn.train import Training
+
+NEUTRAL = {"input_dropout": 0.0, "label_smoothing": 0.0, "consistency": 0.0, "averaging": 0.0, "draws": 1}
+NEUTRAL_OF_MG_GCN = {"hops": 1, "fine_norm": "mean", "explore": "both", "pick_by": "degree", "bias": False}
+NAMES = ["cora", "citeseer", "cora:public", "pubmed", "reddit", "reddit-like", "ethereum", "ethereum-like", "my own"]
+
+
+def resolved(method: str, dataset: str, preset: methods.Preset, sparse: bool | None = None) -> dict[str, object]:
+    return methods.resolve(method, dataset, preset=preset, sparse=sparse).settings
+
+
+@pytest.mark.parametrize("dataset", NAMES)
+@pytest.mark.parametrize("method", methods.METHODS)
+def test_the_papers_preset_leaves_what_papers_do_not_have_neutral(method: str, dataset: str) -> None:
+    settings = resolved(method, dataset, "paper")
+    assert {name: settings[name] for name in NEUTRAL} == NEUTRAL
+    if method == "mg-gcn":
+        assert {name: settings[name] for name in NEUTRAL_OF_MG_GCN} == NEUTRAL_OF_MG_GCN
+    for sparse in (False, True):
+        assert resolved(method, dataset, "paper", sparse) == settings, "papers' settings go by the name of the data"
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_our_recipe_does_not_depend_on_the_name_of_the_data(sparse: bool) -> None:
+    first, *others = (resolved("mg-gcn", name, "default", sparse) for name in NAMES)
+    assert all(other == first for other in others)
+    assert first != resolved("mg-gcn", "my own", "paper", sparse)
+
+
+def test_our_recipe_depends_on_the_kind_of_features() -> None:
+    dense, sparse, unknown = (resolved("mg-gcn", "my own", "default", kind) for kind in (False, True, None))
+    of_sparse = {name: value for name, value in sparse.items() if dense[name] != value}
+    entries = [entry for entry in published.published().settings if entry.preset == "default"]
+    (expected,) = [entry.values for entry in entries if entry.features == "sparse" and entry.methods == ["mg-gcn"]]
+    assert of_sparse == expected
+    assert dense["scaling"] == "auto"
+    assert unknown == dense, "what holds for any features"
+
+
+def test_every_entry_of_our_recipes_is_for_any_data_set() -> None:
+    for entry in published.published().settings:
+        if entry.preset == "default":
+            assert entry.datasets == ("*",)
+            assert "*" not in entry.methods
+        else:
+            assert entry.features == "any"
+
+
+@pytest.mark.parametrize("dataset", NAMES)
+def test_a_method_without_a_recipe_has_its_papers_settings(dataset: str) -> None:
+    with_recipe = {
+        name for entry in published.published().settings if entry.preset == "default" for name in entry.methods
+    }
+    assert "mg-gcn" in with_recipe
+    for method in set(methods.METHODS) - with_recipe:
+        for sparse in (False, True):
+            assert resolved(method, dataset, "default", sparse) == resolved(method, dataset, "paper")
+
+
+def test_changes_win_over_both_presets() -> None:
+    for preset in ("default", "paper"):
+        plan = methods.resolve("mg-gcn", "cora", {"picks": 9, "averaging": 0.5}, preset=preset, sparse=True)
+        assert (plan.method.picks, plan.training.averaging) == (9, 0.5)
+
+
+def test_an_object_keeps_its_fields() -> None:
+    method = MixGrained(picks=8, explore="both")
+    for preset in ("default", "paper"):
+        assert methods.resolve(method, "cora", preset=preset, sparse=True).method == method
+    assert methods.resolve(method, "cora", training=Training(), sparse=True).training == Training()
+
+
+def test_all_settings_of_a_recipe_can_be_written_and_read_again() -> None:
+    for preset in ("default", "paper"):
+        settings = resolved("mg-gcn", "cora", preset, sparse=True)
+        text = tomli_w.dumps(settings)
+        assert all(name in text for name in (*NEUTRAL, "hops", "fine_norm"))
+        for other in ("default", "paper"):
+            assert methods.resolve("mg-gcn", "pubmed", settings, preset=other).settings == settings
