@@ -69,13 +69,12 @@ def from_tables(
 
     ``stacklevel`` is that of warnings; 3 is the caller of the function that calls this one.
     """
-    table = _read_nodes(nodes, columns) if nodes is not None else _NodeTable()
+    table = _read_nodes(nodes, columns) if nodes is not None else _without_nodes(columns)
     edge_index = _read_edges(edges, columns, table.numbers, is_open=nodes is None)
     if not table.numbers:
         raise InputError(f"{nodes or edges}: no nodes")
     ids = list(table.numbers)
-    kind = table.features if nodes is not None else _chosen_features(columns, [])[1]
-    x = np.empty((len(ids), 0), np.float32) if kind == "none" else None
+    x = np.empty((len(ids), 0), np.float32) if table.features == "none" else None
     classes, y = _classes(table.labels or [""] * len(ids))
     others = [column for column in edges.names if column not in (columns.source, columns.target)]
     with prefix_errors(str(nodes or edges)):
@@ -130,6 +129,15 @@ def _read_nodes(nodes: Source, columns: TableColumns) -> _NodeTable:
     if features:
         table.x = encoder.encode(nodes.chunks(features))
     return table
+
+
+def _without_nodes(columns: TableColumns) -> _NodeTable:
+    for what, name, default in (("label", columns.label, LABEL), ("split", columns.split, SPLIT)):
+        if name != default:
+            raise InputError(f"{what} column {name!r}: there is no node table")
+    features, kind = _chosen_features(columns, [])
+    Encoder(features, columns.categories)  # raises InputError if there are any
+    return _NodeTable(features=kind)
 
 
 def _chosen_features(columns: TableColumns, names: Sequence[str]) -> tuple[Sequence[str], str]:

@@ -60,7 +60,7 @@ def _encode(dataset: Dataset, encoding: tuple[Column, ...], names: tuple[str, ..
         start += len(column.features)
     notes = [f"categories that the run was not trained on, so it ignores them: {', '.join(unknown)}"] if unknown else []
     if unmarked:
-        notes += [f"empty cells, of which the run's training data had none in these columns: {', '.join(unmarked)}"]
+        notes += [f"empty cells in columns that had none in training, so they are not marked: {', '.join(unmarked)}"]
     used = {column.name for column in encoding}
     notes += _ignored([column for column in table.columns if column not in used])
     return replace(dataset, x=x, feature_names=names, encoding=encoding, digest="", path=None, checked=True), notes

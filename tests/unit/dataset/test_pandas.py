@@ -135,7 +135,7 @@ def test_float_ids_and_labels_that_are_whole() -> None:
     ("edges", "frame", "options", "message"),
     [
         (EDGES, nodes(id=[10, 20, 20, 40]), {}, "nodes.loc[2]: id '20' is listed twice"),
-        (EDGES, nodes(id=[10, 20, 31, 40]), {}, "edges.loc[1]: target '30' is not an id of the node table"),
+        (EDGES, nodes(id=[10, 20, 31, 40]), {}, "edges.loc[2]: source '30' is not an id of the node table"),
         (EDGES, nodes(a=["1", "2", "x", "3"]), {}, "nodes.loc[2]: column 'a': 'x' is not a number"),
         (EDGES, nodes(a=[1, 2, np.inf, 3]), {}, "nodes.loc[2]: column 'a': inf is not a finite 32-bit number"),
         (EDGES, nodes(split=["train", "x", "", ""]), {}, "nodes.loc[1]: column 'split': 'x' is not one of train"),
