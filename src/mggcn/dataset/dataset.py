@@ -174,7 +174,7 @@ class Dataset:
             graph: with features as node attributes.
             name: the name of the data set.
             features: the node attributes to use, numbers or lists of numbers; all of these if None, and a warning says
-                which attributes are left out.
+                which attributes are left out. Structural features if the nodes have no attributes.
             label: the node attribute with the name or number of the class; a node without it has no label.
             split: the node attribute that is train, val or test; a node without it is in no part.
             seed: of the split or validation part that is drawn if the nodes have none; None draws no split.

@@ -8,6 +8,7 @@ import numpy as np
 
 from mggcn.dataset.columns import Cells, Chunk
 from mggcn.dataset.dataset import Dataset
+from mggcn.dataset.objects import require
 from mggcn.dataset.tables import TableColumns as TableColumns
 from mggcn.dataset.tables import from_tables
 from mggcn.errors import InputError
@@ -41,8 +42,7 @@ class _Frame:
 
     @classmethod
     def of(cls, frame: Any, name: str, id_column: str | None = None) -> "_Frame":
-        if not all(hasattr(frame, field) for field in ("columns", "index", "iloc", "dtypes")):
-            raise InputError(f"{name}: must be a pandas DataFrame, not {type(frame).__name__}")
+        require(frame, "pandas.DataFrame", f"from_pandas takes data frames of pandas as {name}")
         names = list(frame.columns)
         for column in names:
             if not isinstance(column, str):

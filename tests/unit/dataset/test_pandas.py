@@ -144,7 +144,7 @@ def test_float_ids_and_labels_that_are_whole() -> None:
         (EDGES, nodes(a=1), {"features": ["a", "b"]}, "features: 'b' is not one of the columns 'a'"),
         (EDGES, nodes(a=1), {"features": "a"}, "features: 'a' is not all, none, structural or a list of columns"),
         (EDGES, nodes(a=1), {"features": "none", "categories": ["a"]}, "category 'a' is not a feature column"),
-        ([(1, 2)], nodes(), {}, "edges: must be a pandas DataFrame, not list"),
+        ([(1, 2)], nodes(), {}, "from_pandas takes data frames of pandas as edges, not list: use "),
         (EDGES, nodes().rename(columns={"label": 3}), {}, "nodes: column 3 must have a text as its name"),
         (EDGES.iloc[:0], None, {}, "edges: no nodes"),
     ],
