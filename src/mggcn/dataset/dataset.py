@@ -250,7 +250,7 @@ class Dataset:
             edges: one row per edge.
             nodes: one row per node. Without it the nodes are the ends of the edges, without labels.
             name: the name of the data set.
-            id_column: of ``nodes``; its index if it has no such column.
+            id_column: of ``nodes``, or the name of its index; the index if there is no column ``id``.
             source_column: of ``edges``: ids of nodes.
             target_column: of ``edges``: ids of nodes.
             label_column: of ``nodes``: classes, empty if unknown. Without this column no node is labelled.

@@ -17,6 +17,8 @@ from mggcn.graph import Direction
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
+_NUMBERS = {"i": np.int64, "u": np.uint64, "f": np.float64, "b": np.bool_}
+
 
 def from_pandas(
     edges: "DataFrame",
@@ -41,7 +43,7 @@ class _Frame:
     id_name: str | None = None
 
     @classmethod
-    def of(cls, frame: Any, name: str, id_column: str | None = None) -> "_Frame":
+    def of(cls, frame: Any, name: str, id_column: str = "") -> "_Frame":
         require(frame, "pandas.DataFrame", f"from_pandas takes data frames of pandas as {name}")
         names = list(frame.columns)
         for column in names:
@@ -49,9 +51,9 @@ class _Frame:
                 raise InputError(f"{name}: column {column!r} must have a text as its name")
             if names.count(column) > 1:
                 raise InputError(f"{name}: column {column!r} is there twice")
-        if id_column is None or id_column in names:
-            return cls(frame, name, names)
-        return cls(frame, name, [id_column, *names], id_column)
+        if id_column not in names and id_column in ("id", frame.index.name):
+            return cls(frame, name, [id_column, *names], id_column)
+        return cls(frame, name, names)
 
     def __str__(self) -> str:
         return self.name
@@ -75,11 +77,13 @@ class _Frame:
 
 def _cells(column: "Series") -> Cells:
     """An array of numbers, booleans or times if nothing is lost by it, else Python objects with None if empty."""
-    kind = getattr(column.dtype, "kind", "O")
-    has_empty = bool(column.isna().any())
-    if kind == "M":
-        return np.asarray(column.to_numpy(dtype="datetime64[ns]"))  # times with a zone become UTC
-    if kind == "f" or (kind in "iub" and not has_empty):
-        return np.asarray(column.to_numpy(dtype={"f": np.float64, "b": bool}.get(kind), na_value=np.nan))
+    dtype = column.dtype
+    kind = getattr(dtype, "kind", "O")
+    if isinstance(dtype, np.dtype) and kind in "iufbM":
+        return np.asarray(column.to_numpy())
+    if kind == "M" and getattr(dtype, "tz", None) is not None:
+        return np.asarray(column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy())
+    if kind in _NUMBERS and not column.isna().any():
+        return np.asarray(column, dtype=_NUMBERS[kind])
     objects: list[Any] = column.astype(object).where(column.notna(), None).tolist()
     return objects

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from datetime import date
 
 import numpy as np
 import pandas as pd
@@ -93,6 +94,42 @@ def test_the_index_is_the_id_if_there_is_no_such_column() -> None:
     assert data.node_ids.tolist() == [10, 20, 30, 40]
     assert data.feature_names == ("age",)
     assert np.array_equal(data.x, Dataset.from_pandas(EDGES, frame.reset_index()).x)
+
+
+def test_the_index_may_be_named() -> None:
+    frame = nodes(age=[1, 2, 3, 4]).set_index("id").rename_axis("key")
+    data = Dataset.from_pandas(EDGES, frame, id_column="key")
+    assert (data.id_name, data.node_ids.tolist()) == ("key", [10, 20, 30, 40])
+    with pytest.raises(InputError, match=r"^nodes: column 'kee' is missing"):
+        Dataset.from_pandas(EDGES, frame, id_column="kee")
+
+
+def test_types_of_arrow_sparse_columns_and_far_dates() -> None:
+    days = [date(1970, 1, 2), date(1970, 1, 3), date(1970, 1, 4), date(1970, 1, 5)]
+    frame = nodes(
+        number=pd.array([1, 2, 3, 4], dtype="int64[pyarrow]"),
+        flag=pd.array([True, False, True, False], dtype="bool[pyarrow]"),
+        day=pd.Series(days, dtype="date32[pyarrow]"),
+        time=pd.Series(pd.to_datetime(days), dtype="timestamp[us, tz=UTC][pyarrow]"),
+        sparse=pd.arrays.SparseArray([0, 0, 1, 0]),
+        far=np.array(["9999-12-31"] * 4, "datetime64[s]"),
+    )
+    data = Dataset.from_pandas(EDGES, frame)
+    assert dict(zip(data.feature_names, data.x.T.tolist(), strict=True)) == {
+        "number": [1, 2, 3, 4],
+        "flag": [1, 0, 1, 0],
+        "day": [1, 2, 3, 4],
+        "time": [1, 2, 3, 4],
+        "sparse": [0, 0, 1, 0],
+        "far": [2932896] * 4,
+    }
+
+
+def test_ids_beyond_the_precision_of_floats() -> None:
+    big = 2**53
+    ids = pd.array([big, big + 1, big + 2, big + 3], dtype="Int64")
+    data = Dataset.from_pandas(pd.DataFrame({"source": ids[:1], "target": ids[1:2]}), nodes(id=ids))
+    assert data.node_ids.tolist() == [big, big + 1, big + 2, big + 3]
 
 
 def test_columns_are_options() -> None:
