@@ -6,6 +6,7 @@ CSV and TSV need nothing else and errors name lines; DuckDB reads Parquet, JSON 
 import csv
 import glob
 import gzip
+import json
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -171,9 +172,12 @@ def _duckdb_chunks(path: Path, wanted: Sequence[str]) -> Iterator[Chunk]:
 
     start = 1
     selected = ", ".join(_quoted(name) for name in wanted)
+    relation = _relation(path).project(selected)
+    of_any_type = [name for name, kind in zip(wanted, relation.types, strict=True) if str(kind) == "JSON"]
     try:
-        for batch in _relation(path).project(selected).arrow(CHUNK):
+        for batch in relation.arrow(CHUNK):
             columns = {name: _values(batch.column(i)) for i, name in enumerate(wanted)}
+            columns |= {name: [value and json.loads(value) for value in columns[name]] for name in of_any_type}
             yield _chunk(columns, path, "row", range(start, start + batch.num_rows))
             start += batch.num_rows
     except (duckdb.Error, OSError) as error:

@@ -126,6 +126,16 @@ def test_json_keeps_text_as_it_is_written(tmp_path: Path) -> None:
     assert read_tables(tmp_path / "edges.jsonl", tmp_path / "nodes.jsonl").node_ids.tolist() == ids
 
 
+def test_json_with_values_of_several_types(tmp_path: Path) -> None:
+    (tmp_path / "nodes.jsonl").write_text('{"id": 1, "f": "1", "g": null}\n{"id": "x", "f": 2}\n{"id": "2"}\n')
+    (tmp_path / "edges.csv").write_text("source,target\n1,x\nx,2\n")
+    with pytest.warns(DataWarning, match=r"'f' \(1\), 'g' \(3\)"):
+        data = read_tables(tmp_path / "edges.csv", tmp_path / "nodes.jsonl")
+    assert data.node_ids.tolist() == ["1", "x", "2"]
+    assert data.x.tolist() == [[1, 0, 0, 1], [2, 0, 0, 1], [1.5, 1, 0, 1]]
+    assert data.graph.row(1).tolist() == [0, 2]
+
+
 def test_parquet_types(tmp_path: Path) -> None:
     path = tmp_path / "nodes.parquet"
     query = (
