@@ -97,8 +97,13 @@ def _ids(keys: list[Any]) -> NDArray[Any] | None:
 
 def _encode(
     attributes: Mapping[str, list[Any]], features: Sequence[str] | None, keys: list[Any]
-) -> tuple[NDArray[Any], tuple[str, ...], list[str]]:
-    """Return the features, their names, and a note on attributes that are left out because they are not numbers."""
+) -> tuple[NDArray[Any] | None, tuple[str, ...], list[str]]:
+    """Return the features, their names, and a note on attributes that are left out because they are not numbers.
+
+    The features are None, for structural ones, if the nodes have no attributes.
+    """
+    if features is None and not attributes:
+        return None, (), []
     columns: dict[str, NDArray[Any]] = {}
     skipped = []
     for attribute in attributes if features is None else features:

@@ -112,6 +112,13 @@ def test_labels_of_any_type_are_class_names() -> None:
         classes(0, [0, 1])
 
 
+def test_nodes_without_attributes_get_structural_features() -> None:
+    graph = networkx.path_graph(4)
+    data = Dataset.from_networkx(graph)
+    assert data.feature_names[0] == "log degree"
+    assert data.x[:, 0].tolist() == pytest.approx(np.log1p([1, 2, 2, 1]))
+
+
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
