@@ -158,7 +158,8 @@ class Dataset:
         graph: "networkx.Graph",
         *,
         name: str = "networkx",
-        features: Sequence[str] | None = None,
+        features: "FeatureChoice" = "all",
+        categories: Sequence[str] = (),
         label: str = "label",
         split: str = "split",
         seed: int | None = 0,
@@ -173,8 +174,9 @@ class Dataset:
         Args:
             graph: with features as node attributes.
             name: the name of the data set.
-            features: the node attributes to use, numbers or lists of numbers; all of these if None, and a warning says
-                which attributes are left out. Structural features if the nodes have no attributes.
+            features: the node attributes to use, read like columns of a table, or lists of numbers; or ``all``,
+                ``none`` or ``structural``, which nodes without attributes get in any case.
+            categories: attributes that are categories, even if they are numbers.
             label: the node attribute with the name or number of the class; a node without it has no label.
             split: the node attribute that is train, val or test; a node without it is in no part.
             seed: of the split or validation part that is drawn if the nodes have none; None draws no split.
@@ -182,10 +184,10 @@ class Dataset:
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
-        from mggcn.dataset.networkx import from_networkx
+        from mggcn.dataset.networkx import TableColumns, from_networkx
 
-        fields = {"inductive": inductive, "source": source}
-        return from_networkx(graph, name, features, label, split, seed, direction, **fields)
+        columns = TableColumns(label=label, split=split, features=features, categories=categories)
+        return from_networkx(graph, columns, name, seed, direction, inductive, source)
 
     @classmethod
     def from_scipy(

@@ -64,10 +64,12 @@ def from_tables(
     seed: int | None,
     direction: Direction,
     stacklevel: int,
+    source: str = "",
 ) -> Dataset:
     """Build a data set; without ``nodes`` its nodes are the ends of the edges, in the order they appear.
 
-    ``stacklevel`` is that of warnings; 3 is the caller of the function that calls this one.
+    ``stacklevel`` is that of warnings; 3 is the caller of the function that calls this one. ``source`` is one line on
+    where the data came from, the names of the tables if empty.
     """
     table = _read_nodes(nodes, columns) if nodes is not None else _without_nodes(columns)
     edge_index = _read_edges(edges, columns, table.numbers, is_open=nodes is None)
@@ -88,8 +90,8 @@ def from_tables(
             parts=_parts(table, y) if classes else NO_SPLIT,
             seed=seed,
             direction=direction,
-            source=f"{nodes.name} and {edges.name}" if nodes else edges.name,
-            notes=ignored_edge_data(others, edges.name),
+            source=source or (f"{nodes.name} and {edges.name}" if nodes else edges.name),
+            notes=[*ignored_edge_data(others, edges.name), *_minus_one(classes)],
             stacklevel=stacklevel + 1,
             node_ids=np.array(ids, dtype=np.int64 if all(map(_is_integer, ids)) else str),
             id_name=columns.id,
@@ -147,6 +149,8 @@ def _chosen_features(columns: TableColumns, names: Sequence[str]) -> tuple[Seque
             raise InputError(f"features: {columns.features!r} is not all, none, structural or a list of columns")
         return (names if columns.features == "all" else []), "none" if columns.features == "none" else "structural"
     for name in columns.features:
+        if columns.features.count(name) > 1:
+            raise InputError(f"features: {name!r} is there twice")
         if name not in names:
             raise InputError(f"features: {name!r} is not one of the columns {', '.join(map(repr, names)) or '(none)'}")
     return columns.features, "none"
@@ -194,6 +198,12 @@ def _classes(labels: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]
     names = sorted(present, key=int) if all(_is_integer(name) for name in present) else sorted(present)
     numbers = {name: number for number, name in enumerate(names)} | {"": UNLABELLED}
     return tuple(names), np.array([numbers[label] for label in labels], dtype=np.int64)
+
+
+def _minus_one(classes: Sequence[str]) -> list[str]:
+    """The note on a label that means "no label" in PyG, but is a class here."""
+    is_class = len(classes) > 2 and str(UNLABELLED) in classes
+    return ["the label -1 is a class; leave it empty where there is no label"] if is_class else []
 
 
 def _parts(table: _NodeTable, y: NDArray[np.int64]) -> Sequence[NDArray[np.int64] | None]:
