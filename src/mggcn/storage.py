@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import PARTS, Dataset, Split, csr_parts
+from mggcn.dataset import PARTS, Column, Dataset, Split, csr_parts
 from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.files import read_json, replacing, sha256, write_durably
 from mggcn.graph import Direction, Graph
@@ -55,6 +55,7 @@ class _Meta(msgspec.Struct, frozen=True, kw_only=True):
     split_shares: list[float] = []
     id_name: str = "id"
     feature_names: list[str] = []
+    encoding: list[Column] = []
     notes: list[str] = []
     tables: dict[str, str] = {}
     files: dict[str, _ArrayFile]
@@ -88,6 +89,7 @@ def save(
             split_shares=list(dataset.split.shares) if dataset.split else [],
             id_name=dataset.id_name,
             feature_names=list(dataset.feature_names),
+            encoding=list(dataset.encoding),
             notes=list(dataset.notes),
             tables={name: sha256(draft / name) for name in tables or {}},
             files=_describe(arrays),
@@ -133,6 +135,7 @@ def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
                 inductive=meta.inductive,
                 source=meta.source,
                 feature_names=tuple(meta.feature_names),
+                encoding=tuple(meta.encoding),
                 notes=tuple(meta.notes),
                 edge_attributes={Path(name).stem.removeprefix(_EDGE): arrays[name] for name in edge_files},
                 digest=_digest(meta.files),

@@ -1,9 +1,12 @@
 """``mggcn data``: list, fetch, describe and import data sets."""
 
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
+
+from mggcn.cli.options import Switch
 
 if TYPE_CHECKING:
     from mggcn.dataset import Dataset
@@ -67,40 +70,87 @@ def info(dataset: str, /, *, root: Path | None = None) -> None:
     _print_notes(data)
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Which columns of the tables to read.
+
+    Attributes:
+        id_column: The ids in the node table.
+        source_column: The start of an edge, an id.
+        target_column: The end of an edge, an id.
+        label_column: The classes in the node table, empty if unknown.
+        split_column: train, val, test or empty in the node table.
+        category: A column whose values are categories even if they are numbers, dates, or many; can be repeated.
+    """
+
+    id_column: str = "id"
+    source_column: str = "source"
+    target_column: str = "target"
+    label_column: str = "label"
+    split_column: str = "split"
+    category: Annotated[list[str], Parameter(negative=())] = field(default_factory=list)
+
+
 @app.command(name="import")
 def import_file(
-    file: Path,
+    files: list[Path],
     /,
     *,
     out: Path,
-    nodes: Path | None = None,
+    nodes: Annotated[list[Path] | None, Parameter(consume_multiple=True, negative=())] = None,
+    features: str = "all",
     name: str | None = None,
     seed: int = 0,
     direction: Literal["both", "in", "out"] = "both",
-    overwrite: Annotated[bool, Parameter(negative=())] = False,
+    overwrite: Switch = False,
+    columns: ColumnOptions | None = None,
 ) -> None:
-    """Convert a file to a dataset folder.
+    """Convert files to a dataset folder.
+
+    Tables are CSV or TSV files, also as .gz; with `pip install 'mggcn[tables]'` also Parquet, JSON, and .zst.
 
     Args:
-        file: A .npz with num_nodes, edge_index, x (or its CSR parts), y and optional train_idx, val_idx, test_idx; or,
-            with --nodes, an edge list as .csv or .parquet with columns source and target.
+        files: A .npz with num_nodes, edge_index, x (or its CSR parts), y and optional train_idx, val_idx, test_idx; or
+            an edge list: one or more tables, or a quoted pattern such as 'edges-*.csv'.
         out: The dataset folder to write.
-        nodes: The node table of an edge list: columns id, label, optional split, and numeric features.
+        nodes: The node table of an edge list, in one or more files. Without it the nodes are the ends of the edges.
+        features: all other columns of the node table; structural, made of the edges, as for tables without such
+            columns; none, for methods that need none; or a list such as age,city.
         name: The name of the data set in runs; the name of the folder --out if left out.
         seed: Of the stratified 60/20/20 split that is drawn if the file contains none.
         direction: both makes edges symmetric; in and out keep one direction.
         overwrite: Replace an existing dataset folder.
+        columns: Which columns of the tables to read.
     """
     from mggcn import datasets, storage
+    from mggcn.errors import InputError
 
     storage.check_free(out, overwrite=overwrite)
-    if nodes is None:
-        data = datasets.read_npz(file, name=name or out.resolve().name, seed=seed, direction=direction)
+    name = name or out.resolve().name
+    if files[0].suffix.lower() == ".npz":
+        if len(files) > 1 or nodes or columns:
+            raise InputError(f"{files[0]}: an .npz file is a whole data set; other files and columns are for tables")
+        data = datasets.read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
     else:
-        data = datasets.read_tables(file, nodes, name=name or out.resolve().name, seed=seed, direction=direction)
+        data = datasets.read_tables(
+            files,
+            nodes,
+            features=features if features in ("all", "none", "structural") else features.split(","),
+            name=name,
+            seed=seed,
+            direction=direction,
+            **_arguments(columns or ColumnOptions()),
+        )
     storage.save(data, out, overwrite=overwrite)
     print(f"{_size(data)} in {out}")  # noqa: T201
     _print_notes(data)
+
+
+def _arguments(columns: ColumnOptions) -> dict[str, Any]:
+    """The columns as arguments of :func:`mggcn.datasets.read_tables`."""
+    options = asdict(columns)
+    return {"categories": options.pop("category"), **options}
 
 
 def _print_notes(data: "Dataset") -> None:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import sparray, spmatrix
 
 from mggcn.dataset.checks import check_labels
+from mggcn.dataset.columns import FeatureTable, feature_names
 from mggcn.dataset.dataset import Dataset
 from mggcn.dataset.features import as_features
 from mggcn.dataset.split import NO_SPLIT, UNLABELLED, complete_split
@@ -20,7 +21,7 @@ def from_arrays(
     name: str,
     num_nodes: int,
     edge_index: NDArray[Any],
-    x: ArrayLike | sparray | spmatrix,
+    x: ArrayLike | sparray | spmatrix | FeatureTable | None,
     *,
     y: NDArray[Any] | None = None,
     classes: Iterable[Any] | None = None,
@@ -38,7 +39,8 @@ def from_arrays(
         name: the name of the data set.
         num_nodes: the number of nodes, isolated ones included.
         edge_index: [2, E] integers, the sources and targets of the edges.
-        x: [num_nodes, num_features] numbers.
+        x: [num_nodes, num_features] numbers, or columns of a table, whose empty cells are filled; None for structural
+            features, see :func:`mggcn.dataset.structure.structural_features`.
         y: [num_nodes] or [num_nodes, 1] class numbers, also as whole floats, -1 for a node without a label; None if no
             node has one.
         classes: the names of the classes, used if a node is labelled; ``class 0``, ``class 1``, … if None.
@@ -54,7 +56,7 @@ def from_arrays(
         raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
     with prefix_errors("edge_index"):
         graph, *removed = Graph.from_edges_counted(edge_index[0], edge_index[1], num_nodes, direction=direction)
-    features = as_features(x)
+    features = None if x is None else x.x if isinstance(x, FeatureTable) else as_features(x)
     labels = _class_numbers(y, num_nodes)
     names = numbered_classes(labels)
     if names and classes is not None:
@@ -65,9 +67,20 @@ def from_arrays(
     if is_known or (names and seed is not None):
         split, note = complete_split(labels, parts, seed or 0)
     source = "; ".join(filter(None, [source, note]))
+    made: list[str] = []
+    if isinstance(x, FeatureTable):
+        encoding, filled = x.fill(split.train if split else None)
+        fields |= {"encoding": encoding, "feature_names": feature_names(encoding)}
+        made, notes = [*x.notes()], [*notes, *filled]
+    elif features is None:
+        from mggcn.dataset.structure import structural_features
+
+        features, columns = structural_features(graph)
+        fields |= {"feature_names": columns}
+        made = [f"structural features, made of the edges: {', '.join(columns)}"]
     for text in notes:
         warnings.warn(f"{name}: {text}", DataWarning, stacklevel=stacklevel)
-    notes = (*notes, *_removed(*removed))
+    notes = (*notes, *made, *_removed(*removed))
     return Dataset(name, graph, features, labels, names, split, source=source, notes=notes, **fields)
 
 

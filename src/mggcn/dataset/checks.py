@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from mggcn.dataset.columns import feature_names
 from mggcn.dataset.split import UNLABELLED, Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph
@@ -32,13 +33,22 @@ def check_types(dataset: "Dataset") -> None:
 
 
 def check_shape(what: str, shape: tuple[int, ...], num_nodes: int, ndim: int) -> None:
-    """Raise InputError unless an array has ``ndim`` dimensions, a row for each node, and columns."""
+    """Raise InputError unless an array has ``ndim`` dimensions and a row for each node."""
     if len(shape) != ndim:
         raise InputError(f"{what} must have {ndim} dimension{'s' if ndim > 1 else ''}, not shape {shape}")
     if shape[0] != num_nodes:
         raise InputError(f"{what} has {shape[0]} rows but the graph has {num_nodes} nodes")
-    if ndim == 2 and shape[1] == 0:
-        raise InputError(f"{what} has no columns")
+
+
+def check_descriptions(dataset: "Dataset") -> None:
+    """Raise InputError unless names and encoding fit the features, and attributes the edges."""
+    if dataset.feature_names and len(dataset.feature_names) != dataset.num_features:
+        raise InputError(f"feature_names: {len(dataset.feature_names)} names for {dataset.num_features} features")
+    if dataset.encoding and feature_names(dataset.encoding) != dataset.feature_names:
+        raise InputError(f"{dataset.name}: encoding describes other features than feature_names")
+    for name, values in dataset.edge_attributes.items():
+        if values.shape != dataset.graph.indices.shape:
+            raise InputError(f"edge_{name} has shape {values.shape}, but {dataset.graph.num_stored} edges are stored")
 
 
 def check_labels(y: NDArray[np.int64], num_classes: int) -> None:

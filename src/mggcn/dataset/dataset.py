@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mggcn.dataset.checks import check_ids, check_labels, check_shape, check_types
+from mggcn.dataset.checks import check_descriptions, check_ids, check_labels, check_shape, check_types
+from mggcn.dataset.columns import Column
 from mggcn.dataset.features import Features, check_finite
 from mggcn.dataset.split import Split, check_part
 from mggcn.errors import InputError
@@ -20,8 +21,11 @@ from mggcn.graph import Direction, Graph, as_array, node_numbers
 
 if TYPE_CHECKING:
     import networkx
+    from pandas import DataFrame
     from scipy.sparse import sparray, spmatrix
     from torch_geometric.data import Data
+
+    from mggcn.dataset.tables import FeatureChoice
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +44,7 @@ class Dataset:
         inductive: train on the subgraph of the training nodes, test on the whole graph.
         source: one line on where the data came from; shown with every result.
         feature_names: the names of the columns of ``x``; empty if they have none.
+        encoding: how columns of a table became the columns of ``x``; empty if they are not from a table.
         edge_attributes: [graph.num_stored] each, aligned with ``graph.indices``; the entry of u in row v describes
             the edge from v to u (in a graph of direction ``in``, from u to v).
         notes: what was left out or assumed when the data was read, one sentence each.
@@ -60,6 +65,7 @@ class Dataset:
     inductive: bool = False
     source: str = ""
     feature_names: tuple[str, ...] = ()
+    encoding: tuple[Column, ...] = field(default=(), repr=False)
     edge_attributes: Mapping[str, NDArray[np.generic]] = field(default_factory=dict, repr=False)
     notes: tuple[str, ...] = ()
     digest: str = ""
@@ -77,11 +83,7 @@ class Dataset:
             check_shape("node_ids", self.node_ids.shape, n, 1)
             if not checked:
                 check_ids(self.node_ids)
-        if self.feature_names and len(self.feature_names) != self.x.shape[1]:
-            raise InputError(f"feature_names: {len(self.feature_names)} names for {self.x.shape[1]} features")
-        for name, values in self.edge_attributes.items():
-            if values.shape != self.graph.indices.shape:
-                raise InputError(f"edge_{name} has shape {values.shape}, but {self.graph.num_stored} edges are stored")
+        check_descriptions(self)
         if not checked:
             check_finite(self.x)
             check_labels(self.y, len(self.classes))
@@ -135,10 +137,11 @@ class Dataset:
         Args:
             data: with ``x`` and ``edge_index``, and optionally ``y`` (-1: no label), ``train_mask``, ``val_mask``,
                 ``test_mask`` (or node numbers as ``train_idx``, ``val_idx``, ``test_idx``), ``node_ids`` and
-                ``class_names``. ``adj_t`` takes the place of a missing ``edge_index``. Labels that are floats must be
-                whole. Of masks with one column for each split the first
-                column is used; for another one assign, for example, ``data.train_mask[:, 1]``. Weights and attributes
-                of edges are ignored. A warning says so.
+                ``class_names``. ``adj_t`` takes the place of a missing ``edge_index``. With ``num_nodes`` instead of
+                ``x`` its features are structural, see :func:`mggcn.dataset.structure.structural_features`. Labels that
+                are floats must be whole. Of masks with one column for each split the first column is used; for another
+                one assign, for example, ``data.train_mask[:, 1]``. Weights and attributes of edges are ignored. A
+                warning says so.
             name: the name of the data set.
             seed: of the split or validation part that is drawn if ``data`` has none; None draws no split.
             direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
@@ -155,7 +158,8 @@ class Dataset:
         graph: "networkx.Graph",
         *,
         name: str = "networkx",
-        features: Sequence[str] | None = None,
+        features: "FeatureChoice" = "all",
+        categories: Sequence[str] = (),
         label: str = "label",
         split: str = "split",
         seed: int | None = 0,
@@ -170,8 +174,9 @@ class Dataset:
         Args:
             graph: with features as node attributes.
             name: the name of the data set.
-            features: the node attributes to use, numbers or lists of numbers; all of these if None, and a warning says
-                which attributes are left out.
+            features: the node attributes to use, read like columns of a table, or lists of numbers; or ``all``,
+                ``none`` or ``structural``, which nodes without attributes get in any case.
+            categories: attributes that are categories, even if they are numbers.
             label: the node attribute with the name or number of the class; a node without it has no label.
             split: the node attribute that is train, val or test; a node without it is in no part.
             seed: of the split or validation part that is drawn if the nodes have none; None draws no split.
@@ -179,16 +184,16 @@ class Dataset:
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
-        from mggcn.dataset.networkx import from_networkx
+        from mggcn.dataset.networkx import TableColumns, from_networkx
 
-        fields = {"inductive": inductive, "source": source}
-        return from_networkx(graph, name, features, label, split, seed, direction, **fields)
+        columns = TableColumns(label=label, split=split, features=features, categories=categories)
+        return from_networkx(graph, columns, name, seed, direction, inductive, source)
 
     @classmethod
     def from_scipy(
         cls,
         adjacency: "sparray | spmatrix",
-        x: "ArrayLike | sparray | spmatrix",
+        x: "ArrayLike | sparray | spmatrix | None",
         y: ArrayLike | None = None,
         *,
         name: str = "scipy",
@@ -206,7 +211,7 @@ class Dataset:
         Args:
             adjacency: [num_nodes, num_nodes] in any format; a value other than 0 in row u and column v is an edge from
                 u to v. Values other than 1 are ignored as weights; a warning says so.
-            x: [num_nodes, num_features] features, dense or a sparse matrix of SciPy.
+            x: [num_nodes, num_features] features, dense or a sparse matrix of SciPy; None for structural ones.
             y: [num_nodes] class numbers, -1 for a node without a label; None if no node has one.
             name: the name of the data set.
             classes: the name of each class; ``class 0``, ``class 1``, … if None.
@@ -223,6 +228,47 @@ class Dataset:
         ids = None if node_ids is None else as_array(node_ids, "node_ids")
         fields = {"inductive": inductive, "source": source, "node_ids": ids, "feature_names": tuple(feature_names)}
         return from_scipy(adjacency, x, y, name, classes, split, seed, direction, **fields)
+
+    @classmethod
+    def from_pandas(
+        cls,
+        edges: "DataFrame",
+        nodes: "DataFrame | None" = None,
+        name: str = "pandas",
+        *,
+        id_column: str = "id",
+        source_column: str = "source",
+        target_column: str = "target",
+        label_column: str = "label",
+        split_column: str = "split",
+        features: "FeatureChoice" = "all",
+        categories: Sequence[str] = (),
+        seed: int | None = 0,
+        direction: Direction = "both",
+    ) -> "Dataset":
+        """Convert two pandas data frames; the columns are as in :func:`mggcn.datasets.table.read_tables`.
+
+        Args:
+            edges: one row per edge.
+            nodes: one row per node. Without it the nodes are the ends of the edges, without labels.
+            name: the name of the data set.
+            id_column: of ``nodes``, or the name of its index; the index if there is no column ``id``.
+            source_column: of ``edges``: ids of nodes.
+            target_column: of ``edges``: ids of nodes.
+            label_column: of ``nodes``: classes, empty if unknown. Without this column no node is labelled.
+            split_column: of ``nodes``: train, val, test or empty. Without this column the split is drawn by ``seed``.
+            features: ``all`` other columns of ``nodes``, a list of columns, ``structural`` or ``none``.
+            categories: feature columns whose values are categories even if they are numbers, dates, or many; text and
+                columns of pandas' type ``category`` are.
+            seed: of the split or validation part that is drawn if ``nodes`` has none; None draws no split.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+        """
+        from mggcn.dataset.pandas import TableColumns, from_pandas
+
+        columns = TableColumns(
+            id_column, source_column, target_column, label_column, split_column, features, tuple(categories)
+        )
+        return from_pandas(edges, nodes, columns, name, seed, direction)
 
     def to_pyg(self) -> "Data":
         """Convert to a ``torch_geometric.data.Data`` with dense ``x``, and with masks if there is a split."""
@@ -250,27 +296,6 @@ class Dataset:
 
     def nodes_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
         """Return the node numbers of the user's ids, given as text."""
-        if self.node_ids is None:
-            return np.array([_node_number(text, self.num_nodes) for text in ids], dtype=np.int64)
-        known = self.ids_of(np.arange(self.num_nodes)).astype(str).tolist()
-        node_of = {text: node for node, text in enumerate(known)}
-        for text in ids:
-            if text not in node_of:
-                raise InputError(f"{self.name}: no node has the id {str(text)!r}")
-        return np.array([node_of[text] for text in ids], dtype=np.int64)
+        from mggcn.dataset.ids import nodes_of
 
-
-def _node_number(text: str, num_nodes: int) -> int:
-    digits = text.lstrip("0") or text[-1:]
-    if not text.isascii() or not text.isdigit() or len(digits) > len(str(num_nodes)) or int(digits) >= num_nodes:
-        raise InputError(f"node {text[:40]!r} is not a number from 0 to {num_nodes - 1}")
-    return int(digits)
-
-
-def headline(dataset: Dataset) -> str:
-    """The sizes of a data set, and on further lines its source and what may mislead."""
-    split = dataset.split
-    sizes = f"{split.train.size:,}/{split.val.size:,}/{split.test.size:,}" if split else "no split"
-    counts = f"{dataset.num_nodes:,} nodes, {dataset.graph.num_edges:,} edges, {dataset.num_features:,} features"
-    first = f"{dataset.name}: {counts}, {dataset.num_classes} classes, split {sizes}"
-    return "\n".join(filter(None, [first, dataset.source, *(f"note: {text}" for text in dataset.warnings)]))
+        return nodes_of(self, ids)

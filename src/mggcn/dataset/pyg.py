@@ -37,21 +37,20 @@ def from_pyg(
     require(data, "torch_geometric.Data", "from_pyg takes PyG's Data")
     with prefix_errors(name):
         x = _matrix(data.get("x"))
-        if x is None:
-            raise InputError("data.x is missing")
-        ends, adjacency_values = _edges(data, x.shape[0])
+        num_nodes = _num_nodes(data) if x is None else x.shape[0]
+        ends, adjacency_values = _edges(data, num_nodes)
         y, ids = _array(data, "y"), data.get("node_ids")
         is_labelled = y is not None and bool((y >= 0).any())
         masks = [_array(data, mask) if is_labelled else None for mask in _MASKS]
         edge_data = sorted(key for key in data.keys() if is_edge_data(key))  # noqa: SIM118
         return from_arrays(
             name,
-            x.shape[0],
+            num_nodes,
             ends,
             x,
             y=y,
             classes=data.get("class_names") or None,
-            parts=[_part(data, part, x.shape[0]) for part in PARTS] if is_labelled else NO_SPLIT,
+            parts=[_part(data, part, num_nodes) for part in PARTS] if is_labelled else NO_SPLIT,
             seed=seed,
             direction=direction,
             source=source,
@@ -115,6 +114,15 @@ def _tensor(value: Any, field: str) -> "torch.Tensor":
     return value.detach().cpu()
 
 
+def _num_nodes(data: "Data") -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # PyG would take the largest end of an edge
+        try:
+            return int(data.num_nodes)
+        except (UserWarning, TypeError):
+            raise InputError("data.x and data.num_nodes are missing") from None
+
+
 def _matrix(x: Any) -> NDArray[Any] | coo_array | None:
     """The features; a sparse tensor stays sparse."""
     if x is None:
@@ -141,7 +149,7 @@ def _edges(data: "Data", num_nodes: int) -> tuple[NDArray[Any], list[str]]:
         matrix = matrix.to_torch_sparse_coo_tensor()
     adjacency = _sparse(_tensor(matrix, "adj_t"))
     if adjacency.shape != (num_nodes, num_nodes):
-        raise InputError(f"data.adj_t: shape {list(adjacency.shape)}, but x has {num_nodes} rows")
+        raise InputError(f"data.adj_t: shape {list(adjacency.shape)}, but there are {num_nodes} nodes")
     transposed, is_weighted = edges_of(adjacency, "data.adj_t")
     return transposed[::-1], ["the values of adj_t"] * is_weighted
 

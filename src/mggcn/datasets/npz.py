@@ -1,8 +1,9 @@
 """One ``.npz`` file as a data set.
 
-Fields: ``num_nodes``; ``edge_index`` [2, E]; ``x`` [num_nodes, features] or the CSR parts ``x_data``, ``x_indices``,
-``x_indptr``, ``x_shape``; and optionally ``y`` [num_nodes] (-1: no label), ``class_names``, ``train_idx``,
-``val_idx``, ``test_idx``. Values of edges, such as ``edge_weight``, are ignored with a note.
+Fields: ``num_nodes``; ``edge_index`` [2, E]; and optionally ``x`` [num_nodes, features] or the CSR parts ``x_data``,
+``x_indices``, ``x_indptr``, ``x_shape``, ``y`` [num_nodes] (-1: no label), ``class_names``, ``train_idx``, ``val_idx``,
+``test_idx``. Without ``x`` the features are structural. Values of edges, such as ``edge_weight``, are ignored with a
+note.
 """
 
 import zipfile
@@ -25,11 +26,19 @@ _CSR = ("x_data", "x_indices", "x_indptr", "x_shape")
 _SPLIT = ("train_idx", "val_idx", "test_idx")
 
 
-def read_npz(path: str | Path, *, name: str | None = None, seed: int = 0, direction: Direction = "both") -> Dataset:
+def read_npz(
+    path: str | Path,
+    *,
+    features: str = "all",
+    name: str | None = None,
+    seed: int = 0,
+    direction: Direction = "both",
+) -> Dataset:
     """Read a data set from an ``.npz`` file.
 
     Args:
         path: the file.
+        features: ``all`` of ``x``, or structural ones if there is no ``x``; ``structural``; or ``none``.
         name: the name of the data set; the file's name without its ending if None.
         seed: of the split or validation part that is drawn if the file contains none.
         direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
@@ -44,7 +53,7 @@ def read_npz(path: str | Path, *, name: str | None = None, seed: int = 0, direct
             name or file.stem,
             num_nodes,
             fields["edge_index"],
-            fields["x"] if "x" in fields else _sparse_features(fields, num_nodes),
+            _features(fields, num_nodes, features),
             y=fields.get("y"),
             classes=_class_names(fields.get("class_names")),
             parts=[fields.get(part) for part in _SPLIT],
@@ -87,6 +96,17 @@ def _num_nodes(value: NDArray[Any]) -> int:
     if value.item() < 1:
         raise InputError(f"num_nodes: {value.item()} is not positive")
     return int(value.item())
+
+
+def _features(fields: Fields, num_nodes: int, features: str) -> NDArray[Any] | csr_array | None:
+    """The features, None for structural ones."""
+    if features == "none":
+        return np.empty((num_nodes, 0), np.float32)
+    if features not in ("all", "structural"):
+        raise InputError(f"features: {features!r} is not all, none or structural")
+    if features == "structural" or not any(field in fields for field in ("x", *_CSR)):
+        return None
+    return fields["x"] if "x" in fields else _sparse_features(fields, num_nodes)
 
 
 def _sparse_features(fields: Fields, num_nodes: int) -> csr_array:

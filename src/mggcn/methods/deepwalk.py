@@ -14,6 +14,7 @@ Reference: Perozzi, Al-Rfou and Skiena: DeepWalk: Online Learning of Social Repr
 
 import zlib
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -34,6 +35,8 @@ class DeepWalk(SkipGram, Method):
     Attributes:
         bias: add a bias to the regression.
     """
+
+    uses_features: ClassVar[bool] = False
 
     bias: bool = True
 

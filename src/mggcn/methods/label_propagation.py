@@ -42,6 +42,7 @@ class LabelPropagation(Method):
     """
 
     reads_labels: ClassVar[bool] = True
+    uses_features: ClassVar[bool] = False
 
     alpha: float = 0.9
     iterations: Count = 50

@@ -68,6 +68,9 @@ class Method(ABC):
     Then integrated gradients lead back to the features, and :meth:`mggcn.run.Run.explain` works.
     """
 
+    uses_features: ClassVar[bool] = True
+    """Whether the method reads the features of nodes; others also train on graphs without features."""
+
     def __post_init__(self) -> None:
         check_bounds(self)
 

@@ -50,6 +50,9 @@ class Plan:
     def prepare(self, dataset: Dataset, key: Key, compute: Compute) -> Prepared:
         """Create the model, its inputs and its samplers; the initial weights depend on ``key`` alone."""
         split = dataset.require_split()
+        if self.method.uses_features and dataset.num_features == 0:
+            others = ", ".join(name for name, kind in methods.METHODS.items() if not kind.uses_features)
+            raise InputError(f"{dataset.name}: no features, which {self.name} needs; {others} do not need them")
         scaler = Scaler.fit(self.training.scaling, dataset)
         seed = key.fold("weights").torch_seed
         with torch.random.fork_rng([]):

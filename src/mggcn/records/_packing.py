@@ -157,7 +157,8 @@ def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _shareable(dataset: dict[str, Any]) -> dict[str, Any]:
-    path, kept = dataset.get("path"), {name: value for name, value in dataset.items() if name != "feature_names"}
+    path = dataset.get("path")
+    kept = {name: value for name, value in dataset.items() if name not in ("feature_names", "encoding")}
     return {**kept, "path": None} if path and PurePath(path).is_absolute() else kept
 
 

@@ -7,6 +7,8 @@ from typing import Annotated, Any, Required, TypedDict
 
 from msgspec import Meta
 
+from mggcn.dataset import Column
+from mggcn.dataset.columns import feature_names
 from mggcn.files import typed
 
 MAY_DIVERGE = ("val_loss", "train_loss")
@@ -57,6 +59,7 @@ class _Data(TypedDict, total=False):
     num_edges: Count | None
     num_features: Count | None
     feature_names: list[str] | None
+    encoding: list[Column]
     classes: list[str] | None
     split: list[Count] | None
     notes: list[str]
@@ -163,13 +166,18 @@ class RunRecord:
         for name in ("path", "digest", "num_features", "classes"):
             if name not in self.dataset:
                 raise ValueError(f"field dataset has no {name}")
-        if not (self.dataset["num_features"] or 0) > 0 or not self.dataset["classes"]:
-            raise ValueError("field dataset has no features or no classes")
+        if self.dataset["num_features"] is None or self.dataset["num_features"] < 0:
+            raise ValueError(f"field dataset has num_features {self.dataset['num_features']}")
+        if not self.dataset["classes"]:
+            raise ValueError("field dataset has no classes")
         names = self.dataset.get("feature_names") or ()
         if len(names) not in (0, self.dataset["num_features"]):
             raise ValueError(
                 f"field dataset has {len(names)} feature_names for {self.dataset['num_features']} features"
             )
+        encoding = typed(list[Column], self.dataset.get("encoding", []))
+        if encoding and feature_names(encoding) != tuple(names):
+            raise ValueError("field dataset has an encoding of other features than feature_names")
         if "scaling" not in self.settings:
             raise ValueError("field settings has no scaling")
         if not self.temperature > 0:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import torch
 from torch import Tensor
 
@@ -154,7 +155,11 @@ def _calibration_error(log_probabilities: Tensor, truth: Tensor) -> float:
 
 def _describe(dataset: Dataset) -> dict[str, Any]:
     split = dataset.require_split()
-    optional = {"feature_names": list(dataset.feature_names), "notes": list(dataset.warnings)}
+    optional = {
+        "feature_names": list(dataset.feature_names),
+        "encoding": msgspec.to_builtins(list(dataset.encoding)),
+        "notes": list(dataset.warnings),
+    }
     return {
         "name": dataset.name,
         "path": str(dataset.path) if dataset.path else None,

@@ -46,7 +46,7 @@ def check_format(path: Path, kind: str = "predictions", formats: tuple[str, ...]
         try:
             import pyarrow  # noqa: F401
         except ImportError:
-            raise InputError(f"{path}: Parquet needs pyarrow; pip install 'mggcn[parquet]'") from None
+            raise InputError(f"{path}: Parquet needs pyarrow; pip install 'mggcn[tables]'") from None
 
 
 def _csv(columns: Columns) -> bytes:

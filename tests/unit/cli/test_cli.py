@@ -264,6 +264,41 @@ def test_tables_import(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == "mine: 20 nodes, 19 edges in t\n"
 
 
+def test_options_of_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for number in range(2):
+        (folder / f"e{number}.csv").write_text("from,to\n" + "".join(f"u{i},u{i + 2}\n" for i in range(number, 18, 2)))
+        lines = "".join(f"u{i},{'ab'[i % 2]},{i % 3},t{i % 2},\n" for i in range(number * 10, number * 10 + 10))
+        (folder / f"n{number}.tsv").write_text(f"key,kind,size,word,empty\n{lines}".replace(",", "\t"))
+    columns = ["--source-column", "from", "--target-column", "to"]
+    nodes = ["--nodes", "n0.tsv", "n1.tsv", "--id-column", "key", "--label-column", "kind"]
+    base = ["data", "import", "e0.csv", "e1.csv", *columns]
+    assert main([*base, *nodes, "--features", "size,word", "--category", "size", "--out", "t"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "t: 20 nodes, 18 edges in t",
+        "note        columns as categories: 'size' (3), 'word' (2)",
+    ]
+    assert storage.load("t").feature_names == ("size=0", "size=1", "size=2", "word=t0", "word=t1")
+    assert main([*base, *nodes, "--features", "none", "--out", "none"]) == 0
+    assert storage.load("none").num_features == 0
+    assert main(["data", "info", "none"]) == 0
+    assert main(["data", "import", "e*.csv", *columns, "--out", "bare"]) == 0
+    assert "note        structural features, made of the edges: log degree" in capsys.readouterr().out
+    assert storage.load("bare").split is None
+    npz(folder / "g.npz")
+    for arguments, message in (
+        ([*base, *nodes, "--out", "x", "--features", "sise"], "features: 'sise' is not one of the columns 'size'"),
+        ([*base, *nodes, "--out", "x", "--split-column", "part"], "column 'part' is missing"),
+        (["data", "import", "g.npz", "--nodes", "n0.tsv", "--out", "x"], "g.npz: an .npz file is a whole data set"),
+        (["data", "import", "g.npz", "--id-column", "key", "--out", "x"], "g.npz: an .npz file is a whole data set"),
+        (
+            ["data", "import", "g.npz", "--features", "size", "--out", "x"],
+            "g.npz: features: 'size' is not all, none or",
+        ),
+    ):
+        assert main(arguments) == 2
+        assert message in capsys.readouterr().err
+
+
 def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     edges = np.array([[0, 1, 0, 3, 5], [1, 0, 1, 3, 6]])
     npz(folder / "g.npz", edge_index=edges, edge_weight=np.ones(5), y=np.zeros(20, np.int64))

@@ -58,7 +58,6 @@ def test_ids_of_a_mask(small: Dataset) -> None:
     ("change", "message"),
     [
         ({"y": np.zeros(3, np.int64)}, "y has 3 rows but the graph has 60 nodes"),
-        ({"x": np.zeros((60, 0), np.float32)}, "x has no columns"),
         ({"x": np.zeros(60, np.float32)}, "x must have 2 dimensions"),
         ({"x": np.zeros((60, 2))}, "x must be float32"),
         ({"classes": ("red", "green")}, "y of node 2 is 2, outside the 2 classes"),

@@ -70,14 +70,16 @@ def test_parallel_edges_are_counted_and_edge_attributes_reported(kind: type) -> 
     assert data.graph.num_edges == 9
 
 
-def test_attributes_that_are_no_numbers_are_left_out_with_a_warning() -> None:
+def test_attributes_are_read_like_the_columns_of_a_table() -> None:
     graph = _chain()
-    networkx.set_node_attributes(graph, "x", "name")
+    for number, key in enumerate(graph):
+        graph.nodes[key].update(town="Bonn" if number % 3 else "Köln", member=number < 5)
     del graph.nodes["c"]["age"]
-    note = "not all node attributes are features: age of node 'c' is missing; name of node 'a' is 'x', not a number"
-    with pytest.warns(DataWarning, match=f"mine: {note}"):
-        data = Dataset.from_networkx(graph, name="mine")
-    assert (data.feature_names, data.notes) == (("vector_0", "vector_1"), (note,))
+    with pytest.warns(DataWarning, match="mine: empty cells, marked in a feature each, .*: 'age'"):
+        data = Dataset.from_networkx(graph, name="mine", features=["age", "town", "member"], seed=None)
+    assert data.feature_names == ("age", "age is empty", "town=Bonn", "town=Köln", "member")
+    ages = [20.0 + number for number in range(10) if number != 2]
+    assert data.x[2].tolist() == pytest.approx([np.mean(ages), 1, 1, 0, 1])
 
 
 def test_keys_of_any_type_are_ids() -> None:
@@ -91,7 +93,7 @@ def test_keys_of_any_type_are_ids() -> None:
     assert ids(1, 0, 2) == [1, 0, 2]
     assert ids((0, 1), "b") == ["(0, 1)", "b"]
     assert ids(2**70, -5) == [str(2**70), "-5"]
-    with pytest.raises(InputError, match="networkx: node_ids: 1 stands for more than one node"):
+    with pytest.raises(InputError, match=r"networkx: node '1': \(key\) '1' is listed twice"):
         ids(1, "1")
 
 
@@ -105,26 +107,31 @@ def test_labels_of_any_type_are_class_names() -> None:
     assert classes(10, 2, None, np.int64(2)) == (("2", "10"), [1, 0, -1, 0])
     assert classes(1.0, float("nan"), 0.0) == (("0", "1"), [1, -1, 0])
     assert classes(-1, 1) == (("-1", "1"), [0, 1])
-    assert classes(True, False) == (("False", "True"), [1, 0])
-    with pytest.warns(DataWarning, match="networkx: the label -1 is a class; remove it from nodes that have no label"):
+    assert classes(True, False) == (("false", "true"), [1, 0])
+    with pytest.warns(DataWarning, match="networkx: the label -1 is a class; leave it empty where there is no label"):
         assert classes(-1, 0, 1)[0] == ("-1", "0", "1")
     with pytest.raises(InputError, match=r"networkx: label of node 1 is \[0, 1\], not the name or number of one class"):
         classes(0, [0, 1])
 
 
+def test_nodes_without_attributes_get_structural_features() -> None:
+    graph = networkx.path_graph(4)
+    data = Dataset.from_networkx(graph)
+    assert data.feature_names[0] == "log degree"
+    assert data.x[:, 0].tolist() == pytest.approx(np.log1p([1, 2, 2, 1]))
+
+
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({"age": "old"}, {"features": ["age"]}, "mine: age of node 'b' is 'old', not a number"),
-        ({"age": float("nan")}, {"features": ["age"]}, "mine: age of node 'b' is nan, not a number"),
-        ({"vector": [1.0]}, {"features": ["vector"]}, r"mine: vector of node 'b' is \[1.0\], not numbers"),
-        ({"vector": 3}, {"features": ["vector"]}, "mine: vector of node 'b' is 3, not numbers"),
+        ({"age": "old"}, {"features": ["age"]}, "mine: node 'b': column 'age': 'old' is not a number"),
+        ({"vector": [1.0]}, {"features": ["vector"]}, r"mine: vector of node 'b' is \[1.0\], not a list of 2 numbers"),
+        ({"vector": 3}, {"features": ["vector"]}, "mine: vector of node 'b' is 3, not a list of 2 numbers"),
         ({}, {"features": ["agee"]}, "mine: unknown node attribute 'agee'; did you mean age"),
         ({}, {"label": "clubs"}, "mine: unknown node attribute 'clubs'; valid: age, label, vector"),
-        ({}, {"features": []}, "mine: no features: the nodes have no attribute that holds numbers"),
-        ({"split": "training"}, {}, "mine: split of node 'b' is 'training', not one of train, val, test"),
-        ({"split": "train", "label": None}, {}, "mine: node 'b' is in split train but has no label"),
-        ({}, {"features": ["age", "age"]}, "mine: two features are called 'age'"),
+        ({"split": "training"}, {}, "mine: node 'b': column 'split': 'training' is not one of train, val, test"),
+        ({"split": "train", "label": None}, {}, "mine: nodes: node 'b' is in split train but has no label"),
+        ({}, {"features": ["age", "age"]}, "mine: features: 'age' is there twice"),
         ({3: 4}, {}, "mine: node attribute 3: its name must be text"),
     ],
 )

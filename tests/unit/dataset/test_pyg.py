@@ -83,7 +83,10 @@ def test_node_numbers_of_the_parts() -> None:
     [
         ({"y": torch.tensor([0.0, 1.0, 1.5, 0.2, 0.0, 1.0])}, "y of node 2 is 1.5, not a whole number"),
         ({"y": torch.tensor([0.0, float("nan"), 0.0, 1.0, 0.0, 1.0])}, "y of node 1 is nan, not a whole number"),
-        ({"edge_index": None, "adj_t": _adj_t(torch.ones(3), (4, 4))}, r"data.adj_t: shape \[4, 4\], but x has 6 rows"),
+        (
+            {"edge_index": None, "adj_t": _adj_t(torch.ones(3), (4, 4))},
+            r"data.adj_t: shape \[4, 4\], but there are 6 nodes",
+        ),
         ({"edge_index": None, "adj_t": [[0]]}, "data.adj_t must be a tensor, not list"),
         ({"y": Y, "train_idx": torch.tensor([9])}, "data.train_idx: node 9 is out of range for 6 nodes"),
         (

@@ -37,6 +37,17 @@ def test_a_plain_file_is_read_and_divided(tmp_path: Path):
     assert np.bincount(data.y[data.split.test]).tolist() == [2, 2]
 
 
+def test_without_x_the_features_are_structural_or_none(tmp_path: Path):
+    data = read_npz(_write(tmp_path, x=None))
+    assert data.feature_names[0] == "log degree"
+    assert data.x[:, 0].tolist() == pytest.approx(np.log1p(data.graph.degrees))
+    assert data.notes[0].startswith("structural features, made of the edges: log degree, ")
+    assert np.array_equal(read_npz(_write(tmp_path), features="structural").x, data.x)
+    assert read_npz(_write(tmp_path), features="none").x.shape == (N, 0)
+    with pytest.raises(InputError, match=r"mine.npz: features: 'age' is not all, none or structural"):
+        read_npz(_write(tmp_path), features="age")
+
+
 def test_direction_and_name_are_taken(tmp_path: Path):
     data = read_npz(_write(tmp_path), name="chain", direction="in")
     assert (data.name, data.graph.direction) == ("chain", "in")
@@ -109,13 +120,12 @@ SPARSE = {
         ({"edge_index": np.array([[0, 1], [2, N]])}, f"edge_index: edges: target {N} of edge 1 is out of range"),
         ({"edge_index": np.array([[0, -3], [2, 1]])}, "edge_index: edges: source -3 of edge 1 is out of range"),
         ({"edge_index": np.array([[0.5], [2.0]])}, "edge_index: edges: source must hold integers, not float64"),
-        ({"x": None}, "field x is missing, and so is x_data"),
+        ({**SPARSE, "x_data": None}, "field x is missing, and so is x_data"),
         ({"x": NAN}, "x of node 7, feature 2 is nan"),
         ({"x": np.full((N, 3), np.inf)}, "x of node 0, feature 0 is inf"),
         ({"x": np.full((N, 3), 1e300)}, "x of node 0, feature 0 is inf"),
         ({"x": np.ones((N - 1, 3))}, f"x has {N - 1} rows but the graph has {N} nodes"),
         ({"x": np.ones(N)}, "x must have 2 dimensions"),
-        ({"x": np.ones((N, 0))}, "x has no columns"),
         ({"x": np.full((N, 2), "a")}, "x: must hold numbers, not <U1"),
         ({**SPARSE, "x_shape": np.array([N + 1, 5])}, f"x_shape: [{N + 1}, 5] does not begin with the {N} nodes"),
         ({**SPARSE, "x_indices": np.full(N, 5)}, "x_indices: column 5 is out of range for 5 features"),

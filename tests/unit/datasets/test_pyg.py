@@ -117,10 +117,18 @@ def test_values_of_edges_are_ignored_with_a_warning():
     assert Dataset.from_pyg(data, direction="in").notes == ("1 self-loop and 2 duplicate edges removed",)
 
 
+def test_without_x_the_features_are_structural():
+    data = _chain(x=None, num_nodes=12)
+    dataset = Dataset.from_pyg(data, "mine")
+    assert dataset.feature_names[0] == "log degree"
+    assert dataset.x[:, 0].tolist() == pytest.approx(np.log1p(dataset.graph.degrees))
+    assert dataset.num_nodes == 12
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"x": None}, "mine: data.x is missing"),
+        ({"x": None}, "mine: data.x and data.num_nodes are missing"),
         ({"x": np.ones((12, 2))}, "mine: data.x must be a tensor, not ndarray"),
         ({"edge_index": None}, "mine: data.edge_index is missing, and so is data.adj_t"),
         (

@@ -78,7 +78,7 @@ def test_the_page_of_an_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     pytest.importorskip("altair")
     monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
     page = render(read([experiment(tmp_path)]), "html")
-    assert '<a href="#s0">tiny: cora</a>' in page
+    assert "<h1>A title: cora</h1>" in page
     assert '<td class="words" data-key="">not run: it is not public</td>' in page
     assert "O(b d<sup>L</sup>)" in page
     assert page.count('"method":"nothing"') == 0, "charts show what was run"

@@ -1,0 +1,89 @@
+"""pandas data frames as a data set. pandas is never imported here: whoever has a frame has imported it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mggcn.dataset.columns import Cells, Chunk
+from mggcn.dataset.dataset import Dataset
+from mggcn.dataset.objects import require
+from mggcn.dataset.tables import TableColumns as TableColumns
+from mggcn.dataset.tables import from_tables
+from mggcn.errors import InputError
+from mggcn.graph import Direction
+
+if TYPE_CHECKING:
+    from pandas import DataFrame, Series
+
+_NUMBERS = {"i": np.int64, "u": np.uint64, "f": np.float64, "b": np.bool_}
+
+
+def from_pandas(
+    edges: "DataFrame",
+    nodes: "DataFrame | None",
+    columns: TableColumns,
+    name: str,
+    seed: int | None,
+    direction: Direction,
+) -> Dataset:
+    """See :meth:`mggcn.dataset.Dataset.from_pandas`."""
+    tables = _Frame.of(edges, "edges"), None if nodes is None else _Frame.of(nodes, "nodes", columns.id)
+    return from_tables(*tables, columns, name=name, seed=seed, direction=direction, stacklevel=4)
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """A data frame as a table; ``id_name`` is the name of its index, if that holds the ids."""
+
+    frame: Any
+    name: str
+    names: Sequence[str]
+    id_name: str | None = None
+
+    @classmethod
+    def of(cls, frame: Any, name: str, id_column: str = "") -> "_Frame":
+        require(frame, "pandas.DataFrame", f"from_pandas takes data frames of pandas as {name}")
+        names = list(frame.columns)
+        for column in names:
+            if not isinstance(column, str):
+                raise InputError(f"{name}: column {column!r} must have a text as its name")
+            if names.count(column) > 1:
+                raise InputError(f"{name}: column {column!r} is there twice")
+        if id_column not in names and id_column in ("id", frame.index.name):
+            return cls(frame, name, [id_column, *names], id_column)
+        return cls(frame, name, names)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def categorical(self) -> Sequence[str]:
+        """The columns of type ``category``."""
+        return [name for name, kind in self.frame.dtypes.items() if str(kind) == "category"]
+
+    def chunks(self, wanted: Sequence[str]) -> Iterator[Chunk]:
+        """The whole frame as one chunk."""
+        for column in wanted:
+            if column not in self.names:
+                listed = ", ".join(map(repr, self.names))
+                raise InputError(f"{self}: column {column!r} is missing (it has {listed})")
+        series = {name: self.frame.index.to_series() if name == self.id_name else self.frame[name] for name in wanted}
+        cells = {name: _cells(column) for name, column in series.items()}
+        labels = self.frame.index
+        yield Chunk(cells, len(self.frame), lambda row: f"{self}.loc[{labels[row]!r}]")
+
+
+def _cells(column: "Series") -> Cells:
+    """An array of numbers, booleans or times if nothing is lost by it, else Python objects with None if empty."""
+    dtype = column.dtype
+    kind = getattr(dtype, "kind", "O")
+    if isinstance(dtype, np.dtype) and kind in "iufbM":
+        return np.asarray(column.to_numpy())
+    if kind == "M" and getattr(dtype, "tz", None) is not None:
+        return np.asarray(column.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy())
+    if kind in _NUMBERS and not column.isna().any():
+        return np.asarray(column, dtype=_NUMBERS[kind])
+    objects: list[Any] = column.astype(object).where(column.notna(), None).tolist()
+    return objects
