@@ -57,8 +57,9 @@ def row_shape(run: "Run") -> tuple[int, ...]:
         return (width,)
     if isinstance(method, SIGN):
         return ((method.hops + 1) * width,)
-    _check_fixed_shapes(run.record.method, method, run.model)
-    return (2 * width,) if method.layers == 1 else (1 + method.picks, 2 * width)  # type: ignore[attr-defined]
+    method = _with_fixed_shapes(run.record.method, method, run.model)
+    width *= 1 + method.hops
+    return (width,) if method.layers == 1 else (1 + method.picks, width)
 
 
 def input_rows(shape: tuple[int, ...], view: train.View, targets: NDArray[np.int64], key: Key) -> Tensor:
@@ -68,7 +69,7 @@ def input_rows(shape: tuple[int, ...], view: train.View, targets: NDArray[np.int
     return rows if len(shape) == 1 else rows.view(shape[0], targets.size, -1).transpose(0, 1).contiguous()
 
 
-def _check_fixed_shapes(name: str, method: Method, model: nn.Module) -> None:
+def _with_fixed_shapes(name: str, method: Method, model: nn.Module) -> MixGrained:
     if not isinstance(method, MixGrained):
         raise InputError(f"{name}: cannot be exported; mlp, sgc, sign and mg-gcn with up to two layers can")
     grain_names = grains.schedule(method.layers, has_fine=method.fine, has_skip=method.skip)
@@ -78,6 +79,7 @@ def _check_fixed_shapes(name: str, method: Method, model: nn.Module) -> None:
         raise InputError(f"{name}: cannot be exported with padding {method.padding!r}, only with 'target'")
     if not getattr(model, "capturable", False):
         raise InputError(f"{name}: cannot be exported with this convolution, only with mean, gcn, pool or gat")
+    return method
 
 
 def _block(run: "Run", batch_size: int, shape: tuple[int, ...]) -> Block | None:

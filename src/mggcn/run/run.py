@@ -173,7 +173,8 @@ class Run:
         Contributions of features are integrated gradients, see :mod:`mggcn.run.attribution`. The effect of a pick is
         the probability with all picks minus that without it. Methods whose scores have no gradient with respect to the
         features (``label-propagation``, ``deepwalk``, ``node2vec``, ``random-forest``) raise InputError. Computed on
-        the CPU, for the probabilities of :meth:`predict` for this node alone.
+        the CPU, for this node alone. Over several draws, its probabilities are the mean of calibrated ones;
+        :meth:`predict` calibrates the mean, which is the same at temperature 1.
 
         Args:
             node: its node number.
@@ -196,9 +197,10 @@ class Run:
         """Write the model with ``torch.export``, as a program that scores batches without this package.
 
         ``torch.export.load(path).module()`` maps a batch of input rows, as :meth:`rows` returns them, to
-        [batch_size, classes] log-probabilities, those of :meth:`predict`. Only models whose input rows have a fixed
-        shape can be exported: ``mlp``, ``sgc``, ``sign``, and ``mg-gcn`` with up to two layers; see
-        :mod:`mggcn.run.export`. Others raise InputError.
+        [batch_size, classes] log-probabilities of one draw of the picks, with the run's temperature: for a run whose
+        ``draws`` are 1, those of :meth:`predict`. Only models whose input rows have a fixed shape can be exported:
+        ``mlp``, ``sgc``, ``sign``, and ``mg-gcn`` with up to two layers; see :mod:`mggcn.run.export`. Others raise
+        InputError.
 
         Args:
             path: of the file, ``*.pt2``.
@@ -218,9 +220,10 @@ class Run:
 
         Returns:
             float32, of scaled features: [n, num_features] for ``mlp``; [n, num_features] after propagation for ``sgc``;
-            [n, (hops + 1) · num_features], one part per hop, for ``sign``; [n, 1 + picks, 2 · num_features], the
-            target and its picks with their own features beside the mean over their neighbours, for ``mg-gcn``, without
-            the second dimension if it has one layer.
+            [n, (hops + 1) · num_features], one part per hop, for ``sign``; [n, 1 + picks, (hops + 1) ·
+            num_features], the target and its picks with their own features beside the aggregate of their neighbours,
+            for ``mg-gcn``, without the second dimension if it has one layer. Picks are those of the evaluation's first
+            draw.
         """
         shape = row_shape(self)
         data = self.training_data(root) if dataset is None else as_dataset(dataset, "rows", needs_split=False)

@@ -83,7 +83,7 @@ class Scorer:
     @property
     def explore(self) -> Explore:
         """Whose neighbours may be picked."""
-        return self.picker.explore if isinstance(self.picker, MixGrainedSampler) else "both"
+        return "both" if self.picker is None else self.picker.explore
 
     @property
     def redraws(self) -> bool:

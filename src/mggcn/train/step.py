@@ -122,7 +122,7 @@ class Step:
 
 
 def _check_targets(draws: tuple[Batch, ...], *, is_first: bool) -> None:
-    """Check that draws of a batch have the same targets; on a GPU, which would have to wait, only those of the first."""
+    """Check that draws of a batch have the same targets; on a GPU, where it means to wait, of the first batch only."""
     if (is_first or draws[0].targets.device.type == "cpu") and not all(
         torch.equal(draws[0].targets, draw.targets) for draw in draws[1:]
     ):

@@ -30,6 +30,14 @@ def test_text_becomes_typed() -> None:
         (Training, {"lr": "nan"}, "lr: nan is not a positive number"),
         (Training, {"weight_decay": -1}, "weight_decay: -1.0 is less than 0"),
         (Training, {"batch_size": 0}, "batch_size: 0 is less than 1"),
+        (MixGrained, {"hops": 0}, "hops: 0 is less than 1"),
+        (MixGrained, {"fine_norm": "row"}, "fine_norm: 'row' is not one of mean, symmetric, half"),
+        (Training, {"input_dropout": 1}, "input_dropout: 1.0 is not in"),
+        (Training, {"label_smoothing": -0.1}, "label_smoothing: -0.1 is not in"),
+        (Training, {"consistency": -1}, "consistency: -1.0 is less than 0"),
+        (Training, {"averaging": 1}, "averaging: 1.0 is not in"),
+        (Training, {"draws": 0}, "draws: 0 is less than 1"),
+        (Training, {"scaling": "tf-idf"}, "scaling: 'tf-idf' is not one of auto, row, root, tfidf, standard, none"),
     ],
 )
 def test_bad_values(kind: type, values: dict, message: str) -> None:
@@ -64,8 +72,8 @@ def test_words_are_split_once() -> None:
         ("my own", {"picks": 5, "scaling": "auto"}),
     ],
 )
-def test_the_papers_settings_are_the_defaults(dataset: str, expected: dict) -> None:
-    resolved = methods.resolve("mg-gcn", dataset, {}).settings
+def test_the_papers_settings(dataset: str, expected: dict) -> None:
+    resolved = methods.resolve("mg-gcn", dataset, {}, preset="paper").settings
     assert {key: resolved[key] for key in expected} == expected
 
 

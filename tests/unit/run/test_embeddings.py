@@ -39,7 +39,7 @@ def last_layer(model: nn.Module) -> tuple[Tensor, Tensor | float]:
 def test_the_last_layer_scores_them(small: Dataset, method: str, sparse: bool) -> None:
     if sparse:
         small = replace(small, x=csr_array(np.where(small.x > 1.2, small.x, 0)))
-    run = mggcn.fit(small, method, device="cpu", settings={"epochs": 4, "lr": 0.05})
+    run = mggcn.fit(small, method, device="cpu", settings={"epochs": 4, "lr": 0.05}, preset="paper")
     embeddings = run.embed([5, 58, 7])
     weight, bias = last_layer(run.model)
     scores = functional.log_softmax(torch.from_numpy(embeddings.values) @ weight + bias, dim=1)
@@ -49,7 +49,7 @@ def test_the_last_layer_scores_them(small: Dataset, method: str, sparse: bool) -
 
 @pytest.mark.parametrize("settings", [{"layers": 3}, {"layers": 1}, {"skip": False}, {"fine": False}, {"conv": "lstm"}])
 def test_other_settings_of_mg_gcn(small: Dataset, settings: dict[str, object]) -> None:
-    run = mggcn.fit(small, device="cpu", settings={"epochs": 2, **settings})
+    run = mggcn.fit(small, device="cpu", settings={"epochs": 2, **settings}, preset="paper")
     if settings == {"layers": 1}:
         assert run.embed([5]).values.shape == (1, 6), "the rows of the fine layer"
         return
@@ -109,7 +109,7 @@ def test_nodes_are_named_by_numbers_masks_or_ids(small: Dataset) -> None:
 
 
 def test_data_frames_have_the_users_ids(small: Dataset) -> None:
-    run = mggcn.fit(replace(small, id_name="address"), device="cpu", settings={"epochs": 2})
+    run = mggcn.fit(replace(small, id_name="address"), device="cpu", settings={"epochs": 2, "hidden": 16})
     predictions, embeddings = run.predict(nodes=[5, 7]), run.embed([5, 7])
     frame = predictions.to_pandas()
     assert (frame.index.name, frame.index.tolist()) == ("address", ["node-5", "node-7"])
@@ -134,7 +134,7 @@ def test_predict_writes_embeddings(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     data = storage.save(small, tmp_path / "data")
-    run = mggcn.fit(data, device="cpu", settings={"epochs": 2}).save("run")
+    run = mggcn.fit(data, device="cpu", settings={"epochs": 2, "hidden": 16}).save("run")
     expected = run.embed(device="cpu")
     for name in ("h.csv", "h.npy", "h.parquet"):
         assert main(["predict", "run", "--embeddings", name, "--device", "cpu"]) == 0

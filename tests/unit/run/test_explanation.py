@@ -81,7 +81,7 @@ def test_contributions_are_those_of_a_reference(small: Dataset, method: str) -> 
     "settings", [{"layers": 3}, {"conv": "gat", "layers": 3}, {"fine": False}, {"fine_self": False}]
 )
 def test_other_settings_of_mg_gcn(small: Dataset, settings: dict[str, object]) -> None:
-    run = mggcn.fit(small, device="cpu", settings={**QUICK, **settings})
+    run = mggcn.fit(small, device="cpu", settings={**QUICK, **settings}, preset="paper")
     explanation = run.explain(5, draws=3)
     assert abs(explanation.error) < 2e-3
     assert len({pick.node for pick in explanation.picks}) > 5
@@ -98,7 +98,7 @@ def test_an_isolated_node_depends_on_its_own_features_alone(small: Dataset) -> N
 
 
 def test_effects_of_picks_are_leave_one_out(small: Dataset) -> None:
-    run = mggcn.fit(small, device="cpu", settings={**QUICK, "picks": 3})
+    run = mggcn.fit(small, device="cpu", settings={**QUICK, "picks": 3}, preset="paper")
     explanation = run.explain(5, label="green")
     fewer = replace(
         run, plan=mggcn.methods.resolve("mg-gcn", "small", {**run.record.settings, "picks": 2}), scored_on=None
@@ -112,7 +112,7 @@ def test_effects_of_picks_are_leave_one_out(small: Dataset) -> None:
 
 def test_a_data_frame_lists_every_effect(small: Dataset) -> None:
     named = replace(small, feature_names=("age", "", "gas"))
-    explanation = mggcn.fit(named, device="cpu", settings=QUICK).explain(id="node-5")
+    explanation = mggcn.fit(named, device="cpu", settings=QUICK, preset="paper").explain(id="node-5")
     assert (explanation.node, explanation.node_id) == (5, "node-5")
     frame = explanation.to_pandas()
     assert frame.columns.tolist() == ["kind", "name", "effect"]

@@ -26,6 +26,8 @@ NODES = [5, 58, 7, 59]  # node 59 has no neighbours
         ("mg-gcn", {"conv": "pool"}, (6, 6)),
         ("mg-gcn", {"conv": "gat"}, (6, 6)),
         ("mg-gcn", {"layers": 1}, (6,)),
+        ("mg-gcn", {"picks": 4, "hops": 3, "fine_norm": "half", "explore": "breadth"}, (5, 12)),
+        ("mg-gcn", {"layers": 1, "hops": 2}, (9,)),
         ("mlp", {}, (3,)),
         ("sgc", {}, (3,)),
         ("sign", {"hops": 3}, (12,)),
@@ -35,7 +37,7 @@ def test_exported_models_score_as_the_run(
     small: Dataset, tmp_path: Path, method: str, settings: dict[str, object], shape: tuple[int, ...], sparse: bool
 ) -> None:
     data = replace(small, x=csr_array(np.where(small.x > 1, small.x, 0))) if sparse else small
-    trained = mggcn.fit(data, method, device="cpu", settings={"epochs": 5, "lr": 0.05, **settings})
+    trained = mggcn.fit(data, method, device="cpu", settings={"epochs": 5, "lr": 0.05, **settings}, preset="paper")
     run = replace(trained, record=replace(trained.record, temperature=1.7))
     run.export(tmp_path / "model.pt2", batch_size=4)
     model = torch.export.load(tmp_path / "model.pt2").module()
@@ -47,11 +49,22 @@ def test_exported_models_score_as_the_run(
 
 
 def test_a_run_from_disk_is_exported_without_its_data(small: Dataset, tmp_path: Path) -> None:
-    run = mggcn.fit(small, device="cpu", settings={"epochs": 2})
+    run = mggcn.fit(small, device="cpu", settings={"epochs": 2}, preset="paper")
     mggcn.load_run(run.save(tmp_path / "run").path).export(tmp_path / "model.pt2")
     model = torch.export.load(tmp_path / "model.pt2").module()
     expected = run.predict(ids=["node-5"], device="cpu").probabilities
     np.testing.assert_allclose(model(run.rows(ids=["node-5"])).exp().detach().numpy(), expected, rtol=1e-5)
+
+
+def test_an_exported_model_of_our_recipe_scores_one_draw(small: Dataset, tmp_path: Path) -> None:
+    run = mggcn.fit(small, device="cpu", settings={"epochs": 2})
+    assert run.record.settings["draws"] > 1
+    run.export(tmp_path / "model.pt2", batch_size=4)
+    scores = torch.export.load(tmp_path / "model.pt2").module()(run.rows(NODES))
+    powers = run.predict(nodes=NODES, draws=1, calibrated=False, device="cpu").probabilities ** (
+        1 / run.record.temperature
+    )
+    np.testing.assert_allclose(scores.exp().detach().numpy(), powers / powers.sum(axis=1, keepdims=True), rtol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from mggcn.graph import Graph
 from mggcn.run import read_config
 from mggcn.train import choose_device
 
+NEWER = {"input_dropout": 0, "label_smoothing": 0, "consistency": 0, "averaging": 0, "draws": 1}
+
 
 @pytest.fixture
 def stored(small: Dataset, tmp_path: Path) -> Dataset:
@@ -73,6 +75,31 @@ def test_the_config_reproduces_the_run_bit_for_bit(run: mggcn.Run, tmp_path: Pat
     )
     assert (again.path / "weights.safetensors").read_bytes() == (run.path / "weights.safetensors").read_bytes()
     assert (again.path / "config.toml").read_bytes() == (run.path / "config.toml").read_bytes()
+
+
+def test_the_config_of_our_recipe_names_every_setting(stored: Dataset, tmp_path: Path) -> None:
+    run = mggcn.fit(stored, settings={"epochs": 3}, device="cpu").save(tmp_path / "ours")
+    config = read_config(run.path / "config.toml")
+    assert config.settings == run.record.settings
+    for preset in ("default", "paper"):
+        again = mggcn.fit(stored, settings=config.settings, preset=preset, device="cpu")
+        assert again.plan.settings == run.plan.settings | {"scaling": "standard"}
+        for name, weight in run.model.state_dict().items():
+            assert torch.equal(weight, again.model.state_dict()[name])
+
+
+def test_a_record_of_an_older_version_has_neutral_newer_settings(small: Dataset, tmp_path: Path) -> None:
+    data = replace(small, name="cora")
+    run = mggcn.fit(data, settings={"epochs": 3}, preset="paper", device="cpu").save(tmp_path / "old")
+    path, newer = run.path / "record.json", ("hops", "fine_norm", *NEWER)
+    record = json.loads(path.read_text())
+    for name in newer:
+        del record["settings"][name]
+    path.write_text(json.dumps(record))
+    loaded = mggcn.load_run(run.path)
+    assert {name: loaded.plan.settings[name] for name in newer} == {"hops": 1, "fine_norm": "mean", **NEWER}
+    assert loaded.plan.settings == run.plan.settings
+    assert np.array_equal(loaded.predict(data, device="cpu").probabilities, run.predict(device="cpu").probabilities)
 
 
 def test_a_loaded_run_predicts_the_same(run: mggcn.Run) -> None:

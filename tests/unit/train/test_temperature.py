@@ -107,7 +107,7 @@ def test_a_run_whose_temperature_does_not_help_predicts_as_it_is(small: Dataset)
 
 
 def test_several_draws_have_a_temperature_of_their_own(small: Dataset, tmp_path: Path) -> None:
-    run = mggcn.fit(small, settings={"epochs": 2, "lr": 0.1, "picks": 2}, device="cpu")
+    run = mggcn.fit(small, settings={"epochs": 2, "lr": 0.1, "picks": 2}, preset="paper", device="cpu")
     plain, scaled = (run.predict(draws=8, calibrated=each, device="cpu") for each in (False, True))
     val = small.split.val
     temperature = choose_temperature(np.log(plain.probabilities[val]), small.y[val])
@@ -115,7 +115,7 @@ def test_several_draws_have_a_temperature_of_their_own(small: Dataset, tmp_path:
     expected = plain.probabilities ** (1 / temperature)
     np.testing.assert_allclose(scaled.probabilities, expected / expected.sum(axis=1, keepdims=True), rtol=1e-9)
     folder = storage.save(small, tmp_path / "data").path
-    saved = mggcn.fit(mggcn.load(folder), settings={"epochs": 2, "lr": 0.1, "picks": 2}, device="cpu")
+    saved = mggcn.fit(mggcn.load(folder), settings={"epochs": 2, "lr": 0.1, "picks": 2}, preset="paper", device="cpu")
     loaded = mggcn.load_run(saved.save(tmp_path / "run").path)
     new = replace(small, name="new", x=small.x + 1, split=None)
     powers = loaded.predict(new, draws=8, calibrated=False, device="cpu").probabilities ** (1 / temperature)
@@ -127,8 +127,9 @@ def test_several_draws_have_a_temperature_of_their_own(small: Dataset, tmp_path:
         loaded.predict(new, draws=8, device="cpu")
 
 
-def test_a_run_predicts_calibrated_probabilities_of_the_same_classes(small: Dataset) -> None:
-    run = mggcn.fit(small, settings={"epochs": 2, "lr": 0.1})
+@pytest.mark.parametrize("draws", [1, 3])
+def test_a_run_predicts_calibrated_probabilities_of_the_same_classes(small: Dataset, draws: int) -> None:
+    run = mggcn.fit(small, settings={"epochs": 2, "lr": 0.1, "draws": draws}, preset="paper", device="cpu")
     plain, scaled = run.predict(calibrated=False), run.predict()
     assert run.record.temperature != 1
     expected = plain.probabilities ** (1 / run.record.temperature)
