@@ -15,7 +15,9 @@ SEEDS = 3
 
 @pytest.mark.parametrize("layers", [1, 2, 3, 4])
 def test_every_depth_trains_on_cora(data_root: Path, layers: int) -> None:
-    run = mggcn.fit(mggcn.load("cora", root=data_root), settings={"layers": layers, "lr": 0.03, "epochs": 15})
+    run = mggcn.fit(
+        mggcn.load("cora", root=data_root), settings={"layers": layers, "lr": 0.03, "epochs": 15}, preset="paper"
+    )
     assert run.record.test_accuracy > 0.8
 
 
@@ -32,7 +34,7 @@ def test_the_recorded_accuracy_is_reached(data_root: Path, name: str) -> None:
     assert len(recorded) == 20
     data = mggcn.load(name, root=data_root)
     reached = [
-        mggcn.fit(data, settings=dict(row.settings), seed=seed, device="cpu").record.test_accuracy
+        mggcn.fit(data, settings=dict(row.settings), preset="paper", seed=seed, device="cpu").record.test_accuracy
         for seed in range(SEEDS)
     ]
     error = statistics.stdev(recorded) / math.sqrt(SEEDS)

@@ -90,8 +90,8 @@ def build(
         labels: a file with the columns address and label.
         engine: computes the tables.
         memory: the memory limit of the engine.
-        name: of the data set; by default ``ethereum:`` and the folder's name, for which the paper's settings are the
-            defaults. The name of simulated data always contains ``simulated``.
+        name: of the data set; by default ``ethereum:`` and the folder's name, for which the preset ``paper`` has
+            settings. The name of simulated data always contains ``simulated``.
         seed: of the split.
         overwrite: replace an existing dataset folder.
         quiet: do not print the stages on standard error.

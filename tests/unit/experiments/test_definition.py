@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 from mggcn import experiments, methods, storage
 from mggcn.dataset import Dataset
@@ -62,6 +63,43 @@ def test_what_a_file_says(file: Path) -> None:
     )
     assert [tiny.plans(dataset)[0].settings["hidden"] for dataset in tiny.datasets] == [4, 8]
     assert tiny.reference == Reference("accuracy", "paper, other data", {"digits": "cora"})
+
+
+def test_a_preset_of_all_variants(file: Path, small: Dataset) -> None:
+    text = GOOD.replace('method = "gcn"', 'method = "mg-gcn"')
+    plans = {}
+    for preset in ("default", "paper"):
+        file.write_text(f'preset = "{preset}"\n{text}')
+        assert experiments.read(file).preset == preset
+        plans[preset] = experiments.read(file).plans("cora")[1].settings
+    file.write_text(text)
+    assert experiments.read(file).plans("cora")[1].settings == plans["default"]
+    assert (plans["paper"]["picks"], plans["paper"]["hidden"], plans["paper"]["draws"]) == (6, 16, 1)
+    assert plans["default"]["explore"] == "breadth"
+    assert plans["default"]["epochs"] == plans["paper"]["epochs"] == 2
+    file.write_text(f'preset = "papers"\n{text}')
+    with pytest.raises(InputError, match=r"tiny\.toml: field preset: invalid enum value 'papers'"):
+        experiments.read(file)
+
+
+def test_the_recipe_goes_by_the_features_of_the_data(small: Dataset) -> None:
+    sparse = replace(small, x=csr_array(small.x))
+    found = []
+    for data in (small, sparse):
+        experiment = experiments.comparison("small", ["mg-gcn"])
+        (plan,) = Schedule(experiment, "small", identity(data)).plans
+        assert plan.settings == methods.resolve("mg-gcn", "small", sparse=data.is_sparse).settings
+        found.append(plan.settings)
+        (paper,) = experiments.comparison("small", ["mg-gcn"], preset="paper").plans("small", identity(data))
+        assert paper.settings == methods.resolve("mg-gcn", "small", preset="paper").settings
+    assert found[0] != found[1]
+
+
+def test_the_papers_experiments_start_from_the_papers_settings() -> None:
+    files = [*PAPER.glob("*.toml"), REPOSITORY / "experiments" / "compare.toml"]
+    assert len(files) > 5
+    assert {experiments.read(path).preset for path in files} == {"paper"}
+    assert experiments.ablation("cora").preset == "paper"
 
 
 def test_methods_stand_for_variants(file: Path) -> None:

@@ -123,7 +123,9 @@ def test_objects_are_used_as_they_are(small: Dataset) -> None:
     run = mggcn.fit(small, MixGrained(picks=2, hidden=7), training=Training(lr=0.003, epochs=2), seed=1)
     assert (run.record.method, run.record.settings["picks"], run.record.settings["hidden"]) == ("mg-gcn", 2, 7)
     assert (run.record.settings["lr"], run.record.epochs) == (0.003, 2)
-    named = mggcn.fit(small, "mg-gcn", settings={"picks": 2, "hidden": 7, "lr": 0.003, "epochs": 2}, seed=1)
+    named = mggcn.fit(
+        small, "mg-gcn", settings={"picks": 2, "hidden": 7, "lr": 0.003, "epochs": 2}, seed=1, preset="paper"
+    )
     assert all(torch.equal(a, b) for a, b in zip(weights(run), weights(named), strict=True))
 
 

@@ -86,6 +86,26 @@ def test_the_first_trial_is_the_method_as_it_is(small: Dataset, tmp_path: Path) 
     assert set(first.settings) == {"lr", "weight_decay", "batch_size", "layers", "hidden", "dropout"}
 
 
+def test_the_first_trial_is_of_the_preset(small: Dataset) -> None:
+    for preset in ("default", "paper"):
+        start = Search(small, "mg-gcn", preset=preset).start
+        plain = methods.resolve("mg-gcn", "small", preset=preset, sparse=False).settings
+        assert start == {name: plain[name] for name in start}
+        assert {"picks", "hops", "hidden"} < set(start)
+    ours, papers = (Search(small, "mg-gcn", preset=preset) for preset in ("default", "paper"))
+    assert ours.identity != papers.identity, "a search goes on with the preset that it began with"
+
+
+def test_a_preset_on_the_command_line(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    call = ["tune", "data", "--trials", "1", "--set", "epochs=1", "--quiet", "--json"]
+    for preset, picks in (("paper", 5), ("default", 4)):
+        assert main([*call, "--preset", preset, "--out", preset]) == 0
+        (trial,) = json.loads(capsys.readouterr().out.splitlines()[-1])["trials"]
+        assert trial["settings"]["picks"] == picks
+    assert main([*call, "--preset", "paper", "--out", "default"]) == 2
+    assert "belongs to another search" in capsys.readouterr().err
+
+
 def test_what_is_fixed_is_not_searched_and_what_is_not_trained_has_no_learning_rate(small: Dataset) -> None:
     assert "lr" not in Search(small, "mlp", fixed={"lr": 0.2}).start
     assert set(Search(small, "label-propagation").start) == {"alpha", "iterations"}
