@@ -48,6 +48,21 @@ def spaced(count: int, most: int) -> list[int]:
     return [round(number * (count - 1) / max(kept - 1, 1)) for number in range(kept)]
 
 
+@dataclass(frozen=True)
+class Smoothed:
+    """The figures of scores that were smoothed along edges from training labels, see :mod:`mggcn.train.smoothing`.
+
+    Attributes:
+        share: of the probabilities that comes from neighbours, chosen on the validation nodes; 0 changes nothing.
+    """
+
+    share: Finite
+    val_accuracy: Finite
+    val_macro_f1: Finite
+    test_accuracy: Finite
+    test_macro_f1: Finite
+
+
 class _Data(TypedDict, total=False):
     """The fields of a record's data set that reports read."""
 
@@ -99,6 +114,8 @@ class RunRecord:
         test_ece: the expected calibration error of the calibrated probabilities on the test nodes; None in older
             records.
         test_ece_uncalibrated: the same before calibration.
+        smoothed: the figures of the smoothed scores; None without the setting ``smooth``. All other fields are of the
+            model alone.
     """
 
     dataset: dict[str, Any]
@@ -129,6 +146,7 @@ class RunRecord:
     test_ece_uncalibrated: Finite | None = None
     training_memory_bytes: Count | None = None
     split_seed: Count | None = None
+    smoothed: Smoothed | None = None
 
     @property
     def is_converged(self) -> bool:

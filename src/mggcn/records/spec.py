@@ -35,10 +35,12 @@ class RunSpec:
     def digest(self) -> str:
         """The sha256 of the spec as canonical JSON: sorted keys, whole numbers without a point.
 
-        Version 1 is left out, so that ledgers from before there were versions stay valid.
+        Version 1 is left out, and so is smoothing that is off, so that ledgers from before there were versions or
+        smoothing stay valid.
         """
         values = asdict(self)
-        values["settings"] = {name: _plain(value) for name, value in self.settings.items()}
+        settings = {name: _plain(value) for name, value in self.settings.items()}
+        values["settings"] = {name: value for name, value in settings.items() if (name, value) != ("smooth", False)}
         if self.method_version == 1:
             del values["method_version"]
         text = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -2,6 +2,7 @@
 
 from mggcn.run.config import Config, config_of, read_config
 from mggcn.run.embeddings import Embeddings
+from mggcn.run.ensembles import ensemble
 from mggcn.run.explanation import Explanation
 from mggcn.run.fitting import fit, fit_plan
 from mggcn.run.loading import load_run
@@ -17,6 +18,7 @@ __all__ = [
     "Predictions",
     "Run",
     "config_of",
+    "ensemble",
     "fit",
     "fit_plan",
     "load_run",

@@ -19,6 +19,7 @@ from mggcn.methods import Method, Plan, Preset
 from mggcn.records import environment
 from mggcn.records.record import RunRecord, near_best, seconds_until
 from mggcn.run.run import Run
+from mggcn.run.smoothing import measure
 from mggcn.train import Compute, Fitted, Prepared, Training, choose_device, memory, metrics
 from mggcn.train.progress import Silent
 
@@ -97,6 +98,10 @@ def fit_plan(
     )
     peak_memory = max(prepare_peak, fitted.first_peak or 0, memory.peak(device))
     curve = fitted.curve
+    calibration = _calibration(prepared, dataset, key, compute, scores, truth, plan.training.draws)
+    smoothed = None
+    if plan.training.smooth:
+        smoothed = measure(prepared, dataset, plan.training, key, compute, calibration["temperature"])
     record = RunRecord(
         dataset=_describe(dataset),
         method=plan.name,
@@ -123,7 +128,8 @@ def fit_plan(
         nodes_per_batch=_nodes_per_batch(prepared, dataset, plan.training, key, fitted),
         curve=curve,
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()},
-        **_calibration(prepared, dataset, key, compute, scores, truth, plan.training.draws),
+        smoothed=smoothed,
+        **calibration,
     )
     return Run(record, plan, prepared.model, prepared.scaler, dataset, scored_on=(prepared.eval, compute))
 
