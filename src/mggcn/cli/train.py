@@ -1,10 +1,12 @@
-"""``mggcn train``: train a method, show its progress and write a run folder."""
+"""``mggcn train``: train a method, show its progress and write a run folder; with ``--tune``, search settings first."""
 
 import itertools
 import json
 import statistics
 import sys
+from contextlib import ExitStack
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from mggcn.records import RunRecord
     from mggcn.report import Part
     from mggcn.report.classes import ClassScores
+    from mggcn.tune import Trial
 
 PAGE = "report.html"
 
@@ -31,6 +34,7 @@ def train(
     seed: int | None = None,
     seeds: int = 1,
     epochs: int | None = None,
+    tune: int | None = None,
     settings: Settings = None,
     config: Path | None = None,
     out: Path = Path("runs"),
@@ -48,6 +52,8 @@ def train(
         seed: The seed of weights, order and picks; default: 0, or that of --config.
         seeds: The number of runs, with consecutive seeds.
         epochs: The maximum number of epochs; short for --set epochs=N.
+        tune: First search settings by so many trials, as `mggcn tune` does, on the validation nodes and in the same
+            folder; started again, it continues. What --set, --epochs and --config name is not searched.
         settings: Change settings, as key=value; `mggcn methods NAME` lists the settings of a method.
         config: A config.toml, as in a run folder; the other options override it.
         out: The folder in which run folders are created.
@@ -57,7 +63,8 @@ def train(
         options: Shared options.
     """
     from mggcn import datasets, methods
-    from mggcn.cli.display import EpochDisplay
+    from mggcn.cli.display import Display, EpochDisplay
+    from mggcn.cli.tune import TrialDisplay, default_folder
     from mggcn.dataset import headline
     from mggcn.errors import InputError
     from mggcn.explore.run_page import picks_part
@@ -65,13 +72,15 @@ def train(
     from mggcn.methods.settings import is_import_path, pairs
     from mggcn.run import Config, fit_plan, read_config
     from mggcn.train import choose_device
+    from mggcn.tune import Search, Tuning, require_optuna
 
     base = read_config(config) if config else Config(preset="default")
     name = dataset or base.dataset
     if name is None:
         raise InputError("train: name a data set, or a --config that names one")
-    if seeds < 1:
-        raise InputError(f"--seeds: {seeds} is less than 1")
+    for option, count in (("seeds", seeds), ("tune", tune)):
+        if count is not None and count < 1:
+            raise InputError(f"--{option}: {count} is less than 1")
     imports = [value for value in (None if method else base.method, *base.settings.values()) if is_import_path(value)]
     if imports and not allow_import:
         raise InputError(f"{config}: names code to import ({imports[0]}); if you trust it, add --allow-import")
@@ -83,34 +92,54 @@ def train(
     run_device, method = choose_device(options.device or base.device), method or base.method or "mg-gcn"
     methods.resolve(method, name, changes, preset=start)  # a wrong setting is reported before the data are loaded
     check_writable(out)
+    search_folder = default_folder(name, method)
+    if tune is not None:
+        require_optuna()
+        check_writable(search_folder)
     data = datasets.load(name, root=options.root)
     plan = methods.resolve(method, data.name, changes, preset=start, sparse=data.is_sparse)
+    tuning = None
+    if tune is not None:
+        search = Search(data, method, device=run_device, fixed=changes, preset=start)
+        tuning = Tuning(search, search_folder)
     if not options.quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
 
     results: list[tuple[RunRecord, Path]] = []
     parts: list[Part | None] = []
     label = plan.name.rpartition(":")[2]
-    for number in range(first_seed, first_seed + seeds):
-        title = f"{data.name} {label} seed {number}"
-        with EpochDisplay(title, plan.training.epochs, quiet=options.quiet) as progress:
-            run = fit_plan(data, plan, number, run_device, progress)
-        folder = _unused(out / f"{data.name.replace(':', '-')}-{label}-seed{number}")
-        run.save(folder)
-        results.append((run.record, folder))
-        parts.append(picks_part(run, data) if report else None)
-        if seeds > 1 and not options.quiet:
-            print(_line(run.record), file=sys.stderr)  # noqa: T201
+    with ExitStack() as shown:
+        trials = tuned = None
+        if tuning is not None and tune is not None:
+            display = shown.enter_context(Display(quiet=options.quiet))
+            trials = TrialDisplay(display, f"{data.name} {label}", tune, seeds)
+            with tuning.opened():
+                trials.run(tuning)
+                tuned, plan = tuning.best, tuning.best_plan
+        for number in range(first_seed, first_seed + seeds):
+            title = f"{data.name} {label} seed {number}"
+            alone = partial(EpochDisplay, title, plan.training.epochs, quiet=options.quiet)
+            with trials.training(number) if trials else alone() as progress:
+                run = fit_plan(data, plan, number, run_device, progress)
+            folder = _unused(out / f"{data.name.replace(':', '-')}-{label}-seed{number}")
+            run.save(folder)
+            results.append((run.record, folder))
+            parts.append(picks_part(run, data) if report else None)
+            if seeds > 1 and not options.quiet:
+                print(_line(run.record), file=sys.stderr)  # noqa: T201
     missing = _write_pages(results, parts) if report else ""
     if missing and not options.quiet:
         print(f"no {PAGE}: {missing}", file=sys.stderr)  # noqa: T201
     print(_result(results, has_page=report and not missing))  # noqa: T201
+    if tuned is not None:
+        print(_tuned(tuned, search_folder))  # noqa: T201
     classes = _classes([record for record, _ in results]) if per_class else []
     if classes:
         print(f"\n{_table(classes)}")  # noqa: T201
     if options.as_json:
         by_class = {"per_class": [asdict(scores) for scores in classes]} if per_class else {}
-        print(json.dumps(_summary(results) | by_class))  # noqa: T201
+        searched = {"tuned": {**asdict(tuned), "out": str(search_folder)}} if tuned else {}
+        print(json.dumps(_summary(results) | by_class | searched))  # noqa: T201
 
 
 def _unused(folder: Path) -> Path:
@@ -188,6 +217,14 @@ def _result(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> str:
         f"run folder      {folder}" + (f", with {PAGE}" if has_page else ""),
     ]
     return "\n".join(lines)
+
+
+def _tuned(best: "Trial", folder: Path) -> str:
+    from mggcn.cli.tune import text_of
+    from mggcn.tune import BEST
+
+    value = f"val accuracy {best.value or 0.0:.2%}"
+    return f"settings        trial {best.number} of {folder / BEST}, {value}: {text_of(best.settings)}"
 
 
 def _smoothed(records: "list[RunRecord]") -> list[str]:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from mggcn.dataset import Dataset, as_dataset
 from mggcn.errors import InputError
+from mggcn.run._targets import targets_of
 from mggcn.run.predictions import Predictions
 from mggcn.run.run import Run
 
@@ -43,20 +44,25 @@ def ensemble(
         device: ``auto``, ``cpu``, ``cuda`` or a device.
         root: the folder in which named data sets are searched.
     """
+    check_alike(runs, same_data=dataset is None)
+    data = runs[0].training_data(root) if dataset is None else as_dataset(dataset, "ensemble", needs_split=False)
+    targets = targets_of(data, nodes, ids)
+    each = [
+        run.predict(data, targets, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root)
+        for run in runs
+    ]
+    return replace(each[0], probabilities=np.mean([predictions.probabilities for predictions in each], axis=0))
+
+
+def check_alike(runs: Sequence[Run], *, same_data: bool) -> None:
+    """Raise InputError unless runs can be averaged: the same classes and features and, if asked, training data."""
     if not runs:
         raise InputError("ensemble: name at least one run")
     _check_same(runs, "classes", lambda run: run.classes)
     _check_same(runs, "number of features", lambda run: run.record.dataset["num_features"])
     _check_same(runs, "feature names", lambda run: tuple(run.record.dataset.get("feature_names") or ()))
-    if dataset is None:
+    if same_data:
         _check_same(runs, "training data", _training_data)
-        data = runs[0].training_data(root)
-    else:
-        data = as_dataset(dataset, "ensemble", needs_split=False)
-    listed = None if ids is None else list(ids) if not isinstance(ids, str) else ids
-    options = {"draws": draws, "calibrated": calibrated, "smooth": smooth, "device": device, "root": root}
-    each = [run.predict(data, nodes, ids=listed, **options) for run in runs]  # type: ignore[arg-type]
-    return replace(each[0], probabilities=np.mean([predictions.probabilities for predictions in each], axis=0))
 
 
 def _training_data(run: Run) -> tuple[object, ...]:
