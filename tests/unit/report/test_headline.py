@@ -116,6 +116,6 @@ def test_smoothed_accuracy_is_a_fact_of_its_own_where_it_was_measured() -> None:
     of_runs = section(*runs)
     facts = {fact.name: fact.value for fact in headline.facts(of_runs, of_runs.rows[0])}
     assert (facts["test accuracy"], facts["smoothed accuracy"]) == ("86.50 ± 0.71 %", "87.50 ± 0.71 %")
-    assert "smoothed accuracy" in render([of_runs])
+    assert "smoothed accuracy" in render([of_runs], "html")
     plain = section(record())
     assert "smoothed accuracy" not in {fact.name for fact in headline.facts(plain, plain.rows[0])}
