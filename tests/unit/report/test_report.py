@@ -244,9 +244,9 @@ def test_a_run_given_twice_counts_once_and_seeds_may_have_gaps() -> None:
     section = section_of(record(), record(), record(seed=1), record(seed=5))
     [row] = section.rows
     assert row.done == 3
-    assert [re.search(r"--seed .*? --set", one)[0] for one in commands(section, row)] == [
-        "--seed 0 --seeds 2 --set",
-        "--seed 5 --seeds 1 --set",
+    assert [re.search(r"--seed .*? --preset", one)[0] for one in commands(section, row)] == [
+        "--seed 0 --seeds 2 --preset",
+        "--seed 5 --seeds 1 --preset",
     ]
 
 
