@@ -1,19 +1,22 @@
 """``mggcn train``: train a method, show its progress and write a run folder."""
 
-import itertools
 import json
 import statistics
 import sys
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mggcn.cli import resuming
 from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings, Switch
 
 if TYPE_CHECKING:
     from mggcn.records import RunRecord
     from mggcn.report import Part
     from mggcn.report.classes import ClassScores
+    from mggcn.run import RunFolder
 
 PAGE = "report.html"
 
@@ -37,6 +40,9 @@ def train(
     allow_import: Switch = False,
     report: bool = True,
     per_class: Switch = False,
+    resume: Path | None = None,
+    warm_start: Path | None = None,
+    checkpoint_every: float = 10.0,
     options: RunOptions = DEFAULTS,
 ) -> None:
     """Train a method on a data set and write a run folder.
@@ -54,19 +60,39 @@ def train(
         allow_import: Allow --config to import the Python code of a user-defined method.
         report: Write a page with charts into each run folder; needs `pip install 'mggcn[report]'`.
         per_class: Also print precision, recall and F1 of every class.
+        resume: Continue the run in this folder after its last checkpoint; only --epochs and --set patience= may change.
+        warm_start: Start from the weights of the run in this folder, with its method, settings and scaling of features;
+            features are matched as for `mggcn predict`.
+        checkpoint_every: Seconds between two checkpoints, at least; 0 writes one after every epoch.
         options: Shared options.
     """
     from mggcn import datasets, methods
-    from mggcn.cli.display import EpochDisplay
-    from mggcn.dataset import headline
     from mggcn.errors import InputError
-    from mggcn.explore.run_page import picks_part
     from mggcn.files import check_writable
     from mggcn.methods.settings import is_import_path, pairs
-    from mggcn.run import Config, fit_plan, read_config
+    from mggcn.run import Config, RunFolder, WarmStart, read_config
     from mggcn.train import choose_device
 
+    changed = {**pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
+    shown = _Shown(report, per_class, checkpoint_every, allow_import, options)
+    if resume is not None:
+        others: dict[str, object] = {
+            "method": method,
+            "preset": preset,
+            "seed": seed,
+            "seeds": None if seeds == 1 else seeds,
+        }
+        others |= {"config": config, "warm-start": warm_start, "device": options.device}
+        opened = resuming.open_run(resume, dataset, changed, options.root, others, allow_import=allow_import)
+        if opened is not None:
+            shown.train([opened], 1)
+        return
     base = read_config(config) if config else Config(preset="default")
+    origin = None
+    warm_start = Path(base.warm_start) if warm_start is None and base.warm_start else warm_start
+    if warm_start is not None:
+        origin = WarmStart.of(warm_start, allow_import=allow_import)
+        base = base if config else Config(method=origin.run.record.method, settings=origin.run.record.settings)
     name = dataset or base.dataset
     if name is None:
         raise InputError("train: name a data set, or a --config that names one")
@@ -74,49 +100,66 @@ def train(
         raise InputError(f"--seeds: {seeds} is less than 1")
     imports = [value for value in (None if method else base.method, *base.settings.values()) if is_import_path(value)]
     if imports and not allow_import:
-        raise InputError(f"{config}: names code to import ({imports[0]}); if you trust it, add --allow-import")
+        source = config or warm_start
+        raise InputError(f"{source}: names code to import ({imports[0]}); if you trust it, add --allow-import")
     first_seed = base.seed if seed is None else seed
     if first_seed < 0:
         raise InputError(f"--seed: {first_seed} is less than 0")
-    changes = {**base.settings, **pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
+    changes = {**base.settings, **changed}
     start = preset or base.preset
     run_device, method = choose_device(options.device or base.device), method or base.method or "mg-gcn"
     methods.resolve(method, name, changes, preset=start)  # a wrong setting is reported before the data are loaded
     check_writable(out)
     data = datasets.load(name, root=options.root)
     plan = methods.resolve(method, data.name, changes, preset=start, sparse=data.is_sparse)
-    if not options.quiet:
-        print(headline(data), file=sys.stderr)  # noqa: T201
-
-    results: list[tuple[RunRecord, Path]] = []
-    parts: list[Part | None] = []
-    label = plan.name.rpartition(":")[2]
-    for number in range(first_seed, first_seed + seeds):
-        title = f"{data.name} {label} seed {number}"
-        with EpochDisplay(title, plan.training.epochs, quiet=options.quiet) as progress:
-            run = fit_plan(data, plan, number, run_device, progress)
-        folder = _unused(out / f"{data.name.replace(':', '-')}-{label}-seed{number}")
-        run.save(folder)
-        results.append((run.record, folder))
-        parts.append(picks_part(run, data) if report else None)
-        if seeds > 1 and not options.quiet:
-            print(_line(run.record), file=sys.stderr)  # noqa: T201
-    missing = _write_pages(results, parts) if report else ""
-    if missing and not options.quiet:
-        print(f"no {PAGE}: {missing}", file=sys.stderr)  # noqa: T201
-    print(_result(results, has_page=report and not missing))  # noqa: T201
-    classes = _classes([record for record, _ in results]) if per_class else []
-    if classes:
-        print(f"\n{_table(classes)}")  # noqa: T201
-    if options.as_json:
-        by_class = {"per_class": [asdict(scores) for scores in classes]} if per_class else {}
-        print(json.dumps(_summary(results) | by_class))  # noqa: T201
+    folder = out / f"{data.name.replace(':', '-')}-{plan.name.rpartition(':')[2]}"
+    numbers = range(first_seed, first_seed + seeds)
+    create = partial(RunFolder.create, numbered=True)
+    folders = (create(Path(f"{folder}-seed{number}"), data, plan, number, run_device, origin) for number in numbers)
+    shown.train(folders, seeds)
 
 
-def _unused(folder: Path) -> Path:
-    """The folder, with a number after its name if it exists already."""
-    numbered = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
-    return next(path for path in itertools.chain([folder], numbered) if not path.exists())
+@dataclass(frozen=True)
+class _Shown:
+    """Trains runs and shows them; the fields are options of the command."""
+
+    report: bool
+    per_class: bool
+    checkpoint_every: float
+    allow_import: bool
+    options: RunOptions
+
+    def train(self, folders: "Iterable[RunFolder]", count: int) -> None:
+        """Train ``count`` runs, each in its folder, which is created when its turn comes, and print the result."""
+        from mggcn.cli.display import EpochDisplay
+        from mggcn.dataset import headline
+        from mggcn.explore.run_page import picks_part
+
+        results: list[tuple[RunRecord, Path]] = []
+        parts: list[Part | None] = []
+        options, quiet = self.options, self.options.quiet
+        for folder in folders:
+            data, plan = folder.dataset, folder.plan
+            if not results and not quiet:
+                print(headline(data), file=sys.stderr)  # noqa: T201
+            title = f"{data.name} {plan.name.rpartition(':')[2]} seed {folder.seed}"
+            again = resuming.command(folder.path, options.root, allow_import=self.allow_import)
+            with EpochDisplay(title, plan.training.epochs, quiet=quiet) as progress:
+                run = resuming.train_in(folder, progress, self.checkpoint_every, again, quiet=quiet)
+            results.append((run.record, folder.path))
+            parts.append(picks_part(run, data) if self.report else None)
+            if count > 1 and not quiet:
+                print(_line(run.record), file=sys.stderr)  # noqa: T201
+        missing = _write_pages(results, parts) if self.report else ""
+        if missing and not quiet:
+            print(f"no {PAGE}: {missing}", file=sys.stderr)  # noqa: T201
+        print(_result(results, has_page=self.report and not missing))  # noqa: T201
+        classes = _classes([record for record, _ in results]) if self.per_class else []
+        if classes:
+            print(f"\n{_table(classes)}")  # noqa: T201
+        if options.as_json:
+            by_class = {"per_class": [asdict(scores) for scores in classes]} if self.per_class else {}
+            print(json.dumps(_summary(results) | by_class))  # noqa: T201
 
 
 def _write_pages(results: "list[tuple[RunRecord, Path]]", parts: "list[Part | None]") -> str:

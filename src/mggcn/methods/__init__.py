@@ -18,7 +18,7 @@ from mggcn.methods.mg_gcn import MixGrained as MixGrained
 from mggcn.methods.mg_graphsage import MixGrainedGraphSAGE as MixGrainedGraphSAGE
 from mggcn.methods.mlp import FeatureMLP as FeatureMLP
 from mggcn.methods.node2vec import Node2Vec as Node2Vec
-from mggcn.methods.plan import WITHOUT_EFFECT, Plan, known_labels, method_class, published_results, resolve, view_of
+from mggcn.methods.plan import Plan, known_labels, method_class, published_results, resolve, view_of
 from mggcn.methods.published import Preset
 from mggcn.methods.random_forest import RandomForest as RandomForest
 from mggcn.methods.sgc import SGC as SGC

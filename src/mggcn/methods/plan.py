@@ -70,7 +70,7 @@ class Plan:
             generator = torch.Generator().manual_seed(seed)
             model = self.method.model(dataset.num_features, dataset.num_classes, generator).to(compute.device)
             if weights is not None:
-                model.load_state_dict(weights)
+                self._load(model, weights)
             view = view_of(dataset, scaler, model, key, compute)
             whole = self.method.prepare(view)
             on_train = self.training.training_graph
@@ -78,6 +78,12 @@ class Plan:
                 part = self.method.prepare(replace(view, graph=dataset.graph.subgraph(split.train)))
                 return Prepared(model, part.train, whole.eval, scaler)
         return Prepared(model, whole.train, whole.eval, scaler)
+
+    def _load(self, model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+        try:
+            model.load_state_dict(weights)
+        except RuntimeError:
+            raise InputError(f"weights: do not fit the model of {self.name} with these settings") from None
 
 
 def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute) -> GraphView:

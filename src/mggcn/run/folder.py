@@ -6,7 +6,7 @@
 import hashlib
 import itertools
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.files import write_atomically
 from mggcn.methods import Plan
+from mggcn.methods.plan import WITHOUT_EFFECT
 from mggcn.records.reading import CHECKPOINT, CONFIG
 from mggcn.run.config import read_config
 from mggcn.run.fitting import fit_plan
@@ -31,7 +32,7 @@ from mggcn.train.checkpoints import EVERY
 MAY_CHANGE = ("epochs", "patience")
 """The settings that a run may be resumed with other values of."""
 
-_WITHOUT_EFFECT = (*MAY_CHANGE, *methods.WITHOUT_EFFECT)
+_WITHOUT_EFFECT = (*MAY_CHANGE, *WITHOUT_EFFECT)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,16 +106,31 @@ class RunFolder:
             refuse_imports(path / CONFIG, config.method, config.settings)
         for name in changes or {}:
             if name not in MAY_CHANGE:
-                raise InputError(f"{name}: a run is resumed with its own settings, except for {' and '.join(MAY_CHANGE)}")
+                raise InputError(
+                    f"{name}: a run is resumed with its own settings, except for {' and '.join(MAY_CHANGE)}"
+                )
         device = choose_device(config.device)
         data = datasets.load(config.dataset, root=root) if dataset is None else dataset
         plan = methods.resolve(config.method, data.name, {**config.settings, **(changes or {})}, preset=config.preset)
         origin = WarmStart.of(config.warm_start, allow_import=allow_import) if config.warm_start else None
         return cls(path, data, plan, config.seed, device, origin)
 
-    def train(self, progress: Progress | None = None, every: float = EVERY) -> Run:
-        """Train the run from its last checkpoint, or from the start, and write its record."""
+    def train(
+        self,
+        progress: Progress | None = None,
+        every: float = EVERY,
+        opened: Callable[[Checkpoints], None] | None = None,
+    ) -> Run:
+        """Train the run from its last checkpoint, or from the start, and write its record.
+
+        Args:
+            progress: is called with every epoch.
+            every: seconds between two checkpoints, at least.
+            opened: is called with the checkpoints, before anything else.
+        """
         with self.checkpoints(every) as checkpoints:
+            if opened is not None:
+                opened(checkpoints)
             try:
                 run = fit_plan(self.dataset, self.plan, self.seed, self.device, progress, checkpoints, self.origin)
             except InputError:

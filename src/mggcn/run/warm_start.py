@@ -1,9 +1,10 @@
-"""Warm starts: a new run that begins with the weights and the scaling of an earlier one, on data with the same features.
+"""Warm starts: a run that begins with the weights and the scaling of an earlier one, on data with the same features.
 
 Before its first step the model scores nodes as the earlier run does.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,7 +49,9 @@ class WarmStart:
     @cached_property
     def digest(self) -> str:
         """The sha256 of the weights."""
-        state = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in self.run.model.state_dict().items()}
+        state = {
+            name: tensor.detach().cpu().contiguous().clone() for name, tensor in self.run.model.state_dict().items()
+        }
         return hashlib.sha256(save_tensors(state)).hexdigest()
 
     @property
@@ -62,13 +65,12 @@ class WarmStart:
         return {"path": str(self.path), "dataset": dataset, "seed": self.run.record.seed, "weights": self.digest}
 
     def check(self, plan: Plan) -> None:
-        """Raise InputError if the weights do not fit the model of a plan."""
+        """Raise InputError if a plan is of another method or scaling."""
         if plan.name != self.run.record.method:
             raise InputError(f"warm start: {self.run.record.method} was trained, so {plan.name} cannot start from it")
-        trained = self.run.plan.settings
-        for name, value in plan.settings.items():
-            if value != trained[name] and (name == "scaling" or not hasattr(plan.training, name)):
-                raise InputError(f"warm start: {name} {value}, but the run to start from has {trained[name]}")
+        scaling = self.run.record.settings["scaling"]
+        if plan.training.scaling != scaling:
+            raise InputError(f"scaling: {plan.training.scaling}, but the run to start from has {scaling}")
 
     def match(self, dataset: Dataset) -> Dataset:
         """The data set with the features of the earlier run, matched as for predictions."""
@@ -79,9 +81,9 @@ class WarmStart:
             )
         return match_features(dataset, self.run.record.dataset)
 
-    def plan(self, settings: dict[str, object]) -> Plan:
+    def plan(self, settings: Mapping[str, object]) -> Plan:
         """The plan of the earlier run, with some settings changed."""
         record = self.run.record
-        plan = methods.resolve(record.method, record.dataset["name"], record.settings | settings, preset="paper")
+        plan = methods.resolve(record.method, record.dataset["name"], {**record.settings, **settings}, preset="paper")
         self.check(plan)
         return plan

@@ -1,7 +1,7 @@
 """Checkpoints: the state of training on disk, in two generations, so that a killed run can continue.
 
-A generation is ``EPOCH.safetensors`` (see :class:`mggcn.train.state.State`) and ``EPOCH.json``, which is written last and
-holds everything else with the checksums of both files.
+A generation is ``EPOCH.safetensors`` (see :class:`mggcn.train.state.State`) and ``EPOCH.json``, which is written last
+and holds everything else, with the checksums of both files.
 """
 
 import fcntl
@@ -9,6 +9,7 @@ import hashlib
 import json
 import re
 import shutil
+import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -62,6 +63,7 @@ class Checkpoints:
         self.write_seconds = 0.0
         self._identity, self._every = json.loads(json.dumps(identity)), every
         self._latest: State | None = None
+        self._writing = threading.Lock()
         self._lock: BinaryIO | None = None
         self._opened = self._copied = self._written = time.perf_counter()
 
@@ -82,7 +84,7 @@ class Checkpoints:
     ) -> None:
         try:
             if error is not None and not isinstance(error, InputError):
-                self._flush()
+                self.flush()
         finally:
             if self._lock is not None:
                 self._lock.close()
@@ -105,24 +107,27 @@ class Checkpoints:
         if is_due or now - self._copied >= _COPY_EVERY:
             self._latest, self._copied = capture(), now
         if is_due:
-            self._flush()
+            self.flush()
 
     def remove(self) -> None:
         """Remove the folder, when the run is finished."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def _flush(self) -> None:
-        """Write the last state that was copied, if it is not on disk."""
-        if self._latest is None:
-            return
-        started = time.perf_counter()
-        self._write(self._latest)
-        self._latest, self._written = None, time.perf_counter()
-        self.write_seconds = self._written - started
+    def flush(self) -> None:
+        """Write the last state that was copied, if it is not on disk; other threads may do the same."""
+        with self._writing:
+            if self._latest is None:
+                return
+            started = time.perf_counter()
+            self._write(self._latest)
+            self._latest, self._written = None, time.perf_counter()
+            self.write_seconds = self._written - started
 
     def _write(self, state: State) -> None:
         path, fitted = self._path(state.epoch), state.fitted
-        copied = {name: value.cpu().clone(memory_format=torch.contiguous_format) for name, value in state.tensors.items()}
+        copied = {
+            name: value.cpu().clone(memory_format=torch.contiguous_format) for name, value in state.tensors.items()
+        }
         tensors = save_tensors(copied)
         values = {
             "format": _FORMAT,

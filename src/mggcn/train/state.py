@@ -95,7 +95,7 @@ class Live:
 
     @torch.no_grad()
     def restore(self, state: State) -> None:
-        """Continue from a state; tensors are filled in place, so that the optimiser and the average still share them."""
+        """Continue from a state; tensors are filled in place, as the optimiser and the average share them."""
         saved = state.tensors
         expected = {*self._fixed(), *self._buffers(), _CPU} | ({_GPU} if self._device.type == "cuda" else set())
         present = {name for name in saved if not name.startswith(_BEST)}
