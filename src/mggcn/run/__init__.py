@@ -1,6 +1,7 @@
 """Training a method on a data set, and predictions from the trained model."""
 
 from mggcn.run.config import Config, config_of, read_config
+from mggcn.run.continuing import fit_continued
 from mggcn.run.embeddings import Embeddings
 from mggcn.run.explanation import Explanation
 from mggcn.run.fitting import fit_plan
@@ -23,6 +24,7 @@ __all__ = [
     "WarmStart",
     "config_of",
     "fit",
+    "fit_continued",
     "fit_plan",
     "load_run",
     "read_config",

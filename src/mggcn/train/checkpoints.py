@@ -35,11 +35,16 @@ EVERY = 10.0
 _FORMAT = 1
 _GENERATIONS = 2
 _LOCK = "lock"
+_DIGEST = 64  # characters
 _HEAD = re.compile(rb'\{"checksum": "([0-9a-f]{64})",\n')
 _COPY_EVERY = 0.2  # seconds; what an interrupt can lose
 _SHARE = 0.01  # of the time that writing may take
 
 Identity = Mapping[str, Any]
+
+
+class BusyError(InputError):
+    """Another process trains the run."""
 
 
 class Checkpoints:
@@ -188,7 +193,7 @@ def lock(folder: Path) -> BinaryIO:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         file.close()
-        raise InputError(f"{folder.parent}: open in another process, which trains this run") from None
+        raise BusyError(f"{folder.parent}: open in another process, which trains this run") from None
     return file
 
 
@@ -219,7 +224,8 @@ def _difference(old: Identity, new: Identity) -> str:
         if before != now:
             if isinstance(before, Mapping) and isinstance(now, Mapping):
                 return _difference(before, now)
-            return f"{name.replace('_', ' ')} {now}; it was started with {before}"
+            shown = [f"{str(value)[:12]}…" if len(str(value)) == _DIGEST else value for value in (now, before)]
+            return f"{name.replace('_', ' ')} {shown[0]}; it was started with {shown[1]}"
     return ""
 
 

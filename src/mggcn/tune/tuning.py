@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from mggcn.records import spec
 from mggcn.records.ledger import Ledger, cut_torn_line
 from mggcn.records.record import Epoch, RunRecord
 from mggcn.records.spec import RunSpec
-from mggcn.run import config_of, fit_plan
+from mggcn.run import config_of, fit_continued
 from mggcn.train import Progress
 from mggcn.tune.search import SPACE, Choice, Range, Search
 
@@ -145,12 +146,13 @@ class Tuning:
             digest = RunSpec(
                 identity, search.method, seed, search.device.type, plan.settings, plan.method.version
             ).digest
+            folder = self._ledger.unfinished(digest)
             if digest in self._ledger.records:
                 for epoch in self._ledger.records[digest].curve:
                     receiver.epoch(epoch)
             else:
-                run = fit_plan(search.dataset, plan, seed, search.device, progress=receiver)
-                self._ledger.add(digest, run.record)
+                store = partial(self._ledger.add, digest)
+                fit_continued(folder, search.dataset, plan, seed, search.device, receiver, store)
             records.append(self._ledger.records[digest])
         return records
 
