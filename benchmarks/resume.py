@@ -1,32 +1,36 @@
-"""Kill runs, damage checkpoints and measure what writing them costs; every line ends with what was found.
+"""Kill runs, damage checkpoints, and measure what writing them costs.
 
     python benchmarks/resume.py kill --runs 100
     python benchmarks/resume.py damage --count 500
     python benchmarks/resume.py cost pubmed
 
-``kill`` trains each of several methods once without interruption, then again and again in processes that SIGKILL ends
-after a random time, also while they evaluate or write a checkpoint, and resumes them until they are finished. Every
-run must end with the same weights, bit for bit. ``damage`` truncates checkpoints and flips single bits in them; none may
-be accepted silently. ``cost`` is the share of a training's time that checkpoints take.
+``kill`` trains several methods once without interruption, then again and again in processes that SIGKILL ends after a
+random time, also while they evaluate or write a checkpoint, and resumes them until they are finished. Every run must
+end with the same weights, bit for bit. ``damage`` truncates checkpoints and flips single bits in them; none may be
+accepted silently. ``cost`` prints the share of a training's time that checkpoints take. The exit code is 1 if a target
+is missed.
 """
 
 import argparse
 import json
-import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import mggcn
 from mggcn.errors import InputError, InputWarning
+from mggcn.methods import resolve
 from mggcn.records import Epoch
-from mggcn.train import Checkpoints
+from mggcn.run import fit_plan
+from mggcn.train import Checkpoints, choose_device
+from mggcn.train.state import State
 
 METHODS = {
     "mg-gcn": [],
@@ -37,70 +41,70 @@ METHODS = {
 _TRAIN = [sys.executable, "-m", "mggcn", "train"]
 _QUIET = ["--quiet", "--no-report", "--checkpoint-every", "0"]
 _KILLS = 3  # per run, then it may finish
+_VERDICT = {True: "equal", False: "DIFFERENT"}
 _WEIGHTS, _RECORD = "weights.safetensors", "record.json"
 
 
 def kill(dataset: str, runs: int, epochs: int, seed: int) -> int:
     """Kill and resume runs; return how many did not end bit-equal."""
-    draw, failed = random.Random(seed), 0
+    draw, failed = random.Random(seed), 0  # noqa: S311
     with tempfile.TemporaryDirectory() as scratch:
-        whole = {name: _whole(Path(scratch), dataset, name, epochs) for name in METHODS}
+        whole = {name: _finished(_command(dataset, name, epochs, out := Path(scratch) / name), out) for name in METHODS}
         for number in range(runs):
-            method = list(METHODS)[number % len(METHODS)]
-            weights, start, end = whole[method]
-            folder, kills = _killed(Path(scratch) / f"run-{number}", dataset, method, epochs, (start, end), draw)
-            is_equal = (folder / _WEIGHTS).read_bytes() == weights
-            failed += not is_equal
+            method, out = list(METHODS)[number % len(METHODS)], Path(scratch) / str(number)
+            command, epoch = _command(dataset, method, epochs, out), 0
+            for _ in range(_KILLS):
+                epoch = draw.randint(epoch, epochs - 1)
+                command = _kill_at(command, out, epoch, draw.random())
+            folder = _finished(command, out)
+            is_equal = (folder / _WEIGHTS).read_bytes() == (whole[method] / _WEIGHTS).read_bytes()
             resumed = json.loads((folder / _RECORD).read_text())["resumed"]
-            _print(f"{number + 1:4d} {method}: {kills} kills, resumed {resumed}, {'equal' if is_equal else 'DIFFERENT'}")
-            shutil.rmtree(folder.parent)
+            failed += not is_equal
+            _print(f"{number + 1:4d} {method}: {_KILLS} kills, {resumed} checkpoints used, {_VERDICT[is_equal]}")
+            shutil.rmtree(out)
     _print(f"{runs - failed} of {runs} runs end bit-equal")
     return failed
 
 
 def _command(dataset: str, method: str, epochs: int, out: Path) -> list[str]:
-    settings = ["--set", *METHODS[method]] if METHODS[method] else []
+    settings = ["--set", f"patience={epochs}", *METHODS[method]]
     run = [*_TRAIN, dataset, "--method", method, "--device", "cpu", "--epochs", str(epochs), *settings]
     return [*run, "--out", str(out), *_QUIET]
 
 
-def _whole(scratch: Path, dataset: str, method: str, epochs: int) -> tuple[bytes, float, float]:
-    """The weights of an uninterrupted run, and after how many seconds its first and its last epoch ended."""
-    out, started, first = scratch / f"whole-{method}", time.monotonic(), 0.0
-    with subprocess.Popen(_command(dataset, method, epochs, out), stdout=subprocess.DEVNULL) as process:
-        while process.poll() is None:
-            if not first and list(out.glob("*/checkpoint/*.json")):
-                first = time.monotonic() - started
-            time.sleep(0.01)
-    if process.returncode:
-        raise SystemExit(process.returncode)
+def _finished(command: list[str], out: Path) -> Path:
+    """The folder of a run that a command finishes."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr}")
     (folder,) = out.iterdir()
-    return (folder / _WEIGHTS).read_bytes(), first, time.monotonic() - started
+    return folder
 
 
-def _killed(
-    out: Path, dataset: str, method: str, epochs: int, span: tuple[float, float], draw: random.Random
-) -> tuple[Path, int]:
-    """A run that was killed a few times and then finished; its folder and the number of kills."""
-    command, kills = _command(dataset, method, epochs, out), 0
-    while True:
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-            try:
-                _, message = process.communicate(timeout=draw.uniform(0.8 * span[0], span[1]) if kills < _KILLS else None)
-            except subprocess.TimeoutExpired:
-                os.kill(process.pid, signal.SIGKILL)
-                process.communicate()
-                kills += 1
-                folders = list(out.iterdir()) if out.exists() else []
-                if folders and (folders[0] / "config.toml").exists():
-                    command = [*_TRAIN, "--resume", str(folders[0]), *_QUIET]
-                elif folders:
-                    folders[0].rmdir() if not any(folders[0].iterdir()) else shutil.rmtree(folders[0])
-                continue
-        if process.returncode:
-            raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}, {message.decode()}")
-        (folder,) = out.iterdir()
-        return folder, kills
+def _kill_at(command: list[str], out: Path, epoch: int, delay: float) -> list[str]:
+    """Start a run and kill it some time after a checkpoint of this epoch; return the command that continues it.
+
+    The time is ``delay`` times that of two epochs, or, for epoch 0, of the start of the process.
+    """
+    started = time.monotonic()
+    times: dict[int, float] = {}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:  # noqa: S603
+        while process.poll() is None:
+            newest = max((int(path.stem) for path in out.glob("*/checkpoint/*.json")), default=0)
+            times.setdefault(newest, time.monotonic())
+            if newest >= max(epoch, 1):
+                break
+            if epoch == 0 and time.monotonic() - started > 5 * delay:
+                break
+            time.sleep(0.001)
+        spent = list(times.values())
+        time.sleep(delay * 2 * (spent[-1] - spent[-2]) if len(spent) > 2 else 0.05 * delay)
+        process.kill()
+    for folder in out.iterdir() if out.exists() else ():
+        if (folder / "config.toml").exists():
+            return [*_TRAIN, "--resume", str(folder), *_QUIET]
+        shutil.rmtree(folder)  # killed before there was anything to resume
+    return command
 
 
 class _Interrupt:
@@ -114,14 +118,12 @@ class _Interrupt:
 
 def damage(count: int, seed: int) -> int:
     """Damage checkpoints; return how many were accepted silently."""
-    draw, silent, refused = random.Random(seed), 0, 0
+    draw, silent, refused = random.Random(seed), 0, 0  # noqa: S311
     with tempfile.TemporaryDirectory() as scratch, warnings.catch_warnings():
         warnings.simplefilter("error", InputWarning)
         run, data = Path(scratch) / "run", mggcn.load("digits")
-        try:
+        with suppress(KeyboardInterrupt):
             mggcn.fit(data, checkpoint=run, checkpoint_every=0, device="cpu", progress=_Interrupt())
-        except KeyboardInterrupt:
-            pass
         identity = json.loads(max((run / "checkpoint").glob("*.json")).read_bytes())["identity"]
         for number in range(count):
             shutil.copytree(run, copy := Path(scratch) / str(number))
@@ -145,34 +147,31 @@ def damage(count: int, seed: int) -> int:
     return silent
 
 
+class _Timed(Checkpoints):
+    """Checkpoints that add up the time they take."""
+
+    spent, writes = 0.0, 0
+
+    def epoch_ended(self, capture: Callable[[], State]) -> None:
+        """Copy and perhaps write the state, timed."""
+        started, before = time.perf_counter(), self.write_seconds
+        super().epoch_ended(capture)
+        _Timed.spent += time.perf_counter() - started
+        _Timed.writes += self.write_seconds != before
+
+
 def cost(dataset: str, epochs: int) -> int:
-    """Print the share of time that checkpoints take at the default interval."""
-    from mggcn.methods import resolve
-    from mggcn.run import RunFolder
-    from mggcn.train import choose_device
-
-    spent = {"capture": 0.0, "write": 0.0, "writes": 0.0}
-
-    class Timed(Checkpoints):
-        def epoch_ended(self, capture):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202
-            started, before = time.perf_counter(), self._written
-            super().epoch_ended(capture)
-            spent["capture"] += time.perf_counter() - started
-            spent["writes"] += self._written != before
-
+    """Print the share of time that checkpoints take at the default interval; return 1 if it is too large."""
     data = mggcn.load(dataset)
     plan = resolve("mg-gcn", data.name, {"epochs": epochs, "patience": epochs}, sparse=data.is_sparse)
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = RunFolder.create(Path(scratch) / "run", data, plan, 0, choose_device("cpu"))
-        from mggcn.run import folder as module
-
-        module.Checkpoints = Timed  # type: ignore[misc]
-        record = folder.train().record
-    seconds = sum(epoch.train_seconds + epoch.eval_seconds for epoch in record.curve)
-    share = spent["capture"] / (seconds + spent["capture"])
+    device = choose_device("cpu")
+    with tempfile.TemporaryDirectory() as scratch, _Timed(Path(scratch), {}) as checkpoints:
+        record = fit_plan(data, plan, 0, device, None, checkpoints).record
+    seconds = sum(epoch.train_seconds + epoch.eval_seconds for epoch in record.curve) + _Timed.spent
+    share = _Timed.spent / seconds
     _print(
-        f"{dataset}: {len(record.curve)} epochs in {seconds:.1f} s, {spent['writes']:.0f} checkpoints, "
-        f"{spent['capture']:.3f} s for copying and writing them: {share:.2%} of training"
+        f"{dataset}: {len(record.curve)} epochs in {seconds:.1f} s, {_Timed.writes} checkpoints, "
+        f"{_Timed.spent:.3f} s for copying and writing them: {share:.2%} of training"
     )
     return int(share >= 0.01)
 

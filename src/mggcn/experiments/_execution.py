@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from functools import partial
 
 from mggcn.dataset import Dataset, Split
 from mggcn.errors import InputError
 from mggcn.experiments._schedule import Job, Outcome
 from mggcn.experiments._splits import random_split
 from mggcn.records import Ledger
-from mggcn.run import fit_continued, fit_plan
+from mggcn.run import continued, fit_plan
 from mggcn.train import Progress
 from mggcn.train.progress import Silent
 
@@ -43,8 +42,9 @@ def execute(
                     one_epoch = replace(job.plan, training=replace(job.plan.training, epochs=1))
                     fit_plan(few, one_epoch, job.spec.seed, job.device, Silent())
                     warm.add(job.label)
-                folder, store = ledger.unfinished(job.spec.digest), partial(ledger.add, job.spec.digest)
-                fit_continued(folder, data, job.plan, job.spec.seed, job.device, progress, store)
+                what = (data, job.plan, job.spec.seed, job.device, progress)
+                with continued(ledger.unfinished(job.spec.digest), *what) as checkpoints:
+                    ledger.add(job.spec.digest, fit_plan(*what, checkpoints).record)
             except InputError as error:
                 yield Outcome(job, None, str(error))
                 continue

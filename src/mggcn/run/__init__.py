@@ -1,7 +1,7 @@
 """Training a method on a data set, and predictions from the trained model."""
 
 from mggcn.run.config import Config, config_of, read_config
-from mggcn.run.continuing import fit_continued
+from mggcn.run.continuing import continued
 from mggcn.run.embeddings import Embeddings
 from mggcn.run.explanation import Explanation
 from mggcn.run.fitting import fit_plan
@@ -23,8 +23,8 @@ __all__ = [
     "RunFolder",
     "WarmStart",
     "config_of",
+    "continued",
     "fit",
-    "fit_continued",
     "fit_plan",
     "load_run",
     "read_config",

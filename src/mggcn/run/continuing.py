@@ -2,8 +2,8 @@
 
 import shutil
 import warnings
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -11,27 +11,24 @@ import torch
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.methods import Plan
-from mggcn.records.record import RunRecord
-from mggcn.run.fitting import fit_plan
 from mggcn.run.folder import identity_of
 from mggcn.train import Checkpoints, Progress
 from mggcn.train.checkpoints import EVERY, BusyError
 
 
-def fit_continued(
+@contextmanager
+def continued(
     folder: Path,
     dataset: Dataset,
     plan: Plan,
     seed: int,
     device: torch.device,
     progress: Progress,
-    store: Callable[[RunRecord], None],
-    *,
     every: float = EVERY,
-) -> None:
-    """Train a run, or continue it, and store its record; checkpoints exist only in between.
+) -> Iterator[Checkpoints | None]:
+    """Open the checkpoints of a run, for :func:`fit_plan`; only an interrupt leaves them behind.
 
-    Damaged checkpoints are left out with a warning. If another process trains the same run, this one writes none.
+    Checkpoints that cannot be used are left out with a warning. If another process trains the same run, there are none.
 
     Args:
         folder: of the checkpoints.
@@ -39,32 +36,26 @@ def fit_continued(
         plan: the method with every setting.
         seed: of weights, order and picks.
         device: of the model.
-        progress: is called with every epoch, also with those from before an interrupt.
-        store: is called with the record before the checkpoints are removed.
+        progress: is called with the epochs from before an interrupt.
         every: seconds between two checkpoints, at least.
     """
     identity = identity_of(dataset, plan, seed, device)
-    with ExitStack() as stack:
-        checkpoints = _open(folder, identity, every, stack)
-        if checkpoints is None:
-            store(fit_plan(dataset, plan, seed, device, progress).record)
-            return
-        try:
-            for epoch in checkpoints.state.fitted.curve if checkpoints.state else ():
-                progress.epoch(epoch)
-            store(fit_plan(dataset, plan, seed, device, progress, checkpoints).record)
-        except InputError:
-            checkpoints.remove()
-            raise
-        checkpoints.remove()
-
-
-def _open(folder: Path, identity: dict[str, object], every: float, stack: ExitStack) -> Checkpoints | None:
     try:
-        return stack.enter_context(Checkpoints(folder, identity, every))
+        opened = Checkpoints(folder, identity, every).open()
     except BusyError:
-        return None
+        yield None
+        return
     except InputError as error:
         warnings.warn(f"{error}; the run starts again", InputWarning, stacklevel=3)
         shutil.rmtree(folder)
-        return stack.enter_context(Checkpoints(folder, identity, every))
+        opened = Checkpoints(folder, identity, every).open()
+    try:
+        with opened as checkpoints:
+            for epoch in checkpoints.state.fitted.curve if checkpoints.state else ():
+                progress.epoch(epoch)
+            yield checkpoints
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        if isinstance(error, InputError) or not any(folder.glob("*.json")):
+            opened.remove()
+        raise
+    opened.remove()

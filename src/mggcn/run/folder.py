@@ -128,7 +128,12 @@ class RunFolder:
             every: seconds between two checkpoints, at least.
             opened: is called with the checkpoints, before anything else.
         """
-        with self.checkpoints(every) as checkpoints:
+        try:
+            own = self.checkpoints(every)
+        except InputError:
+            self._discard()
+            raise
+        with own as checkpoints:
             if opened is not None:
                 opened(checkpoints)
             try:

@@ -62,7 +62,7 @@ class Checkpoints:
 
     def __init__(self, folder: Path, identity: Identity, every: float = EVERY) -> None:
         if not every >= 0:
-            raise InputError(f"checkpoint every: {every:g} seconds is less than 0")
+            raise InputError(f"checkpoint_every: {every:g} seconds is less than 0")
         self.folder = folder
         self.state: State | None = None
         self.write_seconds = 0.0
@@ -72,7 +72,8 @@ class Checkpoints:
         self._lock: BinaryIO | None = None
         self._opened = self._copied = self._written = time.perf_counter()
 
-    def __enter__(self) -> Self:
+    def open(self) -> Self:
+        """Lock the folder and read the state to continue from; the ``with`` block that follows closes it."""
         self._lock = lock(self.folder)
         try:
             for draft in self.folder.glob(".*.draft"):
@@ -80,9 +81,13 @@ class Checkpoints:
             self.state = self._read()
         except BaseException:
             self._lock.close()
+            self._lock = None
             raise
         self._opened = self._copied = self._written = time.perf_counter()
         return self
+
+    def __enter__(self) -> Self:
+        return self if self._lock is not None else self.open()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -93,6 +98,7 @@ class Checkpoints:
         finally:
             if self._lock is not None:
                 self._lock.close()
+                self._lock = None
 
     @property
     def resumed(self) -> int:

@@ -79,6 +79,8 @@ def fit(
             if checkpoints is not None:
                 checkpoints.epoch_ended(partial(live.capture, best, best_weights, checkpoints.seconds))
             progress.epoch(epoch)
+    if not best_weights:
+        raise InputError(f"lr: training diverged at epoch {len(curve)} with learning rate {training.lr}")
     model.load_state_dict(best_weights)
     return best
 

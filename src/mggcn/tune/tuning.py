@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from mggcn.records import spec
 from mggcn.records.ledger import Ledger, cut_torn_line
 from mggcn.records.record import Epoch, RunRecord
 from mggcn.records.spec import RunSpec
-from mggcn.run import config_of, fit_continued
+from mggcn.run import config_of, continued, fit_plan
 from mggcn.train import Progress
 from mggcn.tune.search import SPACE, Choice, Range, Search
 
@@ -146,13 +145,14 @@ class Tuning:
             digest = RunSpec(
                 identity, search.method, seed, search.device.type, plan.settings, plan.method.version
             ).digest
-            folder = self._ledger.unfinished(digest)
             if digest in self._ledger.records:
                 for epoch in self._ledger.records[digest].curve:
                     receiver.epoch(epoch)
             else:
-                store = partial(self._ledger.add, digest)
-                fit_continued(folder, search.dataset, plan, seed, search.device, receiver, store)
+                what = (search.dataset, plan, seed, search.device)
+                with continued(self._ledger.unfinished(digest), *what, receiver) as checkpoints:
+                    run = fit_plan(*what, progress=receiver, checkpoints=checkpoints)
+                    self._ledger.add(digest, run.record)
             records.append(self._ledger.records[digest])
         return records
 

@@ -70,7 +70,7 @@ def test_every_method_ends_bit_for_bit_as_if_it_had_not_been_interrupted(
     whole = mggcn.fit(small, method, settings={"epochs": 6, **settings}, device="cpu")
     if not whole.record.epochs:
         pytest.skip("nothing is trained")
-    interrupted(small, tmp_path / "run", method, **settings)
+    interrupted(small, tmp_path / "run", method, 3, **settings)
     resumed = mggcn.resume(tmp_path / "run", small)
     assert result(resumed) == result(whole)
     assert resumed.record.resumed == 1
@@ -115,7 +115,7 @@ def test_other_settings_and_data_are_refused(small: Dataset, tmp_path: Path) -> 
         mggcn.resume(run, small, settings={"lr": 0.5})
     x = np.array(small.x)
     x[0] += 1
-    with pytest.raises(InputError, match="run: cannot be resumed with data set digest .*; it was started with"):
+    with pytest.raises(InputError, match=r"run: cannot be resumed with data set digest .{12}…; it was started with"):
         mggcn.resume(run, replace(small, x=x, digest=""))
     split, stored = small.require_split(), storage.save(small, tmp_path / "data")
     with pytest.raises(InputError, match="run: cannot be resumed with split"):
@@ -123,9 +123,6 @@ def test_other_settings_and_data_are_refused(small: Dataset, tmp_path: Path) -> 
     config = run / "config.toml"
     config.write_text(re.sub(r"(?m)^lr = .*", "lr = 0.5", config.read_text()))
     with pytest.raises(InputError, match=r"run: cannot be resumed with lr 0\.5; it was started with"):
-        mggcn.resume(run, small)
-    config.write_text(re.sub(r"(?m)^seed = .*", "seed = 3", config.read_text()))
-    with pytest.raises(InputError, match="run: cannot be resumed with seed 3|lr"):
         mggcn.resume(run, small)
     config.unlink()
     with pytest.raises(InputError, match=r"run: not a run folder \(config.toml is missing\)"):

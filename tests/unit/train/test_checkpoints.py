@@ -14,6 +14,7 @@ from mggcn import methods
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.keys import Key
+from mggcn.records.record import Epoch
 from mggcn.train import Checkpoints, Compute, Fitted, fit
 from mggcn.train.checkpoints import BusyError
 from mggcn.train.metrics import Scores
@@ -25,8 +26,6 @@ CPU = Compute(torch.device("cpu"))
 
 
 def state(epoch: int) -> State:
-    from mggcn.records.record import Epoch
-
     curve = [Epoch(number, 0.1 * number, 1 / 3, 0.5, 0.25, 0.125) for number in range(1, epoch + 1)]
     tensors = {"model.a": torch.rand(3, 2), "best.a": torch.rand(2), "generator.cpu": torch.get_rng_state()}
     return State(Fitted(curve, epoch, Scores(1 / 3, 0.5, 0.25), 12), tensors, {256: 512}, 1.5)
@@ -65,10 +64,15 @@ def test_a_checkpoint_is_written_after_some_time_or_at_the_end(tmp_path: Path) -
         checkpoints.epoch_ended(lambda: state(1))
         assert not list(tmp_path.glob("*.json")), "it is not due"
     assert read(tmp_path) is None, "a run that ends needs none"
-    with pytest.raises(KeyboardInterrupt), Checkpoints(tmp_path, IDENTITY, every=60) as checkpoints:
-        checkpoints._copied -= 1  # the last copy in memory is old
-        checkpoints.epoch_ended(lambda: state(2))
-        raise KeyboardInterrupt
+
+    def interrupted() -> None:
+        with Checkpoints(tmp_path, IDENTITY, every=60) as checkpoints:
+            checkpoints._copied -= 1  # the last copy in memory is old
+            checkpoints.epoch_ended(lambda: state(2))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
     found = read(tmp_path)
     assert found is not None
     assert found.epoch == 2
@@ -87,7 +91,7 @@ def test_writing_takes_a_small_share_of_the_time(tmp_path: Path) -> None:
 
 def damages(path: Path, count: int, seed: int) -> Iterator[bytes]:
     """Truncations and single flipped bits of a file."""
-    content, draw = path.read_bytes(), random.Random(seed)
+    content, draw = path.read_bytes(), random.Random(seed)  # noqa: S311
     for number in range(count):
         if number % 2:
             yield content[: draw.randrange(len(content))]
@@ -151,9 +155,9 @@ def test_another_environment_is_a_warning(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_a_folder_is_open_once(tmp_path: Path) -> None:
-    with Checkpoints(tmp_path / "run" / "checkpoint", IDENTITY):
-        with pytest.raises(BusyError, match="run: open in another process"):
-            read(tmp_path / "run" / "checkpoint")
+    opened = Checkpoints(tmp_path / "run" / "checkpoint", IDENTITY)
+    with opened, pytest.raises(BusyError, match="run: open in another process"):
+        read(tmp_path / "run" / "checkpoint")
     assert read(tmp_path / "run" / "checkpoint") is None
 
 
@@ -168,7 +172,7 @@ def test_the_checksum_covers_the_whole_file(tmp_path: Path) -> None:
 
 def test_an_interval_below_zero_is_refused(tmp_path: Path) -> None:
     for every in (-1.0, float("nan")):
-        with pytest.raises(InputError, match="checkpoint every"):
+        with pytest.raises(InputError, match=r"checkpoint_every: .* is less than 0"):
             Checkpoints(tmp_path, IDENTITY, every)
 
 
