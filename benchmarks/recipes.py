@@ -2,46 +2,62 @@
 
 The training and validation nodes of a data set are divided into folds. A recipe is trained without one fold, stops by a
 validation part of the others, and is scored on the fold; its value is the mean over the folds, each with a seed of its
-own. Recipes come from a TOML file of ``[[recipe]]`` tables, or are drawn at random from the ``[space]`` of one:
+own. Recipes come from a TOML file: a table ``[[recipe]]`` has the settings that differ from the preset, ``[common]``
+those of all recipes, and ``--random N`` draws N more from the lists of values in ``[space]``:
 
-    python benchmarks/recipes.py recipes.toml cora pubmed --folds 4 --jobs 16 --out recipes.jsonl
+    [common]
+    epochs = 200
+    [[recipe]]
+    picks = 4
+    [[recipe]]
+    picks = 8
+    [space]
+    dropout = [0.0, 0.3, 0.5]
+    scaling = ["row", "root", "tfidf"]
+
+The settings with ``preset = "default"`` in ``src/mggcn/methods/published.toml`` were selected by it, with calls such as
+
+    python benchmarks/recipes.py recipes.toml cora citeseer pubmed --folds 4 --jobs 16 --out recipes.jsonl
 """
 
 import argparse
 import json
+import math
 import os
 import random
 import time
 import tomllib
 from collections import defaultdict
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import mggcn
+from mggcn import datasets
+from mggcn.dataset import UNLABELLED, Dataset, Split
+from mggcn.methods import Preset
 
 VAL_SHARE, MAX_VAL = 0.2, 1000
 
 
 @lru_cache(maxsize=2)
-def dataset(name: str) -> Any:
-    """A data set by its name, from its folder or from an .npz file; its test nodes become unlabelled."""
-    from dataclasses import replace
-
-    from mggcn import datasets
-
+def dataset(name: str) -> tuple[Dataset, NDArray[np.int64]]:
+    """A data set by its name, or from an .npz file, and its labelled nodes; its test nodes become unlabelled."""
     data = datasets.read_npz(name) if name.endswith(".npz") else datasets.load(name)
-    y = np.array(data.y)
-    y[data.split.test] = -1
-    return replace(data, y=y, split=None), np.sort(np.concatenate([data.split.train, data.split.val]))
+    split, y = data.require_split(), np.array(data.y)
+    y[split.test] = UNLABELLED
+    return replace(data, y=y, split=None), np.sort(np.concatenate([split.train, split.val]))
 
 
-def folded(name: str, fold: int, folds: int) -> Any:
+def folded(name: str, fold: int, folds: int) -> Dataset:
     """The data set with one fold of its labelled nodes in the place of the test nodes."""
-    from mggcn.dataset import Split
-
     data, nodes = dataset(name)
     order = np.random.default_rng(0).permutation(nodes)
     measured = order[fold::folds]
@@ -50,15 +66,14 @@ def folded(name: str, fold: int, folds: int) -> Any:
     return data.with_split(Split(np.sort(rest[val:]), np.sort(rest[:val]), np.sort(measured)))
 
 
-def measure(name: str, method: str, settings: dict[str, Any], fold: int, folds: int, device: str) -> dict[str, Any]:
+def measure(
+    name: str, method: str, preset: Preset, settings: dict[str, Any], fold: int, folds: int, device: str
+) -> dict[str, Any]:
     """Train a recipe without a fold and score it there."""
-    import torch
-
-    import mggcn
-
     torch.set_num_threads(1)
     started = time.perf_counter()
-    record = mggcn.fit(folded(name, fold, folds), method, settings=settings, seed=fold, device=device).record
+    data = folded(name, fold, folds)
+    record = mggcn.fit(data, method, settings=settings, preset=preset, seed=fold, device=device).record
     return {
         "dataset": name,
         "method": method,
@@ -88,42 +103,35 @@ def main() -> None:
     parser.add_argument("recipes", type=Path)
     parser.add_argument("datasets", nargs="+")
     parser.add_argument("--method", default="mg-gcn")
+    parser.add_argument("--preset", choices=["default", "paper"], default="default", help="of settings not named")
     parser.add_argument("--random", type=int, default=0, metavar="N", help="draw this many from [space]")
     parser.add_argument("--seed", type=int, default=0, help="of the draws")
     parser.add_argument("--folds", type=int, default=4)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--minutes", type=float, default=1e9, help="start nothing after this time")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="start nothing after this time")
     parser.add_argument("--out", type=Path, default=Path("recipes.jsonl"))
     options = parser.parse_args()
-    recipes = candidates(options.recipes, options.random, options.seed)
     end = time.monotonic() + 60 * options.minutes
     rows: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     work = [
-        (name, options.method, recipe, fold, options.folds, options.device)
-        for recipe in recipes
+        (name, options.method, options.preset, recipe, fold, options.folds, options.device)
+        for recipe in candidates(options.recipes, options.random, options.seed)
         for fold in range(options.folds)
         for name in options.datasets
     ]
     with ProcessPoolExecutor(options.jobs) as pool, options.out.open("a") as file:
-        waiting, queue = set(), iter(work)
-        for item in queue:
-            waiting.add(pool.submit(measure, *item))
-            if len(waiting) < 2 * options.jobs:
-                continue
-            done = next(as_completed(waiting))
-            waiting.discard(done)
-            store(done, file, rows)
+        waiting = [pool.submit(measure, *item) for item in work]
+        for done in as_completed(waiting):
+            if not done.cancelled():
+                store(done, file, rows)
             if time.monotonic() > end:
-                break
-        for left in waiting:
-            left.cancel() if time.monotonic() > end else None
-        for done in as_completed([one for one in waiting if not one.cancelled()]):
-            store(done, file, rows)
+                for left in waiting:
+                    left.cancel()
     show(rows)
 
 
-def store(done: Any, file: Any, rows: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
+def store(done: Future[dict[str, Any]], file: TextIO, rows: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
     """Append a result to the file and to the rows of its recipe."""
     try:
         row = done.result()

@@ -70,6 +70,7 @@ def _page(name: str) -> str:
         f"`mggcn train DATASET --method {name} --set NAME=VALUE …`. The settings of training, which all methods "
         "share, are under [Training](../api/runs.md#mggcn.train.Training).",
         settings(METHODS[name]),
+        *_recipe(name),
         *_own_defaults(name),
         "## Numbers",
         _numbers(name),
@@ -88,18 +89,35 @@ def _title(name: str) -> str:
     return title if kind == name else f"{title}; here with its aggregator {kind}"
 
 
+def _recipe(name: str) -> list[str]:
+    """The recipe with which training starts, if there is one."""
+    recipe = published.recipe(name)
+    if not recipe:
+        return []
+    lines = [
+        f"| {features} | {', '.join(f'`{key}={describe.written(value)}`' for key, value in values.items())} |"
+        for features, values in recipe.items()
+    ]
+    return [
+        "Training starts with a recipe of ours, which replaces these defaults; `--preset paper` leaves them:",
+        "\n".join(["| features | |", "|---|---|", *lines]),
+    ]
+
+
 def _own_defaults(name: str) -> list[str]:
     """What differs from the defaults on the data sets of the paper."""
-    usual = resolve(name, "").settings
+    usual = resolve(name, "", preset="paper").settings
     lines = []
     for dataset in _DATASETS:
-        own = resolve(name, dataset).settings
+        own = resolve(name, dataset, preset="paper").settings
         changed = [f"`{key}={describe.written(value)}`" for key, value in own.items() if value != usual[key]]
         if changed:
             lines.append(f"| {dataset} | {', '.join(changed)} |")
     if not lines:
         return []
-    return ["On data sets of these names, other defaults hold:", "\n".join(["| data set | |", "|---|---|", *lines])]
+    where = "With `--preset paper`, on" if published.recipe(name) else "On"
+    head = f"{where} data sets of these names, other defaults hold:"
+    return [head, "\n".join(["| data set | |", "|---|---|", *lines])]
 
 
 def _numbers(name: str) -> str:

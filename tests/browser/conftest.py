@@ -102,5 +102,6 @@ def run_folder(citations: Dataset, tmp_path_factory: pytest.TempPathFactory) -> 
     """A run folder that ``mggcn train`` wrote."""
     folder = tmp_path_factory.mktemp("trained")
     storage.save(citations, folder / "towns")
-    assert main(["train", str(folder / "towns"), "--epochs", "15", "--out", str(folder / "runs"), "--quiet"]) == 0
+    train = ["train", str(folder / "towns"), "--preset", "paper", "--epochs", "15"]
+    assert main([*train, "--out", str(folder / "runs"), "--quiet"]) == 0
     return folder / "runs" / "towns-mg-gcn-seed0"

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 import mggcn
 from mggcn import methods, train
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
 
 def fit(data: Dataset, **settings: object) -> mggcn.Run:
-    return mggcn.fit(data, device="cuda", settings={"epochs": 12, "batch_size": 4, **settings})
+    return mggcn.fit(data, device="cuda", settings={"epochs": 12, "batch_size": 4, **settings}, preset="paper")
 
 
 def weights(run: mggcn.Run) -> list[torch.Tensor]:
@@ -27,23 +28,44 @@ def weights(run: mggcn.Run) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
-@pytest.mark.parametrize("options", [{}, {"padding": "none"}, {"skip_self": False, "redraw": "once"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"padding": "none"},
+        {"skip_self": False, "redraw": "once"},
+        {"explore": "breadth", "pick_by": "uniform", "fine_norm": "symmetric"},
+        {"hops": 2, "fine_norm": "half", "label_smoothing": 0.1},
+        {"consistency": 1.0, "averaging": 0.5, "draws": 2},
+    ],
+)
 def test_gpu_and_cpu_learn_the_same(small: Dataset, layers: int, options: dict) -> None:
     settings = {"layers": layers, "precision": "fp32", **options}
     on_gpu = fit(small, **settings)
-    on_cpu = mggcn.fit(small, device="cpu", settings={"epochs": 12, "batch_size": 4, **settings})
+    on_cpu = mggcn.fit(small, device="cpu", settings={"epochs": 12, "batch_size": 4, **settings}, preset="paper")
     for one, two in zip(weights(on_gpu), weights(on_cpu), strict=True):
         torch.testing.assert_close(one, two, rtol=2e-2, atol=2e-3)
     assert on_gpu.record.test_accuracy == pytest.approx(on_cpu.record.test_accuracy, abs=0.06)
 
 
+@pytest.mark.parametrize("options", [{}, {"consistency": 1.0, "averaging": 0.5}, {"label_smoothing": 0.2}])
 @pytest.mark.parametrize("layers", [2, 3])
-def test_a_replayed_step_is_the_step_itself(small: Dataset, layers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    captured = fit(small, layers=layers, precision="fp32")
+def test_a_replayed_step_is_the_step_itself(
+    small: Dataset, layers: int, options: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captured = fit(small, layers=layers, precision="fp32", **options)
     monkeypatch.setattr(step, "Captured", lambda take: take)
-    eager = fit(small, layers=layers, precision="fp32")
+    eager = fit(small, layers=layers, precision="fp32", **options)
     for one, two in zip(weights(captured), weights(eager), strict=True):
         torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_our_recipe_learns(small: Dataset, sparse: bool) -> None:
+    data = replace(small, x=csr_array(np.maximum(small.x, 0))) if sparse else small
+    run = mggcn.fit(data, device="cuda", settings={"epochs": 60, "lr": 0.02})
+    assert run.record.settings["consistency"] == float(sparse)
+    assert run.record.test_accuracy >= 0.7
 
 
 @pytest.mark.parametrize("precision", ["tf32", "fp32", "bf16"])
@@ -75,7 +97,7 @@ def test_class_weights_and_inductive_training(small: Dataset) -> None:
 
 
 def test_an_epoch_takes_every_batch_once(small: Dataset) -> None:
-    plan = methods.resolve("mg-gcn", small.name, {"batch_size": 7, "precision": "fp32"})
+    plan = methods.resolve("mg-gcn", small.name, {"batch_size": 7, "precision": "fp32"}, preset="paper")
     losses = []
     for device in ("cpu", "cuda"):
         compute = plan.compute(torch.device(device))
@@ -98,8 +120,8 @@ def test_merged_rows_learn_the_same(small: Dataset, layers: int, monkeypatch: py
 def test_every_method_trains_on_a_gpu(small: Dataset, method: str) -> None:
     if method == "cluster-gcn":
         pytest.importorskip("pymetis")
-    run = mggcn.fit(small, method, device="cuda", settings={"epochs": 3})
-    again = mggcn.fit(small, method, device="cpu", settings={"epochs": 3})
+    run = mggcn.fit(small, method, device="cuda", settings={"epochs": 3}, preset="paper")
+    again = mggcn.fit(small, method, device="cpu", settings={"epochs": 3}, preset="paper")
     assert run.record.device == "cuda"
     assert np.isfinite(run.record.val_loss)
     assert run.record.val_loss == pytest.approx(again.record.val_loss, rel=0.2)

@@ -13,7 +13,7 @@ def methods(name: str | None = None, /) -> None:
         name: A method, or package.module:Class for a method of your own; default: list all methods.
     """
     from mggcn.cli.table import aligned
-    from mggcn.methods import METHODS, describe, method_class
+    from mggcn.methods import METHODS, describe, method_class, published
     from mggcn.train import Training
 
     if name is None:
@@ -22,6 +22,12 @@ def methods(name: str | None = None, /) -> None:
         return
     kind = method_class(name)
     print(describe.title(kind))  # noqa: T201
+    recipe = published.recipe(name)
+    if recipe:
+        print("\nOur recipe, with which training starts; --preset paper starts with the paper's settings:")  # noqa: T201
+    for features, values in recipe.items():
+        pairs = " ".join(f"{key}={describe.written(value)}" for key, value in values.items())
+        print(textwrap.indent(textwrap.fill(f"{features} features: {pairs}", _WIDTH), "  "))  # noqa: T201
     for heading, owner in (("Settings", kind), ("Settings of training, which all methods share", Training)):
         print(f"\n{heading}, with their defaults:")  # noqa: T201
         for setting in describe.settings_of(owner):

@@ -1,4 +1,4 @@
-"""``mggcn predict``: score nodes with a trained run."""
+"""``mggcn predict``: score nodes with a trained run, or with the mean of several."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def predict(
     run: Path,
     /,
-    *,
+    *others: Path,
     out: Path | None = None,
     embeddings: Path | None = None,
     dataset: str | None = None,
@@ -26,17 +26,21 @@ def predict(
     with_training: Switch = False,
     draws: int | None = None,
     calibrated: bool = True,
+    smooth: Switch = False,
     allow_import: Switch = False,
     device: Device = "auto",
     root: Path | None = None,
 ) -> None:
     """Score nodes of the graph a run was trained on, or of a new graph with the same features.
 
+    Probabilities of several runs are averaged; the runs must have the same classes and features.
+
     If labels are known, it also prints metrics: over the test nodes of the run's graph, or over all labelled nodes of a
-    new graph, without those whose labels the method itself reads, as label propagation does.
+    new graph, without those whose labels are read to score others, as label propagation and --smooth do.
 
     Args:
         run: A run folder, as written by `mggcn train`.
+        others: Further run folders, whose probabilities are averaged with those of the first.
         out: The file to write, *.csv or *.parquet: id or address, class, one probability per class.
         embeddings: The file to write hidden representations to, *.csv, *.parquet or *.npy: id, one number per channel.
         dataset: A known name or dataset folder; default: the data set the run was trained on.
@@ -46,6 +50,8 @@ def predict(
         draws: Average the probabilities over this many draws of the picks; default: as in the run's evaluation.
         calibrated: Calibrate probabilities with the temperature that the run fitted on its validation nodes; with
             another number of draws it is fitted again, on as many, which needs the training data.
+        smooth: Smooth probabilities along edges from training labels (all labels of a graph without a split); needs a
+            run that was trained with --set smooth=true.
         allow_import: Allow the run to import the Python code of a user-defined method.
         device: auto takes the GPU if there is one.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
@@ -54,8 +60,10 @@ def predict(
 
     from mggcn import datasets, methods, storage
     from mggcn.errors import InputError
-    from mggcn.run import load_run
+    from mggcn.run import ensemble, load_run
     from mggcn.run.embeddings import check_embeddings_format
+    from mggcn.run.ensembles import check_alike
+    from mggcn.run.labels import labels_in
     from mggcn.run.table import check_format
     from mggcn.train import metrics
 
@@ -65,8 +73,12 @@ def predict(
         check_format(out)
     if embeddings is not None:
         check_embeddings_format(embeddings)
-    trained = load_run(run, allow_import=allow_import)
+    if embeddings is not None and others:
+        raise InputError(f"--embeddings: those of {1 + len(others)} runs cannot be averaged; name one run")
+    runs = [load_run(folder, allow_import=allow_import) for folder in (run, *others)]
+    trained = runs[0]
     ranking = _class_and_count(top, trained.classes) if top is not None else None
+    check_alike(runs, same_data=dataset is None)
     data = datasets.load(dataset, root=root) if dataset else trained.training_data(root)
     selected = _read_nodes(nodes, data) if nodes is not None else None
     if embeddings is not None:
@@ -75,44 +87,37 @@ def predict(
         print(f"embeddings of {hidden.nodes.size:,} nodes in {embeddings}, {hidden.values.shape[1]} channels")  # noqa: T201
     if out is None and top is None:
         return
-    predictions = trained.predict(data, selected, draws=draws, calibrated=calibrated, device=device, root=root)
+    predictions = ensemble(
+        runs, data, selected, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root
+    )
     if out is not None:
         predictions.save(out)
         print(f"{predictions.nodes.size:,} predictions in {out}")  # noqa: T201
-    labels = _labels(data, trained.classes)[predictions.nodes]
+    labels = labels_in(data, trained.classes)[predictions.nodes]
     num_unknown = int(((data.y[predictions.nodes] >= 0) & (labels < 0)).sum())
     if num_unknown:
         names = ", ".join(name for name in data.classes if name not in trained.classes)
         print(f"{num_unknown:,} nodes have a label that the run does not have and are not counted: {names}")  # noqa: T201
-    record = trained.record.dataset
-    split = data.split if (data.name, storage.digest(data)) == (record["name"], record["digest"]) else None
+    digests = {(each.record.dataset["name"], each.record.dataset["digest"]) for each in runs}
+    split = data.split if (data.name, storage.digest(data)) in digests else None
     is_scored = labels >= 0 if split is None else np.isin(predictions.nodes, split.test)
     is_training = np.isin(predictions.nodes, [] if split is None else split.train)
-    if trained.plan.method.reads_labels:
+    readers = [each.record.method for each in runs if each.plan.method.reads_labels] + ["--smooth"] * smooth
+    if readers:
         is_training = methods.known_labels(data)[predictions.nodes] >= 0
         if split is None and is_training.any():
-            print(f"{is_training.sum():,} labelled nodes are not scored: {trained.record.method} reads their labels")  # noqa: T201
+            print(f"{is_training.sum():,} labelled nodes are not scored: {readers[0]} reads their labels")  # noqa: T201
         is_scored &= ~is_training
     scored = f"{is_scored.sum():,} {'nodes with a known label' if split is None else 'test nodes'}"
     if is_scored.any():
-        print(f"{scored}: {_metrics(predictions.probabilities[is_scored], labels[is_scored])}")  # noqa: T201
+        average = f" (mean probabilities of {len(runs)} runs)" if others else ""
+        print(f"{scored}: {_metrics(predictions.probabilities[is_scored], labels[is_scored])}{average}")  # noqa: T201
     if ranking is not None:
         label, k = ranking
         print(_ranking(predictions, labels, label, k, ~is_training | with_training))  # noqa: T201
         if is_scored.any():
             best = metrics.precision_at(k, predictions.probabilities[is_scored, label], labels[is_scored], label)
             print(f"among the {scored} only, {_precision(best, trained.classes[label])}")  # noqa: T201
-
-
-def _labels(data: "Dataset", classes: tuple[str, ...]) -> "NDArray[np.int64]":
-    """[num_nodes] the labels of a data set as indices into ``classes``; -1 for unlabelled nodes and other classes."""
-    import numpy as np
-
-    from mggcn.dataset import UNLABELLED
-
-    index = {name: label for label, name in enumerate(classes)}
-    labels = np.array([*(index.get(name, UNLABELLED) for name in data.classes), UNLABELLED], np.int64)
-    return labels[data.y]  # the label -1 selects the last entry
 
 
 def _read_nodes(path: Path, data: "Dataset") -> "NDArray[np.int64]":

@@ -2,7 +2,8 @@
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +12,7 @@ from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings
 if TYPE_CHECKING:
     from mggcn.cli.display import Display
     from mggcn.records import Epoch
-    from mggcn.tune import Trial
+    from mggcn.tune import Trial, Tuning
 
 
 def tune(
@@ -30,7 +31,8 @@ def tune(
 ) -> None:
     """Search for the settings of a method with the best validation metric; started again, it continues.
 
-    The first trial uses the default settings. `mggcn train --config DIR/best.toml` trains with the best settings.
+    The first trial uses the default settings. `mggcn train --config DIR/best.toml` trains with the best settings;
+    `mggcn train DATASET --tune N` does both.
 
     Args:
         dataset: A known name (see `mggcn data list`) or a dataset folder.
@@ -50,7 +52,6 @@ def tune(
     from mggcn.cli.display import Display
     from mggcn.dataset import headline
     from mggcn.errors import InputError
-    from mggcn.experiments import folder_name
     from mggcn.files import check_writable
     from mggcn.methods.settings import pairs
     from mggcn.train import choose_device
@@ -64,7 +65,7 @@ def tune(
     require_optuna()
     run_device, fixed = choose_device(options.device or "auto"), pairs(settings or [])
     methods.resolve(method, dataset, fixed, preset=preset)
-    folder = out or Path("tune") / f"{folder_name(dataset)}-{method}"
+    folder = out or default_folder(dataset, method)
     check_writable(folder)
     data = datasets.load(dataset, root=options.root)
     if not options.quiet:
@@ -72,12 +73,9 @@ def tune(
     tuning = Tuning(Search(data, method, seeds, target, run_device, fixed, preset), folder)
     interrupted = False
     with tuning.opened():
-        done = len(tuning.trials)
         try:
             with Display(quiet=options.quiet) as display:
-                shown = _Trials(display, f"{data.name} {method}", trials, done, tuning.best)
-                for trial in tuning.run(trials, shown.watch, timeout=timeout):
-                    shown.finished(trial, tuning.best)
+                TrialDisplay(display, f"{data.name} {method}", trials).run(tuning, timeout=timeout)
         except KeyboardInterrupt:
             interrupted = True
         finished, best = tuning.trials, tuning.best
@@ -91,38 +89,69 @@ def tune(
         raise KeyboardInterrupt
 
 
-class _Trials:
-    """Shows the trials of a search: a bar, or a line for each finished trial."""
+def default_folder(dataset: str, method: str) -> Path:
+    """The folder of a search that names none."""
+    from mggcn.experiments import folder_name
 
-    def __init__(self, display: "Display", title: str, total: int, done: int, best: "Trial | None") -> None:
-        self._display, self._title, self._total, self._done, self._best = display, title, total, done, best
-        self._number = 0
-        self._show("")
+    return Path("tune") / f"{folder_name(dataset)}-{method}"
+
+
+class TrialDisplay:
+    """Shows the trials of a search and the runs that follow it, if any: one bar, or lines.
+
+    Args:
+        display: where it is shown.
+        title: the name of the bar.
+        trials: the number of trials.
+        runs: the number of runs with the best settings that follow.
+    """
+
+    def __init__(self, display: "Display", title: str, trials: int, runs: int = 0) -> None:
+        self._display, self._title, self._trials, self._runs = display, title, trials, runs
+        self._done, self._now = 0, ""
+        self._best: Trial | None = None
+
+    def run(self, tuning: "Tuning", *, timeout: float | None = None) -> None:
+        """Run the trials of a search that is open."""
+        self._best, done = tuning.best, min(len(tuning.trials), self._trials)
+        self._finished(done)
         if done:
-            display.line(f"{min(done, total)} of {total} trials are done already")
+            self._display.line(f"{done} of {self._trials} trials are done already")
+        for trial in tuning.run(self._trials, self._watch, timeout=timeout):
+            self._best = tuning.best
+            self._finished(trial.number)
+            reached = trial.reason if trial.value is None else f"{trial.value:.2%}"
+            mark = ", the best so far" if self._best is not None and self._best.number == trial.number else ""
+            self._display.line(f"[{trial.number}/{self._trials}] {reached}{mark}: {text_of(trial.settings)}")
 
-    def watch(self, trial: "Trial") -> "_Trials":
-        """Show that a trial starts; its epochs are shown, too."""
-        self._number = trial.number
-        self._show(f"trial {trial.number}: preparing")
-        return self
+    @contextmanager
+    def training(self, seed: int) -> "Iterator[TrialDisplay]":
+        """Show a run with the best settings; yields the receiver of its epochs."""
+        self._starts(f"best settings, seed {seed}")
+        self._display.line(self._now)
+        yield self
+        self._finished(self._done + 1)
 
     def epoch(self, epoch: "Epoch") -> None:
-        """Show an epoch of the trial."""
-        self._show(f"trial {self._number}: epoch {epoch.number}, val accuracy {epoch.val_accuracy:.2%}")
+        """Show an epoch of a trial or a run."""
+        self._show(f"{self._now}: epoch {epoch.number}, val accuracy {epoch.val_accuracy:.2%}")
 
-    def finished(self, trial: "Trial", best: "Trial | None") -> None:
-        """Show the result of a trial and the best one so far."""
-        self._done, self._best = trial.number, best
+    def _watch(self, trial: "Trial") -> "TrialDisplay":
+        self._starts(f"trial {trial.number}")
+        return self
+
+    def _starts(self, name: str) -> None:
+        self._now = name
+        self._show(f"{name}: preparing")
+
+    def _finished(self, done: int) -> None:
+        self._done = done
         self._show("")
-        reached = trial.reason if trial.value is None else f"{trial.value:.2%}"
-        mark = ", the best so far" if best is not None and best.number == trial.number else ""
-        self._display.line(f"[{trial.number}/{self._total}] {reached}{mark}: {_text(trial.settings)}")
 
     def _show(self, now: str) -> None:
         best = self._best
         reached = "" if best is None or best.value is None else f"best {best.value:.2%} (trial {best.number})  "
-        self._display.bar(self._title, self._done, self._total, reached + now)
+        self._display.bar(self._title, self._done, self._trials + self._runs, reached + now)
 
 
 def _table(trials: "Sequence[Trial]", target: str, most: int = 5) -> str:
@@ -133,11 +162,11 @@ def _table(trials: "Sequence[Trial]", target: str, most: int = 5) -> str:
     rows = [["trial", f"val {target}, %", "settings"]]
     for trial in [*ranked[:most], *(trial for trial in ranked[most:] if trial.number == 1)]:
         name = f"{trial.number}{' (default settings)' * (trial.number == 1)}"
-        rows.append([name, f"{(trial.value or 0.0) * 100:.2f}", _text(trial.settings)])
+        rows.append([name, f"{(trial.value or 0.0) * 100:.2f}", text_of(trial.settings)])
     return aligned(rows, right=(1,))
 
 
-def _text(settings: Mapping[str, object]) -> str:
+def text_of(settings: Mapping[str, object]) -> str:
     """Settings as ``--set`` takes them, numbers with four digits."""
     return " ".join(
         f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in settings.items()

@@ -98,10 +98,10 @@ def examine(root: Path | None = None) -> Diagnosis:
     Args:
         root: the data root; else the environment's ``MGGCN_DATA``, else the per-user cache.
     """
-    required, extras = _requirements(metadata.requires(_PACKAGE) or [])
+    required, extras = _requirements(_required())
     has_gpu = torch.cuda.is_available()
     return Diagnosis(
-        version=metadata.version(_PACKAGE),
+        version=_version(),
         commit=environment.commit(),
         python=platform.python_version(),
         platform=platform.platform(),
@@ -119,7 +119,19 @@ def summary() -> str:
     """The version of mggcn, and on a second line those of Python and torch and the device that ``auto`` takes."""
     devices = _devices()
     versions = f"Python {platform.python_version()}, torch {metadata.version('torch')}"
-    return f"{_PACKAGE} {metadata.version(_PACKAGE)}\n{versions}, {devices[-1]}"
+    return f"{_PACKAGE} {_version()}\n{versions}, {devices[-1]}"
+
+
+def _version() -> str:
+    return environment.version(_PACKAGE) or "not installed, run from its source"
+
+
+def _required() -> list[str]:
+    """The requirements of mggcn with their markers; none if it runs from its source and is not installed."""
+    try:
+        return metadata.requires(_PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        return []
 
 
 def _requirements(lines: list[str]) -> tuple[list[str], dict[str, list[str]]]:

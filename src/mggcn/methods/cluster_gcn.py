@@ -12,7 +12,7 @@ Convolutional Networks, KDD 2019.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -40,6 +40,8 @@ class ClusterGCN(Network):
         batch_nodes: the size of a batch if ``parts`` is 0.
         diagonal: the paper's λ in Ã + λ diag(Ã), for deep networks.
     """
+
+    redraws_targets: ClassVar[bool] = True
 
     conv: Literal["gcn", "mean"] = "mean"
     parts: NaturalNumber = 0

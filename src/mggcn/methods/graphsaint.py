@@ -14,7 +14,7 @@ Reference: Zeng, Zhou, Srivastava, Kannan and Prasanna: GraphSAINT: Graph Sampli
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import nn
@@ -39,6 +39,8 @@ class GraphSAINT(Network):
         walk: steps per walk.
         presample: before training, sub-graphs are drawn until they contain each training node this often, on average.
     """
+
+    redraws_targets: ClassVar[bool] = True
 
     conv: Literal["gcn", "mean"] = "mean"
     roots: Count = 300

@@ -68,6 +68,9 @@ class Method(ABC):
     Then integrated gradients lead back to the features, and :meth:`mggcn.run.Run.explain` works.
     """
 
+    redraws_targets: ClassVar[bool] = False
+    """Whether another draw of a batch can have other targets; such a method cannot be trained for ``consistency``."""
+
     uses_features: ClassVar[bool] = True
     """Whether the method reads the features of nodes; others also train on graphs without features."""
 

@@ -18,8 +18,8 @@ from mggcn.methods.method import GraphView, Method
 from mggcn.methods.published import Preset
 from mggcn.train import Compute, Prepared, Scaler, Training
 
-WITHOUT_EFFECT = ("threads",)
-"""Settings that cannot change results."""
+WITHOUT_EFFECT = ("threads", "smooth")
+"""Settings that cannot change the results of a model."""
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,15 @@ def table(name: str) -> PublishedTable | None:
     return next((table for table in published().tables if table.name == name), None)
 
 
+def recipe(method: str) -> dict[str, dict[str, Any]]:
+    """Our recipe for a method, by the kind of features (``any``, ``sparse``, ``dense``); empty if there is none."""
+    values: dict[str, dict[str, Any]] = {}
+    for entry in published().settings:
+        if entry.preset == "default" and method in entry.methods:
+            values[entry.features] = values.get(entry.features, {}) | entry.values
+    return values
+
+
 def settings(dataset: str, method: str, preset: Preset, *, sparse: bool | None = None) -> dict[str, Any]:
     """The settings of a method on a data set that replace its defaults; those of every method come first.
 
@@ -93,7 +102,7 @@ def settings(dataset: str, method: str, preset: Preset, *, sparse: bool | None =
     names = {"*", dataset.partition(":")[0]}
     kinds = {"any"} | ({"sparse" if sparse else "dense"} if sparse is not None else set())
     entries = published().settings
-    if not any(method in entry.methods for entry in entries if entry.preset == preset):
+    if not recipe(method):
         preset = "paper"
     values: dict[str, Any] = {}
     for of_methods in ("*", method):

@@ -4,7 +4,7 @@ from mggcn.records._packing import pack
 from mggcn.records.grouping import environments, group
 from mggcn.records.ledger import Ledger
 from mggcn.records.reading import read, record_files
-from mggcn.records.record import Epoch, RunRecord
+from mggcn.records.record import Epoch, RunRecord, Smoothed
 from mggcn.records.row import ExperimentInfo, Figures, PublishedLookup, Row, Section
 from mggcn.records.spec import RunSpec, identity
 from mggcn.records.tables import Column, columns, duration, markdown, notes, remarks
@@ -20,6 +20,7 @@ __all__ = [
     "RunRecord",
     "RunSpec",
     "Section",
+    "Smoothed",
     "columns",
     "duration",
     "environments",

@@ -22,7 +22,7 @@ import msgspec
 
 from mggcn.files import typed
 from mggcn.records.grouping import experiment_section, plain_label
-from mggcn.records.record import MAY_DIVERGE, Epoch, RunRecord, spaced
+from mggcn.records.record import MAY_DIVERGE, Epoch, RunRecord, Smoothed, spaced
 from mggcn.records.row import ExperimentInfo, Row, Section
 
 FORMAT, VERSION = "mggcn-records", 1
@@ -124,7 +124,7 @@ def _packed_row(
         line |= {"dataset": _index(_shareable(first.dataset), datasets), "method": first.method}
         line |= {"device": first.device, "settings": first.settings}
         line["environments"] = [_index(record.environment, environments) for record in row.records]
-        runs = [{name: getattr(record, name) for name in _PER_SEED} for record in row.records]
+        runs = [{name: _plain(getattr(record, name)) for name in _PER_SEED} for record in row.records]
         runs = [{**run, "warm_start": _origin(run["warm_start"])} for run in runs]
         line["runs"] = _columns(runs, _DEFAULTS)
         line["curve"] = _columns([asdict(epoch) for epoch in _thinned(first.curve)], {})
@@ -181,6 +181,11 @@ def _thinned(curve: Sequence[Epoch]) -> list[Epoch]:
         times = {name: sum(getattr(epoch, name) for epoch in since) for name in _ADDED_UP}
         kept.append(replace(curve[number], **times))
     return kept
+
+
+def _plain(value: Any) -> Any:
+    """A value ready for JSON: a dataclass as an object."""
+    return {name: _short(part) for name, part in asdict(value).items()} if isinstance(value, Smoothed) else value
 
 
 def _short(value: Any) -> Any:

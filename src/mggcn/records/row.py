@@ -40,6 +40,8 @@ class Figures:
     nodes_per_batch: float
     seconds_to_near_best: float
     training_memory_bytes: int | None = None
+    smoothed_accuracy: float | None = None
+    smoothed_accuracy_std: float | None = None
 
     @classmethod
     def of(cls, records: Sequence[RunRecord]) -> "Figures":
@@ -51,6 +53,8 @@ class Figures:
         def deviation(name: str) -> float | None:
             return statistics.stdev(values(name)) if len(records) > 1 else None
 
+        smoothed = [record.smoothed.test_accuracy for record in records if record.smoothed is not None]
+        has_smoothed = len(smoothed) == len(records)
         return cls(
             **{name: statistics.fmean(values(field)) for name, field in _MEANS.items()},
             **{name: statistics.median(values(name)) for name in _MEDIANS},
@@ -58,6 +62,8 @@ class Figures:
             macro_f1_std=deviation("test_macro_f1"),
             peak_memory_bytes=max(record.peak_memory_bytes for record in records),
             training_memory_bytes=max(record.training_memory_bytes or 0 for record in records) or None,
+            smoothed_accuracy=statistics.fmean(smoothed) if has_smoothed else None,
+            smoothed_accuracy_std=statistics.stdev(smoothed) if has_smoothed and len(smoothed) > 1 else None,
         )
 
 

@@ -10,6 +10,16 @@ from typing import Any
 from mggcn import storage
 from mggcn.dataset import Dataset
 
+_ADDED = {
+    "fine_norm": "mean",
+    "input_dropout": 0,
+    "label_smoothing": 0,
+    "consistency": 0,
+    "averaging": 0,
+    "draws": 1,
+    "smooth": False,
+}  # settings that were added later, with the value that leaves runs as they were
+
 
 @dataclass(frozen=True)
 class RunSpec:
@@ -35,10 +45,13 @@ class RunSpec:
     def digest(self) -> str:
         """The sha256 of the spec as canonical JSON: sorted keys, whole numbers without a point.
 
-        Version 1 is left out, so that ledgers from before there were versions stay valid.
+        Version 1 and neutral values of newer settings are left out, so that older ledgers stay valid.
         """
         values = asdict(self)
-        values["settings"] = {name: _plain(value) for name, value in self.settings.items()}
+        added = _ADDED | ({"hops": 1} if "fine_norm" in self.settings else {})
+        plain = {name: _plain(value) for name, value in self.settings.items()}
+        values["settings"] = {name: value for name, value in plain.items() if name not in added or added[name] != value}
+        values["dataset"].pop("sparse", None)
         if self.method_version == 1:
             del values["method_version"]
         text = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -173,6 +173,13 @@ def _macro_f1(row: Row) -> str:
     return percent(row.figures.macro_f1, row.figures.macro_f1_std) if row.records else _NOT_THERE
 
 
+def _smoothed(row: Row) -> str:
+    figures = row.figures if row.records else None
+    if figures is None or figures.smoothed_accuracy is None:
+        return _NOT_THERE
+    return percent(figures.smoothed_accuracy, figures.smoothed_accuracy_std)
+
+
 def _seeds(row: Row) -> str:
     return str(row.done) if row.done == row.seeds else f"{row.done} of {row.seeds}"
 
@@ -225,6 +232,13 @@ _TOTAL = Column(
 _RESULTS = (
     Column("accuracy, %", _figure(lambda figures: figures.accuracy), words=_accuracy, optional=False),
     Column("macro-F1, %", _figure(lambda figures: figures.macro_f1), words=_macro_f1, optional=False),
+    Column(
+        "smoothed, %",
+        _figure(lambda figures: figures.smoothed_accuracy),
+        words=_smoothed,
+        note="*Smoothed* is the accuracy after a step that smooths the scores along edges from training labels; all "
+        "other columns are\nwithout it.",
+    ),
 )
 _TIMES = (
     Column(

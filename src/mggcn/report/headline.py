@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from scipy.special import stdtrit
 
 from mggcn.records import Row, RunRecord, Section, duration
+from mggcn.records.tables import percent
 from mggcn.report.tables import ranges
 
 _NORMAL = 1.959964  # the 97.5 % quantile of the normal distribution
@@ -69,6 +70,9 @@ def facts(section: Section, row: Row) -> list[Fact]:
         Fact("test accuracy", f"{figures.accuracy * 100:.2f}{deviation} %", "; ".join(notes)),
         Fact("test macro-F1", f"{figures.macro_f1 * 100:.2f} %"),
     ]
+    if figures.smoothed_accuracy is not None:
+        smoothed = percent(figures.smoothed_accuracy, figures.smoothed_accuracy_std)
+        found.append(Fact("smoothed accuracy", f"{smoothed} %", "scores smoothed along edges from training labels"))
     if figures.epochs:
         digits, mean = (1, "mean over seeds") if row.done > 1 else (0, "")
         found.append(Fact("best epoch", f"{figures.best_epoch:,.{digits}f} of {figures.epochs:,.{digits}f}", mean))

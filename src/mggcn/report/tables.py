@@ -45,13 +45,17 @@ def provenance(sections: Sequence[Section]) -> Table:
 
 
 def commands(section: Section, row: Row) -> list[str]:
-    """The commands that train the runs of a row again: one for each range of seeds, or one for all splits."""
+    """The commands that train the runs of a row again: one for each range of seeds, or one for all splits.
+
+    Records name every setting that their version had; the preset ``paper`` leaves newer ones neutral.
+    """
     if not row.records:
         return []
     dataset = row.records[0].dataset
     name = dataset.get("path") or (section.dataset if section.experiment else dataset["name"])
     settings = [f"{key}={setting_text(value)}" for key, value in row.settings.items()]
-    device, changed = ["--device", row.device], ["--set", *settings] if settings else []
+    device = ["--device", row.device]
+    changed = ["--preset", "paper", *(["--set", *settings] if settings else [])]
     if row.splits > 1:
         splits, seeds = (1 + max(getattr(run, part) or 0 for run in row.records) for part in ("split_seed", "seed"))
         start = ["mggcn", "compare", name, "--methods", row.records[0].method, *device]

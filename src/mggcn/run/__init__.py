@@ -3,6 +3,7 @@
 from mggcn.run.config import Config, config_of, read_config
 from mggcn.run.continuing import continued
 from mggcn.run.embeddings import Embeddings
+from mggcn.run.ensembles import ensemble
 from mggcn.run.explanation import Explanation
 from mggcn.run.fitting import fit_plan
 from mggcn.run.folder import RunFolder
@@ -24,6 +25,7 @@ __all__ = [
     "WarmStart",
     "config_of",
     "continued",
+    "ensemble",
     "fit",
     "fit_plan",
     "load_run",

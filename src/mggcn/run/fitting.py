@@ -16,6 +16,7 @@ from mggcn.methods import Plan
 from mggcn.records import environment
 from mggcn.records.record import RunRecord, near_best, seconds_until
 from mggcn.run.run import Run
+from mggcn.run.smoothing import measure
 from mggcn.run.warm_start import WarmStart
 from mggcn.train import Checkpoints, Compute, Fitted, Prepared, Training, choose_device, memory, metrics
 from mggcn.train.progress import Silent
@@ -68,6 +69,10 @@ def fit_plan(
     )
     peak_memory = max(prepare_peak, fitted.first_peak or 0, memory.peak(device))
     curve = fitted.curve
+    calibration = _calibration(prepared, dataset, key, compute, scores, truth, plan.training.draws)
+    smoothed = None
+    if plan.training.smooth:
+        smoothed = measure(prepared, dataset, plan.training, key, compute, calibration["temperature"])
     record = RunRecord(
         dataset=_describe(given) | _features(dataset),
         method=plan.name,
@@ -96,7 +101,8 @@ def fit_plan(
         resumed=checkpoints.resumed if checkpoints else 0,
         warm_start=origin.describe() if origin else None,
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()},
-        **_calibration(prepared, dataset, key, compute, scores, truth, plan.training.draws),
+        smoothed=smoothed,
+        **calibration,
     )
     return Run(record, plan, prepared.model, prepared.scaler, given, scored_on=(prepared.eval, compute))
 

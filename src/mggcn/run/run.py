@@ -15,20 +15,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 import tomli_w
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from mggcn import datasets, methods, storage, train
 from mggcn.dataset import Dataset, as_dataset
-from mggcn.errors import InputError, prefix_errors, unknown
+from mggcn.errors import InputError, unknown
 from mggcn.files import replacing, write_durably
-from mggcn.graph import node_numbers
 from mggcn.keys import Key
 from mggcn.methods import Plan
 from mggcn.records.reading import CONFIG, RECORD
 from mggcn.records.record import RunRecord
+from mggcn.run import smoothing
 from mggcn.run._features import match_features
+from mggcn.run._targets import targets_of
+from mggcn.run.calibration import temperature_of
 from mggcn.run.config import config_of
 from mggcn.run.embeddings import Embeddings
 from mggcn.run.explanation import Explanation, explain
@@ -86,6 +88,7 @@ class Run:
         ids: Iterable[object] | None = None,
         draws: int | None = None,
         calibrated: bool = True,
+        smooth: bool = False,
         device: str | torch.device = "auto",
         root: Path | None = None,
     ) -> Predictions:
@@ -103,26 +106,33 @@ class Run:
             calibrated: scale the probabilities by the temperature that was fitted on the validation nodes; the most
                 probable class does not depend on it. For other than the evaluation's draws it is fitted on as
                 many, which needs the training data.
+            smooth: smooth the probabilities along the edges of the graph, from the labels of its training nodes (all
+                labels if it has no split); needs a run with the setting ``smooth``.
             device: ``auto``, ``cpu``, ``cuda`` or a device.
             root: the folder in which named data sets are searched.
         """
         data = self.training_data(root) if dataset is None else as_dataset(dataset, "predict", needs_split=False)
-        targets = _targets(data, nodes, ids)
+        targets = targets_of(data, nodes, ids)
+        known = smoothing.readable_labels(self, data, calibrated=calibrated) if smooth else None
+        scored = targets if known is None else np.arange(data.num_nodes)
         started = time.perf_counter()
         view, compute = self.view(data, choose_device(device))
         draws = self._draws(draws)
-        scores = train.predict(self.model, view, targets, self.key, compute, draws)
+        scores = train.predict(self.model, view, scored, self.key, compute, draws)
         seconds = time.perf_counter() - started
         _log.info(
             "%s: scored %d nodes on %s in %.2f s, preparation included",
             data.name,
-            targets.size,
+            scored.size,
             compute.device,
             seconds,
         )
         if calibrated:
-            scores = train.calibrated(scores, self._temperature(draws, data, view, compute, root))
-        return Predictions(targets, data.ids_of(targets), scores.exp().cpu().numpy(), self.classes, data.id_name)
+            scores = train.calibrated(scores, temperature_of(self, draws, data, view, compute, root))
+        probabilities = scores.exp().cpu().numpy()
+        if known is not None:
+            probabilities = smoothing.apply(self, data, probabilities, known)[targets]
+        return Predictions(targets, data.ids_of(targets), probabilities, self.classes, data.id_name)
 
     def embed(
         self,
@@ -154,7 +164,7 @@ class Run:
         if not hasattr(self.model, "hidden"):
             raise InputError(f"{self.record.method}: its model has no hidden representations")
         data = self.training_data(root) if dataset is None else as_dataset(dataset, "embed", needs_split=False)
-        targets = _targets(data, nodes, ids)
+        targets = targets_of(data, nodes, ids)
         view, compute = self.view(data, choose_device(device))
         values = train.hidden(self.model, view, targets, self.key, compute, self._draws(draws))
         return Embeddings(targets, data.ids_of(targets), values.cpu().numpy(), data.id_name)
@@ -190,7 +200,7 @@ class Run:
         if label is not None and label not in self.classes:
             raise unknown("class", label, self.classes)
         data = self.training_data(root) if dataset is None else as_dataset(dataset, "explain", needs_split=False)
-        (target,) = _targets(data, None if node is None else [node], None if id is None else [id])
+        (target,) = targets_of(data, None if node is None else [node], None if id is None else [id])
         scorer = Scorer(self, data, *self.view(data, torch.device("cpu")))
         return explain(scorer, int(target), None if label is None else self.classes.index(label), self._draws(draws))
 
@@ -229,29 +239,12 @@ class Run:
         shape = row_shape(self)
         data = self.training_data(root) if dataset is None else as_dataset(dataset, "rows", needs_split=False)
         view, _ = self.view(data, torch.device("cpu"))
-        return input_rows(shape, view, _targets(data, nodes, ids), self.key)
+        return input_rows(shape, view, targets_of(data, nodes, ids), self.key)
 
     def _draws(self, draws: int | None) -> int:
         if draws is not None and draws < 1:
             raise InputError(f"draws: {draws} is less than 1")
         return draws or self.plan.training.draws
-
-    def _temperature(self, draws: int, data: Dataset, view: View, compute: Compute, root: Path | None) -> float:
-        """The temperature of probabilities that are averaged over so many draws, fitted on the validation nodes."""
-        if draws == self.plan.training.draws:
-            return self.record.temperature
-        if storage.digest(data) != self.record.dataset["digest"]:
-            try:
-                data = self.training_data(root)
-            except (InputError, OSError) as error:
-                raise InputError(
-                    f"draws: {draws} draws need a temperature fitted on the validation nodes of the training data, "
-                    f"which are not available ({error}); --no-calibrated, or calibrated=False, leaves it out"
-                ) from None
-            view, compute = self.view(data, compute.device)
-        nodes = data.require_split().val
-        scores = train.predict(self.model, view, nodes, self.key, compute, draws)
-        return train.choose_temperature(scores.cpu().numpy(), data.y[nodes])
 
     def view(self, dataset: Dataset, device: torch.device) -> tuple[View, Compute]:
         """A graph prepared for scoring on a device, to which the model is moved; not prepared again if it was."""
@@ -293,19 +286,3 @@ class Run:
         if digest and storage.digest(data) != digest:
             raise InputError(f"{name}: the data set changed since {self.path or 'the run'} was trained on it")
         return data
-
-
-def _targets(data: Dataset, nodes: ArrayLike | None, ids: Iterable[object] | None) -> NDArray[np.int64]:
-    """The node numbers that a caller names by numbers, a mask or ids; all nodes if by neither."""
-    if nodes is not None and ids is not None:
-        raise InputError(f"{data.name}: nodes and ids both name nodes; give one of them")
-    if isinstance(ids, str):
-        raise InputError(f"{data.name}: ids: must be a list of ids, not the text {ids!r}")
-    if ids is not None:
-        targets = data.nodes_of([str(name) for name in ids])
-    else:
-        with prefix_errors(data.name):
-            targets = np.arange(data.num_nodes) if nodes is None else node_numbers(nodes, data.num_nodes)
-    if targets.size == 0:
-        raise InputError(f"{data.name}: no nodes to predict")
-    return targets

@@ -32,6 +32,8 @@ class Training:
         averaging: score and keep an exponential average of the weights over epochs, which keeps this share of its old
             value; 0 keeps the weights of one epoch.
         draws: of the picks when nodes are scored; probabilities are the mean over them.
+        smooth: after training, also measure probabilities that are smoothed along edges from training labels, see
+            :mod:`mggcn.train.smoothing`; the model and its own figures do not depend on it.
         class_weights: ``balanced`` weights each class by the inverse of its share of the training nodes.
         shuffle: visit the training nodes in a new order every epoch; the authors' code does not.
         precision: of matrix products: ``tf32`` (the fastest on a GPU without loss of accuracy; on a CPU the same as
@@ -52,6 +54,7 @@ class Training:
     consistency: NonNegative = 0.0
     averaging: Share = 0.0
     draws: Count = 1
+    smooth: bool = False
     class_weights: Literal["none", "balanced"] = "none"
     shuffle: bool = True
     precision: Precision = "tf32"

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ import torch
 from mggcn import methods
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.methods.plan import WITHOUT_EFFECT
 from mggcn.records import spec
 from mggcn.records.record import RunRecord
 from mggcn.train import Training
@@ -44,7 +45,10 @@ SPACE: Mapping[str, Range | Choice] = MappingProxyType(
         "layers": Range(1, 3),
         "hidden": Choice((16, 32, 64, 128, 256)),
         "dropout": Choice((0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)),
-        "picks": Range(1, 10),
+        "picks": Range(1, 25, log=True),
+        "explore": Choice(("both", "breadth", "depth")),
+        "pick_by": Choice(("degree", "uniform")),
+        "fine_norm": Choice(("mean", "symmetric", "half")),
         "samples": Choice((64, 128, 256, 400, 512, 1024)),
         "fanouts": Choice(("5,5", "10,5", "10,10", "15,10", "25,10")),
         "fanout": Choice((1, 2, 4, 8)),
@@ -64,6 +68,11 @@ SPACE: Mapping[str, Range | Choice] = MappingProxyType(
         "trees": Choice((50, 100, 200, 500)),
         "max_depth": Choice((0, 4, 8, 16)),
         "min_leaf": Choice((1, 2, 5, 10)),
+        "scaling": Choice(("row", "root", "tfidf", "standard")),
+        "input_dropout": Choice((0.0, 0.2, 0.4, 0.5, 0.6, 0.8)),
+        "label_smoothing": Choice((0.0, 0.05, 0.1, 0.2)),
+        "consistency": Choice((0.0, 0.5, 1.0, 2.0)),
+        "averaging": Choice((0.0, 0.9, 0.95, 0.98)),
         "class_weights": Choice(("none", "balanced")),
         "balanced": Choice((False, True)),
     }
@@ -71,6 +80,7 @@ SPACE: Mapping[str, Range | Choice] = MappingProxyType(
 """The values that are searched for each setting; a search covers those settings of the method that are listed here."""
 
 _FOR_RARE_CLASSES = ("class_weights", "balanced")
+_SCALINGS = {"sparse": ("row", "root", "tfidf"), "dense": ("standard", "root")}  # the first is what "auto" means
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +125,27 @@ class Search:
         if _has_parameters(plan):
             names |= {field.name for field in fields(Training)}
         names -= {*self.fixed, *(_FOR_RARE_CLASSES if self.target == "accuracy" else ())}
+        names -= {"consistency"} if plan.method.redraws_targets else set()
+        names -= {"scaling"} if not plan.method.uses_features else set()
         values = {name: plan.settings[name] for name in SPACE if name in names}
         if not values:
             raise InputError(f"{self.method}: no setting is left to be searched")
         return values
+
+    @property
+    def space(self) -> dict[str, Range | Choice]:
+        """The values of each searched setting, extended if necessary to contain the start."""
+        return {name: self._values(name, value) for name, value in self.start.items()}
+
+    def _values(self, name: str, start: Any) -> Range | Choice:
+        space = SPACE[name]
+        if isinstance(space, Range):
+            return replace(space, low=min(space.low, start), high=max(space.high, start))
+        values = space.values
+        if name == "scaling":
+            values = _SCALINGS["sparse" if self.dataset.is_sparse else "dense"]
+            values = values[1:] if start == "auto" else values
+        return Choice(values if start in values else (start, *values))
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -129,7 +156,7 @@ class Search:
             "seeds": self.seeds,
             "target": self.target,
             "device": self.device.type,
-            "settings": self.plan({}).settings,
+            "settings": {name: value for name, value in self.plan({}).settings.items() if name not in WITHOUT_EFFECT},
             "searched": list(self.start),
         }
 

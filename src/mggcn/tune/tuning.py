@@ -13,13 +13,14 @@ import tomli_w
 from mggcn.errors import InputError
 from mggcn.files import write_atomically
 from mggcn.keys import Key
+from mggcn.methods import Plan
 from mggcn.records import spec
 from mggcn.records.ledger import Ledger, cut_torn_line
 from mggcn.records.record import Epoch, RunRecord
 from mggcn.records.spec import RunSpec
 from mggcn.run import config_of, continued, fit_plan
 from mggcn.train import Progress
-from mggcn.tune.search import SPACE, Choice, Range, Search
+from mggcn.tune.search import Choice, Range, Search
 
 JOURNAL, RECORDS, BEST = "trials.journal", "records.jsonl", "best.toml"
 
@@ -56,7 +57,7 @@ class Tuning:
     def __init__(self, search: Search, folder: Path) -> None:
         self._optuna = require_optuna()
         self._search, self._folder, self._start = search, folder, search.start
-        self._space = {name: self._distribution(SPACE[name], value) for name, value in self._start.items()}
+        self._space = {name: self._distribution(space) for name, space in search.space.items()}
 
     @contextmanager
     def opened(self) -> Iterator[None]:
@@ -88,6 +89,11 @@ class Tuning:
         """The best trial, the first of equal ones."""
         finished = (trial for trial in self.trials if trial.value is not None)
         return max(finished, key=lambda trial: trial.value or 0.0, default=None)
+
+    @property
+    def best_plan(self) -> Plan:
+        """The method with the settings of the best trial; those of the first if none is finished."""
+        return self._search.plan(self.best.settings if self.best else self._start)
 
     def run(self, trials: int, watch: Callable[[Trial], Progress], *, timeout: float | None = None) -> Iterator[Trial]:
         """Run trials until there are this many, including those in the folder; yield each new one.
@@ -178,13 +184,13 @@ class Tuning:
             raise InputError(f"{path}: belongs to another search ({_difference(stored, identity)}); use another folder")
         return study
 
-    def _distribution(self, space: Range | Choice, start: Any) -> Any:
-        """Optuna's distribution over the values, extended if necessary to contain the start."""
+    def _distribution(self, space: Range | Choice) -> Any:
+        """Optuna's distribution over the values."""
         kinds = self._optuna.distributions
         if isinstance(space, Choice):
-            return kinds.CategoricalDistribution(space.values if start in space.values else (start, *space.values))
+            return kinds.CategoricalDistribution(space.values)
         kind = kinds.IntDistribution if isinstance(space.low, int) else kinds.FloatDistribution
-        return kind(min(space.low, start), max(space.high, start), log=space.log)
+        return kind(space.low, space.high, log=space.log)
 
 
 class _NoLock:

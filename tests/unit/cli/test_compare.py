@@ -78,7 +78,7 @@ def test_random_splits(folder: Path, small: Dataset, capsys: pytest.CaptureFixtu
     [again] = records.read([folder / "packed.json"])
     assert [record.split_seed for record in again.rows[0].records] == [0, 1, 2] * 2
     assert commands(again, again.rows[0])[0].startswith(
-        "mggcn compare small --methods mlp --device cpu --splits 3 --seeds 2 "
+        "mggcn compare small --methods mlp --device cpu --splits 3 --seeds 2 --preset paper "
     )
     split = random_split(mggcn.load(folder / "random"), 1).split
     assert np.array_equal(split.test, Split.stratified(small.y, 1, (0.5, 0.2, 0.3)).test)

@@ -1,4 +1,5 @@
 import os
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -39,3 +40,16 @@ def test_folders_are_writable_or_not(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         tmp_path.chmod(0o500)
         assert not _diagnosis._is_writable(tmp_path)
+
+
+def test_it_runs_from_a_source_tree_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = metadata.distribution
+
+    def distribution(name: str) -> metadata.Distribution:
+        if name == "mggcn":
+            raise metadata.PackageNotFoundError(name)
+        return installed(name)
+
+    monkeypatch.setattr(metadata, "distribution", distribution)
+    assert _diagnosis.summary().startswith("mggcn not installed, run from its source\n")
+    assert _diagnosis._requirements(_diagnosis._required()) == ([], {})

@@ -207,7 +207,7 @@ def test_the_papers_experiments_show_its_numbers() -> None:
         ]
         assert depths.experiment is not None
         assert depths.experiment.reference == "paper, full batches"
-        picks = methods.resolve("mg-gcn", dataset).settings["picks"]
+        picks = methods.resolve("mg-gcn", dataset, preset="paper").settings["picks"]
         shown = {
             row.label: row.published["accuracy"] for row in section(PAPER / "picks.toml", dataset).rows if row.published
         }

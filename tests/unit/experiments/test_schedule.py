@@ -81,7 +81,7 @@ def test_durations() -> None:
 
 
 def paper_column(name: str, digest: str, variants: tuple[Variant, ...], **settings: Any) -> list[float | None]:
-    experiment = Experiment("tiny", (name,), variants, 1, settings=settings, flat=True)
+    experiment = Experiment("tiny", (name,), variants, 1, settings=settings, preset="paper", flat=True)
     section = Schedule(experiment, name, {"name": name, "digest": digest}).section([], CPU)
     return [row.published.get("accuracy") for row in section.rows]
 

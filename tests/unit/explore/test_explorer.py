@@ -289,14 +289,16 @@ def test_the_page_is_the_same_for_a_run_on_a_gpu(run: Run, small: Dataset) -> No
     assert isinstance(view.inputs, DenseInputs)
     assert isinstance(view.sampler, MixGrainedSampler)
     inputs = DenseInputs((torch.cat(view.inputs.parts, dim=1).to(GPU),))
-    sampler = DeviceMixGrainedSampler(view.sampler.table.on(GPU), 4, merge_from=None)
+    sampler = DeviceMixGrainedSampler(view.sampler.table.on(GPU), 4, explore=view.sampler.explore, merge_from=None)
     on_gpu = replace(
         run,
         record=replace(run.record, device=GPU.type),
         model=run.model.to(GPU),
         scored_on=(View(inputs, sampler), Compute(GPU)),
     )
-    assert isinstance(Scorer.of(on_gpu, small, GPU).picker, DeviceMixGrainedSampler)
+    scorer = Scorer.of(on_gpu, small, GPU)
+    assert isinstance(scorer.picker, DeviceMixGrainedSampler)
+    assert scorer.explore == "breadth"
     assert picks_part(on_gpu, small) == expected
 
 

@@ -4,7 +4,8 @@ import pytest
 import tomli_w
 
 from mggcn import methods
-from mggcn.methods import published
+from mggcn.cli import main
+from mggcn.methods import describe, published
 from mggcn.methods.mg_gcn import MixGrained
 from mggcn.train import Training
 
@@ -85,3 +86,16 @@ def test_all_settings_of_a_recipe_can_be_written_and_read_again() -> None:
         assert all(name in text for name in (*NEUTRAL, "hops", "fine_norm"))
         for other in ("default", "paper"):
             assert methods.resolve("mg-gcn", "pubmed", settings, preset=other).settings == settings
+
+
+def test_the_recipe_is_shown_beside_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+    assert published.recipe("gcn") == {}
+    assert main(["methods", "mg-gcn"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    for features, values in published.recipe("mg-gcn").items():
+        assert (
+            f"{features} features: {' '.join(f'{key}={describe.written(value)}' for key, value in values.items())}"
+            in out
+        )
+    assert main(["methods", "gcn"]) == 0
+    assert "recipe" not in capsys.readouterr().out

@@ -54,5 +54,6 @@ def test_convolutions_train_above_the_fine_layer(small: Dataset, kind: type[nn.M
 def test_the_record_names_the_function(small: Dataset) -> None:
     run = mggcn.fit(small, MixGrained(conv=sage), training=Training(epochs=2))
     assert run.record.settings["conv"] == f"{__name__}:sage"
-    named = mggcn.fit(small, "mg-gcn", settings={"conv": f"{__name__}:sage", "epochs": 2, "scaling": "auto"})
+    settings = {"conv": f"{__name__}:sage", "epochs": 2, "scaling": "auto"}
+    named = mggcn.fit(small, "mg-gcn", settings=settings, preset="paper")
     assert named.record.test_accuracy == run.record.test_accuracy

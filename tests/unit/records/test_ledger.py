@@ -160,3 +160,17 @@ def test_a_spec_is_its_values_not_how_they_are_written() -> None:
         RunSpec(spec.dataset, "gcn", 0, "cpu", {**spec.settings, "more": 0}),
     ]
     assert len({one.digest for one in [spec, *others]}) == 8
+
+
+def test_ledgers_from_before_there_were_newer_settings_stay_valid() -> None:
+    older = RunSpec({"name": "a"}, "mg-gcn", 0, "cpu", {"picks": 4})
+    newer = {"hops": 1, "fine_norm": "mean", "input_dropout": 0.0, "label_smoothing": 0.0, "consistency": 0.0}
+    same = RunSpec(
+        {"name": "a", "sparse": True}, "mg-gcn", 0, "cpu", {"picks": 4, **newer, "averaging": 0.0, "draws": 1}
+    )
+    assert same.digest == older.digest
+    changes = ("hops", 2), ("fine_norm", "half"), ("consistency", 0.5), ("averaging", 0.9), ("draws", 4)
+    others = [replace(same, settings={**same.settings, name: value}) for name, value in changes]
+    assert len({one.digest for one in [older, *others]}) == 6
+    propagated = [RunSpec({"name": "a"}, "sgc", 0, "cpu", settings) for settings in ({}, {"hops": 1}, {"hops": 2})]
+    assert len({one.digest for one in propagated}) == 3, "hops of other methods have always been there"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from scipy.stats import binomtest, ttest_1samp
 
-from mggcn.records import ExperimentInfo, Row, Section, group
+from mggcn.records import ExperimentInfo, Row, Section, Smoothed, group
 from mggcn.report import headline, render
 from tests.records import record
 
@@ -109,3 +109,13 @@ def test_sections_of_one_experiment_are_named_by_their_data(monkeypatch: pytest.
     assert '<a href="#s1">pubmed</a>' in same
     both = render([Section("cora", rows, one), Section("cora", rows, other)], "html")
     assert re.findall("<h2>(.*?)</h2>", both)[:2] == ["depth: cora", "speed: cora"]
+
+
+def test_smoothed_accuracy_is_a_fact_of_its_own_where_it_was_measured() -> None:
+    runs = [record(seed=seed, smoothed=Smoothed(0.5, 0.9, 0.9, 0.87 + seed / 100, 0.8)) for seed in (0, 1)]
+    of_runs = section(*runs)
+    facts = {fact.name: fact.value for fact in headline.facts(of_runs, of_runs.rows[0])}
+    assert (facts["test accuracy"], facts["smoothed accuracy"]) == ("86.50 ± 0.71 %", "87.50 ± 0.71 %")
+    assert "smoothed accuracy" in render([of_runs], "html")
+    plain = section(record())
+    assert "smoothed accuracy" not in {fact.name for fact in headline.facts(plain, plain.rows[0])}

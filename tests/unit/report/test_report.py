@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import replace
@@ -9,8 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+import mggcn
+from mggcn import storage
 from mggcn.cli import main
+from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.methods import resolve
 from mggcn.methods.published import published
@@ -163,7 +168,7 @@ def test_markdown() -> None:
     )
     row = "| gcn | 86.8 | -0.30 | 86.50 ± 0.71 | 70.00 ± 0.00 | 250 ms | 1.75 s | 2.5 s | 3 | 100 MiB | 18 | 2 |"
     assert row in text.splitlines()
-    command = "mggcn train cora --method gcn --device cpu --seed 0 --seeds 2 --set lr=0.01 bias=true"
+    command = "mggcn train cora --method gcn --device cpu --seed 0 --seeds 2 --preset paper --set lr=0.01 bias=true"
     assert f"| cora | gcn | 1 | {command} |" in text.splitlines()
     assert text.endswith("1. python 3.11, torch 2.6, commit abc&lt;d>\n")
 
@@ -239,9 +244,9 @@ def test_a_run_given_twice_counts_once_and_seeds_may_have_gaps() -> None:
     section = section_of(record(), record(), record(seed=1), record(seed=5))
     [row] = section.rows
     assert row.done == 3
-    assert [re.search(r"--seed .*? --set", one)[0] for one in commands(section, row)] == [
-        "--seed 0 --seeds 2 --set",
-        "--seed 5 --seeds 1 --set",
+    assert [re.search(r"--seed .*? --preset", one)[0] for one in commands(section, row)] == [
+        "--seed 0 --seeds 2 --preset",
+        "--seed 5 --seeds 1 --preset",
     ]
 
 
@@ -291,3 +296,19 @@ def test_without_altair_it_says_how_to_get_it(
 def test_importing_it_does_not_load_torch() -> None:
     code = "import sys, mggcn.report; sys.exit(any(name in sys.modules for name in ('torch', 'altair')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_commands_train_older_records_again(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A record names the settings that its version had; the others must not come from our recipe."""
+    monkeypatch.chdir(tmp_path)
+    data = storage.save(small, tmp_path / "data")
+    run = mggcn.fit(data, settings={"epochs": 2}, preset="paper", device="cpu")
+    newer = ("hops", "fine_norm", "input_dropout", "label_smoothing", "consistency", "averaging", "draws")
+    older = {name: value for name, value in run.record.settings.items() if name not in newer}
+    section = section_of(replace(run.record, settings=older))
+    (line,) = commands(section, section.rows[0])
+    assert main([*shlex.split(line)[1:], "--quiet", "--no-report"]) == 0
+    again = mggcn.load_run("runs/small-mg-gcn-seed0")
+    assert again.record.settings == run.record.settings
+    for name, weight in run.model.state_dict().items():
+        assert torch.equal(weight, again.model.state_dict()[name])

@@ -8,10 +8,13 @@ import subprocess
 import sys
 import time
 from dataclasses import fields, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import mggcn
 from mggcn import methods, storage
@@ -27,6 +30,7 @@ from mggcn.train.progress import Silent
 from mggcn.tune import SPACE, Choice, Range, Search, Trial, Tuning, tuning
 
 pytest.importorskip("optuna", reason="needs the extra tune")
+OF_TRAINING = {"scaling", "input_dropout", "label_smoothing", "consistency", "averaging"}
 QUICK = {"epochs": 5, "patience": 3}
 COMMAND = ["tune", "data", "--method", "mlp", "--set", "epochs=5", "patience=3", "--out", "out"]
 
@@ -76,14 +80,14 @@ def test_the_best_trial_is_trained_again_bit_for_bit(folder: Path, capsys: pytes
     assert [replace(epoch, train_seconds=0, eval_seconds=0) for epoch in again.curve] == [
         replace(epoch, train_seconds=0, eval_seconds=0) for epoch in same.curve
     ]
-    assert all(again.settings[name] == value for name, value in best["settings"].items())
+    assert all(again.settings[name] == value for name, value in best["settings"].items() if value != "auto")
 
 
 def test_the_first_trial_is_the_method_as_it_is(small: Dataset, tmp_path: Path) -> None:
     first = search(small, tmp_path, 1)[0]
     plain = methods.resolve("mlp", "small", {}).settings
     assert first.settings == {name: plain[name] for name in first.settings}
-    assert set(first.settings) == {"lr", "weight_decay", "batch_size", "layers", "hidden", "dropout"}
+    assert set(first.settings) == {"lr", "weight_decay", "batch_size", "layers", "hidden", "dropout", *OF_TRAINING}
 
 
 def test_the_first_trial_is_of_the_preset(small: Dataset) -> None:
@@ -91,7 +95,11 @@ def test_the_first_trial_is_of_the_preset(small: Dataset) -> None:
         start = Search(small, "mg-gcn", preset=preset).start
         plain = methods.resolve("mg-gcn", "small", preset=preset, sparse=False).settings
         assert start == {name: plain[name] for name in start}
-        assert {"picks", "hops", "hidden"} < set(start)
+        assert {"picks", "hops", "hidden", "fine_norm", "explore", "pick_by", *OF_TRAINING} < set(start)
+        space = Search(small, "mg-gcn", preset=preset).space
+        for name, value in start.items():
+            values = space[name]
+            assert value in values.values if isinstance(values, Choice) else values.low <= value <= values.high
     ours, papers = (Search(small, "mg-gcn", preset=preset) for preset in ("default", "paper"))
     assert ours.identity != papers.identity, "a search goes on with the preset that it began with"
 
@@ -109,13 +117,38 @@ def test_a_preset_on_the_command_line(folder: Path, capsys: pytest.CaptureFixtur
 def test_what_is_fixed_is_not_searched_and_what_is_not_trained_has_no_learning_rate(small: Dataset) -> None:
     assert "lr" not in Search(small, "mlp", fixed={"lr": 0.2}).start
     assert set(Search(small, "label-propagation").start) == {"alpha", "iterations"}
-    assert set(Search(small, "sgc").start) == {"lr", "weight_decay", "batch_size", "hops"}
+    assert set(Search(small, "sgc").start) == {"lr", "weight_decay", "batch_size", "hops", *OF_TRAINING}
     assert {"fanouts", "hidden"} < set(Search(small, "graphsage-mean").start)
     assert set(Search(small, "random-forest").start) == {"trees", "max_depth", "min_leaf"}
     assert all(Search(small, method).start for method in methods.METHODS)
     assert "class_weights" in Search(small, "mlp", target="macro-f1").start, "which do not help accuracy"
     with pytest.raises(InputError, match="no setting is left to be searched"):
         _ = Search(small, "label-propagation", fixed={"alpha": 0.5, "iterations": 3}).start
+
+
+def test_settings_that_a_method_cannot_use_are_not_searched(small: Dataset) -> None:
+    for method in ("cluster-gcn", "graphsaint"):
+        assert "consistency" not in Search(small, method).start, "draws of its batches have different targets"
+    assert "scaling" not in Search(small, "deepwalk").start
+    for data, auto, others in ((small, "standard", {"root"}), (sparse(small), "row", {"root", "tfidf"})):
+        assert set(Search(data, "mlp").space["scaling"].values) == {"auto", *others}
+        fixed = Search(data, "mg-gcn", preset="paper", fixed={"scaling": auto})
+        assert "scaling" not in fixed.start
+    assert set(Search(sparse(small), "mg-gcn").space["scaling"].values) == {"row", "root", "tfidf"}
+
+
+def sparse(data: Dataset) -> Dataset:
+    return replace(data, x=csr_array(np.maximum(data.x, 0)))
+
+
+def test_a_method_that_redraws_targets_cannot_be_trained_for_consistency(small: Dataset) -> None:
+    batches = {"graphsaint": {"roots": 5}, "cluster-gcn": {"parts": 6, "parts_per_batch": 2}}
+    assert {name for name, kind in methods.METHODS.items() if kind.redraws_targets} == set(batches)
+    if find_spec("pymetis") is None:
+        del batches["cluster-gcn"]
+    for method, settings in batches.items():
+        with pytest.raises(InputError, match="consistency: needs a method whose batches have the same targets"):
+            mggcn.fit(small, method, settings={**QUICK, **settings, "consistency": 1.0})
 
 
 def test_every_searched_value_belongs_to_a_setting_and_is_valid(small: Dataset) -> None:
@@ -132,7 +165,9 @@ def test_every_searched_value_belongs_to_a_setting_and_is_valid(small: Dataset) 
 
 
 def test_a_start_outside_the_space_widens_it(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuning, "SPACE", {**SPACE, "hidden": Choice((3, 5)), "lr": Range(0.02, 0.1, log=True)})
+    monkeypatch.setattr(
+        "mggcn.tune.search.SPACE", {**SPACE, "hidden": Choice((3, 5)), "lr": Range(0.02, 0.1, log=True)}
+    )
     trials = search(small, tmp_path, 3)
     assert (trials[0].settings["hidden"], trials[0].settings["lr"]) == (16, 0.01)
     assert {trial.settings["hidden"] for trial in trials} <= {16, 3, 5}

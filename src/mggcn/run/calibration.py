@@ -1,0 +1,39 @@
+"""The temperature of a run's probabilities."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mggcn import storage, train
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.train import Compute, View
+
+if TYPE_CHECKING:
+    from mggcn.run.run import Run
+
+
+def temperature_of(run: "Run", draws: int, data: Dataset, view: View, compute: Compute, root: Path | None) -> float:
+    """The temperature of probabilities that are averaged over so many draws, fitted on the validation nodes.
+
+    Args:
+        run: whose record has the temperature of as many draws as in its evaluation.
+        draws: the number of draws.
+        data: the graph that is scored; it is used if the run was trained on it, else that data set is loaded.
+        view: the same graph, prepared for scoring.
+        compute: the device, precision and threads.
+        root: the folder in which named data sets are searched.
+    """
+    if draws == run.plan.training.draws:
+        return run.record.temperature
+    if storage.digest(data) != run.record.dataset["digest"]:
+        try:
+            data = run.training_data(root)
+        except (InputError, OSError) as error:
+            raise InputError(
+                f"draws: {draws} draws need a temperature fitted on the validation nodes of the training data, "
+                f"which are not available ({error}); --no-calibrated, or calibrated=False, leaves it out"
+            ) from None
+        view, compute = run.view(data, compute.device)
+    nodes = data.require_split().val
+    scores = train.predict(run.model, view, nodes, run.key, compute, draws)
+    return train.choose_temperature(scores.cpu().numpy(), data.y[nodes])

@@ -1,0 +1,59 @@
+"""Ensembles: the mean probabilities of runs, and which runs cannot be averaged."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mggcn
+from mggcn.dataset import Dataset, Split
+from mggcn.errors import InputError
+from mggcn.run import ensemble
+
+
+def fit(data: Dataset, seed: int = 0, method: str = "mlp", **settings: object) -> mggcn.Run:
+    return mggcn.fit(data, method, settings={"epochs": 2, "lr": 0.1, **settings}, seed=seed, device="cpu")
+
+
+def test_the_mean_of_calibrated_probabilities(small: Dataset) -> None:
+    runs = [fit(small), fit(small, 1), fit(small, 2, "mg-gcn")]
+    each = [run.predict(device="cpu").probabilities for run in runs]
+    together = ensemble(runs, device="cpu")
+    np.testing.assert_allclose(together.probabilities, np.mean(each, axis=0), rtol=1e-12)
+    assert together.classes == small.classes
+    some = ensemble(runs, ids=iter(["node-7", "node-3"]), device="cpu")
+    assert some.ids.tolist() == ["node-7", "node-3"]
+    np.testing.assert_allclose(some.probabilities, together.probabilities[[7, 3]], rtol=1e-6)
+    raw = [run.predict(calibrated=False, device="cpu").probabilities for run in runs]
+    np.testing.assert_allclose(ensemble(runs, calibrated=False, device="cpu").probabilities, np.mean(raw, axis=0))
+
+
+def test_of_one_run_and_of_another_graph(small: Dataset) -> None:
+    runs = [fit(small), fit(small, 1)]
+    alone = ensemble(runs[:1], device="cpu").probabilities
+    assert np.array_equal(alone, runs[0].predict(device="cpu").probabilities)
+    new = replace(small, name="new", x=small.x * 2, split=None)
+    each = [run.predict(new, device="cpu").probabilities for run in runs]
+    np.testing.assert_allclose(ensemble(runs, new, device="cpu").probabilities, np.mean(each, axis=0))
+
+
+def test_each_run_is_smoothed_by_itself(small: Dataset) -> None:
+    runs = [fit(small, smooth=True), fit(small, 1, smooth=True)]
+    each = [run.predict(smooth=True, device="cpu").probabilities for run in runs]
+    np.testing.assert_allclose(ensemble(runs, smooth=True, device="cpu").probabilities, np.mean(each, axis=0))
+
+
+def test_runs_that_cannot_be_averaged(small: Dataset) -> None:
+    run = fit(small)
+    others = {
+        "classes red, green, grey, but run 1 has red, green, blue": replace(small, classes=("red", "green", "grey")),
+        "number of features 2, but run 1 has 3": replace(small, x=small.x[:, :2].copy()),
+        "feature names a, b, c, but run 1 has none": replace(small, feature_names=("a", "b", "c")),
+        "training data other, ": replace(small, name="other"),
+        "training data small, ": small.with_split(Split.stratified(small.y, seed=3)),
+    }
+    for message, data in others.items():
+        with pytest.raises(InputError, match=f"^run 2: {message}.*; an ensemble needs the same$"):
+            ensemble([run, fit(data)], device="cpu")
+    with pytest.raises(InputError, match=r"^ensemble: name at least one run$"):
+        ensemble([])
