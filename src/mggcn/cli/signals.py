@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-_PATIENCE = 1.2  # seconds until a command is ended that has not ended itself
+_PATIENCE = 1.0  # seconds until a command is ended that has not ended itself
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = "\x1b[?25h"
 
 _last: list[Callable[[], None]] = []
@@ -22,7 +23,8 @@ _last: list[Callable[[], None]] = []
 
 def install() -> None:
     """Handle Ctrl-C and SIGTERM from now on; for the main thread of a command."""
-    signal.signal(signal.SIGTERM, _terminate)
+    for number in _ENDING:
+        signal.signal(number, _end)
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
@@ -39,10 +41,14 @@ def ending_with(action: Callable[[], None]) -> Iterator[None]:
         _last.remove(action)
 
 
-def _terminate(number: int, _: FrameType | None) -> None:
-    """Exit with cleanup, as after an interrupt, so that temporary files and folders are removed."""
-    sys.stderr.write("mggcn: terminated\n")
-    sys.exit(128 + number)
+def _end(number: int, _: FrameType | None) -> None:
+    """Exit with cleanup, so that temporary files and folders are removed; further signals are for the thread."""
+    for each in _ENDING:
+        signal.signal(each, lambda *_: None)
+    if number == signal.SIGTERM:
+        sys.stderr.write("mggcn: terminated\n")
+        sys.exit(128 + number)
+    raise KeyboardInterrupt
 
 
 def _watch(pipe: int) -> None:
@@ -58,7 +64,7 @@ def _next(pipe: int, seconds: float | None) -> int | None:
     """Wait for a signal that ends the process; None if none comes in time."""
     while select.select([pipe], [], [], seconds)[0]:
         for number in os.read(pipe, 1):
-            if number in (signal.SIGINT, signal.SIGTERM):
+            if number in _ENDING:
                 return number
     return None
 
