@@ -122,6 +122,7 @@ class Checkpoints:
 
     def remove(self) -> None:
         """Remove the folder, when the run is finished."""
+        self._latest = None
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def flush(self) -> None:

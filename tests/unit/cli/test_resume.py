@@ -177,7 +177,7 @@ def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], small: Datase
     for path in (RUN / "checkpoint").glob("*.json"):
         path.write_bytes(path.read_bytes()[:-2])
     assert "damaged" in fails(*resume)
-    assert main(["predict", str(RUN)]) == 2
+    assert main(["predict", str(RUN), "--out", "scores.csv"]) == 2
     expected = f"mggcn: error: {RUN}: a run that is not finished; mggcn train --resume {RUN} continues it\n"
     assert capsys.readouterr().err == expected
     assert main(["report", str(RUN)]) == 2

@@ -9,17 +9,21 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from mggcn import methods
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.keys import Key
 from mggcn.records.record import Epoch
-from mggcn.train import Checkpoints, Compute, Fitted, fit
+from mggcn.sampling import DeviceMixGrainedSampler, RowSampler
+from mggcn.train import Checkpoints, Compute, DenseInputs, Fitted, Training, View, fit
+from mggcn.train.averaging import WeightAverage
 from mggcn.train.checkpoints import BusyError
 from mggcn.train.metrics import Scores
 from mggcn.train.progress import Silent
-from mggcn.train.state import State
+from mggcn.train.state import Live, State
+from mggcn.train.step import Step
 
 IDENTITY = {"method": "gcn", "settings": {"lr": 0.1, "sizes": (1, 2)}}
 CPU = Compute(torch.device("cpu"))
@@ -185,3 +189,23 @@ def test_the_state_of_another_model_is_refused(small: Dataset, tmp_path: Path) -
         train(4, checkpoints)
     with Checkpoints(tmp_path, {}) as checkpoints, pytest.raises(InputError, match=r"checkpoint: model\..* has shape"):
         train(5, checkpoints)
+
+
+class Capacious(DeviceMixGrainedSampler):
+    """A sampler on a GPU, as far as its capacities go."""
+
+    def __init__(self, capacities: dict[int, int]) -> None:
+        object.__setattr__(self, "capacities", capacities)
+
+
+def test_sizes_that_earlier_batches_fixed_are_part_of_the_state() -> None:
+    model = nn.Linear(3, 2)
+    view = View(DenseInputs((torch.rand(4, 3),)), RowSampler())
+    step = Step(model, view, torch.zeros(4, dtype=torch.int64), None, Training(), CPU)
+    average, grown = WeightAverage(model, 0.0), Capacious({256: 512})
+    state = Live(model, step, average, grown, CPU.device).capture(Fitted(), {}, 0.0)
+    grown.capacities[256] = 1024
+    assert state.capacities == {256: 512}, "the state is a copy"
+    fresh = Capacious({})
+    Live(model, step, average, fresh, CPU.device).restore(state)
+    assert fresh.capacities == {256: 512}
