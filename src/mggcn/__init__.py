@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mggcn.errors import InputError, InputWarning
     from mggcn.graph import Graph
     from mggcn.methods import Method
-    from mggcn.run import Run, fit, load_run
+    from mggcn.run import Run, fit, load_run, resume
     from mggcn.sampling.loader import MixGrainedLoader
     from mggcn.train import Training
 
@@ -32,6 +32,7 @@ __all__ = [
     "fit",
     "load",
     "load_run",
+    "resume",
 ]
 
 _HOMES = {
@@ -47,6 +48,7 @@ _HOMES = {
     "Run": "run",
     "fit": "run",
     "load_run": "run",
+    "resume": "run",
 }
 
 

@@ -75,6 +75,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         write_durably(draft, content)
         draft.replace(path)
+        _sync(path.parent)
     finally:
         draft.unlink(missing_ok=True)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from mggcn import methods, train
 from mggcn.dataset import Dataset
 from mggcn.keys import Key
 from mggcn.methods import mg_gcn
+from mggcn.records import Epoch
 from mggcn.sampling import DeviceMixGrainedSampler
 from mggcn.train import Compute, step
 
@@ -125,3 +127,33 @@ def test_every_method_trains_on_a_gpu(small: Dataset, method: str) -> None:
     assert run.record.device == "cuda"
     assert np.isfinite(run.record.val_loss)
     assert run.record.val_loss == pytest.approx(again.record.val_loss, rel=0.2)
+
+
+class Interrupt:
+    """Interrupts training after some epochs."""
+
+    def epoch(self, epoch: Epoch) -> None:
+        """Raise what Ctrl-C raises."""
+        if epoch.number == 7:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("options", [{}, {"dropout": 0.5, "averaging": 0.9}, {"batch_size": 30, "picks": 9}])
+def test_a_resumed_run_ends_as_if_it_had_not_been_interrupted(
+    small: Dataset, options: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mg_gcn, "DeviceMixGrainedSampler", partial(DeviceMixGrainedSampler, merge_from=1))
+    whole = fit(small, **options)
+    settings = {"epochs": 12, "batch_size": 4, **options}
+    with pytest.raises(KeyboardInterrupt):
+        mggcn.fit(
+            small,
+            device="cuda",
+            settings=settings,
+            preset="paper",
+            checkpoint=tmp_path / "run",
+            checkpoint_every=0,
+            progress=Interrupt(),
+        )
+    resumed = mggcn.resume(tmp_path / "run", small)
+    assert all(torch.equal(one, two) for one, two in zip(weights(resumed), weights(whole), strict=True))

@@ -1,16 +1,28 @@
 """The command line. Commands import what they need when they run, so that ``--help`` is fast."""
 
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Sequence
-from types import FrameType
 from typing import Annotated, Any
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from mggcn.cli import bench, compare, data, doctor, ethereum, experiment, explore, methods, predict, report, train, tune
+from mggcn.cli import (
+    bench,
+    compare,
+    data,
+    doctor,
+    ethereum,
+    experiment,
+    explore,
+    methods,
+    predict,
+    report,
+    signals,
+    train,
+    tune,
+)
 from mggcn.cli.logs import Level, show_logs
 from mggcn.errors import DataWarning, InputError, InputWarning
 
@@ -61,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; for bad input print one line on standard error and return 2."""
     tokens = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
-        signal.signal(signal.SIGTERM, _terminate)
+        signals.install()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", InputWarning)
@@ -87,12 +99,6 @@ def _show_warning(
     """Print an InputWarning as one line, and any other warning as Python does."""
     text = warnings.formatwarning(message, category, filename, lineno)
     sys.stderr.write(f"mggcn: warning: {message}\n" if issubclass(category, InputWarning) else text)
-
-
-def _terminate(number: int, _: FrameType | None) -> None:
-    """Exit with cleanup, as after an interrupt, so that temporary files and folders are removed."""
-    sys.stderr.write("mggcn: terminated\n")
-    sys.exit(128 + number)
 
 
 def _fail(message: str) -> int:

@@ -8,7 +8,7 @@ from mggcn.errors import InputError
 from mggcn.experiments._schedule import Job, Outcome
 from mggcn.experiments._splits import random_split
 from mggcn.records import Ledger
-from mggcn.run import fit_plan
+from mggcn.run import continued, fit_plan
 from mggcn.train import Progress
 from mggcn.train.progress import Silent
 
@@ -25,7 +25,8 @@ def execute(
     """Train the jobs whose records are not in the ledger.
 
     A run that fails or cannot start (a package is missing, the memory is too small, it diverges) leaves its reason and
-    does not stop the others; it is tried again the next time. Before the first run of a variant, one epoch is trained
+    does not stop the others; it is tried again the next time. A run that is interrupted continues the next time from
+    its last checkpoint. Before the first run of a variant, one epoch is trained
     that is not recorded, so that no record includes loading libraries and compiling kernels: on a CPU with few targets,
     on a GPU with all of them, because kernels are compiled for shapes. ``warm`` holds the labels of the variants that
     this process has already trained; new ones are added.
@@ -41,8 +42,9 @@ def execute(
                     one_epoch = replace(job.plan, training=replace(job.plan.training, epochs=1))
                     fit_plan(few, one_epoch, job.spec.seed, job.device, Silent())
                     warm.add(job.label)
-                record = fit_plan(data, job.plan, job.spec.seed, job.device, progress).record
-                ledger.add(job.spec.digest, record)
+                what = (data, job.plan, job.spec.seed, job.device, progress)
+                with continued(ledger.unfinished(job.spec.digest), *what) as checkpoints:
+                    ledger.add(job.spec.digest, fit_plan(*what, checkpoints).record)
             except InputError as error:
                 yield Outcome(job, None, str(error))
                 continue

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from mggcn import methods
 from mggcn.dataset import UNLABELLED, Dataset
@@ -47,18 +47,30 @@ class Plan:
         """The device, precision and threads of a run on a device."""
         return Compute(device, self.training.precision, self.training.threads or None)
 
-    def prepare(self, dataset: Dataset, key: Key, compute: Compute) -> Prepared:
-        """Create the model, its inputs and its samplers; the initial weights depend on ``key`` alone."""
+    def prepare(
+        self,
+        dataset: Dataset,
+        key: Key,
+        compute: Compute,
+        weights: Mapping[str, Tensor] | None = None,
+        scaler: Scaler | None = None,
+    ) -> Prepared:
+        """Create the model, its inputs and its samplers.
+
+        The initial weights depend on ``key`` alone and the scaling on the training nodes, unless both are given.
+        """
         split = dataset.require_split()
         if self.method.uses_features and dataset.num_features == 0:
             others = ", ".join(name for name, kind in methods.METHODS.items() if not kind.uses_features)
             raise InputError(f"{dataset.name}: no features, which {self.name} needs; {others} do not need them")
-        scaler = Scaler.fit(self.training.scaling, dataset)
+        scaler = scaler or Scaler.fit(self.training.scaling, dataset)
         seed = key.fold("weights").torch_seed
         with torch.random.fork_rng([]):
             torch.manual_seed(seed)
             generator = torch.Generator().manual_seed(seed)
             model = self.method.model(dataset.num_features, dataset.num_classes, generator).to(compute.device)
+            if weights is not None:
+                self._load(model, weights)
             view = view_of(dataset, scaler, model, key, compute)
             whole = self.method.prepare(view)
             on_train = self.training.training_graph
@@ -66,6 +78,12 @@ class Plan:
                 part = self.method.prepare(replace(view, graph=dataset.graph.subgraph(split.train)))
                 return Prepared(model, part.train, whole.eval, scaler)
         return Prepared(model, whole.train, whole.eval, scaler)
+
+    def _load(self, model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+        try:
+            model.load_state_dict(weights)
+        except RuntimeError:
+            raise InputError(f"weights: do not fit the model of {self.name} with these settings") from None
 
 
 def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute) -> GraphView:

@@ -125,6 +125,7 @@ def _packed_row(
         line |= {"device": first.device, "settings": first.settings}
         line["environments"] = [_index(record.environment, environments) for record in row.records]
         runs = [{name: _plain(getattr(record, name)) for name in _PER_SEED} for record in row.records]
+        runs = [{**run, "warm_start": _origin(run["warm_start"])} for run in runs]
         line["runs"] = _columns(runs, _DEFAULTS)
         line["curve"] = _columns([asdict(epoch) for epoch in _thinned(first.curve)], {})
     return line
@@ -160,6 +161,10 @@ def _shareable(dataset: dict[str, Any]) -> dict[str, Any]:
     path = dataset.get("path")
     kept = {name: value for name, value in dataset.items() if name not in ("feature_names", "encoding")}
     return {**kept, "path": None} if path and PurePath(path).is_absolute() else kept
+
+
+def _origin(warm_start: dict[str, Any] | None) -> dict[str, Any] | None:
+    return {name: value for name, value in warm_start.items() if name != "path"} if warm_start else None
 
 
 def _index(value: dict[str, Any], known: list[dict[str, Any]]) -> int:

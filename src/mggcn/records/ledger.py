@@ -46,6 +46,10 @@ class Ledger:
             os.fsync(file.fileno())
         self.records[spec] = record
 
+    def unfinished(self, spec: str) -> Path:
+        """The folder for the checkpoints of a run whose record is not in the ledger yet."""
+        return self.path.parent / f"unfinished-{spec[:16]}"
+
     def _parse(self, number: int, line: bytes) -> tuple[str, RunRecord]:
         try:
             values = json.loads(line)

@@ -1,10 +1,11 @@
 """Reading the records of a report from run folders, ledgers, experiments and packed files."""
 
 import json
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mggcn.errors import InputError
+from mggcn.errors import InputError, InputWarning
 from mggcn.records._packing import is_packed, unpack
 from mggcn.records.grouping import group, with_published
 from mggcn.records.ledger import Ledger
@@ -12,6 +13,8 @@ from mggcn.records.record import RunRecord
 from mggcn.records.row import PublishedLookup, Section
 
 RECORD, RECORDS, EXPERIMENT = "record.json", "records.jsonl", "experiment.json"
+CONFIG, CHECKPOINT = "config.toml", "checkpoint"
+"""What the folder of a run holds before its record; checkpoints are removed when the run is finished."""
 
 
 def read(paths: Iterable[Path], published: PublishedLookup | None = None) -> list[Section]:
@@ -32,6 +35,16 @@ def read(paths: Iterable[Path], published: PublishedLookup | None = None) -> lis
     if not sections and not others:
         raise InputError("report: name a run folder or a records.jsonl")
     return [with_published(section, published) for section in [*sections, *group(others)]]
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether a folder is that of a run which is still being trained or was interrupted."""
+    return (folder / CONFIG).is_file() and (folder / CHECKPOINT).is_dir() and not (folder / RECORD).exists()
+
+
+def unfinished(folder: Path) -> str:
+    """The problem with the folder of a run that is not finished."""
+    return f"{folder}: a run that is not finished; mggcn train --resume {folder} continues it"
 
 
 def record_files(paths: Iterable[Path]) -> set[Path]:
@@ -58,6 +71,10 @@ def _files(path: Path) -> list[Path]:
     kinds = (RECORD, RECORDS, EXPERIMENT)
     inside = [path / name for name in kinds if (path / name).is_file()]
     inside = inside or sorted(file for name in kinds for file in path.rglob(name))
+    if is_unfinished(path):
+        raise InputError(unfinished(path))
+    for folder in sorted(found.parent for found in path.rglob(CHECKPOINT) if is_unfinished(found.parent)):
+        warnings.warn(f"{unfinished(folder)}; left out", InputWarning, stacklevel=2)
     if not inside:
         raise InputError(f"{path}: holds neither a {RECORD} nor a {RECORDS}")
     return [file for each in inside for file in _files(each)]

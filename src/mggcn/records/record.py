@@ -114,6 +114,10 @@ class RunRecord:
         test_ece: the expected calibration error of the calibrated probabilities on the test nodes; None in older
             records.
         test_ece_uncalibrated: the same before calibration.
+        resumed: how often the run was interrupted and resumed from a checkpoint; its times are sums, except for
+            ``prepare_seconds``, which is that of the last time.
+        warm_start: the run whose weights this one started from: its folder, its data set and seed, and the
+            sha256 of the weights; None for weights drawn at random.
         smoothed: the figures of the smoothed scores; None without the setting ``smooth``. All other fields are of the
             model alone.
     """
@@ -146,6 +150,8 @@ class RunRecord:
     test_ece_uncalibrated: Finite | None = None
     training_memory_bytes: Count | None = None
     split_seed: Count | None = None
+    resumed: Count = 0
+    warm_start: dict[str, Any] | None = None
     smoothed: Smoothed | None = None
 
     @property

@@ -14,7 +14,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """The fields of a ``config.toml``; all are optional.
 
     ``preset`` is where settings start that the file does not name. A run names all of them; runs of older versions do
-    not name newer ones, which the paper's settings leave neutral.
+    not name newer ones, which the paper's settings leave neutral. ``warm_start`` is the folder of the run whose weights
+    it starts with.
     """
 
     dataset: str | None = None
@@ -22,6 +23,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     seed: int = 0
     device: str = "auto"
     preset: Preset = "paper"
+    warm_start: str | None = None
     settings: dict[str, Any] = {}
 
 
@@ -32,6 +34,7 @@ def config_of(record: RunRecord) -> dict[str, Any]:
         "method": record.method,
         "seed": record.seed,
         "device": record.device,
+        **({"warm_start": record.warm_start["path"]} if record.warm_start else {}),
         "settings": record.settings,
     }
 

@@ -1,5 +1,6 @@
 """Reading a run folder."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from safetensors import SafetensorError
@@ -9,8 +10,9 @@ from torch import Tensor
 from mggcn import methods
 from mggcn.errors import InputError
 from mggcn.methods.settings import is_import_path
+from mggcn.records.reading import RECORD, is_unfinished, unfinished
 from mggcn.records.record import RunRecord
-from mggcn.run.run import RECORD, SCALER_ARRAYS, WEIGHTS, Run
+from mggcn.run.run import SCALER_ARRAYS, WEIGHTS, Run
 from mggcn.train import Scaler
 
 
@@ -23,7 +25,9 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
             allow it for folders from a source you trust: importing runs the code.
     """
     root = Path(folder)
-    if not (root / RECORD).is_file():
+    if is_unfinished(root):
+        raise InputError(unfinished(root))
+    if not is_finished(root):
         raise InputError(f"{root}: not a run folder ({RECORD} is missing)")
     try:
         record = RunRecord.from_json((root / RECORD).read_text())
@@ -31,7 +35,7 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{root / RECORD}: not a run record ({error})") from None
     if not allow_import:
-        _refuse_imports(root / RECORD, record)
+        refuse_imports(root / RECORD, record.method, record.settings)
     try:
         plan = methods.resolve(record.method, record.dataset["name"], record.settings, preset="paper")
     except InputError as error:
@@ -50,10 +54,14 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
     return Run(record, plan, model, _scaler(record, tensors), path=root.resolve())
 
 
-def _refuse_imports(path: Path, record: RunRecord) -> None:
-    """Raise InputError if the record names code to import: a user's own method, or a setting that is a function."""
-    named = {"method": record.method, **record.settings}
-    for field_name, value in named.items():
+def is_finished(folder: Path) -> bool:
+    """Whether a run folder has its record, which is written last."""
+    return (folder / RECORD).is_file()
+
+
+def refuse_imports(path: Path, method: object, settings: Mapping[str, object]) -> None:
+    """Raise InputError if a file names code to import: a user's own method, or a setting that is a function."""
+    for field_name, value in {"method": method, **settings}.items():
         if is_import_path(value):
             raise InputError(
                 f"{path}: field {field_name} names code to import ({value}); "

@@ -25,6 +25,7 @@ from mggcn.errors import InputError, unknown
 from mggcn.files import replacing, write_durably
 from mggcn.keys import Key
 from mggcn.methods import Plan
+from mggcn.records.reading import CONFIG, RECORD
 from mggcn.records.record import RunRecord
 from mggcn.run import smoothing
 from mggcn.run._features import match_features
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 SCALER_ARRAYS = ("mean", "deviation", "idf")
-RECORD, WEIGHTS, CONFIG = "record.json", "weights.safetensors", "config.toml"
+WEIGHTS = "weights.safetensors"
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,15 +260,22 @@ class Run:
         target = Path(folder)
         if target.exists():
             raise InputError(f"{target}: already exists")
+        with replacing(target) as draft:
+            for name, content in self.files().items():
+                write_durably(draft / name, content)
+        return dataclasses.replace(self, path=target.resolve())
+
+    def files(self) -> dict[str, bytes]:
+        """The files of the run folder by name; the record, which marks it as finished, is the last."""
         tensors = {f"model.{name}": tensor.contiguous() for name, tensor in self.model.state_dict().items()}
         for name in SCALER_ARRAYS:
             if (array := getattr(self.scaler, name)) is not None:
                 tensors[f"scaler.{name}"] = torch.from_numpy(array)
-        with replacing(target) as draft:
-            write_durably(draft / RECORD, self.record.to_json().encode())
-            write_durably(draft / WEIGHTS, save_tensors(tensors))
-            write_durably(draft / CONFIG, tomli_w.dumps(config_of(self.record)).encode())
-        return dataclasses.replace(self, path=target.resolve())
+        return {
+            WEIGHTS: save_tensors(tensors),
+            CONFIG: tomli_w.dumps(config_of(self.record)).encode(),
+            RECORD: self.record.to_json().encode(),
+        }
 
     def training_data(self, root: Path | None = None) -> Dataset:
         """The data set the run was trained on, loaded again if necessary; an error if it has changed."""

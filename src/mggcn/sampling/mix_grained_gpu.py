@@ -24,7 +24,8 @@ class DeviceMixGrainedSampler:
 
     Batches of at least ``merge_from`` rows contain ``repeats``; for smaller batches, and for scoring, finding the
     repeats costs more than it saves. Coarse blocks list all members of S(v) and give those outside N(u) the weight
-    zero, so that shapes stay fixed.
+    zero, so that shapes stay fixed. ``capacities`` holds the room for distinct rows that earlier batches of a size
+    needed; a run that is resumed starts with it.
     """
 
     table: DevicePickTable
@@ -37,7 +38,7 @@ class DeviceMixGrainedSampler:
     explore: Explore = "both"
     merge_from: int | None = _MERGE_FROM
     _fixed: dict[tuple[str, int], Block] = field(default_factory=dict, repr=False)
-    _capacities: dict[int, int] = field(default_factory=dict, repr=False)
+    capacities: dict[int, int] = field(default_factory=dict, repr=False)
 
     @property
     def device(self) -> torch.device:
@@ -54,9 +55,9 @@ class DeviceMixGrainedSampler:
         repeats: list[Repeats] = []
         num_rows = batch_size * (1 + self.picks)
         if self.merge_from is not None and num_rows >= self.merge_from and nodes.numel():
-            least = self._capacities.get(batch_size, 0)
+            least = self.capacities.get(batch_size, 0)
             repeats = find_repeats(rows, num_rows, self.table.weights.numel(), least)
-            self._capacities[batch_size] = repeats[0].capacity
+            self.capacities[batch_size] = repeats[0].capacity
         return self._slices(rows, nodes.numel(), batch_size, 1 + self.picks, repeats)
 
     def _slices(

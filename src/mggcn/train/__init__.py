@@ -1,16 +1,19 @@
 """Training: its settings, what it needs from a method, and the training loop."""
 
+from mggcn.train.checkpoints import Checkpoints
 from mggcn.train.compute import Compute, Precision, choose_device
 from mggcn.train.epochs import Epochs, nodes_per_batch
 from mggcn.train.inputs import DenseInputs, Inputs, dense, inputs_of
-from mggcn.train.loop import Fitted, evaluate, fit, hidden, predict
+from mggcn.train.loop import evaluate, fit, hidden, predict
 from mggcn.train.prepared import Penalised, Prepared, View, Views
 from mggcn.train.progress import Progress
 from mggcn.train.scaling import Scaler
+from mggcn.train.state import Fitted
 from mggcn.train.temperature import calibrated, choose_temperature, fit_temperature
 from mggcn.train.training import Training
 
 __all__ = [
+    "Checkpoints",
     "Compute",
     "DenseInputs",
     "Epochs",

@@ -15,17 +15,24 @@ class WeightAverage:
     Args:
         model: whose weights are averaged.
         decay: the share of its old value that the average keeps; with 0 it is the model's current weights.
+
+    Attributes:
+        count: the number of epochs in the average.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
         self._weights: list[Tensor] = [parameter.data for parameter in model.parameters()] if decay else []
         self._average = [torch.zeros_like(weight) for weight in self._weights]
-        self._decay, self._count = decay, 0
+        self._decay, self.count = decay, 0
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The average, by name; filling it in place continues from there."""
+        return {f"average.{number}": average for number, average in enumerate(self._average)}
 
     def update(self) -> None:
         """Add the current weights."""
-        share = 1 - min(self._decay, self._count / (self._count + 1))
-        self._count += 1
+        share = 1 - min(self._decay, self.count / (self.count + 1))
+        self.count += 1
         for average, weight in zip(self._average, self._weights, strict=True):
             average.lerp_(weight, share)
 

@@ -3,7 +3,7 @@
 import math
 import statistics
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from itertools import islice
 from types import TracebackType
@@ -31,6 +31,7 @@ class Epochs:
     """Trains epochs one after the other.
 
     Attributes:
+        step: trains the model batch by batch.
         first_peak: the peak memory of the first epoch, before anything is evaluated; None until it was run.
     """
 
@@ -41,7 +42,7 @@ class Epochs:
         memory.restart_peak(compute.device)
         labels = torch.from_numpy(np.array(dataset.y)).to(compute.device)
         weight = _class_weights(dataset, training, compute.device)
-        self._step = Step(prepared.model, prepared.train, labels, weight, training, compute)
+        self.step = Step(prepared.model, prepared.train, labels, weight, training, compute)
         self._drawing = Drawing(prepared.train.sampler, split.train, training, key)
 
     def __enter__(self) -> "Epochs":
@@ -53,10 +54,10 @@ class Epochs:
         self._drawing.close()
 
     def run(self, number: int) -> float:
-        """Train the epoch of this number, counted from 1 and without gaps; return its mean loss."""
+        """Train the epoch of this number, counted without gaps; return its mean loss."""
         batches = self._drawing.take(number)
         twins = self._drawing.again(number) if self._training.consistency else None
-        loss = self._step.over(batches, twins)
+        loss = self.step.over(batches, twins)
         if self.first_peak is None:
             self.first_peak = memory.peak(self._device)
         if not math.isfinite(loss):
@@ -80,7 +81,7 @@ class Drawing:
             self._stream = torch.cuda.Stream(sampler.device)  # type: ignore[no-untyped-call]
             self._stream.wait_stream(torch.cuda.current_stream())
             self._pool = ThreadPoolExecutor(1)
-            self._next = self._pool.submit(self._draw, 1)
+            self._next: Future[Iterator[Batch]] | None = None
 
     def close(self) -> None:
         """Stop drawing."""
@@ -91,7 +92,7 @@ class Drawing:
         """The batches of this epoch."""
         if self._pool is None or self._stream is None:
             return self._draw(number)
-        batches = self._next.result()
+        batches = (self._next or self._pool.submit(self._draw, number)).result()
         torch.cuda.current_stream().wait_stream(self._stream)
         return self._then_draw(batches, number + 1, self._pool)
 

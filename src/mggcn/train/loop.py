@@ -4,7 +4,8 @@ import copy
 import math
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
@@ -19,39 +20,35 @@ from mggcn.graph import node_numbers
 from mggcn.keys import Key
 from mggcn.records.record import Epoch
 from mggcn.train.averaging import WeightAverage
+from mggcn.train.checkpoints import Checkpoints
 from mggcn.train.compute import Compute
 from mggcn.train.epochs import Epochs
 from mggcn.train.metrics import Scores, score
 from mggcn.train.prepared import Prepared, View
 from mggcn.train.progress import Progress
+from mggcn.train.state import Fitted, Live
 from mggcn.train.training import Training
 
 EVAL_BATCH = 4096
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """The result of training: the curve, the epoch whose weights the model now has, and its validation scores.
-
-    ``first_peak`` is the peak memory of the first epoch; None if nothing is trained.
-    """
-
-    curve: list[Epoch] = field(default_factory=list)
-    best_epoch: int = 0
-    val: Scores = field(default_factory=lambda: Scores(math.inf, 0.0, 0.0))
-    first_peak: int | None = None
-
-
 def fit(
-    prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute, progress: Progress
+    prepared: Prepared,
+    dataset: Dataset,
+    training: Training,
+    key: Key,
+    compute: Compute,
+    progress: Progress,
+    checkpoints: Checkpoints | None = None,
 ) -> Fitted:
     """Train until the validation scores stop improving, then load the best epoch's weights into the model.
 
-    A model without parameters is only evaluated.
+    A model without parameters is only evaluated. With checkpoints, training continues from their state and ends as if
+    it had not been interrupted.
     """
     split, model = dataset.require_split(), prepared.model
     curve: list[Epoch] = []
-    best = Fitted()
+    best = Fitted(curve)
     best_weights: dict[str, Tensor] = {}
     average = WeightAverage(model, training.averaging)
     if not any(parameter.requires_grad for parameter in model.parameters()):
@@ -59,8 +56,14 @@ def fit(
     seeded = torch.random.fork_rng([compute.device] if compute.device.type == "cuda" else [])
     with Epochs(prepared, dataset, training, key, compute) as epochs, seeded:
         torch.manual_seed(key.fold("dropout").torch_seed)
-        for number in range(1, training.epochs + 1):
-            started = time.perf_counter()
+        live = Live(model, epochs.step, average, prepared.train.sampler, compute.device)
+        if checkpoints is not None and (state := checkpoints.state) is not None:
+            live.restore(state)
+            curve += state.fitted.curve
+            best, best_weights = replace(state.fitted, curve=curve), state.best_weights
+            epochs.first_peak = best.first_peak
+        while len(curve) < training.epochs and len(curve) - best.best_epoch < training.patience:
+            number, started = len(curve) + 1, time.perf_counter()
             loss = epochs.run(number)
             trained = time.perf_counter()
             average.update()
@@ -71,11 +74,13 @@ def fit(
                     best_weights = copy.deepcopy(model.state_dict())
             epoch = Epoch(number, loss, val.loss, val.accuracy, trained - started, time.perf_counter() - trained)
             curve.append(epoch)
-            progress.epoch(epoch)
             if is_best:
                 best = Fitted(curve, number, val, epochs.first_peak)
-            if number - best.best_epoch >= training.patience:
-                break
+            if checkpoints is not None:
+                checkpoints.epoch_ended(partial(live.capture, best, best_weights, checkpoints.seconds))
+            progress.epoch(epoch)
+    if not best_weights:
+        raise InputError(f"lr: training diverged at epoch {len(curve)} with learning rate {training.lr}")
     model.load_state_dict(best_weights)
     return best
 

@@ -52,6 +52,11 @@ class Step:
         run = self._run_both if training.consistency else self._run
         self._process: Callable[..., None] = Captured(run) if can_capture else run
 
+    def tensors(self) -> dict[str, Tensor]:
+        """What the optimiser holds, by name; filling it in place continues from there."""
+        moments = {f"adam.{name}": moment for name, moment in self._adam.tensors().items()}
+        return {"adam.clock": self._tally, **moments}
+
     def over(self, batches: Iterable[Batch], twins: Iterable[Batch] | None = None) -> float:
         """Make one step for each batch; return the mean loss over all targets.
 

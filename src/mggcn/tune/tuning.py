@@ -18,7 +18,7 @@ from mggcn.records import spec
 from mggcn.records.ledger import Ledger, cut_torn_line
 from mggcn.records.record import Epoch, RunRecord
 from mggcn.records.spec import RunSpec
-from mggcn.run import config_of, fit_plan
+from mggcn.run import config_of, continued, fit_plan
 from mggcn.train import Progress
 from mggcn.tune.search import Choice, Range, Search
 
@@ -155,8 +155,10 @@ class Tuning:
                 for epoch in self._ledger.records[digest].curve:
                     receiver.epoch(epoch)
             else:
-                run = fit_plan(search.dataset, plan, seed, search.device, progress=receiver)
-                self._ledger.add(digest, run.record)
+                what = (search.dataset, plan, seed, search.device)
+                with continued(self._ledger.unfinished(digest), *what, receiver) as checkpoints:
+                    run = fit_plan(*what, progress=receiver, checkpoints=checkpoints)
+                    self._ledger.add(digest, run.record)
             records.append(self._ledger.records[digest])
         return records
 

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,13 +14,15 @@ import mggcn
 from mggcn import methods, storage, train
 from mggcn.block import Batch
 from mggcn.dataset import Dataset
-from mggcn.errors import InputError
+from mggcn.errors import InputError, InputWarning
 from mggcn.experiments import Experiment, Job, Outcome, Schedule, Variant
 from mggcn.experiments import _execution as execution
 from mggcn.experiments._schedule import recall
 from mggcn.keys import Key
 from mggcn.methods import Plan
-from mggcn.records import Ledger, identity, markdown
+from mggcn.records import Epoch, Ledger, identity, markdown
+from mggcn.run import continued
+from mggcn.train.checkpoints import lock
 from mggcn.train.progress import Silent
 from tests.unit.experiments.test_schedule import CPU, jobs_of, schedule_of
 
@@ -183,3 +186,64 @@ def test_a_small_run_does_not_inherit_a_large_ones_peak(small: Dataset, tmp_path
     before, large, after = (int(number) for number in done.stdout.split())
     assert large > before + (120 << 20)
     assert after < before + (large - before) // 3
+
+
+class Interrupt:
+    """Interrupts training after an epoch, and keeps the numbers of all epochs."""
+
+    def __init__(self, after: int = 0) -> None:
+        self.after = after
+        self.epochs: list[int] = []
+
+    def epoch(self, epoch: Epoch) -> None:
+        """Raise what Ctrl-C raises."""
+        self.epochs.append(epoch.number)
+        if epoch.number == self.after:
+            raise KeyboardInterrupt
+
+
+def test_a_long_run_continues_where_it_was_interrupted(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [job] = jobs_of(small, "gcn", seeds=1, epochs=6, dropout=0.5)
+    [whole], _ = execute(small, [job], Ledger(tmp_path / "whole" / "records.jsonl"))
+    assert whole.record is not None
+    ledger, first, second = Ledger(tmp_path / "records.jsonl"), Interrupt(4), Interrupt()
+    monkeypatch.setattr(execution, "continued", partial(continued, every=0))
+    with pytest.raises(KeyboardInterrupt):
+        list(execution.execute(small, [job], ledger, lambda _: first))
+    assert [path.name for path in tmp_path.glob("unfinished-*")] == [f"unfinished-{job.spec.digest[:16]}"]
+    [outcome] = execution.execute(small, [job], ledger, lambda _: second)
+    assert second.epochs == [1, 2, 3, 4, 5, 6], "a display and a pruner receive the earlier epochs, too"
+    assert outcome.record is not None
+    assert outcome.record.resumed == 1
+    assert (outcome.record.val_loss, outcome.record.test_confusion) == (
+        whole.record.val_loss,
+        whole.record.test_confusion,
+    )
+    assert not list(tmp_path.glob("unfinished-*"))
+
+
+def test_damaged_and_open_checkpoints_do_not_stop_a_run(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [job] = jobs_of(small, "gcn", seeds=1, epochs=3)
+    ledger = Ledger(tmp_path / "records.jsonl")
+    folder = ledger.unfinished(job.spec.digest)
+    folder.mkdir()
+    (folder / "000002.json").write_text("{}")
+    with pytest.warns(InputWarning, match="its only checkpoint is damaged .*; the run starts again"):
+        [outcome], _ = execute(small, [job], ledger)
+    assert outcome.record is not None
+    assert not folder.exists()
+    other = Ledger(tmp_path / "other" / "records.jsonl")
+    with lock(other.unfinished(job.spec.digest)):
+        [outcome], _ = execute(small, [job], other)
+    assert outcome.record is not None, "it is trained without checkpoints"
+
+
+def test_a_run_that_fails_leaves_no_checkpoints(small: Dataset, tmp_path: Path) -> None:
+    jobs = jobs_of(small, "gcn", seeds=1, epochs=50, lr=1e30)
+    [outcome], _ = execute(small, jobs, Ledger(tmp_path / "records.jsonl"))
+    assert "diverged" in outcome.reason
+    assert not list(tmp_path.iterdir())

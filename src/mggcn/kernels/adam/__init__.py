@@ -29,6 +29,15 @@ class Adam:
         self._lr, self._decay, self._clock = lr, weight_decay, clock
         self._moments = [(torch.zeros_like(p), torch.zeros_like(p)) for p in self._parameters]
 
+    def tensors(self) -> dict[str, Tensor]:
+        """Both moments of every parameter, by name; filling them in place continues from there."""
+        names = ("first", "second")
+        return {
+            f"{name}.{number}": moment
+            for number, moments in enumerate(self._moments)
+            for name, moment in zip(names, moments, strict=True)
+        }
+
     def clear(self) -> None:
         """Set the gradients to None."""
         for parameter in self._parameters:

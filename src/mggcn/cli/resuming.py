@@ -1,0 +1,89 @@
+"""Training a run in its folder so that it can be resumed, and resuming it: parts of ``mggcn train``."""
+
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mggcn.cli import signals
+
+if TYPE_CHECKING:
+    from mggcn.run import Run, RunFolder
+    from mggcn.train import Checkpoints, Progress
+
+
+def train_in(folder: "RunFolder", progress: "Progress", every: float, command: str, *, quiet: bool) -> "Run":
+    """Train a run; Ctrl-C and SIGTERM write a checkpoint and print the command that continues.
+
+    Args:
+        folder: of the run.
+        progress: is called with every epoch.
+        every: seconds between two checkpoints, at least.
+        command: that continues the run.
+        quiet: print nothing about an earlier checkpoint.
+    """
+
+    def opened(checkpoints: "Checkpoints") -> None:
+        ending.append(checkpoints)
+        if checkpoints.state is not None and not quiet:
+            _say(f"continues after epoch {checkpoints.state.epoch}, from {checkpoints.folder}")
+
+    def end() -> None:
+        for checkpoints in ending:
+            checkpoints.flush()
+        _say(f"continue with: {command}")
+
+    ending: list[Checkpoints] = []
+    with signals.ending_with(end):
+        try:
+            return folder.train(progress, every, opened)
+        except (KeyboardInterrupt, SystemExit):
+            _say(f"continue with: {command}")
+            raise
+
+
+def command(folder: Path, root: Path | None, *, allow_import: bool) -> str:
+    """The command that continues a run."""
+    rest = [*(["--root", str(root)] if root else []), *(["--allow-import"] if allow_import else [])]
+    return shlex.join(["mggcn", "train", "--resume", str(folder), *rest])
+
+
+def open_run(
+    folder: Path,
+    dataset: str | None,
+    changes: Mapping[str, object],
+    root: Path | None,
+    others: Mapping[str, object],
+    *,
+    allow_import: bool,
+) -> "RunFolder | None":
+    """The folder of a run to resume; None, and a line that says so, if the run is finished.
+
+    Args:
+        folder: of the run.
+        dataset: the name or folder of the same data, if it is elsewhere now.
+        changes: of settings.
+        root: the folder of data sets.
+        others: options that a resumed run does not take, by name; all must be None.
+        allow_import: whether the run may import code.
+    """
+    from mggcn import datasets
+    from mggcn.errors import InputError
+    from mggcn.run import RunFolder, load_run
+    from mggcn.run.loading import is_finished
+
+    for option, value in others.items():
+        if value is not None:
+            raise InputError(f"--{option}: a run is resumed as it was started; leave it out beside --resume")
+    if is_finished(folder):
+        record = load_run(folder, allow_import=allow_import).record
+        print(f"{folder} is finished after {record.epochs} epochs: test accuracy {record.test_accuracy:.2%}")  # noqa: T201
+        return None
+    data = None if dataset is None else datasets.load(dataset, root=root)
+    return RunFolder.open(folder, data, changes, root=root, allow_import=allow_import)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

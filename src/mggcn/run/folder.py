@@ -1,0 +1,194 @@
+"""The folder of a run while it is trained: ``config.toml`` from the start, checkpoints now and then, the record last.
+
+``record.json`` marks a run as finished; its checkpoints are then removed.
+"""
+
+import hashlib
+import itertools
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+import torch
+
+from mggcn import datasets, methods, storage
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.files import write_atomically
+from mggcn.methods import Plan
+from mggcn.methods.plan import WITHOUT_EFFECT
+from mggcn.records.reading import CHECKPOINT, CONFIG
+from mggcn.run.config import read_config
+from mggcn.run.fitting import fit_plan
+from mggcn.run.loading import refuse_imports
+from mggcn.run.run import Run
+from mggcn.run.warm_start import WarmStart
+from mggcn.train import Checkpoints, Progress, choose_device
+from mggcn.train.checkpoints import EVERY
+
+MAY_CHANGE = ("epochs", "patience")
+"""The settings that a run may be resumed with other values of."""
+
+_WITHOUT_EFFECT = (*MAY_CHANGE, *WITHOUT_EFFECT)
+
+
+@dataclass(frozen=True, eq=False)
+class RunFolder:
+    """A folder with a run that is not finished.
+
+    Attributes:
+        path: of the folder.
+        dataset: with a split.
+        plan: the method with every setting.
+        seed: of weights, order and picks.
+        device: of the model.
+        origin: the run whose weights it starts with.
+        created: the folders that were created for it, to be removed if the run cannot start.
+    """
+
+    path: Path
+    dataset: Dataset
+    plan: Plan
+    seed: int
+    device: torch.device
+    origin: WarmStart | None = None
+    created: tuple[Path, ...] = field(default=(), repr=False)
+
+    @classmethod
+    def create(
+        cls,
+        path: Path,
+        dataset: Dataset,
+        plan: Plan,
+        seed: int,
+        device: torch.device,
+        origin: WarmStart | None = None,
+        *,
+        numbered: bool = False,
+    ) -> "RunFolder":
+        """Create the folder, which must not exist; ``numbered`` adds a number to its name if it does."""
+        path, created = _claim(path, numbered=numbered)
+        config = {
+            "dataset": str(dataset.path or dataset.name),
+            "method": plan.name,
+            "seed": seed,
+            "device": device.type,
+            **({"warm_start": str(origin.path)} if origin else {}),
+            "settings": plan.settings,
+        }
+        (path / CHECKPOINT).mkdir()
+        write_atomically(path / CONFIG, tomli_w.dumps(config).encode())
+        return cls(path, dataset, plan, seed, device, origin, created)
+
+    @classmethod
+    def open(
+        cls,
+        path: Path,
+        dataset: Dataset | None = None,
+        changes: Mapping[str, object] | None = None,
+        *,
+        root: Path | None = None,
+        allow_import: bool = False,
+    ) -> "RunFolder":
+        """Read the folder of a run that is not finished, and load its data set unless it is given.
+
+        ``changes`` replace settings; a checkpoint accepts only other numbers of epochs, and another patience.
+        """
+        if not (path / CONFIG).is_file():
+            raise InputError(f"{path}: not a run folder ({CONFIG} is missing)")
+        config = read_config(path / CONFIG)
+        if config.dataset is None or config.method is None:
+            raise InputError(f"{path / CONFIG}: names no data set or no method")
+        if not allow_import:
+            refuse_imports(path / CONFIG, config.method, config.settings)
+        for name in changes or {}:
+            if name not in MAY_CHANGE:
+                raise InputError(
+                    f"{name}: a run is resumed with its own settings, except for {' and '.join(MAY_CHANGE)}"
+                )
+        device = choose_device(config.device)
+        data = datasets.load(config.dataset, root=root) if dataset is None else dataset
+        plan = methods.resolve(config.method, data.name, {**config.settings, **(changes or {})}, preset=config.preset)
+        origin = WarmStart.of(config.warm_start, allow_import=allow_import) if config.warm_start else None
+        return cls(path, data, plan, config.seed, device, origin)
+
+    def train(
+        self,
+        progress: Progress | None = None,
+        every: float = EVERY,
+        opened: Callable[[Checkpoints], None] | None = None,
+    ) -> Run:
+        """Train the run from its last checkpoint, or from the start, and write its record.
+
+        Args:
+            progress: is called with every epoch.
+            every: seconds between two checkpoints, at least.
+            opened: is called with the checkpoints, before anything else.
+        """
+        try:
+            own = self.checkpoints(every)
+        except InputError:
+            self._discard()
+            raise
+        with own as checkpoints:
+            if opened is not None:
+                opened(checkpoints)
+            try:
+                run = fit_plan(self.dataset, self.plan, self.seed, self.device, progress, checkpoints, self.origin)
+            except InputError:
+                self._discard()
+                raise
+            for name, content in run.files().items():
+                write_atomically(self.path / name, content)
+            checkpoints.remove()
+        return replace(run, path=self.path.resolve())
+
+    def checkpoints(self, every: float = EVERY) -> Checkpoints:
+        """The run's checkpoints, which are opened by a ``with`` block."""
+        identity = identity_of(self.dataset, self.plan, self.seed, self.device)
+        identity["warm_start"] = self.origin.digest if self.origin else None
+        return Checkpoints(self.path / CHECKPOINT, identity, every)
+
+    def _discard(self) -> None:
+        """Remove what :meth:`create` created."""
+        if self.created:
+            shutil.rmtree(self.path)
+        for parent in self.created[1:]:
+            try:
+                parent.rmdir()
+            except OSError:
+                return  # another run is in it
+
+
+def identity_of(dataset: Dataset, plan: Plan, seed: int, device: torch.device) -> dict[str, Any]:
+    """What must be the same when a run is resumed."""
+    parts = dataset.require_split().parts().items()
+    split = hashlib.sha256(b"".join(name.encode() + nodes.tobytes() for name, nodes in parts)).hexdigest()
+    return {
+        "data_set_digest": storage.digest(dataset),
+        "split": split,
+        "method": plan.name,
+        "method_version": plan.method.version,
+        "seed": seed,
+        "device": device.type,
+        "settings": {name: value for name, value in plan.settings.items() if name not in _WITHOUT_EFFECT},
+    }
+
+
+def _claim(path: Path, *, numbered: bool) -> tuple[Path, tuple[Path, ...]]:
+    """Create a folder that does not exist; return it, and all folders that were created, the innermost first."""
+    missing = [parent for parent in path.parents if not parent.exists()]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    names = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
+    for candidate in itertools.chain([path], names):
+        try:
+            candidate.mkdir()
+        except FileExistsError:
+            if not numbered:
+                raise InputError(f"{path}: already exists") from None
+        else:
+            return candidate, (candidate, *missing)
+    raise AssertionError("there is always another number")

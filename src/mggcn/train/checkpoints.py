@@ -1,0 +1,251 @@
+"""Checkpoints: the state of training on disk, in two generations, so that a killed run can continue.
+
+A generation is ``EPOCH.safetensors`` (see :class:`mggcn.train.state.State`) and ``EPOCH.json``, which is written last
+and holds everything else, with the checksums of both files.
+"""
+
+import fcntl
+import hashlib
+import json
+import re
+import shutil
+import threading
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+
+from mggcn.errors import InputError, InputWarning
+from mggcn.files import write_atomically
+from mggcn.records.record import Epoch
+from mggcn.train.metrics import Scores
+from mggcn.train.state import Fitted, State
+
+EVERY = 10.0
+"""Seconds between two checkpoints, at least."""
+
+_FORMAT = 1
+_GENERATIONS = 2
+_LOCK = "lock"
+_DIGEST = 64  # characters
+_HEAD = re.compile(rb'\{"checksum": "([0-9a-f]{64})",\n')
+_COPY_EVERY = 0.2  # seconds; what an interrupt can lose
+_SHARE = 0.01  # of the time that writing may take
+
+Identity = Mapping[str, Any]
+
+
+class BusyError(InputError):
+    """Another process trains the run."""
+
+
+class Checkpoints:
+    """The checkpoints of one run. Used in a ``with`` block, which locks the folder; an exception writes the last state.
+
+    Args:
+        folder: created if it is missing.
+        identity: what must not change between the start of a run and its end, ready for JSON.
+        every: seconds between two checkpoints, at least; 0 writes one after every epoch. With other values, checkpoints
+            that take long are written less often, so that they take less than a hundredth of the time.
+
+    Attributes:
+        state: the one to continue from; None at the start of a run.
+    """
+
+    def __init__(self, folder: Path, identity: Identity, every: float = EVERY) -> None:
+        if not every >= 0:
+            raise InputError(f"checkpoint_every: {every:g} seconds is less than 0")
+        self.folder = folder
+        self.state: State | None = None
+        self.write_seconds = 0.0
+        self._identity, self._every = json.loads(json.dumps(identity)), every
+        self._latest: State | None = None
+        self._writing = threading.Lock()
+        self._lock: BinaryIO | None = None
+        self._opened = self._copied = self._written = time.perf_counter()
+
+    def open(self) -> Self:
+        """Lock the folder and read the state to continue from; the ``with`` block that follows closes it."""
+        self._lock = lock(self.folder)
+        try:
+            for draft in self.folder.glob(".*.draft"):
+                draft.unlink()
+            self.state = self._read()
+        except BaseException:
+            self._lock.close()
+            self._lock = None
+            raise
+        self._opened = self._copied = self._written = time.perf_counter()
+        return self
+
+    def __enter__(self) -> Self:
+        return self if self._lock is not None else self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is not None and not isinstance(error, InputError):
+                self.flush()
+        finally:
+            if self._lock is not None:
+                self._lock.close()
+                self._lock = None
+
+    @property
+    def resumed(self) -> int:
+        """How often the run was resumed from a checkpoint."""
+        return self.state.resumed + 1 if self.state else 0
+
+    @property
+    def seconds(self) -> float:
+        """The time spent on the run, also before it was resumed."""
+        return (self.state.seconds if self.state else 0.0) + time.perf_counter() - self._opened
+
+    def epoch_ended(self, capture: Callable[[], State]) -> None:
+        """Copy the state in memory now and then, and write it if the last checkpoint is old enough."""
+        now = time.perf_counter()
+        wait = max(self._every, self.write_seconds / _SHARE) if self._every else 0.0
+        is_due = now - self._written >= wait
+        if is_due or now - self._copied >= _COPY_EVERY:
+            self._latest, self._copied = capture(), now
+        if is_due:
+            self.flush()
+
+    def remove(self) -> None:
+        """Remove the folder, when the run is finished."""
+        self._latest = None
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def flush(self) -> None:
+        """Write the last state that was copied, if it is not on disk; other threads may do the same."""
+        with self._writing:
+            if self._latest is None:
+                return
+            started = time.perf_counter()
+            self._write(self._latest)
+            self._latest, self._written = None, time.perf_counter()
+            self.write_seconds = self._written - started
+
+    def _write(self, state: State) -> None:
+        path, fitted = self._path(state.epoch), state.fitted
+        copied = {
+            name: value.cpu().clone(memory_format=torch.contiguous_format) for name, value in state.tensors.items()
+        }
+        tensors = save_tensors(copied)
+        values = {
+            "format": _FORMAT,
+            "identity": self._identity,
+            "environment": _environment(),
+            "epoch": state.epoch,
+            "seconds": state.seconds,
+            "resumed": self.resumed,
+            "best_epoch": fitted.best_epoch,
+            "val": asdict(fitted.val),
+            "first_peak": fitted.first_peak,
+            "capacities": list(state.capacities.items()),
+            "curve": [asdict(epoch) for epoch in fitted.curve],
+            "tensors": hashlib.sha256(tensors).hexdigest(),
+        }
+        rest = json.dumps(values).encode()[1:]
+        write_atomically(path.with_suffix(".safetensors"), tensors)
+        write_atomically(path, f'{{"checksum": "{hashlib.sha256(rest).hexdigest()}",\n'.encode() + rest)
+        for old in sorted(self.folder.glob("*.json"))[:-_GENERATIONS]:
+            _unlink(old)
+
+    def _read(self) -> State | None:
+        """The newest state that is whole; those that are damaged are removed if there is another."""
+        paths = sorted(self.folder.glob("*.json"), reverse=True)
+        damaged: list[tuple[Path, str]] = []
+        for path in paths:
+            try:
+                values, state = _parse(path)
+            except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+                damaged.append((path, " ".join(str(error).split())))
+                continue
+            self._check(values["identity"], values["environment"])
+            for other, problem in damaged:
+                _warn(f"{other}: damaged ({problem}), so the checkpoint of epoch {state.epoch} is used")
+                _unlink(other)
+            return state
+        if damaged:
+            path, problem = damaged[0]
+            what = "both checkpoints are" if len(damaged) > 1 else "its only checkpoint is"
+            raise InputError(f"{path.parent}: {what} damaged ({path.name}: {problem})")
+        return None
+
+    def _check(self, identity: Identity, environment: Identity) -> None:
+        if difference := _difference(identity, self._identity):
+            raise InputError(f"{self.folder.parent}: cannot be resumed with {difference}")
+        if difference := _difference(environment, _environment()):
+            _warn(f"{self.folder.parent}: resumed with {difference}; results may differ in their last digits")
+
+    def _path(self, epoch: int) -> Path:
+        return self.folder / f"{epoch:06d}.json"
+
+
+def lock(folder: Path) -> BinaryIO:
+    """Create and lock the folder of a run's checkpoints until the file that is returned is closed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = (folder / _LOCK).open("ab")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise BusyError(f"{folder.parent}: open in another process, which trains this run") from None
+    return file
+
+
+def _parse(path: Path) -> tuple[dict[str, Any], State]:
+    """Read a generation; raises an error if it is not what was written."""
+    content = path.read_bytes()
+    head = _HEAD.match(content)
+    if head is None or hashlib.sha256(content[head.end() :]).hexdigest().encode() != head[1]:
+        raise ValueError("wrong checksum")
+    values = json.loads(content)
+    if values["format"] != _FORMAT:
+        raise ValueError(f"format {values['format']}, not {_FORMAT}")
+    tensors = path.with_suffix(".safetensors").read_bytes()
+    if hashlib.sha256(tensors).hexdigest() != values["tensors"]:
+        raise ValueError(f"wrong checksum of {path.stem}.safetensors")
+    curve = [Epoch(**epoch) for epoch in values["curve"]]
+    if not len(curve) == values["epoch"] == int(path.stem):
+        raise ValueError("another epoch than its name")
+    fitted = Fitted(curve, values["best_epoch"], Scores(**values["val"]), values["first_peak"])
+    capacities = dict(values["capacities"])
+    return values, State(fitted, load_tensors(tensors), capacities, values["seconds"], values["resumed"])
+
+
+def _difference(old: Identity, new: Identity) -> str:
+    """The first field in which two identities differ, with both values; empty if there is none."""
+    for name in sorted({*old, *new}):
+        before, now = old.get(name), new.get(name)
+        if before != now:
+            if isinstance(before, Mapping) and isinstance(now, Mapping):
+                return _difference(before, now)
+            shown = [f"{str(value)[:12]}…" if len(str(value)) == _DIGEST else value for value in (now, before)]
+            return f"{name.replace('_', ' ')} {shown[0]}; it was started with {shown[1]}"
+    return ""
+
+
+def _environment() -> dict[str, Any]:
+    """What may change the last digits of a result."""
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return {"torch": torch.__version__, "torch_threads": torch.get_num_threads(), "GPU": device}
+
+
+def _unlink(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    path.with_suffix(".safetensors").unlink(missing_ok=True)
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, InputWarning, stacklevel=2)
