@@ -31,6 +31,12 @@ def install() -> None:
     threading.Thread(target=_watch, args=(read,), daemon=True).start()
 
 
+def leave_to_server() -> None:
+    """Stop watching: a server ends by itself and then raises the signal again, which must not count as the second."""
+    if signal.getsignal(signal.SIGINT) is _end:
+        signal.set_wakeup_fd(-1)
+
+
 @contextmanager
 def ending_with(action: Callable[[], None]) -> Iterator[None]:
     """Say what to do last if a command inside the ``with`` block cannot end in time; runs in another thread."""

@@ -111,11 +111,11 @@ evaluate, calls = loop.evaluate, []
 def stuck(*arguments):
     calls.append(0)
     if len(calls) == 4:
-        print("stuck", flush=True)
         lock = threading.Lock()
         lock.acquire()
         while True:
             try:
+                print("stuck", flush=True)
                 lock.acquire()  # as a long kernel, this goes on after a signal
             except (KeyboardInterrupt, SystemExit):
                 pass

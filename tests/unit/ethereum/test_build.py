@@ -209,7 +209,7 @@ def test_the_commands_build_train_predict(tmp_path: Path, capsys: pytest.Capture
     right = [kind == ("often" if number < 30 else "once") for number, kind in enumerate(scored["class"])]
     assert np.mean(right) > 0.8
     record = json.loads(Path("runs/ethereum-accounts-mg-gcn-seed0/record.json").read_text())
-    assert (record["settings"]["hidden"], record["settings"]["scaling"]) == (16, "standard")
+    assert (record["settings"]["hidden"], record["settings"]["scaling"]) == (128, "standard")
 
 
 @pytest.mark.parametrize(
