@@ -56,9 +56,11 @@ def from_networkx(
                 if attribute not in attributes:
                     raise unknown("node attribute", attribute, attributes)
             features = [column for attribute in features for column in expanded[attribute]]
-        nodes: dict[str, list[Any]] = {_ID: keys} | {
-            column: cells for parts in expanded.values() for column, cells in parts.items()
-        }
+        nodes: dict[str, list[Any]] = {_ID: keys}
+        for parts in expanded.values():
+            if shared := nodes.keys() & parts:
+                raise InputError(f"two features are called {min(shared)!r}")
+            nodes |= parts
         ends = [[str(edge[side]) for edge in graph.edges()] for side in (0, 1)]
         values_of_edges: dict[str, list[Any]] = {
             str(attribute): [] for *_, data in graph.edges(data=True) for attribute in sorted(data)

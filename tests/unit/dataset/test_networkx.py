@@ -132,6 +132,7 @@ def test_nodes_without_attributes_get_structural_features() -> None:
         ({"split": "training"}, {}, "mine: node 'b': column 'split': 'training' is not one of train, val, test"),
         ({"split": "train", "label": None}, {}, "mine: nodes: node 'b' is in split train but has no label"),
         ({}, {"features": ["age", "age"]}, "mine: features: 'age' is there twice"),
+        ({"vector_0": 4}, {}, "mine: two features are called 'vector_0'"),
         ({3: 4}, {}, "mine: node attribute 3: its name must be text"),
     ],
 )
