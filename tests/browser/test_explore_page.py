@@ -50,9 +50,11 @@ def test_picks_are_drawn_as_a_graph_and_listed(address: str, citations: Dataset,
     page = watched.page
     wait_for_charts(page)
     nodes, lines = page.locator("#graph .mark-symbol path"), page.locator("#graph .mark-path path")
-    assert nodes.count() > 5
-    assert lines.count() >= nodes.count() - 1
-    assert nodes.count() == 1 + page.locator("#picks tbody tr").count()
+    expect(page.locator("#picks tbody tr")).not_to_have_count(0)
+    count = page.locator("#picks tbody tr").count()
+    assert count >= 5
+    expect(nodes).to_have_count(1 + count)
+    assert lines.count() >= count
     shares = page.locator("#picks tbody td:nth-child(3)")
     values = [float(text) for text in shares.all_inner_texts()]
     assert values == sorted(values, reverse=True)
@@ -102,7 +104,7 @@ def test_leaving_one_out_in_one_draw_and_in_many(address: str, watch: Watch) -> 
     page = watched.page
     wait_for_charts(page)
     expect(page.locator("#influence-note")).to_contain_text("In the draw of the evaluation")
-    assert page.locator("#influence tbody tr").count() == 5
+    expect(page.locator("#influence tbody tr")).to_have_count(5)
     page.get_by_label("Leave one out in").select_option("32")
     expect(page.locator("#influence-note")).to_contain_text("On average over 32 draws")
     assert page.locator("#influence tbody tr").count() > 5
@@ -114,7 +116,7 @@ def test_contributions_of_features_are_listed(address: str, citations: Dataset, 
     page = watched.page
     wait_for_charts(page)
     expect(page.locator("#attributions-note")).to_contain_text("points by this node's own features")
-    assert page.locator("#attributions tbody tr").count() == min(20, citations.num_features)
+    expect(page.locator("#attributions tbody tr")).to_have_count(min(20, citations.num_features))
     watched.check()
 
 
@@ -201,5 +203,5 @@ def test_a_method_without_picks(citations: Dataset, watch: Watch) -> None:
         expect(watched.page.locator("#without-picks")).to_contain_text("mlp scores a node without picks")
         watched.page.wait_for_selector("#probabilities svg.marks path", state="attached")
         expect(watched.page.locator("#graph")).to_be_hidden()
-        assert watched.page.locator("#neighbours tbody tr").count() > 0
+        expect(watched.page.locator("#neighbours tbody tr")).not_to_have_count(0)
         watched.check()
