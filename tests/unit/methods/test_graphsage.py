@@ -21,7 +21,8 @@ CPU = Compute(torch.device("cpu"))
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_every_depth_learns(small: Dataset, name: str, layers: int) -> None:
-    run = mggcn.fit(small, method=name, settings={"layers": layers, "epochs": 30, "lr": 0.05, "fanouts": "4,3"})
+    settings = {"layers": layers, "epochs": 30, "lr": 0.05, "fanouts": "4,3"}
+    run = mggcn.fit(small, method=name, settings=settings, preset="paper")
     assert run.record.test_accuracy >= 0.7
 
 

@@ -30,18 +30,17 @@ def test_the_papers_preset_leaves_what_papers_do_not_have_neutral(method: str, d
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_our_recipe_does_not_depend_on_the_name_of_the_data(sparse: bool) -> None:
-    first, *others = (resolved("mg-gcn", name, "default", sparse) for name in NAMES)
+@pytest.mark.parametrize("method", [method for method in methods.METHODS if published.recipe(method)])
+def test_our_recipe_does_not_depend_on_the_name_of_the_data(method: str, sparse: bool) -> None:
+    first, *others = (resolved(method, name, "default", sparse) for name in NAMES)
     assert all(other == first for other in others)
-    assert first != resolved("mg-gcn", "my own", "paper", sparse)
+    assert first != resolved(method, "my own", "paper", sparse)
 
 
 def test_our_recipe_depends_on_the_kind_of_features() -> None:
     dense, sparse, unknown = (resolved("mg-gcn", "my own", "default", kind) for kind in (False, True, None))
     of_sparse = {name: value for name, value in sparse.items() if dense[name] != value}
-    entries = [entry for entry in published.published().settings if entry.preset == "default"]
-    (expected,) = [entry.values for entry in entries if entry.features == "sparse" and entry.methods == ["mg-gcn"]]
-    assert of_sparse == expected
+    assert of_sparse == published.recipe("mg-gcn")["sparse"]
     assert dense["scaling"] == "auto"
     assert unknown == dense, "what holds for any features"
 
@@ -89,7 +88,7 @@ def test_all_settings_of_a_recipe_can_be_written_and_read_again() -> None:
 
 
 def test_the_recipe_is_shown_beside_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
-    assert published.recipe("gcn") == {}
+    assert published.recipe("sgc") == {}
     assert main(["methods", "mg-gcn"]) == 0
     out = " ".join(capsys.readouterr().out.split())
     for features, values in published.recipe("mg-gcn").items():
@@ -97,5 +96,5 @@ def test_the_recipe_is_shown_beside_the_defaults(capsys: pytest.CaptureFixture[s
             f"{features} features: {' '.join(f'{key}={describe.written(value)}' for key, value in values.items())}"
             in out
         )
-    assert main(["methods", "gcn"]) == 0
+    assert main(["methods", "sgc"]) == 0
     assert "recipe" not in capsys.readouterr().out
