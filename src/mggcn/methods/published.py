@@ -8,6 +8,8 @@ import msgspec
 
 MEASURES = ("accuracy", "epoch_seconds", "total_seconds")
 """The quantities of published results."""
+OWN = "own"
+"""The name of the table of results from the methods' own papers; the others are MG-GCN's."""
 
 
 class Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
