@@ -15,7 +15,7 @@ from mggcn.errors import InputError, unknown
 from mggcn.keys import Key
 from mggcn.methods import published, settings
 from mggcn.methods.method import GraphView, Method
-from mggcn.methods.published import Preset
+from mggcn.methods.published import Preset, Traits
 from mggcn.train import Compute, Prepared, Scaler, Training
 
 WITHOUT_EFFECT = ("threads", "smooth")
@@ -109,7 +109,7 @@ def resolve(
     training: Training | None = None,
     *,
     preset: Preset = "default",
-    sparse: bool | None = None,
+    traits: Traits | None = None,
 ) -> Plan:
     """Resolve every setting of a method on a data set.
 
@@ -123,13 +123,13 @@ def resolve(
         overrides: settings of the method or of training, which may still be text.
         training: the training settings, used as they are.
         preset: ``default`` is our recipe, ``paper`` what the method's paper and its authors' code use.
-        sparse: whether the data set's features are sparse, on which recipes depend; None if that is not known yet.
+        traits: of the data set, on which recipes depend; None if they are not known yet.
     """
     kind = type(method) if isinstance(method, Method) else method_class(method)
     name = method_name(kind)
     of_method, of_training = settings.divide(overrides or {}, kind, Training)
     known = {field.name for owner in (kind, Training) for field in fields(owner)}
-    start = published.settings(dataset, name, preset, sparse=sparse)
+    start = published.settings(dataset, name, preset, traits)
     presets = settings.divide({key: value for key, value in start.items() if key in known}, kind, Training)
     if training is not None and not isinstance(training, Training):
         raise InputError(f"training: must be a Training, not {type(training).__name__}; single settings go in settings")

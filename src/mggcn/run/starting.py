@@ -65,7 +65,7 @@ def fit(
         plan = origin.plan(settings or {})
     else:
         what = (method or "mg-gcn", dataset.name, settings, training)
-        plan = methods.resolve(*what, preset=preset, sparse=dataset.is_sparse)
+        plan = methods.resolve(*what, preset=preset, traits=methods.Traits.of(dataset))
     if checkpoint is None:
         return fit_plan(dataset, plan, seed, device, progress, origin=origin)
     folder = RunFolder.create(Path(checkpoint), dataset, plan, seed, choose_device(device), origin)

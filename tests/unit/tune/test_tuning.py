@@ -93,7 +93,7 @@ def test_the_first_trial_is_the_method_as_it_is(small: Dataset, tmp_path: Path) 
 def test_the_first_trial_is_of_the_preset(small: Dataset) -> None:
     for preset in ("default", "paper"):
         start = Search(small, "mg-gcn", preset=preset).start
-        plain = methods.resolve("mg-gcn", "small", preset=preset, sparse=False).settings
+        plain = methods.resolve("mg-gcn", "small", preset=preset, traits=methods.Traits.of(small)).settings
         assert start == {name: plain[name] for name in start}
         assert {"picks", "hops", "hidden", "fine_norm", "explore", "pick_by", *OF_TRAINING} < set(start)
         space = Search(small, "mg-gcn", preset=preset).space
