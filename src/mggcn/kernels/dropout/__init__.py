@@ -1,0 +1,73 @@
+"""Dropout of input rows on the CPU: whether a value is dropped is a hash of (key, node, column), not of a generator.
+
+The rows of a node lose the same values wherever they are in a batch, dense or sparse, with any number of threads.
+torch's own dropout draws the values one after the other, which takes about a hundred times as long.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from mggcn.kernels import threads as threading
+from mggcn.kernels.dropout import cpu
+from mggcn.keys import Key
+
+_WORK_A_CHUNK = 1 << 20
+
+
+def dropout(x: Tensor, nodes: Tensor, share: float, key: Key, *, threads: int | None = None) -> Tensor:
+    """Set a share of the values to zero and divide the others by 1 - share.
+
+    Args:
+        x: [n, width] float32 rows on the CPU.
+        nodes: [n] the node of each row.
+        share: in [0, 1).
+        key: of this dropout.
+        threads: all cores when None. The result does not depend on it.
+
+    Returns:
+        [n, width], without a gradient.
+    """
+    out = torch.empty(x.shape)
+    arrays = (x.detach().contiguous().numpy(), nodes.numpy(), *_numbers(share, key), out.numpy())
+    _over_rows(lambda start, stop: cpu.dense(*arrays, start, stop), nodes.numel(), x.numel(), threads)
+    return out
+
+
+def dropout_sparse(x: csr_array, nodes: Tensor, share: float, key: Key, *, threads: int | None = None) -> csr_array:
+    """The rows ``nodes`` of a sparse matrix without a share of their entries, and the others divided by 1 - share.
+
+    Args:
+        x: [num_nodes, width] float32.
+        nodes: [n].
+        share: in [0, 1).
+        key: of this dropout.
+        threads: all cores when None. The result does not depend on it.
+
+    Returns:
+        [n, width], with the entries that are kept.
+    """
+    rows, (word, limit, scale) = nodes.numpy(), _numbers(share, key)
+    work = int(np.diff(x.indptr)[rows].sum())
+    indptr = np.zeros(rows.size + 1, x.indptr.dtype)
+    count = (x.indptr, x.indices, rows, word, limit, indptr)
+    _over_rows(lambda start, stop: cpu.count(*count, start, stop), rows.size, work, threads)
+    np.cumsum(indptr, out=indptr)
+    indices, data = np.empty(indptr[-1], x.indices.dtype), np.empty(indptr[-1], x.data.dtype)
+    fill = (x.indptr, x.indices, x.data, rows, word, limit, scale, indptr, indices, data)
+    _over_rows(lambda start, stop: cpu.fill(*fill, start, stop), rows.size, work, threads)
+    return csr_array((data, indices, indptr), shape=(rows.size, x.shape[1]))
+
+
+def _numbers(share: float, key: Key) -> tuple[np.uint64, np.uint32, np.float32]:
+    """The key, the least 32-bit number that keeps a value, and the factor of kept values."""
+    return np.uint64(key.value), np.uint32(share * 2**32), np.float32(1 / (1 - share))
+
+
+def _over_rows(fill: Callable[[int, int], None], num_rows: int, work: int, threads: int | None) -> None:
+    """Small work runs without threads, which cost more than they save."""
+    chunks = max(1, work // _WORK_A_CHUNK)
+    threading.over_ranges(fill, num_rows, chunk=max(1, -(-num_rows // chunks)), threads=threads)
