@@ -1,10 +1,11 @@
-"""Dropout of input rows on the CPU: whether a value is dropped is a hash of (key, node, column), not of a generator.
+"""Dropout on the CPU: whether a value is dropped is a hash of (key, node, column), not the next number of a generator.
 
 The rows of a node lose the same values wherever they are in a batch, dense or sparse, with any number of threads.
-torch's own dropout draws the values one after the other, which takes about a hundred times as long.
+torch's own dropout draws its numbers one after the other, see ``benchmarks/dropout.py``.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,18 +20,36 @@ _WORK_A_CHUNK = 1 << 20
 
 
 def dropout(x: Tensor, nodes: Tensor, share: float, key: Key, *, threads: int | None = None) -> Tensor:
-    """Set a share of the values to zero and divide the others by 1 - share.
+    """Set a share of the values to zero and divide the others by 1 - share; differentiable in x.
 
     Args:
         x: [n, width] float32 rows on the CPU.
-        nodes: [n] the node of each row.
+        nodes: [n] the node of each row, or another number that identifies it.
         share: in [0, 1).
         key: of this dropout.
         threads: all cores when None. The result does not depend on it.
 
     Returns:
-        [n, width], without a gradient.
+        [n, width].
     """
+    out: Tensor = _Dropout.apply(x, nodes, share, key, threads)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _Dropout(torch.autograd.Function):
+    """The gradient is the dropout of the incoming gradient by the same key, so nothing but the key is kept."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, nodes: Tensor, share: float, key: Key, threads: int | None) -> Tensor:
+        ctx.arguments = (nodes, share, key, threads)
+        return _dropped(x, *ctx.arguments)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None, None]:
+        return _dropped(gradients[0], *ctx.arguments), None, None, None, None
+
+
+def _dropped(x: Tensor, nodes: Tensor, share: float, key: Key, threads: int | None) -> Tensor:
     out = torch.empty(x.shape)
     arrays = (x.detach().contiguous().numpy(), nodes.numpy(), *_numbers(share, key), out.numpy())
     _over_rows(lambda start, stop: cpu.dense(*arrays, start, stop), nodes.numel(), x.numel(), threads)

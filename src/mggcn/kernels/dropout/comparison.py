@@ -10,11 +10,15 @@ from mggcn.keys import Key
 
 
 def on_cpu(x: csr_array, nodes: Tensor, share: float, key: Key, *, threads: int | None = None) -> None:
-    """Compare dropout of the rows ``nodes`` of x, as a sparse matrix and as a dense one."""
+    """Compare dropout of the rows ``nodes`` of x, as a sparse matrix and as a dense one with its gradient."""
     rows = x[nodes.numpy()].toarray()
     expected = reference.dropout(rows, nodes.numpy(), share, key)
-    dense = dropout(torch.from_numpy(rows), nodes, share, key, threads=threads)
+    leaf = torch.from_numpy(rows).requires_grad_()
+    dense = dropout(leaf, nodes, share, key, threads=threads)
+    coming = torch.randn(rows.shape, generator=torch.Generator().manual_seed(0))
+    (back,) = torch.autograd.grad(dense, leaf, coming)
     sparse = dropout_sparse(x, nodes, share, key, threads=threads)
-    np.testing.assert_array_equal(dense.numpy(), expected)
+    np.testing.assert_array_equal(dense.detach().numpy(), expected)
+    np.testing.assert_array_equal(back.numpy(), reference.dropout(coming.numpy(), nodes.numpy(), share, key))
     np.testing.assert_array_equal(sparse.toarray(), expected)
     np.testing.assert_array_equal(np.diff(sparse.indptr), np.count_nonzero(expected, axis=1))
