@@ -69,15 +69,17 @@ def dropout_sparse(x: csr_array, nodes: Tensor, share: float, key: Key, *, threa
     Returns:
         [n, width], with the entries that are kept.
     """
-    rows, (word, limit, scale) = nodes.numpy(), _numbers(share, key)
-    work = int(np.diff(x.indptr)[rows].sum())
+    rows, starts = nodes.numpy(), np.zeros(nodes.numel() + 1, np.int64)
+    np.cumsum(np.diff(x.indptr)[rows], out=starts[1:])
+    work = int(starts[-1])
+    kept = (np.empty(work, x.indices.dtype), np.empty(work, x.data.dtype))
     indptr = np.zeros(rows.size + 1, x.indptr.dtype)
-    count = (x.indptr, x.indices, rows, word, limit, indptr)
-    _over_rows(lambda start, stop: cpu.count(*count, start, stop), rows.size, work, threads)
+    keep = (x.indptr, x.indices, x.data, rows, *_numbers(share, key), starts, *kept, indptr[1:])
+    _over_rows(lambda start, stop: cpu.keep(*keep, start, stop), rows.size, work, threads)
     np.cumsum(indptr, out=indptr)
-    indices, data = np.empty(indptr[-1], x.indices.dtype), np.empty(indptr[-1], x.data.dtype)
-    fill = (x.indptr, x.indices, x.data, rows, word, limit, scale, indptr, indices, data)
-    _over_rows(lambda start, stop: cpu.fill(*fill, start, stop), rows.size, work, threads)
+    indices, data = (np.empty(indptr[-1], array.dtype) for array in kept)
+    pack = (starts, *kept, indptr, indices, data)
+    _over_rows(lambda start, stop: cpu.pack(*pack, start, stop), rows.size, work, threads)
     return csr_array((data, indices, indptr), shape=(rows.size, x.shape[1]))
 
 

@@ -1,11 +1,11 @@
-"""Dropout in numba: a row's hashes first, two columns each, then its values; both loops use vector instructions."""
+"""Dropout in numba: the hashes of a row first, in a loop that uses vector instructions, then its values."""
 
 from typing import Any
 
 import numpy as np
 from numba import njit
 
-from mggcn.kernels._compiled import AnyInts, Floats, compiled
+from mggcn.kernels._compiled import AnyInts, Floats, Ints, compiled
 from mggcn.kernels.hashing import fold
 
 _ONE, _LOW, _S32 = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -42,26 +42,7 @@ def _is_kept(stream: Any, column: Any, limit: Any) -> Any:
 
 
 @compiled
-def count(
-    indptr: AnyInts,
-    indices: AnyInts,
-    nodes: AnyInts,
-    key: np.uint64,
-    limit: np.uint32,
-    out: AnyInts,
-    start: int,
-    stop: int,
-) -> None:
-    """Fill elements 1 + start … 1 + stop of ``out`` with the number of kept entries of each row."""
-    for row in range(start, stop):
-        stream, kept = fold(key, nodes[row]), 0
-        for entry in range(indptr[nodes[row]], indptr[nodes[row] + 1]):
-            kept += _is_kept(stream, indices[entry], limit)
-        out[row + 1] = kept
-
-
-@compiled
-def fill(
+def keep(
     indptr: AnyInts,
     indices: AnyInts,
     data: Floats,
@@ -69,16 +50,42 @@ def fill(
     key: np.uint64,
     limit: np.uint32,
     scale: np.float32,
-    out_indptr: AnyInts,
-    out_indices: AnyInts,
-    out: Floats,
+    starts: Ints,
+    kept_indices: AnyInts,
+    kept: Floats,
+    counts: AnyInts,
     start: int,
     stop: int,
 ) -> None:
-    """Fill the columns and values of the kept entries of rows start … stop."""
+    """Write the kept entries of rows start … stop from ``starts`` on, and count them.
+
+    Every entry is written, and the next one overwrites a dropped one: a branch would be mispredicted too often.
+    """
     for row in range(start, stop):
-        stream, position = fold(key, nodes[row]), out_indptr[row]
-        for entry in range(indptr[nodes[row]], indptr[nodes[row] + 1]):
-            if _is_kept(stream, indices[entry], limit):
-                out_indices[position], out[position] = indices[entry], scale * data[entry]
-                position += 1
+        stream, first, count = fold(key, nodes[row]), starts[row], 0
+        begin, end = indptr[nodes[row]], indptr[nodes[row] + 1]
+        columns, values, is_kept = indices[begin:end], data[begin:end], np.empty(end - begin, np.uint8)
+        for i in range(columns.size):
+            is_kept[i] = _is_kept(stream, columns[i], limit)
+        for i in range(columns.size):
+            kept_indices[first + count], kept[first + count] = columns[i], scale * values[i]
+            count += is_kept[i]
+        counts[row] = count
+
+
+@compiled
+def pack(
+    starts: Ints,
+    kept_indices: AnyInts,
+    kept: Floats,
+    indptr: AnyInts,
+    indices: AnyInts,
+    data: Floats,
+    start: int,
+    stop: int,
+) -> None:
+    """Copy the kept entries of rows start … stop, which begin at ``starts``, to where ``indptr`` has them begin."""
+    for row in range(start, stop):
+        source, target = starts[row], indptr[row]
+        for i in range(indptr[row + 1] - target):
+            indices[target + i], data[target + i] = kept_indices[source + i], kept[source + i]
