@@ -43,6 +43,7 @@ class Step:
     ) -> None:
         self._model, self._view, self._labels, self._class_weight = model, view, labels, class_weight
         self._training, self._compute = training, compute
+        self._key = Key.of(0)  # of input dropout, another one for every step
         on_gpu = compute.device.type == "cuda"
         self._tally = torch.zeros(2, dtype=torch.float32 if on_gpu else torch.float64, device=compute.device)
         self._adam = Adam(model.parameters(), training.lr, training.weight_decay, self._tally[1:])
