@@ -22,8 +22,8 @@ CPU = Compute(torch.device("cpu"))
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_every_depth_learns(small: Dataset, name: str, layers: int) -> None:
     settings = {"layers": layers, "epochs": 30, "lr": 0.05, "fanouts": "4,3"}
-    run = mggcn.fit(small, method=name, settings=settings, preset="paper")
-    assert run.record.test_accuracy >= 0.7
+    runs = [mggcn.fit(small, method=name, settings=settings, seed=seed, preset="paper") for seed in range(3)]
+    assert np.mean([run.record.test_accuracy for run in runs]) >= 0.7
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "graphsage-lstm"])  # which reads them in order
