@@ -20,7 +20,7 @@ from pathlib import Path
 import tomli_w
 import torch
 
-from mggcn import datasets, storage
+from mggcn import datasets, experiments, storage
 from mggcn.dataset import Dataset
 from mggcn.datasets.root import data_roots
 from mggcn.errors import InputError
@@ -31,15 +31,7 @@ from mggcn.train.progress import Silent
 from mggcn.tune import Search, Tuning
 
 EXPERIMENTS = Path(__file__).parents[1] / "experiments" / "tuned"
-FOLDERS = {
-    "coauthor-cs": "make it with: mggcn data import coauthor_cs.npz --out ROOT/coauthor-cs",
-    "amazon-computers": "make it with: mggcn data import amazon_computers.npz --out ROOT/amazon-computers",
-    **{
-        f"ethereum-{labels}": "real transactions; make it with: mggcn ethereum build transactions.parquet "
-        f"--labels labels_{labels}.csv --name ethereum:{labels} --out ROOT/ethereum-{labels}"
-        for labels in ("behaviour", "etherscan")
-    },
-}
+FOLDERS = experiments.read(EXPERIMENTS.parent / "default.toml").folders
 
 
 @dataclass(frozen=True)

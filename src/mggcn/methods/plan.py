@@ -172,7 +172,9 @@ def method_name(kind: type[Method]) -> str:
     return next((name for name, known in methods.METHODS.items() if known is kind), settings.import_path(kind))
 
 
-def published_results(dataset: Mapping[str, Any], method: str, values: Mapping[str, Any]) -> dict[str, float]:
+def published_results(
+    dataset: Mapping[str, Any], method: str, values: Mapping[str, Any] | None = None
+) -> dict[str, float]:
     """MG-GCN's published results to show beside a run of ours, by what they measure.
 
     This is the only rule: a result is shown only for the same data (by digest, which covers the split) and the same
@@ -181,7 +183,7 @@ def published_results(dataset: Mapping[str, Any], method: str, values: Mapping[s
     Args:
         dataset: a record's description of its data set.
         method: a record's method.
-        values: a record's settings.
+        values: a record's settings; None for the results with the paper's settings, to be shown as such.
     """
     name = str(dataset["name"])
     results: dict[str, float] = {}
@@ -190,7 +192,8 @@ def published_results(dataset: Mapping[str, Any], method: str, values: Mapping[s
         return {}
     for table in published.published().tables:
         for row in table.rows if table.name != published.OWN else ():
-            if (row.dataset, row.method) == (name, method) and _has_settings(row, values):
+            has_settings = not row.settings if values is None else _has_settings(row, values)
+            if (row.dataset, row.method) == (name, method) and has_settings:
                 results |= row.measured
     return results
 
