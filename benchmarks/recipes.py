@@ -2,7 +2,7 @@
 
 The training and validation nodes of a data set are divided into folds. A recipe is trained without one fold, stops by a
 validation part of the others, and is scored on the fold; its value is the mean over the folds and ``--seeds`` runs of
-each, all with seeds of their own. Recipes come from a TOML file: a table ``[[recipe]]`` has the settings that differ from the preset, ``[common]``
+each. Recipes come from a TOML file: a table ``[[recipe]]`` has the settings that differ from the preset, ``[common]``
 those of all recipes, and ``--random N`` draws N more from the lists of values in ``[space]``:
 
     [common]
