@@ -20,6 +20,7 @@ _HEADINGS = [
     "its own paper, %",
     "MG-GCN's paper, %",
     "papers' settings here, %",
+    "defaults here, %",
     "tuned here, %",
     "to best, tuned",
 ]
@@ -29,11 +30,11 @@ _NOT_THERE = "–"
 def tables() -> str:
     """For each data set a table of all methods, the chart of the tuned ones, and which of them is first."""
     experiment = experiments.read(EXPERIMENTS / "compare.toml")
-    as_published, tuned = _rows(experiment.name), _rows("tuned-")
+    as_published, default, tuned = (_rows(name) for name in (experiment.name, "default", "tuned-"))
     parts = []
-    for dataset in dict.fromkeys([*experiment.datasets, *tuned]):
+    for dataset in dict.fromkeys([*experiment.datasets, *default, *tuned]):
         here, found = as_published.get(dataset, {}), tuned.get(dataset, {})
-        parts += [f"## {dataset.capitalize()}", pipes(_table(dataset, here, found))]
+        parts += [f"## {dataset.capitalize()}", pipes(_table(dataset, here, default.get(dataset, {}), found))]
         if found:
             parts += [_first(found), figure(Section(dataset, tuple(found.values())))]
         if dataset in experiment.datasets:
@@ -58,7 +59,7 @@ def _rows(name: str) -> dict[str, dict[str, Row]]:
     return found
 
 
-def _table(dataset: str, here: Mapping[str, Row], tuned: Mapping[str, Row]) -> Table:
+def _table(dataset: str, here: Mapping[str, Row], default: Mapping[str, Row], tuned: Mapping[str, Row]) -> Table:
     own, papers = (_published(table, dataset) for table in (published.OWN, "accuracy"))
     rows = [
         [
@@ -66,6 +67,7 @@ def _table(dataset: str, here: Mapping[str, Row], tuned: Mapping[str, Row]) -> T
             own.get(method, _NOT_THERE),
             papers.get(method, _NOT_THERE),
             _accuracy(here.get(method)),
+            _accuracy(default.get(method)),
             _accuracy(tuned.get(method)),
             duration(tuned[method].figures.seconds_to_best) if method in tuned else _NOT_THERE,
         ]
