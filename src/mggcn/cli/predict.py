@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from mggcn.train.metrics import Top
 
 
+_NODES = {"test": "test nodes", "new": "new nodes with a known label", "unknown": "nodes with a known label"}
+
+
 def predict(
     run: Path,
     /,
@@ -35,18 +38,20 @@ def predict(
 
     Probabilities of several runs are averaged; the runs must have the same classes and features.
 
-    If labels are known, it also prints metrics: over the test nodes of the run's graph, or over all labelled nodes of a
-    new graph, without those whose labels are read to score others, as label propagation and --smooth do.
+    If labels are known, it also prints metrics: over the test nodes of the run's graph; in another graph over the run's
+    test nodes and over new nodes, each on a line. The run's training and validation nodes, which are recognised by
+    their ids, are not counted, nor are nodes whose labels are read to score others (label propagation and --smooth).
 
     Args:
         run: A run folder, as written by `mggcn train`.
         others: Further run folders, whose probabilities are averaged with those of the first.
-        out: The file to write, *.csv or *.parquet: id or address, class, one probability per class.
+        out: The file to write, *.csv or *.parquet: id or address, class, part of the run's split (train, val,
+            test, or new), one probability per class.
         embeddings: The file to write hidden representations to, *.csv, *.parquet or *.npy: id, one number per channel.
         dataset: A known name or dataset folder; default: the data set the run was trained on.
         nodes: A text file with one node id per line; default: all nodes.
         top: CLASS:K lists the K nodes with the highest probability of a class, and the precision among them.
-        with_training: Include nodes that the run was trained on in that list.
+        with_training: Include nodes that the run was trained on in that list, which leaves them out in any graph.
         draws: Average the probabilities over this many draws of the picks; default: as in the run's evaluation.
         calibrated: Calibrate probabilities with the temperature that the run fitted on its validation nodes; with
             another number of draws it is fitted again, on as many, which needs the training data.
@@ -58,7 +63,7 @@ def predict(
     """
     import numpy as np
 
-    from mggcn import datasets, methods, storage
+    from mggcn import datasets, methods
     from mggcn.errors import InputError
     from mggcn.run import ensemble, load_run
     from mggcn.run.embeddings import check_embeddings_format
@@ -98,26 +103,33 @@ def predict(
     if num_unknown:
         names = ", ".join(name for name in data.classes if name not in trained.classes)
         print(f"{num_unknown:,} nodes have a label that the run does not have and are not counted: {names}")  # noqa: T201
-    digests = {(each.record.dataset["name"], each.record.dataset["digest"]) for each in runs}
-    split = data.split if (data.name, storage.digest(data)) in digests else None
-    is_scored = labels >= 0 if split is None else np.isin(predictions.nodes, split.test)
-    is_training = np.isin(predictions.nodes, [] if split is None else split.train)
+    is_own = any(each.is_trained_on(data) for each in runs)
+    counted = ("test",) if is_own else ("test", "new", "unknown")
+    is_training, is_labelled = predictions.parts == "train", labels >= 0
     readers = [each.record.method for each in runs if each.plan.method.reads_labels] + ["--smooth"] * smooth
     if readers:
-        is_training = methods.known_labels(data)[predictions.nodes] >= 0
-        if split is None and is_training.any():
-            print(f"{is_training.sum():,} labelled nodes are not scored: {readers[0]} reads their labels")  # noqa: T201
-        is_scored &= ~is_training
-    scored = f"{is_scored.sum():,} {'nodes with a known label' if split is None else 'test nodes'}"
-    if is_scored.any():
-        average = f" (mean probabilities of {len(runs)} runs)" if others else ""
-        print(f"{scored}: {_metrics(predictions.probabilities[is_scored], labels[is_scored])}{average}")  # noqa: T201
+        is_read = methods.known_labels(data)[predictions.nodes] >= 0
+        if not is_own and is_read.any():
+            print(f"{is_read.sum():,} labelled nodes are not scored: {readers[0]} reads their labels")  # noqa: T201
+        is_training, is_labelled = is_training | is_read, is_labelled & ~is_read
+    is_scored = is_labelled & np.isin(predictions.parts, counted)
+    seen = [is_labelled & (predictions.parts == part) for part in ("train", "val")]
+    if not is_own and np.any(seen):
+        counts = f"{seen[0].sum():,} training and {seen[1].sum():,} validation nodes"
+        print(f"{counts} of the run have a known label and are not counted")  # noqa: T201
+    average = f" (mean probabilities of {len(runs)} runs)" if others else ""
+    for part in counted:
+        shown = is_scored & (predictions.parts == part)
+        if shown.any():
+            figures = _metrics(predictions.probabilities[shown], labels[shown])
+            print(f"{shown.sum():,} {_NODES[part]}: {figures}{average}")  # noqa: T201
     if ranking is not None:
         label, k = ranking
         print(_ranking(predictions, labels, label, k, ~is_training | with_training))  # noqa: T201
         if is_scored.any():
             best = metrics.precision_at(k, predictions.probabilities[is_scored, label], labels[is_scored], label)
-            print(f"among the {scored} only, {_precision(best, trained.classes[label])}")  # noqa: T201
+            scored = "test nodes" if is_own else "nodes with a known label that the run was not fitted to"
+            print(f"among the {is_scored.sum():,} {scored} only, {_precision(best, trained.classes[label])}")  # noqa: T201
 
 
 def _read_nodes(path: Path, data: "Dataset") -> "NDArray[np.int64]":
@@ -166,9 +178,10 @@ def _ranking(
     p, y, ids = predictions.probabilities[is_ranked, label], labels[is_ranked], predictions.ids[is_ranked].astype(str)
     best = metrics.precision_at(k, p, y, label)
     names = np.array([*predictions.classes, "–"])
-    rows = [["rank", predictions.id_name, "probability", "label"]]
+    parts = predictions.parts[is_ranked]
+    rows = [["rank", predictions.id_name, "probability", "label", "part"]]
     for rank, index in enumerate(best.indices, 1):
-        rows.append([str(rank), ids[index], f"{p[index]:.4f}", names[y[index]]])
+        rows.append([str(rank), ids[index], f"{p[index]:.4f}", names[y[index]], parts[index]])
     num_excluded = int((~is_ranked).sum())
     note = f"; {num_excluded:,} training nodes left out" if num_excluded else ""
     return f"\n{aligned(rows, right=(0, 2))}\n\n{_precision(best, names[label])}{note}"

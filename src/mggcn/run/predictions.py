@@ -22,6 +22,8 @@ class Predictions:
         ids: [n] the user's ids.
         probabilities: [n, classes]; rows sum to 1.
         classes: the name of each class.
+        parts: [n] what the run used each node for: ``train``, ``val``, ``test``, or ``new`` for a node in no part of
+            its split. Nodes of another graph are recognised by their ids.
         id_name: the name of the id column.
     """
 
@@ -29,6 +31,7 @@ class Predictions:
     ids: NDArray[np.generic]
     probabilities: NDArray[np.float64]
     classes: tuple[str, ...]
+    parts: NDArray[np.str_]
     id_name: str = "id"
 
     @property
@@ -37,7 +40,7 @@ class Predictions:
         return np.asarray(self.probabilities.argmax(axis=1), np.int64)
 
     def save(self, path: str | Path) -> None:
-        """Write ids, the most probable ``class`` and a ``p(class)`` column per class, in the format of the suffix."""
+        """Write ids, the most probable ``class``, the ``part`` and a ``p(class)`` column per class."""
         target = Path(path)
         check_format(target)
         write_table(target, self._columns())
@@ -47,5 +50,5 @@ class Predictions:
         return to_frame(self._columns(), self.id_name)
 
     def _columns(self) -> Columns:
-        columns = {self.id_name: self.ids, "class": np.asarray(self.classes)[self.labels]}
+        columns = {self.id_name: self.ids, "class": np.asarray(self.classes)[self.labels], "part": self.parts}
         return columns | {f"p({name})": self.probabilities[:, i] for i, name in enumerate(self.classes)}
