@@ -44,7 +44,7 @@ class Predictions:
         return np.asarray(self.probabilities.argmax(axis=1), np.int64)
 
     def save(self, path: str | Path) -> None:
-        """Write ids, the most probable ``class``, the ``part`` and a probability per class, see :func:`column_names`."""
+        """Write ids, the most probable ``class``, ``part`` and a probability per class, see :func:`column_names`."""
         target = Path(path)
         check_format(target)
         write_table(target, self._columns())

@@ -18,6 +18,7 @@ from mggcn.ethereum import features, require
 from mggcn.ethereum.build import build, parse_as_of
 from mggcn.ethereum.features import ETHER, integers, quotient
 from mggcn.ethereum.pipeline import BuildInputs
+from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, address, transaction, write
 
 DAY = 86_400
@@ -225,6 +226,7 @@ def test_the_commands_build_train_predict(tmp_path: Path, capsys: pytest.Capture
             "--memory: '0GB' is too little; an engine needs at least 500MB",
         ),
         (["t.parquet", "--out", "o", "--memory", "1KB", "--engine", "spark"], "--memory: '1KB' is too little"),
+        (["t.parquet", "--out", "o", "--max-dropped", "5"], "--max-dropped: 5 is not a share from 0 to 1"),
         (["t.parquet", "--out", "here"], "here: already exists"),
         (["t.parquet", "--out", "here", "--overwrite"], "here: not a dataset folder, so it is not replaced"),
         (["t.parquet", "--out", "t.parquet", "--overwrite"], "t.parquet: not a dataset folder, so it is not replaced"),
@@ -241,6 +243,27 @@ def test_bad_arguments_are_one_line_and_leave_nothing(
     assert main(["ethereum", "build", *arguments]) == 2
     assert message in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "t.parquet"]
+
+
+def test_values_in_scientific_notation_are_not_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = crowd(20)
+    write(tmp_path / "t.parquet", rows)
+    write_csv(tmp_path / "t.csv", [row | {"value": f"{Decimal(row['value']).normalize():e}"} for row in rows])
+    assert "e+16" in (tmp_path / "t.csv").read_text()
+    for file in ("t.parquet", "t.csv"):
+        assert main(["ethereum", "build", file, "--out", file[2:], "--name", "one", "--quiet"]) == 0
+    assert storage.load("parquet").digest == storage.load("csv").digest
+    write_csv(tmp_path / "half.csv", [*rows[1:], rows[0] | {"value": "0.5"}])
+    capsys.readouterr()
+    assert main(["ethereum", "build", "half.csv", "--out", "half", "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert "half.csv: 1 of 60 rows cannot be read (1.67%), more than --max-dropped 0.01; most are 'no value'" in error
+    assert error.count("\n") == 1
+    assert not Path("half").exists()
+    assert main(["ethereum", "build", "half.csv", "--out", "half", "--quiet", "--max-dropped", "0.02"]) == 0
 
 
 def test_a_folder_that_is_read_is_not_replaced(

@@ -25,6 +25,7 @@ def build(
     receipts: Path | None = None,
     blocks: Path | None = None,
     balances: Path | None = None,
+    max_dropped: float = 0.01,
     name: str | None = None,
     seed: int = 0,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
@@ -49,6 +50,8 @@ def build(
         receipts: ethereum-etl's receipts, for transactions without status and gas used.
         blocks: ethereum-etl's blocks, for transactions without time.
         balances: A table with address and eth_balance (wei), used instead of the sums of the transactions.
+        max_dropped: The largest share of rows that may be dropped because they cannot be read; more are an error.
+            Copies and rows later than --as-of do not count.
         name: The name of the data set; by default ethereum: and the folder's name. Simulated data get simulated- in it.
         seed: The seed of the split.
         overwrite: Replace an existing dataset folder.
@@ -71,8 +74,10 @@ def build(
         return
     if out is None:
         raise InputError("--out: the dataset folder to make is missing")
+    if not 0 <= max_dropped <= 1:
+        raise InputError(f"--max-dropped: {max_dropped:g} is not a share from 0 to 1")
     files = tuple(Path(file) for file in transactions)
-    inputs = BuildInputs(files, roles, receipts, blocks, balances, until, ids == "text")
+    inputs = BuildInputs(files, roles, receipts, blocks, balances, until, ids == "text", max_dropped)
     built = building.build(
         inputs, out, labels=labels, engine=engine, memory=memory, name=name, seed=seed, overwrite=overwrite, quiet=quiet
     )
