@@ -49,7 +49,8 @@ def predict(
             test, or new), one probability per class.
         embeddings: The file to write hidden representations to, *.csv, *.parquet or *.npy: id, one number per channel.
         dataset: A known name or dataset folder; default: the data set the run was trained on.
-        nodes: A text file with one node id per line; default: all nodes.
+        nodes: A text file with one node id per line; default: all nodes. Addresses match in any case. Ids that are not
+            in the data set are listed and left out, with exit code 0; if none is in it, that is an error.
         top: CLASS:K lists the K nodes with the highest probability of a class, and the precision among them.
         with_training: Include nodes that the run was trained on in that list, which leaves them out in any graph.
         draws: Average the probabilities over this many draws of the picks; default: as in the run's evaluation.
@@ -133,13 +134,22 @@ def predict(
 
 
 def _read_nodes(path: Path, data: "Dataset") -> "NDArray[np.int64]":
-    from mggcn.errors import InputError, prefix_errors
+    from mggcn.dataset.ids import find_nodes
+    from mggcn.errors import InputError
 
     ids = [line.strip() for line in path.read_text().splitlines() if line.strip()]
     if not ids:
         raise InputError(f"{path}: contains no node ids")
-    with prefix_errors(path):
-        return data.nodes_of(ids)
+    found, missing = find_nodes(data, ids)
+    if missing:
+        names = ", ".join(name[:60] for name in missing[:5]) + (
+            f" and {len(missing) - 5:,} more" if missing[5:] else ""
+        )
+        message = f"{len(missing):,} of {len(ids):,} ids are not in {data.name}"
+        if not found.size:
+            raise InputError(f"{path}: {message}: {names}")
+        print(f"{path}: {message} and have no prediction: {names}")  # noqa: T201
+    return found
 
 
 def _class_and_count(word: str, classes: tuple[str, ...]) -> tuple[int, int]:

@@ -101,7 +101,7 @@ def build(
     for file in files:
         if file.resolve().is_relative_to(out.resolve()):
             raise InputError(f"{out}: holds {file.name}, which is to be read, so it is not replaced")
-    account_labels = {} if labels is None else read_labels(labels, any_ids=inputs.any_ids)
+    account_labels, notes = ({}, []) if labels is None else read_labels(labels, any_ids=inputs.any_ids)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.work.", dir=out.parent) as folder, _timed(quiet) as on_stage:
         work = Path(folder)
@@ -112,7 +112,7 @@ def build(
         title = _name(name or f"ethereum:{out.name}", simulated)
         source = "SIMULATED: " * simulated + _source(tally, inputs, labels, seed)
         with prefix_errors(labels or out):
-            dataset = _assemble(work, account_labels, name=title, source=source, seed=seed)
+            dataset = _assemble(work, account_labels, name=title, source=source, seed=seed, notes=notes)
         tables = {file: work / file for file in (_ACCOUNTS, _EDGES)}
         storage.save(dataset, out, overwrite=overwrite, tables=tables)
     num_labelled = int(np.sum(dataset.y != UNLABELLED))
@@ -164,7 +164,9 @@ def _timed(quiet: bool) -> Iterator[OnStage]:
     start("")
 
 
-def _assemble(work: Path, labels: Mapping[str, str], *, name: str, source: str, seed: int) -> Dataset:
+def _assemble(
+    work: Path, labels: Mapping[str, str], *, name: str, source: str, seed: int, notes: Sequence[str] = ()
+) -> Dataset:
     """Return the data set with a stratified split of its labelled accounts, and write the tables beside it to ``work``.
 
     There is no split if ``labels``, the class of each account, is empty. Classes without an account are left out.
@@ -186,6 +188,7 @@ def _assemble(work: Path, labels: Mapping[str, str], *, name: str, source: str, 
         source=source,
         feature_names=features.NAMES,
         edge_attributes=attributes,
+        notes=tuple(notes),
     )
 
 

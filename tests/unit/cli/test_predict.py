@@ -180,3 +180,27 @@ def test_folders_of_older_runs(later: Dataset, capsys: pytest.CaptureFixture[str
     capsys.readouterr()
     assert main(["predict", RUNS[0], "--dataset", "later", "--out", "p.csv"]) == 2
     assert "split.npz: cannot be read (" in capsys.readouterr().err
+
+
+def test_a_list_of_addresses_in_any_case_with_unknown_ones(
+    folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    addresses = np.array([f"0x{node + 0xABC000:040x}" for node in range(60)])
+    storage.save(replace(small, node_ids=addresses, id_name="address"), folder / "data", overwrite=True)
+    train()
+    capsys.readouterr()
+    unknown = [f"0x{node:040x}" for node in range(7)]
+    Path("list.txt").write_text("\n".join([addresses[3], "0x" + addresses[5][2:].upper(), *unknown, "0X9"]))
+    assert main(["predict", RUNS[0], "--nodes", "list.txt", "--out", "p.csv"]) == 0
+    out = capsys.readouterr().out
+    assert f"list.txt: 8 of 10 ids are not in small and have no prediction: {', '.join(unknown[:5])} and 3 more" in out
+    assert [line.split(",")[0] for line in Path("p.csv").read_text().splitlines()] == [
+        "address",
+        addresses[3],
+        addresses[5],
+    ]
+    Path("list.txt").write_text(unknown[0])
+    assert main(["predict", RUNS[0], "--nodes", "list.txt", "--out", "q.csv"]) == 2
+    error = capsys.readouterr().err
+    assert error == f"mggcn: error: list.txt: 1 of 1 ids are not in small: {unknown[0]}\n"
+    assert not Path("q.csv").exists()

@@ -14,7 +14,7 @@ def build(
     transactions: list[str],
     /,
     *,
-    labels: Path | None = None,
+    labels: str | None = None,
     out: Path | None = None,
     engine: Literal["duckdb", "spark", "sql"] = "duckdb",
     dialect: str = "bigquery",
@@ -22,9 +22,9 @@ def build(
     memory: str = "4GB",
     columns: str | None = None,
     ids: Literal["address", "text"] = "address",
-    receipts: Path | None = None,
-    blocks: Path | None = None,
-    balances: Path | None = None,
+    receipts: str | None = None,
+    blocks: str | None = None,
+    balances: str | None = None,
     max_dropped: float = 0.01,
     name: str | None = None,
     seed: int = 0,
@@ -37,7 +37,8 @@ def build(
     recognised by the columns. At the end it prints how many rows each rule dropped or changed.
 
     Args:
-        transactions: Files or folders; with --engine sql, the name of a table.
+        transactions: Files or folders, here or at s3://, gs:// and hdfs:// addresses; with --engine sql, the name of a
+            table.
         labels: A CSV file with the columns address and label; without it no account is labelled.
         out: The dataset folder to write; it also receives accounts.parquet and edges.parquet.
         engine: duckdb runs in this process, spark on a cluster or on this machine; sql only prints the SQL script.
@@ -60,9 +61,11 @@ def build(
     from mggcn.ethereum import require
 
     require("ibis", "ethereum")
+    from mggcn import storage
     from mggcn.errors import InputError
     from mggcn.ethereum import build as building
     from mggcn.ethereum import formats
+    from mggcn.ethereum._remote import local_files
     from mggcn.ethereum.pipeline import BuildInputs
 
     roles = None if columns is None else formats.parse_columns(columns)
@@ -76,19 +79,38 @@ def build(
         raise InputError("--out: the dataset folder to make is missing")
     if not 0 <= max_dropped <= 1:
         raise InputError(f"--max-dropped: {max_dropped:g} is not a share from 0 to 1")
-    files = tuple(Path(file) for file in transactions)
-    inputs = BuildInputs(files, roles, receipts, blocks, balances, until, ids == "text", max_dropped)
-    built = building.build(
-        inputs, out, labels=labels, engine=engine, memory=memory, name=name, seed=seed, overwrite=overwrite, quiet=quiet
-    )
+    storage.check_free(out, overwrite=overwrite)
+    with local_files([labels, receipts, blocks, balances, *transactions], out) as paths:
+        label_file, receipt_file, block_file, balance_file, *files = paths
+        inputs = BuildInputs(
+            tuple(file for file in files if file is not None),
+            roles,
+            receipt_file,
+            block_file,
+            balance_file,
+            until,
+            ids == "text",
+            max_dropped,
+        )
+        built = building.build(
+            inputs,
+            out,
+            labels=label_file,
+            engine=engine,
+            memory=memory,
+            name=name,
+            seed=seed,
+            overwrite=overwrite,
+            quiet=quiet,
+        )
     print("\n".join(_lines(built, out)))  # noqa: T201
 
 
 def _lines(built: "Built", out: Path) -> list[str]:
     data = built.dataset
     lines = [*built.tally.lines(), ""]
-    if built.tally.notes:
-        lines += [*(f"note: {note}" for note in built.tally.notes), ""]
+    if notes := (*built.tally.notes, *data.notes):
+        lines += [*(f"note: {note}" for note in notes), ""]
     if built.labels:
         present = built.labels - built.unknown
         lines += [f"{present:,} of {built.labels:,} labelled accounts have a transaction", *_split_lines(data), ""]
