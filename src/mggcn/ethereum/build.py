@@ -1,7 +1,8 @@
 """Build a dataset folder from tables of transactions: the graph, 13 features, labels, a split, and exact tables.
 
-The graph is undirected, as in the paper: two accounts are neighbours if ether went either way. Edge attributes keep the
-direction: the entry of neighbour u in row v describes the transactions from v to u, with count 0 if there were none.
+The graph is undirected, as in the paper: two accounts are neighbours if a transaction from one to the other succeeded,
+also one without ether. Edge attributes keep the direction: the entry of neighbour u in row v describes the transactions
+from v to u, with count 0 if there were none.
 ``edge_value`` is in ether, rounded once to a float; the exact wei are in ``edges.parquet``.
 """
 
