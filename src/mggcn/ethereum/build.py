@@ -29,6 +29,7 @@ from mggcn.dataset import UNLABELLED, Dataset, Split
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import features, pipeline
 from mggcn.ethereum._engines import open_engine, stage_files
+from mggcn.ethereum._exported import read_tables
 from mggcn.ethereum._table_files import expand
 from mggcn.ethereum._tables import FEATURES
 from mggcn.ethereum._values import INT, TEXT, WEI
@@ -107,7 +108,10 @@ def build(
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.work.", dir=out.parent) as folder, _timed(quiet) as on_stage:
         work = Path(folder)
         with open_engine(engine, work, memory) as running:
-            tally = pipeline.run(running, inputs, work, on_stage)
+            if inputs.from_tables:
+                tally = read_tables(running, inputs.transactions, work, on_stage)
+            else:
+                tally = pipeline.run(running, inputs, work, on_stage)
         on_stage("data set")
         simulated = any(is_simulated(file) for file in files)
         title = _name(name or f"ethereum:{out.name}", simulated)

@@ -30,6 +30,7 @@ class BuildInputs:
         as_of: seconds since 1970; later transactions are ignored.
         any_ids: accounts are any text; else they must be addresses.
         max_dropped: the largest share of rows that may be dropped because they cannot be read.
+        from_tables: the files are not transactions but the tables that the SQL script creates, exported as Parquet.
     """
 
     transactions: tuple[Path, ...]
@@ -40,6 +41,7 @@ class BuildInputs:
     as_of: int | None = None
     any_ids: bool = False
     max_dropped: float = 0.01
+    from_tables: bool = False
 
 
 @dataclass(frozen=True)

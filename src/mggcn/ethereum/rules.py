@@ -102,6 +102,7 @@ def apply_rules(
 
 def _read(table: Table, roles: Mapping[str, str]) -> Table:
     """Return the contents of the columns in the types of the first stage."""
+    table = table.select(*dict.fromkeys(roles.values()))
     table = _values.without_exponents(table, [roles[role] for role in _AMOUNTS if role in roles])
     if "eth" in roles:
         table = _values.with_wei_of_ether(table, roles["eth"])

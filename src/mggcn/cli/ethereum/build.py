@@ -18,6 +18,8 @@ def build(
     out: Path | None = None,
     engine: Literal["duckdb", "spark", "sql"] = "duckdb",
     dialect: str = "bigquery",
+    into: str | None = None,
+    from_tables: Annotated[bool, Parameter(negative=())] = False,
     as_of: str | None = None,
     memory: str = "4GB",
     columns: str | None = None,
@@ -43,6 +45,8 @@ def build(
         out: The dataset folder to write; it also receives accounts.parquet and edges.parquet.
         engine: duckdb runs in this process, spark on a cluster or on this machine; sql only prints the SQL script.
         dialect: The SQL dialect of --engine sql: bigquery, snowflake, trino, databricks, clickhouse, duckdb and others.
+        into: With --engine sql, the schema of the tables that are created, such as project.dataset.
+        from_tables: The files are the tables mggcn_links and mggcn_features of that script, exported as Parquet.
         as_of: Ignore later transactions. A date (included to its end) or a time such as 2020-01-31T12:00:00, in UTC.
         memory: The memory limit of the engine, such as 4GB; at least 500MB.
         columns: The columns of a table in no known format: from=…,to=…,value=…,time=…, with eth=… for a value in ether,
@@ -73,8 +77,14 @@ def build(
     if engine == "sql":
         from mggcn.ethereum import sql
 
-        print(sql.script(transactions, dialect, roles, as_of=until, any_ids=ids == "text"))  # noqa: T201
+        print(sql.script(transactions, dialect, roles, as_of=until, any_ids=ids == "text", into=into))  # noqa: T201
         return
+    if into is not None:
+        raise InputError("--into: only --engine sql creates tables in a database")
+    given = {"--columns": columns, "--receipts": receipts, "--blocks": blocks, "--balances": balances, "--as-of": as_of}
+    for option, value in given.items():
+        if from_tables and value is not None:
+            raise InputError(f"{option}: has no effect on exported tables; give it to the script that creates them")
     if out is None:
         raise InputError("--out: the dataset folder to make is missing")
     if not 0 <= max_dropped <= 1:
@@ -91,6 +101,7 @@ def build(
             until,
             ids == "text",
             max_dropped,
+            from_tables,
         )
         built = building.build(
             inputs,
@@ -108,7 +119,7 @@ def build(
 
 def _lines(built: "Built", out: Path) -> list[str]:
     data = built.dataset
-    lines = [*built.tally.lines(), ""]
+    lines = [*built.tally.lines(), ""] if built.tally.dropped else []
     if notes := (*built.tally.notes, *data.notes):
         lines += [*(f"note: {note}" for note in notes), ""]
     if built.labels:
