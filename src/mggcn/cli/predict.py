@@ -41,6 +41,7 @@ def predict(
     If labels are known, it also prints metrics: over the test nodes of the run's graph; in another graph over the run's
     test nodes and over new nodes, each on a line. The run's training and validation nodes, which are recognised by
     their ids, are not counted, nor are nodes whose labels are read to score others (label propagation and --smooth).
+    A warning says if the labelled nodes do not resemble the others; probabilities are then not calibrated for these.
 
     Args:
         run: A run folder, as written by `mggcn train`.
@@ -62,14 +63,18 @@ def predict(
         device: auto takes the GPU if there is one.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
     """
+    import warnings
+
     import numpy as np
 
     from mggcn import datasets, methods
-    from mggcn.errors import InputError
+    from mggcn.dataset import BACKGROUND, UNLABELLED
+    from mggcn.errors import InputError, InputWarning
     from mggcn.run import ensemble, load_run
     from mggcn.run.embeddings import check_embeddings_format
     from mggcn.run.ensembles import check_alike
     from mggcn.run.labels import labels_in
+    from mggcn.run.resemblance import UNLIKE, separability
     from mggcn.run.table import check_format
     from mggcn.train import metrics
 
@@ -118,14 +123,23 @@ def predict(
     if not is_own and np.any(seen):
         counts = f"{seen[0].sum():,} training and {seen[1].sum():,} validation nodes"
         print(f"{counts} of the run have a known label and are not counted")  # noqa: T201
+    separable = max((separability(each, data, root) or 0.0 for each in runs), default=0.0)
+    if separable >= UNLIKE:
+        message = (
+            f"{data.name}: the labelled nodes do not resemble the others (a classifier tells them apart with ROC-AUC "
+            f"{separable:.2f}), so classes and probabilities of other nodes are not reliable"
+        ) + ("; see --background of mggcn ethereum build" if data.id_name == "address" else "")
+        warnings.warn(message, InputWarning, stacklevel=2)
     average = f" (mean probabilities of {len(runs)} runs)" if others else ""
     for part in counted:
         shown = is_scored & (predictions.parts == part)
         if shown.any():
-            figures = _metrics(predictions.probabilities[shown], labels[shown])
+            figures = _metrics(predictions.probabilities[shown], labels[shown], calibrated=separable < UNLIKE)
             print(f"{shown.sum():,} {_NODES[part]}: {figures}{average}")  # noqa: T201
     if ranking is not None:
         label, k = ranking
+        if BACKGROUND in trained.classes:
+            labels = np.where(labels == trained.classes.index(BACKGROUND), UNLABELLED, labels)
         print(_ranking(predictions, labels, label, k, ~is_training | with_training))  # noqa: T201
         if is_scored.any():
             best = metrics.precision_at(k, predictions.probabilities[is_scored, label], labels[is_scored], label)
@@ -163,17 +177,16 @@ def _class_and_count(word: str, classes: tuple[str, ...]) -> tuple[int, int]:
     return classes.index(name), int(count)
 
 
-def _metrics(p: "NDArray[np.float64]", y: "NDArray[np.int64]") -> str:
+def _metrics(p: "NDArray[np.float64]", y: "NDArray[np.int64]", *, calibrated: bool) -> str:
     import numpy as np
     import torch
 
     from mggcn.train import metrics
 
     scores = metrics.score(torch.from_numpy(np.log(np.maximum(p, np.finfo(np.float64).tiny))), torch.from_numpy(y))
-    return (
-        f"accuracy {scores.accuracy:.2%}, macro-F1 {scores.macro_f1:.2%}, "
-        f"expected calibration error {metrics.calibration_error(p, y):.2%}"
-    )
+    figures = f"accuracy {scores.accuracy:.2%}, macro-F1 {scores.macro_f1:.2%}"
+    error = f"expected calibration error {metrics.calibration_error(p, y):.2%}"
+    return f"{figures}, {error}" if calibrated else f"{figures}; probabilities are not calibrated for this graph"
 
 
 def _ranking(

@@ -1,6 +1,7 @@
 """``mggcn predict`` with several runs, with smoothing, and on graphs that contain nodes of the run's split."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,9 @@ from mggcn import fit, storage
 from mggcn.cli import main
 from mggcn.dataset import Dataset, Split
 from mggcn.errors import InputWarning
+from mggcn.graph import Graph
 from mggcn.run import ensemble, load_run
+from mggcn.run.resemblance import separability
 
 RUNS = ("runs/small-mlp-seed0", "runs/small-mlp-seed1")
 
@@ -204,3 +207,59 @@ def test_a_list_of_addresses_in_any_case_with_unknown_ones(
     error = capsys.readouterr().err
     assert error == f"mggcn: error: list.txt: 1 of 1 ids are not in small: {unknown[0]}\n"
     assert not Path("q.csv").exists()
+
+
+@pytest.fixture
+def crowd(folder: Path) -> Dataset:
+    """A graph of 1,200 nodes: two labelled classes of 100 nodes, and others whose features are of a third kind."""
+    rng = np.random.default_rng(3)
+    kinds = np.repeat([0, 1, 2], [100, 100, 1000])
+    x = (np.eye(3)[kinds] * 6 + rng.normal(0, 1, (1200, 3))).astype(np.float32)
+    y = np.where(kinds < 2, kinds, -1)
+    graph = Graph.from_edges(rng.integers(0, 1200, 3000), rng.integers(0, 1200, 3000), 1200)
+    ids = np.array([f"n{node}" for node in range(1200)])
+    return Dataset("crowd", graph, x, y, ("Phish", "Exchange"), Split.stratified(y, 0), ids)
+
+
+def test_labelled_nodes_that_do_not_resemble_the_others_are_a_warning(
+    crowd: Dataset, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    storage.save(crowd, folder / "data", overwrite=True)
+    train()
+    run = "runs/crowd-mlp-seed0"
+    capsys.readouterr()
+    assert main(["predict", run, "--out", "p.csv"]) == 0
+    shown = capsys.readouterr()
+    assert re.search(r"40 test nodes: accuracy \S+, macro-F1 \S+; probabilities are not calibrated for this", shown.out)
+    assert "crowd: the labelled nodes do not resemble the others (a classifier tells them apart with ROC" in shown.err
+    assert separability(load_run(run), crowd) > 0.95
+    later = replace(crowd, name="later", node_ids=np.array([f"m{node}" for node in range(1200)]), split=None)
+    assert separability(load_run(run), later) > 0.7, "the same nodes are among the others under other ids"
+    alike = replace(crowd, name="alike", x=np.tile(crowd.x[:200], (6, 1)), node_ids=later.node_ids, split=None)
+    assert separability(load_run(run), alike) < 0.6
+
+
+def test_a_run_with_a_background_class_knows_the_others(
+    crowd: Dataset, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    y = crowd.y.copy()
+    y[200:500] = 2
+    classes = (*crowd.classes, "Background")
+    storage.save(replace(crowd, y=y, classes=classes, split=Split.stratified(y, 0)), folder / "data", overwrite=True)
+    train("--set", "epochs=30")
+    capsys.readouterr()
+    assert main(["predict", "runs/crowd-mlp-seed0", "--out", "p.csv", "--top", "Phish:300"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert "expected calibration error" in shown.out
+    best = [line.split() for line in shown.out.splitlines() if re.match(" *[0-9]+ +n[0-9]+ ", line)]
+    assert len(best) == 300
+    assert "Background" not in {row[3] for row in best}
+    assert (
+        "among the 100 test nodes only, top 100 for Phish: precision 50.00% (20 of 40 with a known label, 60"
+        in shown.out
+    )
+
+
+def test_without_enough_labelled_nodes_there_is_no_warning(folder: Path, small: Dataset) -> None:
+    assert separability(fit(small, "mlp", settings={"epochs": 1}), small) is None

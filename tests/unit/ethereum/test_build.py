@@ -267,6 +267,36 @@ def test_values_in_scientific_notation_are_not_lost(
     assert main(["ethereum", "build", "half.csv", "--out", "half", "--quiet", "--max-dropped", "0.02"]) == 0
 
 
+def test_unlabelled_accounts_as_a_class(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "t.parquet", crowd(60))
+    labels = [f"{address(number)},{'often' if number < 30 else 'once'}" for number in range(10, 40)]
+    Path("labels.csv").write_text("\n".join(labels))
+    command = ["ethereum", "build", "t.parquet", "--labels", "labels.csv", "--quiet"]
+    assert main([*command, "--out", "closed"]) == 0
+    capsys.readouterr()
+    assert main([*command, "--out", "open", "--background", "10"]) == 0
+    out = capsys.readouterr().out
+    assert "30 of 30 labelled accounts have a transaction\n10 unlabelled accounts of similar degrees are the" in out
+    closed, opened = storage.load("closed"), storage.load("open")
+    assert opened.classes == ("often", "once", "Background")
+    assert (opened.y == 2).sum() == 10
+    assert np.array_equal(np.where(opened.y == 2, -1, opened.y), closed.y)
+    assert "up to 10 unlabelled accounts as Background" in opened.source
+    assert [int((opened.y[part] == 2).sum()) for part in opened.split.parts().values()] == [7, 1, 2]
+    Path("labels.csv").write_text("\n".join([*labels, f"{address(50)},background"]))
+    for options, message in (
+        (["--labels", "labels.csv"], "--background: labels.csv has a class of the name Background"),
+        ([], "--background: needs labelled accounts"),
+    ):
+        command = ["ethereum", "build", "t.parquet", "--out", "other", "--background", "5", *options]
+        assert main(command) == 2
+        assert message in capsys.readouterr().err
+    assert not Path("other").exists()
+
+
 def test_a_folder_that_is_read_is_not_replaced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

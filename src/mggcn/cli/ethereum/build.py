@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
+from cyclopts.types import NonNegativeInt
 
 if TYPE_CHECKING:
     from mggcn.dataset import Dataset
@@ -30,6 +31,7 @@ def build(
     max_dropped: float = 0.01,
     name: str | None = None,
     seed: int = 0,
+    background: NonNegativeInt = 0,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
@@ -58,7 +60,9 @@ def build(
         max_dropped: The largest share of rows that may be dropped because they cannot be read; more are an error.
             Copies and rows later than --as-of do not count.
         name: The name of the data set; by default ethereum: and the folder's name. Simulated data get simulated- in it.
-        seed: The seed of the split.
+        seed: The seed of the split and of --background.
+        background: Label so many unlabelled accounts as a class Background, drawn with degrees like those of labelled
+            accounts, so that a model learns what is in no class; 0 for none.
         overwrite: Replace an existing dataset folder.
         quiet: Do not print the stages.
     """
@@ -111,6 +115,7 @@ def build(
             memory=memory,
             name=name,
             seed=seed,
+            background=background,
             overwrite=overwrite,
             quiet=quiet,
         )
@@ -124,7 +129,10 @@ def _lines(built: "Built", out: Path) -> list[str]:
         lines += [*(f"note: {note}" for note in notes), ""]
     if built.labels:
         present = built.labels - built.unknown
-        lines += [f"{present:,} of {built.labels:,} labelled accounts have a transaction", *_split_lines(data), ""]
+        lines.append(f"{present:,} of {built.labels:,} labelled accounts have a transaction")
+        if built.background:
+            lines.append(f"{built.background:,} unlabelled accounts of similar degrees are the class Background")
+        lines += [*_split_lines(data), ""]
     return [*lines, f"{data.name}: {data.num_nodes:,} accounts, {data.graph.num_edges:,} edges in {out}"]
 
 
