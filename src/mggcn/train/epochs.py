@@ -18,6 +18,7 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.train import memory
+from mggcn.train.background import BackgroundRisk
 from mggcn.train.compute import Compute
 from mggcn.train.order import Targets, shuffled
 from mggcn.train.prepared import Prepared
@@ -42,7 +43,9 @@ class Epochs:
         memory.restart_peak(compute.device)
         labels = torch.from_numpy(np.array(dataset.y)).to(compute.device)
         weight = _class_weights(dataset, training, compute.device)
-        self.step = Step(prepared.model, prepared.train, labels, weight, training, compute)
+        prior = training.background_prior
+        risk = BackgroundRisk.of(dataset, split.train, prior, compute.device) if prior else None
+        self.step = Step(prepared.model, prepared.train, labels, weight, training, compute, risk)
         self._drawing = Drawing(prepared.train.sampler, split.train, training, key)
 
     def __enter__(self) -> "Epochs":
