@@ -1,6 +1,7 @@
 """The risk of positive-unlabelled learning."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,11 +9,12 @@ import torch
 from torch.nn import functional
 
 import mggcn
-from mggcn.dataset import Dataset, Split
+from mggcn.dataset import Dataset, Split, draw_background
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.train.background import BackgroundRisk
 
+NAMES = ("Converter", "Exchange", "Gambling", "ICO", "Mining", "Phish")
 CPU = torch.device("cpu")
 
 
@@ -71,3 +73,29 @@ def test_what_it_cannot_be_combined_with(small: Dataset) -> None:
     named = replace(small, classes=("red", "green", "Background"))
     with pytest.raises(InputError, match="background_prior: needs a method whose targets have equal weights"):
         mggcn.fit(named, "graphsaint", settings={"background_prior": 0.1, "epochs": 1})
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("ibis")
+    from mggcn.ethereum.simulate import simulate
+
+    folder = tmp_path_factory.mktemp("chain")
+    simulate(folder / "chain.parquet", labels=folder / "labels.csv", scale=0.02)
+    return folder
+
+
+def test_ordinary_accounts_of_a_simulated_chain_are_background(chain: Path) -> None:
+    """Every account without a label is an ordinary user: a closed world gives all of them a class, an open one few."""
+    from mggcn.ethereum.build import build
+    from mggcn.ethereum.pipeline import BuildInputs
+
+    shares = []
+    for number in (0, 300):
+        inputs, labels = BuildInputs((chain / "chain.parquet",)), chain / "labels.csv"
+        data = build(inputs, chain / f"accounts-{number}", labels=labels, background=number).dataset
+        run = mggcn.fit(data, "mg-gcn", settings={"epochs": 60})
+        ordinary = draw_background(data.y, np.diff(data.graph.indptr), 500, seed=5)
+        shares.append(np.isin(run.predict(data, ordinary).labels, [data.classes.index(n) for n in NAMES]).mean())
+    assert shares[0] == 1
+    assert shares[1] < 0.3
