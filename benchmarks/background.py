@@ -1,7 +1,7 @@
 """What a class of unlabelled accounts costs and gains, on a simulated chain where the class of every account is known.
 
-Half of the training labels are hidden among the unlabelled accounts. Four ways to train are compared with all labels,
-by the area under the precision-recall curve (average precision) on accounts that no training saw: members of the
+Half of the training labels are hidden among the unlabelled accounts. Training with all labels is compared with three
+ways to train without the hidden ones, by the area under the precision-recall curve (average precision) on accounts that no training saw: members of the
 classes, and others with similar degrees. ``python benchmarks/background.py --scale 1 --method mg-gcn``
 """
 
@@ -46,11 +46,11 @@ def main(scale: float = 1.0, method: str = "mg-gcn", background: int = 2000, see
         nodes = np.concatenate([tested, compared])
         print(f"{data.num_nodes:,} accounts, {known.size} known and {hidden.size} hidden members")  # noqa: T201
         print(f"tested on {tested.size} members and {compared.size:,} others\n")  # noqa: T201
-        print(f"{'trained with':<44} {'mean over classes':>18} {'Phish':>7}")  # noqa: T201
+        print(f"{'trained with':<46} {'mean over classes':>18} {'Phish':>7}")  # noqa: T201
         for name, y, prior in _ways(data, known, hidden, others):
             figures = [_average_precision(data, y, nodes, method, prior, seed) for seed in range(seeds)]
             mean = np.mean(figures, axis=0)
-            print(f"{name:<44} {mean.mean():>18.3f} {mean[data.classes.index('Phish')]:>7.3f}", flush=True)  # noqa: T201
+            print(f"{name:<46} {mean.mean():>18.3f} {mean[data.classes.index('Phish')]:>7.3f}", flush=True)  # noqa: T201
 
 
 def _divide(members: NDArray[np.int64]) -> list[NDArray[np.int64]]:

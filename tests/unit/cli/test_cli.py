@@ -399,7 +399,7 @@ def test_a_run_that_does_not_match_the_data(folder: Path, capsys: pytest.Capture
     assert "9 features, but the run was trained on 3" in capsys.readouterr().err
     (folder / "ids.txt").write_text("node-99\n")
     assert main(["predict", "runs/small-mg-gcn-seed0", "--nodes", "ids.txt", "--out", "p.csv"]) == 2
-    assert "ids.txt: small: no node has the id 'node-99'" in capsys.readouterr().err
+    assert "ids.txt: 1 of 1 ids are not in small: node-99" in capsys.readouterr().err
     assert not (folder / "p.csv").exists()
 
 
