@@ -1,8 +1,10 @@
 """What a class of unlabelled accounts costs and gains, on a simulated chain where the class of every account is known.
 
 Half of the training labels are hidden among the unlabelled accounts. Training with all labels is compared with three
-ways to train without the hidden ones, by the area under the precision-recall curve (average precision) on accounts that no training saw: members of the
-classes, and others with similar degrees. ``python benchmarks/background.py --scale 1 --method mg-gcn``
+ways to train without the hidden ones, by the area under the precision-recall curve (average precision) on accounts that
+no training saw: members of the classes, and others with similar degrees.
+
+``python benchmarks/background.py --scale 1 --method mg-gcn``
 """
 
 import tempfile
