@@ -1,0 +1,228 @@
+"""Ranks: the processes that train one model together, each with its share of every batch.
+
+They are the processes of PyTorch's default group, which ``torchrun`` or the caller starts. Every rank holds the whole
+graph and the same weights. One process alone is a :class:`Ranks`, too, whose sums and gathers change nothing.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+from mggcn.errors import InputError, RankError, first_line
+from mggcn.train.identity import difference
+
+if TYPE_CHECKING:
+    from torch._C._distributed_c10d import Store
+
+T = TypeVar("T")
+
+_PATIENCE = timedelta(minutes=60)  # for what one rank does while the others wait, such as a download
+_TIMEOUT = timedelta(seconds=50)  # for a step or an evaluation of another rank
+_REPORTING = timedelta(seconds=3)  # for the ranks that are alive to say so
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """One process that trains alone; :class:`ProcessGroup` is several.
+
+    Attributes:
+        rank: the number of this process.
+        size: the number of processes.
+        local_size: the number of processes on this machine.
+    """
+
+    rank: int = 0
+    size: int = 1
+    local_size: int = 1
+
+    @staticmethod
+    def current() -> "Ranks":
+        """The ranks of PyTorch's default process group; one process alone if there is no group."""
+        if not (dist.is_available() and dist.is_initialized()):
+            return ALONE
+        return _of_world()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the rank that writes and prints."""
+        return self.rank == 0
+
+    def part(self, count: int) -> slice:
+        """This rank's share of ``count`` rows, of which the ranks have consecutive ranges.
+
+        Shares differ by one row at most, and that of fewer rows is never larger.
+        """
+        size, rest = divmod(count, self.size)
+        start = self.rank * size + min(self.rank, rest)
+        return slice(start, start + size + (self.rank < rest))
+
+    def check(self, device: torch.device, batch_size: int, identity: Mapping[str, Any]) -> None:
+        """Raise InputError, on every rank, unless the ranks can train together.
+
+        Args:
+            device: of the model.
+            batch_size: targets per step, over all ranks.
+            identity: what must be the same on all ranks.
+        """
+
+    def add_gradients(self, parameters: Iterable[Tensor]) -> None:
+        """Replace every gradient by its sum over the ranks; a missing one counts as zero."""
+
+    def add(self, values: Tensor) -> Tensor:
+        """The sums over the ranks, which are added in their order, so that all ranks have the same bits."""
+        return values
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """The rows of all ranks, in their order, on the device of ``rows``."""
+        return rows
+
+    def every(self, value: T) -> list[T]:
+        """The values of all ranks."""
+        return [value]
+
+    def first(self, function: Callable[[], T]) -> T:
+        """Call a function on the first rank; all ranks have its result, or its InputError."""
+        return function()
+
+    def in_turn(self, function: Callable[[], T]) -> T:
+        """Call a function on the first rank of every machine, then on the others, which find what it stored."""
+        return function()
+
+
+ALONE = Ranks()
+"""One process."""
+
+
+@dataclass(frozen=True)
+class ProcessGroup(Ranks):
+    """The ranks of PyTorch's default process group.
+
+    Attributes:
+        local_rank: the number of this process on its machine.
+        control: a group for values that are not tensors, whose ranks wait long for each other.
+        store: in which ranks that lose another one say that they are alive; without it the lost one has no name.
+    """
+
+    local_rank: int = 0
+    control: Any = field(default=None, repr=False)
+    store: "Store | None" = field(default=None, repr=False)
+
+    def check(self, device: torch.device, batch_size: int, identity: Mapping[str, Any]) -> None:  # noqa: D102
+        identities = self.every(dict(identity))
+        for rank, other in enumerate(identities):
+            if found := difference(identities[0], other):
+                raise InputError(f"rank {rank}: {found[0]} {found[2]}, but rank 0 has {found[1]}")
+        backend = dist.get_backend_config()
+        if device.type not in backend:
+            raise InputError(f"device: the process group has no backend for {device.type}, only {backend}")
+        if batch_size < self.size:
+            raise InputError(f"batch_size: {batch_size} is smaller than the number of ranks, {self.size}")
+
+    def add_gradients(self, parameters: Iterable[Tensor]) -> None:  # noqa: D102
+        trained = [parameter for parameter in parameters if parameter.requires_grad]
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        with self._watching():
+            dist.all_reduce(flat)
+        for parameter, gradient in zip(trained, torch.split(flat, [p.numel() for p in trained]), strict=True):
+            parameter.grad = gradient.view_as(parameter)
+
+    def add(self, values: Tensor) -> Tensor:  # noqa: D102
+        parts = [torch.empty_like(values) for _ in range(self.size)]
+        with self._watching():
+            dist.all_gather(parts, values)
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+    def gather(self, rows: Tensor) -> Tensor:  # noqa: D102
+        return torch.cat([part.to(rows.device) for part in self.every(rows.cpu()) if part.numel()])
+
+    def every(self, value: T) -> list[T]:  # noqa: D102
+        values: list[Any] = [None] * self.size
+        with self._watching():
+            dist.all_gather_object(values, value, group=self.control)
+        return values
+
+    def first(self, function: Callable[[], T]) -> T:  # noqa: D102
+        result: list[Any] = [None, None]
+        if self.is_first:
+            try:
+                result[0] = function()
+            except InputError as error:
+                result[1] = error
+        with self._watching():
+            dist.broadcast_object_list(result, 0, group=self.control)
+        if result[1] is not None:
+            raise result[1]
+        value: T = result[0]
+        return value
+
+    def in_turn(self, function: Callable[[], T]) -> T:  # noqa: D102
+        value = function() if self.local_rank == 0 else None
+        self.every(None)
+        return function() if value is None else value
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Turn the errors of a lost connection into one that names the rank, if there is a store."""
+        try:
+            yield
+        except RuntimeError as error:
+            names = ", ".join(f"rank {rank}" for rank in self._silent()) or "another rank"
+            raise RankError(f"{names} has ended or does not answer ({first_line(error)})") from None
+
+    def _silent(self) -> list[int]:
+        """The ranks that do not say that they are alive."""
+        if self.store is None:
+            return []
+        dist.destroy_process_group()  # closes the connections, so that the other ranks notice at once
+        silent = []
+        try:
+            self.store.set(f"alive/{self.rank}", "")
+            for rank in range(self.size):
+                try:
+                    self.store.wait([f"alive/{rank}"], _REPORTING)
+                except dist.DistStoreError:
+                    silent.append(rank)
+        except RuntimeError:
+            return []
+        return silent
+
+
+_groups: dict[Any, ProcessGroup] = {}
+
+
+def join() -> ProcessGroup:
+    """Start PyTorch's default process group with the ranks that ``torchrun`` has started."""
+    from torch.distributed.rendezvous import rendezvous
+
+    store, rank, size = next(iter(rendezvous("env://")))
+    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+    has_gpus = torch.cuda.is_available() and dist.is_nccl_available()
+    if has_gpus and local_rank < torch.cuda.device_count():
+        torch.cuda.set_device(local_rank)
+    backend = "cpu:gloo,cuda:nccl" if has_gpus else "gloo"
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_TIMEOUT)
+    return _of_world(store)
+
+
+def _of_world(store: "Store | None" = None) -> ProcessGroup:
+    """The ranks of the default process group; every rank calls it at the same time."""
+    world = dist.group.WORLD
+    if world not in _groups:
+        control = dist.new_group(backend="gloo", timeout=_PATIENCE)
+        local_rank, local_size = (os.environ.get(name) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+        rank, size = dist.get_rank(), dist.get_world_size()
+        of_machine = (int(local_size or size), int(local_rank or rank))
+        _groups.clear()
+        _groups[world] = ProcessGroup(rank, size, *of_machine, control, store)
+    return _groups[world]
