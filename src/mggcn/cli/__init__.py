@@ -92,7 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _fail(str(error))
         return 1
     except KeyboardInterrupt:
-        sys.stderr.write("mggcn: interrupted\n")
+        if ranks.may_print():
+            sys.stderr.write("mggcn: interrupted\n")
         return 130
     return code if isinstance(code, int) else 0
 
@@ -102,7 +103,10 @@ def _show_warning(
 ) -> None:
     """Print an InputWarning as one line, and any other warning as Python does."""
     text = warnings.formatwarning(message, category, filename, lineno)
-    sys.stderr.write(f"mggcn: warning: {message}\n" if issubclass(category, InputWarning) else text)
+    if not issubclass(category, InputWarning):
+        sys.stderr.write(text)
+    elif ranks.may_print():
+        sys.stderr.write(f"mggcn: warning: {message}\n")
 
 
 def _fail(message: str) -> int:

@@ -2,9 +2,9 @@
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,12 +17,17 @@ if TYPE_CHECKING:
 
 _ERROR = "error/{}"
 _COMMANDS = ("train", "predict")
-_SAME_ERROR = timedelta(seconds=5)  # for the first rank to have the error of another
+_SAME_ERROR = 5.0  # seconds for the first rank to have the error of another
 
 
 def are_started() -> bool:
     """Whether this process is one of several that ``torchrun``, or another launcher, has started."""
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
+
+
+def may_print() -> bool:
+    """Whether this process prints: the first rank, or one that is alone."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def is_restarted() -> bool:
@@ -41,7 +46,7 @@ def joined(tokens: Sequence[str]) -> Iterator[None]:
     from mggcn.train import ranks as training
 
     if not tokens or tokens[0] not in _COMMANDS:
-        if os.environ["RANK"] != "0":
+        if not may_print():
             sys.exit(2)
         name = f"{tokens[0]}: " if tokens else ""
         raise InputError(f"{name}runs in one process; only {' and '.join(_COMMANDS)} run under torchrun")
@@ -57,7 +62,7 @@ def joined(tokens: Sequence[str]) -> Iterator[None]:
             raise
         raise InputError(f"rank {ranks.rank}: {error}") from None
     except RankError:
-        if ranks.store is not None and any(ranks.store.check([_ERROR.format(rank)]) for rank in range(ranks.size)):
+        if _has_ended_with_error(ranks):
             sys.exit(2)
         raise
     finally:
@@ -65,18 +70,20 @@ def joined(tokens: Sequence[str]) -> Iterator[None]:
             dist.destroy_process_group()
 
 
+def _has_ended_with_error(ranks: "ProcessGroup") -> bool:
+    """Whether a rank has said that it ends with an error, which it prints."""
+    try:
+        return ranks.store is not None and any(ranks.store.check([_ERROR.format(rank)]) for rank in range(ranks.size))
+    except RuntimeError:  # the store has ended as well
+        return False
+
+
 def _has_first_rank(ranks: "ProcessGroup", message: str) -> bool:
     """Tell the other ranks that this one ends with an error; return whether the first rank has the same one."""
-    from torch import distributed as dist
-
     if ranks.store is None:
         return False
     first = _ERROR.format(0)
-    try:
-        ranks.store.set(_ERROR.format(ranks.rank), message)
-        if ranks.is_first:
-            return False
-        ranks.store.wait([first], _SAME_ERROR)
-        return bool(ranks.store.get(first).decode() == message)
-    except dist.DistStoreError:
+    ranks.store.set(_ERROR.format(ranks.rank), message)
+    if ranks.is_first or not ranks.has_posted(first, time.monotonic() + _SAME_ERROR):
         return False
+    return bool(ranks.store.get(first).decode() == message)

@@ -17,7 +17,7 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.files import write_atomically
 from mggcn.methods import Plan
-from mggcn.records.reading import CHECKPOINT, CONFIG
+from mggcn.records.reading import CHECKPOINT, CONFIG, is_unfinished
 from mggcn.run.config import Config, read_config
 from mggcn.run.fitting import fit_plan
 from mggcn.run.identity import MAY_CHANGE, check_ranks, identity_of
@@ -25,7 +25,7 @@ from mggcn.run.loading import load_data, refuse_imports
 from mggcn.run.run import Run
 from mggcn.run.warm_start import WarmStart
 from mggcn.train import ALONE, Checkpoints, Progress, Ranks, choose_device
-from mggcn.train.checkpoints import EVERY
+from mggcn.train.checkpoints import EVERY, BusyError, lock
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,9 +63,13 @@ class RunFolder:
         origin: WarmStart | None = None,
         *,
         numbered: bool = False,
+        again: bool = False,
         ranks: Ranks = ALONE,
     ) -> "RunFolder":
-        """Create the folder, which must not exist; ``numbered`` adds a number to its name if it does."""
+        """Create the folder, which must not exist; ``numbered`` adds a number to its name if it does.
+
+        With ``again``, a run that this command has left is continued: of the same configuration, and not finished.
+        """
         config = {
             "dataset": str(dataset.path or dataset.name),
             "method": plan.name,
@@ -74,11 +78,14 @@ class RunFolder:
             **({"warm_start": str(origin.path)} if origin else {}),
             "settings": plan.settings,
         }
+        content = tomli_w.dumps(config).encode()
 
         def create() -> tuple[Path, tuple[Path, ...]]:
+            if again and (left := _left(path, content)) is not None:
+                return left, ()
             claimed, created = _claim(path, numbered=numbered)
             (claimed / CHECKPOINT).mkdir()
-            write_atomically(claimed / CONFIG, tomli_w.dumps(config).encode())
+            write_atomically(claimed / CONFIG, content)
             return claimed, created
 
         check_ranks(ranks, dataset, plan, seed, device)
@@ -170,6 +177,22 @@ def _read_config(folder: Path) -> Config:
     if not (folder / CONFIG).is_file():
         raise InputError(f"{folder}: not a run folder ({CONFIG} is missing)")
     return read_config(folder / CONFIG)
+
+
+def _left(path: Path, config: bytes) -> Path | None:
+    """The newest folder of this name with an unfinished run of this configuration, which no process trains."""
+    for number in itertools.count(2):
+        numbered = path.with_name(f"{path.name}-{number}")
+        if not numbered.exists():
+            break
+        path = numbered if is_unfinished(numbered) else path
+    if not is_unfinished(path) or (path / CONFIG).read_bytes() != config:
+        return None
+    try:
+        lock(path / CHECKPOINT).close()
+    except BusyError:
+        return None
+    return path
 
 
 def _claim(path: Path, *, numbered: bool) -> tuple[Path, tuple[Path, ...]]:

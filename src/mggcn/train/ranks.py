@@ -4,12 +4,16 @@ They are the processes of PyTorch's default group, which ``torchrun`` or the cal
 graph and the same weights. One process alone is a :class:`Ranks`, too, whose sums and gathers change nothing.
 """
 
+import hashlib
 import os
+import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 import torch
 from torch import Tensor
@@ -25,7 +29,9 @@ T = TypeVar("T")
 
 _PATIENCE = timedelta(minutes=60)  # for what one rank does while the others wait, such as a download
 _TIMEOUT = timedelta(seconds=50)  # for a step or an evaluation of another rank
-_REPORTING = timedelta(seconds=3)  # for the ranks that are alive to say so
+_GLOO = re.compile(r"\[\S*\.cc:\d+\] ")  # gloo's messages start with a line of its source
+_POLL = 0.02  # seconds
+_REPORTING = 5.0  # seconds for the ranks that are alive to say so
 
 
 @dataclass(frozen=True)
@@ -119,11 +125,18 @@ class ProcessGroup(Ranks):
         for rank, other in enumerate(identities):
             if found := difference(identities[0], other):
                 raise InputError(f"rank {rank}: {found[0]} {found[2]}, but rank 0 has {found[1]}")
-        backend = dist.get_backend_config()
-        if device.type not in backend:
-            raise InputError(f"device: the process group has no backend for {device.type}, only {backend}")
         if batch_size < self.size:
             raise InputError(f"batch_size: {batch_size} is smaller than the number of ranks, {self.size}")
+        self._agree(self._device_problem(device))
+
+    def _device_problem(self, device: torch.device) -> InputError | None:
+        backends, num_gpus = dist.get_backend_config(), torch.cuda.device_count()
+        backend = f"{device.type}:{'nccl' if device.type == 'cuda' else 'gloo'}"
+        if backend not in backends:
+            return InputError(f"device: {device.type} needs a process group with {backend}, not {backends}")
+        if device.type == "cuda" and self.local_size > num_gpus:
+            return InputError(f"device: {self.local_size} ranks on a machine with {num_gpus} GPUs; each needs its own")
+        return None
 
     def add_gradients(self, parameters: Iterable[Tensor]) -> None:  # noqa: D102
         trained = [parameter for parameter in parameters if parameter.requires_grad]
@@ -167,9 +180,21 @@ class ProcessGroup(Ranks):
         return value
 
     def in_turn(self, function: Callable[[], T]) -> T:  # noqa: D102
-        value = function() if self.local_rank == 0 else None
-        self.every(None)
-        return function() if value is None else value
+        results: list[T] = []
+        for is_turn in (self.local_rank == 0, self.local_rank > 0):
+            problem = None
+            try:
+                results += [function()] if is_turn else []
+            except InputError as error:
+                problem = error
+            self._agree(problem)
+        return results[0]
+
+    def _agree(self, problem: InputError | None) -> None:
+        """Raise the problem of the first rank that has one, on all ranks."""
+        for rank, message in enumerate(self.every(problem and str(problem))):
+            if message is not None:
+                raise InputError(f"rank {rank}: {message}" if rank else message)
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
@@ -178,24 +203,28 @@ class ProcessGroup(Ranks):
             yield
         except RuntimeError as error:
             names = ", ".join(f"rank {rank}" for rank in self._silent()) or "another rank"
-            raise RankError(f"{names} has ended or does not answer ({first_line(error)})") from None
+            reason = _GLOO.sub("", first_line(error)).partition(". ")[0]
+            raise RankError(f"{names}: ended or does not answer ({reason})") from None
 
     def _silent(self) -> list[int]:
         """The ranks that do not say that they are alive."""
         if self.store is None:
             return []
         dist.destroy_process_group()  # closes the connections, so that the other ranks notice at once
-        silent = []
+        deadline = time.monotonic() + _REPORTING
         try:
             self.store.set(f"alive/{self.rank}", "")
-            for rank in range(self.size):
-                try:
-                    self.store.wait([f"alive/{rank}"], _REPORTING)
-                except dist.DistStoreError:
-                    silent.append(rank)
-        except RuntimeError:
-            return []
-        return silent
+            return [rank for rank in range(self.size) if not self.has_posted(f"alive/{rank}", deadline)]
+        except RuntimeError:  # the first rank has the store, or its machine
+            return [0]
+
+    def has_posted(self, name: str, deadline: float) -> bool:
+        """Wait until a rank has set a key of the store; False if it has not at this time."""
+        while self.store is not None and not self.store.check([name]):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL)
+        return True
 
 
 _groups: dict[Any, ProcessGroup] = {}
@@ -203,6 +232,7 @@ _groups: dict[Any, ProcessGroup] = {}
 
 def join() -> ProcessGroup:
     """Start PyTorch's default process group with the ranks that ``torchrun`` has started."""
+    from torch._C._distributed_c10d import PrefixStore
     from torch.distributed.rendezvous import rendezvous
 
     store, rank, size = next(iter(rendezvous("env://")))
@@ -211,8 +241,25 @@ def join() -> ProcessGroup:
     if has_gpus and local_rank < torch.cuda.device_count():
         torch.cuda.set_device(local_rank)
     backend = "cpu:gloo,cuda:nccl" if has_gpus else "gloo"
+    store = PrefixStore(_name_of_start(store, rank, size), store)
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_TIMEOUT)
     return _of_world(store)
+
+
+def _name_of_start(store: "Store", rank: int, size: int) -> str:
+    """A name that ranks which were started together agree on.
+
+    When ``torchrun`` starts ranks again, its store still has the addresses of the ranks before.
+    """
+    own = uuid4().hex
+    store.set(f"start/{rank}", own)
+    while True:
+        starts = [store.get(f"start/{other}").decode() for other in range(size)]
+        name = hashlib.sha256(" ".join(starts).encode()).hexdigest()
+        store.set(f"{name}/{rank}", "")
+        if store.check([f"{name}/{other}" for other in range(size)]):
+            return name
+        time.sleep(_POLL)
 
 
 def _of_world(store: "Store | None" = None) -> ProcessGroup:

@@ -40,14 +40,16 @@ for name, (method, settings) in json.loads(Path("scenarios.json").read_text()).i
     settings = {"epochs": 4, "patience": 4, **settings}
     run = mggcn.fit(data, method, settings=settings, preset="paper", device="cpu")
     records[name] = json.loads(run.record.to_json())
-try:
-    mggcn.fit(data, "mg-gcn", settings={"batch_size": 8 + dist.get_rank()}, device="cpu")
-except mggcn.InputError as error:
-    records["other settings"] = str(error)
-try:
-    mggcn.fit(data, "cluster-gcn", settings={"parts": 3, "parts_per_batch": 1}, device="cpu")
-except mggcn.InputError as error:
-    records["other method"] = str(error)
+for name, method, settings in (
+    ("other settings", "mg-gcn", {"batch_size": 8 + dist.get_rank()}),
+    ("small batches", "mg-gcn", {"batch_size": 1}),
+    ("other method", "cluster-gcn", {"parts": 3, "parts_per_batch": 1}),
+    ("full batches", "gcn", {"batches": "full"}),
+):
+    try:
+        mggcn.fit(data, method, settings=settings, device="cpu")
+    except mggcn.InputError as error:
+        records[name] = str(error)
 Path(f"records-{dist.get_rank()}.json").write_text(json.dumps(records))
 dist.destroy_process_group()
 """
@@ -93,11 +95,16 @@ def test_both_ranks_have_the_same_bits(name: str, records: list[dict[str, Any]])
     assert first["environment"]["ranks"] == 2
 
 
-def test_ranks_with_other_settings_are_named(records: list[dict[str, Any]]) -> None:
-    message = "rank 1: batch size 9, but rank 0 has 8"
-    assert [record["other settings"] for record in records] == [message, message]
-
-
-def test_a_method_that_draws_whole_batches_is_named(records: list[dict[str, Any]]) -> None:
-    message = "cluster-gcn: 2 ranks cannot train it, because its sampler draws whole batches"
-    assert [record["other method"] for record in records] == [message, message]
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("other settings", "rank 1: batch size 9, but rank 0 has 8"),
+        ("small batches", "batch_size: 1 is smaller than the number of ranks, 2"),
+        ("other method", "cluster-gcn: 2 ranks cannot train it, because its sampler draws whole batches"),
+        ("full batches", "gcn: 2 ranks cannot train it, because its sampler draws whole batches"),
+    ],
+)
+def test_what_ranks_cannot_train_together_is_the_same_error_on_all(
+    name: str, message: str, records: list[dict[str, Any]]
+) -> None:
+    assert [record[name] for record in records] == [message, message]
