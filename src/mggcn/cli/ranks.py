@@ -2,22 +2,15 @@
 
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cyclopts import CycloptsError
 
 from mggcn.errors import InputError, RankError
 
-if TYPE_CHECKING:
-    from mggcn.train.ranks import ProcessGroup
-
-_ERROR = "error/{}"
 _COMMANDS = ("train", "predict")
-_SAME_ERROR = 5.0  # seconds for the first rank to have the error of another
 
 
 def are_started() -> bool:
@@ -56,34 +49,15 @@ def joined(tokens: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except (InputError, CycloptsError, OSError) as error:
-        if _has_first_rank(ranks, str(error)):
+        if ranks.presence is not None and ranks.presence.is_reported(str(error)):
             sys.exit(2)
         if ranks.is_first:
             raise
         raise InputError(f"rank {ranks.rank}: {error}") from None
-    except RankError:
-        if _has_ended_with_error(ranks):
+    except RankError as error:
+        if error.is_reported:
             sys.exit(2)
         raise
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
-
-
-def _has_ended_with_error(ranks: "ProcessGroup") -> bool:
-    """Whether a rank has said that it ends with an error, which it prints."""
-    try:
-        return ranks.store is not None and any(ranks.store.check([_ERROR.format(rank)]) for rank in range(ranks.size))
-    except RuntimeError:  # the store has ended as well
-        return False
-
-
-def _has_first_rank(ranks: "ProcessGroup", message: str) -> bool:
-    """Tell the other ranks that this one ends with an error; return whether the first rank has the same one."""
-    if ranks.store is None:
-        return False
-    first = _ERROR.format(0)
-    ranks.store.set(_ERROR.format(ranks.rank), message)
-    if ranks.is_first or not ranks.has_posted(first, time.monotonic() + _SAME_ERROR):
-        return False
-    return bool(ranks.store.get(first).decode() == message)

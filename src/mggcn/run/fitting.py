@@ -59,6 +59,7 @@ def fit_plan(
     _log.debug(
         "inputs: %s, sampler: %s", *(type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
     )
+    ranks.every(None)  # some prepare longer than others
     if ranks.size > 1 and not getattr(prepared.train.sampler, "draws_per_target", False):
         raise InputError(f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches")
     fitted = train.fit(prepared, dataset, plan.training, key, compute, progress or Silent(), checkpoints)

@@ -4,16 +4,13 @@ They are the processes of PyTorch's default group, which ``torchrun`` or the cal
 graph and the same weights. One process alone is a :class:`Ranks`, too, whose sums and gathers change nothing.
 """
 
-import hashlib
 import os
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
-from uuid import uuid4
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -21,17 +18,13 @@ from torch import distributed as dist
 
 from mggcn.errors import InputError, RankError, first_line
 from mggcn.train.identity import difference
-
-if TYPE_CHECKING:
-    from torch._C._distributed_c10d import Store
+from mggcn.train.presence import Presence, name_of_start
 
 T = TypeVar("T")
 
 _PATIENCE = timedelta(minutes=60)  # for what one rank does while the others wait, such as a download
-_TIMEOUT = timedelta(seconds=50)  # for a step or an evaluation of another rank
+_TIMEOUT = timedelta(seconds=40)  # for a step or an evaluation of another rank
 _GLOO = re.compile(r"\[\S*\.cc:\d+\] ")  # gloo's messages start with a line of its source
-_POLL = 0.02  # seconds
-_REPORTING = 5.0  # seconds for the ranks that are alive to say so
 
 
 @dataclass(frozen=True)
@@ -113,12 +106,12 @@ class ProcessGroup(Ranks):
     Attributes:
         local_rank: the number of this process on its machine.
         control: a group for values that are not tensors, whose ranks wait long for each other.
-        store: in which ranks that lose another one say that they are alive; without it the lost one has no name.
+        presence: of the ranks that :func:`join` has started; the lost ones of other groups cannot be named.
     """
 
     local_rank: int = 0
     control: Any = field(default=None, repr=False)
-    store: "Store | None" = field(default=None, repr=False)
+    presence: Presence | None = field(default=None, repr=False)
 
     def check(self, device: torch.device, batch_size: int, identity: Mapping[str, Any]) -> None:  # noqa: D102
         identities = self.every(dict(identity))
@@ -198,33 +191,20 @@ class ProcessGroup(Ranks):
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
-        """Turn the errors of a lost connection into one that names the rank, if there is a store."""
+        """Turn the errors of a lost connection into one that names the rank."""
         try:
             yield
         except RuntimeError as error:
-            names = ", ".join(f"rank {rank}" for rank in self._silent()) or "another rank"
+            missing, is_reported = self._missing()
+            names = ", ".join(f"rank {rank}" for rank in missing) or "another rank"
             reason = _GLOO.sub("", first_line(error)).partition(". ")[0]
-            raise RankError(f"{names}: ended or does not answer ({reason})") from None
+            raise RankError(f"{names}: ended or does not answer ({reason})", is_reported=is_reported) from None
 
-    def _silent(self) -> list[int]:
-        """The ranks that do not say that they are alive."""
-        if self.store is None:
-            return []
+    def _missing(self) -> tuple[list[int], bool]:
+        if self.presence is None:
+            return [], False
         dist.destroy_process_group()  # closes the connections, so that the other ranks notice at once
-        deadline = time.monotonic() + _REPORTING
-        try:
-            self.store.set(f"alive/{self.rank}", "")
-            return [rank for rank in range(self.size) if not self.has_posted(f"alive/{rank}", deadline)]
-        except RuntimeError:  # the first rank has the store, or its machine
-            return [0]
-
-    def has_posted(self, name: str, deadline: float) -> bool:
-        """Wait until a rank has set a key of the store; False if it has not at this time."""
-        while self.store is not None and not self.store.check([name]):
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(_POLL)
-        return True
+        return self.presence.missing()
 
 
 _groups: dict[Any, ProcessGroup] = {}
@@ -241,28 +221,12 @@ def join() -> ProcessGroup:
     if has_gpus and local_rank < torch.cuda.device_count():
         torch.cuda.set_device(local_rank)
     backend = "cpu:gloo,cuda:nccl" if has_gpus else "gloo"
-    store = PrefixStore(_name_of_start(store, rank, size), store)
+    store = PrefixStore(name_of_start(store, rank, size), store)
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_TIMEOUT)
-    return _of_world(store)
+    return _of_world(Presence(store, rank, size))
 
 
-def _name_of_start(store: "Store", rank: int, size: int) -> str:
-    """A name that ranks which were started together agree on.
-
-    When ``torchrun`` starts ranks again, its store still has the addresses of the ranks before.
-    """
-    own = uuid4().hex
-    store.set(f"start/{rank}", own)
-    while True:
-        starts = [store.get(f"start/{other}").decode() for other in range(size)]
-        name = hashlib.sha256(" ".join(starts).encode()).hexdigest()
-        store.set(f"{name}/{rank}", "")
-        if store.check([f"{name}/{other}" for other in range(size)]):
-            return name
-        time.sleep(_POLL)
-
-
-def _of_world(store: "Store | None" = None) -> ProcessGroup:
+def _of_world(presence: Presence | None = None) -> ProcessGroup:
     """The ranks of the default process group; every rank calls it at the same time."""
     world = dist.group.WORLD
     if world not in _groups:
@@ -271,5 +235,5 @@ def _of_world(store: "Store | None" = None) -> ProcessGroup:
         rank, size = dist.get_rank(), dist.get_world_size()
         of_machine = (int(local_size or size), int(local_rank or rank))
         _groups.clear()
-        _groups[world] = ProcessGroup(rank, size, *of_machine, control, store)
+        _groups[world] = ProcessGroup(rank, size, *of_machine, control, presence)
     return _groups[world]
