@@ -8,7 +8,7 @@
 ``equal`` trains Cora and digits by one process and again and again by two ranks, with uneven last batches and one that
 is smaller than the number of ranks; losses must be equal within 1e-6, and no repeat may hang. ``speed`` compares an
 epoch of two ranks that have one core each with that of one process that has two. ``lost`` kills and stops a rank, of
-two and of three, and measures the time until all others have ended; their errors must name it. ``namespaces``, for the
+two and of four, and measures the time until all others have ended; their errors must name it. ``namespaces``, for the
 superuser, trains by two ranks in two network namespaces of this machine, as on two machines, kills one, and resumes.
 All of it runs on CPUs. The exit code is 1 if a target is missed.
 """
@@ -137,7 +137,7 @@ def speed(dataset: str, epochs: int, rounds: int) -> int:
 def lost() -> int:
     """Kill and stop ranks; return how often the others took too long or named another rank."""
     failed = 0
-    for size in (2, 3):
+    for size in (2, 4):
         for number, what in ((signal.SIGKILL, "killed"), (signal.SIGSTOP, "stopped")):
             for rank in (0, size - 1):
                 seconds, messages = _lose(size, rank, number)

@@ -10,8 +10,9 @@ from uuid import uuid4
 if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store
 
-_ALIVE, _ERROR = "alive/{}", "error/{}"
+_ASKED, _ALIVE, _ERROR = "asked", "alive/{}", "error/{}"
 _PATIENCE = 5.0  # seconds for the ranks that are alive to say so
+_ANSWER_EVERY = 0.5  # seconds
 _POLL = 0.02  # seconds
 
 
@@ -29,8 +30,21 @@ class Presence:
     rank: int
     size: int
 
+    def start(self) -> "Presence":
+        """Answer from now on, in a thread, when a rank asks who is alive."""
+        threading.Thread(target=self._answer, daemon=True).start()
+        return self
+
+    def _answer(self) -> None:
+        try:
+            while not self.store.check([_ASKED]):
+                time.sleep(_ANSWER_EVERY)
+            self.store.set(_ALIVE.format(self.rank), "")
+        except RuntimeError:
+            return  # the store has ended
+
     def missing(self) -> tuple[list[int], bool]:
-        """Say that this rank is alive; return the ranks that do not, and whether one of them ends with an error."""
+        """Ask who is alive; return the ranks that do not answer, and whether one of them ends with an error."""
         result: list[tuple[list[int], bool]] = []
         thread = threading.Thread(target=lambda: result.append(self._ask()), daemon=True)
         thread.start()
@@ -39,7 +53,7 @@ class Presence:
 
     def _ask(self) -> tuple[list[int], bool]:
         try:
-            self.store.set(_ALIVE.format(self.rank), "")
+            self.store.set(_ASKED, "")
             deadline = time.monotonic() + _PATIENCE
             silent = [rank for rank in range(self.size) if not self._has_set(_ALIVE.format(rank), deadline)]
             return silent, any(self.store.check([_ERROR.format(rank)]) for rank in range(self.size))

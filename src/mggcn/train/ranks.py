@@ -195,16 +195,10 @@ class ProcessGroup(Ranks):
         try:
             yield
         except RuntimeError as error:
-            missing, is_reported = self._missing()
+            missing, is_reported = ([], False) if self.presence is None else self.presence.missing()
             names = ", ".join(f"rank {rank}" for rank in missing) or "another rank"
             reason = _GLOO.sub("", first_line(error)).partition(". ")[0]
             raise RankError(f"{names}: ended or does not answer ({reason})", is_reported=is_reported) from None
-
-    def _missing(self) -> tuple[list[int], bool]:
-        if self.presence is None:
-            return [], False
-        dist.destroy_process_group()  # closes the connections, so that the other ranks notice at once
-        return self.presence.missing()
 
 
 _groups: dict[Any, ProcessGroup] = {}
@@ -223,7 +217,7 @@ def join() -> ProcessGroup:
     backend = "cpu:gloo,cuda:nccl" if has_gpus else "gloo"
     store = PrefixStore(name_of_start(store, rank, size), store)
     dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_TIMEOUT)
-    return _of_world(Presence(store, rank, size))
+    return _of_world(Presence(store, rank, size).start())
 
 
 def _of_world(presence: Presence | None = None) -> ProcessGroup:
