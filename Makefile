@@ -4,9 +4,9 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 
 .PHONY: demo test docs clean
 
-# Train MG-GCN with the paper's settings on Pubmed and leave a run folder with a page.
+# Train MG-GCN on Pubmed and leave a run folder with a page.
 demo: .venv/demo
-	$(BIN)/mggcn train pubmed --preset paper
+	$(BIN)/mggcn train pubmed
 
 # Lint, types, import rules, all tests; two processes with one thread each are faster than one process with two.
 test: .venv/test

@@ -1,8 +1,8 @@
 """Compare recipes of a method on several data sets by cross-validation; test nodes are never used.
 
 The training and validation nodes of a data set are divided into folds. A recipe is trained without one fold, stops by a
-validation part of the others, and is scored on the fold; its value is the mean over the folds, each with a seed of its
-own. Recipes come from a TOML file: a table ``[[recipe]]`` has the settings that differ from the preset, ``[common]``
+validation part of the others, and is scored on the fold; its value is the mean over the folds and ``--seeds`` runs of
+each. Recipes come from a TOML file: a table ``[[recipe]]`` has the settings that differ from the preset, ``[common]``
 those of all recipes, and ``--random N`` draws N more from the lists of values in ``[space]``:
 
     [common]
@@ -67,18 +67,19 @@ def folded(name: str, fold: int, folds: int) -> Dataset:
 
 
 def measure(
-    name: str, method: str, preset: Preset, settings: dict[str, Any], fold: int, folds: int, device: str
+    name: str, method: str, preset: Preset, settings: dict[str, Any], run: int, folds: int, device: str
 ) -> dict[str, Any]:
-    """Train a recipe without a fold and score it there."""
+    """Train a recipe without a fold and score it there; runs after the first of every fold repeat them."""
     torch.set_num_threads(1)
     started = time.perf_counter()
-    data = folded(name, fold, folds)
-    record = mggcn.fit(data, method, settings=settings, preset=preset, seed=fold, device=device).record
+    data = folded(name, run % folds, folds)
+    record = mggcn.fit(data, method, settings=settings, preset=preset, seed=run, device=device).record
     return {
         "dataset": name,
         "method": method,
         "settings": settings,
-        "fold": fold,
+        "fold": run % folds,
+        "seed": run,
         "accuracy": record.test_accuracy,
         "macro_f1": record.test_macro_f1,
         "epochs": record.epochs,
@@ -107,6 +108,7 @@ def main() -> None:
     parser.add_argument("--random", type=int, default=0, metavar="N", help="draw this many from [space]")
     parser.add_argument("--seed", type=int, default=0, help="of the draws")
     parser.add_argument("--folds", type=int, default=4)
+    parser.add_argument("--seeds", type=int, default=1, help="runs of each fold")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--minutes", type=float, default=math.inf, help="start nothing after this time")
@@ -115,9 +117,9 @@ def main() -> None:
     end = time.monotonic() + 60 * options.minutes
     rows: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     work = [
-        (name, options.method, options.preset, recipe, fold, options.folds, options.device)
+        (name, options.method, options.preset, recipe, run, options.folds, options.device)
         for recipe in candidates(options.recipes, options.random, options.seed)
-        for fold in range(options.folds)
+        for run in range(options.folds * options.seeds)
         for name in options.datasets
     ]
     with ProcessPoolExecutor(options.jobs) as pool, options.out.open("a") as file:
@@ -153,7 +155,7 @@ def show(rows: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
         for accuracy, group in sorted(of_data, key=lambda pair: -pair[0]):
             seconds = fmean(row["seconds"] for row in group)
             settings = " ".join(f"{key}={value}" for key, value in group[0]["settings"].items())
-            print(f"{accuracy:7.2%}  {len(group)} folds  {seconds:5.1f} s  {settings}")  # noqa: T201
+            print(f"{accuracy:7.2%}  {len(group)} runs  {seconds:5.1f} s  {settings}")  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from pathlib import Path
 
 import mggcn
 from mggcn.errors import InputError, InputWarning
-from mggcn.methods import resolve
+from mggcn.methods import Traits, resolve
 from mggcn.records import Epoch
 from mggcn.run import fit_plan
 from mggcn.train import Checkpoints, choose_device
@@ -176,7 +176,7 @@ class _Timed(Checkpoints):
 def cost(dataset: str, epochs: int) -> int:
     """Print the share of time that checkpoints take at the default interval; return 1 if it is too large."""
     data = mggcn.load(dataset)
-    plan = resolve("mg-gcn", data.name, {"epochs": epochs, "patience": epochs}, sparse=data.is_sparse)
+    plan = resolve("mg-gcn", data.name, {"epochs": epochs, "patience": epochs}, traits=Traits.of(data))
     device = choose_device("cpu")
     with tempfile.TemporaryDirectory() as scratch, _Timed(Path(scratch), {}) as checkpoints:
         record = fit_plan(data, plan, 0, device, None, checkpoints).record

@@ -7,7 +7,8 @@ A change that must not alter results prints the same list before and after, on t
 
 ``weight_digests.json`` beside this file was printed before methods became classes, on one x86-64 machine with the
 packages of ``constraints.txt``; other processors may round differently. Its lines of ``ladies`` and ``as-gcn`` are
-newer: of LADIES' version 2 and of AS-GCN's learning rate of 0.001.
+newer: of LADIES' version 2 and of AS-GCN's learning rate of 0.001. So are those with dropout of hidden units (``sign``,
+``graphsage-lstm``, and three with ``dropout=``), which ``mggcn.kernels.dropout`` draws since then.
 """
 
 import argparse

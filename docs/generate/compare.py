@@ -1,36 +1,110 @@
-"""The tables of the page that compares all methods, from ``results/compare.json``; rows without records say so."""
+"""The tables of the page that compares all methods, from the records under ``results``; rows without records say so."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import fields
 
+from generate.against_time import figure
 from generate.committed import about, packed, sections
 from generate.repository import EXPERIMENTS
 from mggcn import experiments
-from mggcn.methods import Plan, describe, published
+from mggcn.methods import METHODS, Plan, describe, published
 from mggcn.methods.plan import WITHOUT_EFFECT
-from mggcn.records import Row, Section
-from mggcn.records.tables import NOTES, markdown
+from mggcn.records import Row, Section, duration
+from mggcn.records.tables import Table, percent, pipes
 from mggcn.train import Training
+
+_OURS = "mg-gcn"
+_HEADINGS = [
+    "method",
+    "its own paper, %",
+    "MG-GCN's paper, %",
+    "papers' settings here, %",
+    "defaults here, %",
+    "tuned here, %",
+    "to best, tuned",
+]
+_NOT_THERE = "–"
 
 
 def tables() -> str:
-    """A table for each data set of ``experiments/compare.toml``, with every method."""
+    """For each data set a table of all methods, the chart of the tuned ones, and which of them is first."""
     experiment = experiments.read(EXPERIMENTS / "compare.toml")
-    files = [path for path in packed() if about(path) == experiment.name]
-    finished = {section.dataset: section for path in files for section in sections(path)}
+    as_published, default, tuned = (_rows(name) for name in (experiment.name, "default", "tuned-"))
     parts = []
-    for dataset in experiment.datasets:
-        rows: list[Row] = []
-        older: list[str] = []
-        for variant, plan in zip(experiment.variants, experiment.plans(dataset), strict=True):
-            measured = (
-                [row for row in finished[dataset].rows if row.method == variant.label] if dataset in finished else []
+    for dataset in dict.fromkeys([*experiment.datasets, *default, *tuned]):
+        here, found = as_published.get(dataset, {}), tuned.get(dataset, {})
+        parts += [f"## {dataset.capitalize()}", pipes(_table(dataset, here, default.get(dataset, {}), found))]
+        if found:
+            parts += [_first(found), figure(Section(dataset, tuple(found.values())))]
+        if dataset in experiment.datasets:
+            plans = zip(experiment.variants, experiment.plans(dataset), strict=True)
+            reasons = [
+                (variant.label, _older(here[variant.label], plan)) for variant, plan in plans if variant.label in here
+            ]
+            older = [f"- {label}: {reason}" for label, reason in reasons if reason]
+            parts += (
+                ["Rows whose records are older than the code or the settings above:", "\n".join(older)] if older else []
             )
-            rows += measured or [Row(variant.label, variant.label, seeds=experiment.seeds)]
-            older += [f"- {row.label}: {reason}" for row in measured if (reason := _older(row, plan))]
-        parts += [f"## {dataset.capitalize()}", markdown(Section(dataset, tuple(rows), experiment.info))]
-        if older:
-            parts += ["Rows whose records are older than the code or the settings above:", "\n".join(older)]
-    return "\n\n".join([*parts, NOTES])
+    return "\n\n".join(parts)
+
+
+def _rows(name: str) -> dict[str, dict[str, Row]]:
+    """The rows with records of the experiments whose names start like this, by data set and method."""
+    found: dict[str, dict[str, Row]] = {}
+    for path in packed():
+        if about(path).startswith(name):
+            for section in sections(path):
+                found.setdefault(section.dataset, {}).update({row.method: row for row in section.measured})
+    return found
+
+
+def _table(dataset: str, here: Mapping[str, Row], default: Mapping[str, Row], tuned: Mapping[str, Row]) -> Table:
+    own, papers = (_published(table, dataset) for table in (published.OWN, "accuracy"))
+    rows = [
+        [
+            method,
+            own.get(method, _NOT_THERE),
+            papers.get(method, _NOT_THERE),
+            _accuracy(here.get(method)),
+            _accuracy(default.get(method)),
+            _accuracy(tuned.get(method)),
+            duration(tuned[method].figures.seconds_to_best) if method in tuned else _NOT_THERE,
+        ]
+        for method in METHODS
+    ]
+    return Table(_HEADINGS, rows, rows)
+
+
+def _published(table: str, dataset: str) -> dict[str, str]:
+    found = published.table(table)
+    rows = found.rows if found else []
+    return {row.method: f"{row.accuracy * 100:.1f}" for row in rows if row.dataset == dataset and row.accuracy}
+
+
+def _accuracy(row: Row | None) -> str:
+    if row is None:
+        return "not run yet"
+    seeds = "" if row.done == row.seeds else f" ({row.done} of {row.seeds} seeds)"
+    return percent(row.figures.accuracy, row.figures.accuracy_std) + seeds
+
+
+def _first(tuned: Mapping[str, Row]) -> str:
+    """A sentence on the most accurate tuned method, and on how far MG-GCN is from it."""
+    best = max(tuned.values(), key=lambda row: row.figures.accuracy)
+    if best.method == _OURS:
+        return f"Tuned, MG-GCN is first of {len(tuned)} methods."
+    ours = tuned.get(_OURS)
+    if ours is None:
+        return f"Tuned, {best.method} is first; MG-GCN has not been run."
+    ahead = best.figures.accuracy - ours.figures.accuracy
+    error = math.hypot(*((row.figures.accuracy_std or 0) / math.sqrt(row.done) for row in (best, ours)))
+    errors = f", {ahead / error:.1f} standard errors of the difference" if error else ""
+    place = 1 + sum(row.figures.accuracy > ours.figures.accuracy for row in tuned.values())
+    return (
+        f"**MG-GCN is not first here.** Tuned, {best.method} has {ahead * 100:.2f} points more{errors}; MG-GCN is "
+        f"number {place} of {len(tuned)}."
+    )
 
 
 def settings() -> str:

@@ -43,7 +43,7 @@ def results() -> str:
     committed = {about(path): path for path in packed()}
     parts = []
     for experiment in experiments.files():
-        if not any("ethereum" in name for name in experiment.folders):
+        if "ethereum" not in experiments.file_of(experiment):
             continue
         path = committed.get(experiment.name)
         finished = [section for section in sections(path) if section.measured] if path else []

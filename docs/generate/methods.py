@@ -95,12 +95,12 @@ def _recipe(name: str) -> list[str]:
     if not recipe:
         return []
     lines = [
-        f"| {features} | {', '.join(f'`{key}={describe.written(value)}`' for key, value in values.items())} |"
-        for features, values in recipe.items()
+        f"| {condition} | {', '.join(f'`{key}={describe.written(value)}`' for key, value in values.items())} |"
+        for condition, values in recipe.items()
     ]
     return [
         "Training starts with a recipe of ours, which replaces these defaults; `--preset paper` leaves them:",
-        "\n".join(["| features | |", "|---|---|", *lines]),
+        "\n".join(["| data sets with | |", "|---|---|", *lines]),
     ]
 
 

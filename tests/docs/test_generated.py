@@ -137,16 +137,37 @@ def test_records_of_two_devices_are_told_apart(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_comparison_uses_the_records_that_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "packed", list)
-    assert compare.tables().count("| not run yet |") == 3 * len(METHODS)
+    assert compare.tables().count("| not run yet | not run yet | not run yet |") == 3 * len(METHODS)
     info = ExperimentInfo("compare", "All methods", "nothing", "accuracy", 2)
     rows = (Row("gcn", "gcn", "cpu", 2, (record(),)), Row("mlp", "mlp", "cpu", 2, (record("mlp"), record("mlp", 1))))
     (tmp_path / "compare.json").write_text(pack([Section("cora", rows, info)]))
     monkeypatch.setattr(compare, "packed", lambda: [tmp_path / "compare.json"])
     page = compare.tables()
-    assert page.count("| not run yet |") == 3 * len(METHODS) - 2
+    assert page.count("| not run yet | not run yet | not run yet |") == 3 * len(METHODS) - 2
     labels = [line.split(" | ")[0].strip("| ") for line in page.splitlines() if line.startswith("| ")]
     assert labels[2 : 2 + len(METHODS)] == list(METHODS), "in the order of the methods"
-    assert "1 of 2 |" in page
+    assert "(1 of 2 seeds) | not run yet |" in page
+
+
+def test_the_comparison_says_where_mg_gcn_is_not_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tuned(ours: float) -> str:
+        info = ExperimentInfo("tuned-towns", "Tuned", "", "accuracy", 2)
+        accuracies = {"mg-gcn": (ours, ours - 0.02), "gcn": (0.82, 0.80), "mlp": (0.6, 0.6)}
+        rows = tuple(
+            Row(name, name, "cpu", 2, tuple(record(name, seed, test_accuracy=each) for seed, each in enumerate(both)))
+            for name, both in accuracies.items()
+        )
+        path = tmp_path / f"tuned-{ours}.json"
+        path.write_text(pack([Section("towns", rows, info)]))
+        monkeypatch.setattr(compare, "packed", lambda: [path])
+        return compare.tables()
+
+    behind = tuned(0.80)
+    assert "**MG-GCN is not first here.** Tuned, gcn has 2.00 points more, 1.4 standard errors" in behind
+    assert "MG-GCN is number 2 of 3." in behind
+    assert "| mg-gcn | – | – | not run yet | not run yet | 79.00 ± 1.41 |" in behind.partition("## Towns")[2]
+    assert "<svg" in behind
+    assert "Tuned, MG-GCN is first of 3 methods." in tuned(0.9)
 
 
 def test_results_without_records(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,8 +186,8 @@ def test_experiments_whose_data_are_made_first_say_so(monkeypatch: pytest.Monkey
     monkeypatch.setattr(experiments, "packed", list)
     rows = {line.split("`")[1]: line for line in experiments.table().splitlines()[2:]}
     own = {name for name, line in rows.items() if "made first" in line}
-    assert own == {name for name in rows if "ethereum" in name}
-    assert len(own) == 3
+    assert own == {"default.toml", *(name for name in rows if "ethereum" in name)}
+    assert len(own) == 4
     needed = experiments.needed()
     assert (
         "`ethereum`: the authors' graph is not public; who has it makes the folder with: `mggcn data import" in needed
@@ -176,7 +197,7 @@ def test_experiments_whose_data_are_made_first_say_so(monkeypatch: pytest.Monkey
 
 def test_the_commands_that_make_a_data_set_exist() -> None:
     commands = [part for line in experiments.needed().splitlines() for part in line.split("`")[3].split(" && ")]
-    assert len(commands) == 6
+    assert len(commands) == 8
     for command in commands:
         _, *arguments = shlex.split(command)
         cli.app.parse_args(arguments, exit_on_error=False, print_error=False)

@@ -25,9 +25,9 @@ def methods(name: str | None = None, /) -> None:
     recipe = published.recipe(name)
     if recipe:
         print("\nOur recipe, with which training starts; --preset paper starts with the paper's settings:")  # noqa: T201
-    for features, values in recipe.items():
+    for condition, values in recipe.items():
         pairs = " ".join(f"{key}={describe.written(value)}" for key, value in values.items())
-        print(textwrap.indent(textwrap.fill(f"{features} features: {pairs}", _WIDTH), "  "))  # noqa: T201
+        print(textwrap.indent(textwrap.fill(f"{condition}: {pairs}", _WIDTH), "  "))  # noqa: T201
     for heading, owner in (("Settings", kind), ("Settings of training, which all methods share", Training)):
         print(f"\n{heading}, with their defaults:")  # noqa: T201
         for setting in describe.settings_of(owner):

@@ -74,6 +74,8 @@ def text(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> str:
         accuracy += f" ± {statistics.stdev(record.test_accuracy for record in records):.2%} over {count} seeds"
     if published := published_results(last.dataset, last.method, last.settings).get("accuracy"):
         accuracy += f"   (paper: {published:.1%})"
+    elif published := published_results(last.dataset, last.method).get("accuracy"):
+        accuracy += f"   (paper, with its settings: {published:.1%})"
     epoch_ms = statistics.median(record.epoch_seconds for record in records) * 1000
     seconds = f"{sum(record.total_seconds for record in records):.1f} s"
     seconds += f", {epoch_ms:.1f} ms per epoch" if last.epochs else ""

@@ -141,7 +141,7 @@ def train(
         require_optuna()
         check_writable(search_folder)
     data = load_data(name, options.root, ranks)
-    plan = methods.resolve(method, data.name, changes, preset=start, sparse=data.is_sparse)
+    plan = methods.resolve(method, data.name, changes, preset=start, traits=methods.Traits.of(data))
     tuning = None
     if tune is not None:
         search = Search(data, method, device=run_device, fixed=changes, preset=start)

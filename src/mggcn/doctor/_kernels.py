@@ -16,6 +16,7 @@ from mggcn.graph import Graph
 from mggcn.kernels.adam import comparison as adam
 from mggcn.kernels.aggregate import comparison as aggregate
 from mggcn.kernels.combine import comparison as combine
+from mggcn.kernels.dropout import comparison as dropout
 from mggcn.kernels.expand import comparison as expand
 from mggcn.kernels.gather_sum import comparison as gather_sum
 from mggcn.kernels.induce import comparison as induce
@@ -79,6 +80,7 @@ def _on_cpu() -> dict[str, Callable[[], None]]:
         "adam": partial(adam.on_cpu, 1000, 0.01),
         "aggregate": partial(aggregate.on_cpu, graph, x, include_self=True),
         "combine": partial(combine.on_cpu, _rows(1 + _PICKS), 1 + _PICKS, 0.01),
+        "dropout": partial(dropout.on_cpu, sparse, torch.arange(_NODES), 0.3, key),
         "gather_sum": partial(gather_sum.on_cpu, block, _CHANNELS),
         "induce": partial(induce.on_cpu, graph, PickTable.of(graph).draw(nodes, _PICKS, key)),
         "loss": partial(loss.on_cpu, _NODES, 7, weighted=True),

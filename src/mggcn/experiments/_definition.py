@@ -12,7 +12,7 @@ from mggcn import datasets, methods, storage
 from mggcn.dataset import Dataset
 from mggcn.datasets.root import data_roots
 from mggcn.errors import InputError, prefix_errors, unknown
-from mggcn.methods import Method, Plan, Preset
+from mggcn.methods import Method, Plan, Preset, Traits
 from mggcn.methods.settings import is_import_path
 from mggcn.records import ExperimentInfo
 from mggcn.train import Training
@@ -159,7 +159,8 @@ class Experiment:
 
     def plans(self, dataset: str, identity: Mapping[str, Any] | None = None) -> list[Plan]:
         """Each variant with every setting; the data set's identity, if known, decides the defaults."""
-        name, sparse = (identity["name"], identity.get("sparse")) if identity else (dataset, None)
+        known = identity or {"name": dataset}
+        traits = Traits(known["nodes"], known["sparse"]) if "nodes" in known else None
         for setting in self.settings:
             if not any(setting in variant.setting_names for variant in self.variants):
                 raise unknown("setting", setting, set().union(*(each.setting_names for each in self.variants)))
@@ -168,7 +169,9 @@ class Experiment:
             shared = {key: value for key, value in self.settings.items() if key in variant.setting_names}
             with prefix_errors(variant.label):
                 overrides = {**shared, **variant.settings, **variant.on.get(dataset, {})}
-                plans.append(methods.resolve(variant.method, name, overrides, preset=self.preset, sparse=sparse))
+                plans.append(
+                    methods.resolve(variant.method, known["name"], overrides, preset=self.preset, traits=traits)
+                )
         return plans
 
     def missing(self, root: Path | None) -> list[str]:

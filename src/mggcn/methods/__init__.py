@@ -19,7 +19,7 @@ from mggcn.methods.mg_graphsage import MixGrainedGraphSAGE as MixGrainedGraphSAG
 from mggcn.methods.mlp import FeatureMLP as FeatureMLP
 from mggcn.methods.node2vec import Node2Vec as Node2Vec
 from mggcn.methods.plan import Plan, known_labels, method_class, published_results, resolve, view_of
-from mggcn.methods.published import Preset
+from mggcn.methods.published import Preset, Traits
 from mggcn.methods.random_forest import RandomForest as RandomForest
 from mggcn.methods.sgc import SGC as SGC
 from mggcn.methods.sign import SIGN as SIGN
@@ -50,6 +50,6 @@ METHODS: dict[str, type[Method]] = {
 }
 """The methods by their names on the command line, in TOML files and in records."""
 
-__all__ = ["METHODS", "GraphView", "Method", "Plan", "Preset"]
+__all__ = ["METHODS", "GraphView", "Method", "Plan", "Preset", "Traits"]
 __all__ += ["known_labels", "method_class", "published_results", "resolve", "view_of"]
 __all__ += [method.__name__ for method in METHODS.values()]

@@ -16,7 +16,7 @@ from mggcn.kernels.threads import available
 from mggcn.keys import Key
 from mggcn.methods import published, settings
 from mggcn.methods.method import GraphView, Method
-from mggcn.methods.published import Preset
+from mggcn.methods.published import Preset, Traits
 from mggcn.train import ALONE, Compute, Prepared, Ranks, Scaler, Training
 
 WITHOUT_EFFECT = ("threads", "smooth")
@@ -111,7 +111,7 @@ def resolve(
     training: Training | None = None,
     *,
     preset: Preset = "default",
-    sparse: bool | None = None,
+    traits: Traits | None = None,
 ) -> Plan:
     """Resolve every setting of a method on a data set.
 
@@ -125,13 +125,13 @@ def resolve(
         overrides: settings of the method or of training, which may still be text.
         training: the training settings, used as they are.
         preset: ``default`` is our recipe, ``paper`` what the method's paper and its authors' code use.
-        sparse: whether the data set's features are sparse, on which recipes depend; None if that is not known yet.
+        traits: of the data set, on which recipes depend; None if they are not known yet.
     """
     kind = type(method) if isinstance(method, Method) else method_class(method)
     name = method_name(kind)
     of_method, of_training = settings.divide(overrides or {}, kind, Training)
     known = {field.name for owner in (kind, Training) for field in fields(owner)}
-    start = published.settings(dataset, name, preset, sparse=sparse)
+    start = published.settings(dataset, name, preset, traits)
     presets = settings.divide({key: value for key, value in start.items() if key in known}, kind, Training)
     if training is not None and not isinstance(training, Training):
         raise InputError(f"training: must be a Training, not {type(training).__name__}; single settings go in settings")
@@ -174,8 +174,10 @@ def method_name(kind: type[Method]) -> str:
     return next((name for name, known in methods.METHODS.items() if known is kind), settings.import_path(kind))
 
 
-def published_results(dataset: Mapping[str, Any], method: str, values: Mapping[str, Any]) -> dict[str, float]:
-    """The published results to show beside a run of ours, by what they measure.
+def published_results(
+    dataset: Mapping[str, Any], method: str, values: Mapping[str, Any] | None = None
+) -> dict[str, float]:
+    """MG-GCN's published results to show beside a run of ours, by what they measure.
 
     This is the only rule: a result is shown only for the same data (by digest, which covers the split) and the same
     settings, except those that cannot change results.
@@ -183,7 +185,7 @@ def published_results(dataset: Mapping[str, Any], method: str, values: Mapping[s
     Args:
         dataset: a record's description of its data set.
         method: a record's method.
-        values: a record's settings.
+        values: a record's settings; None for the results with the paper's settings, to be shown as such.
     """
     name = str(dataset["name"])
     results: dict[str, float] = {}
@@ -191,8 +193,9 @@ def published_results(dataset: Mapping[str, Any], method: str, values: Mapping[s
     if data is None or dataset.get("digest") != data.digest:
         return {}
     for table in published.published().tables:
-        for row in table.rows:
-            if (row.dataset, row.method) == (name, method) and _has_settings(row, values):
+        for row in table.rows if table.name != published.OWN else ():
+            has_settings = not row.settings if values is None else _has_settings(row, values)
+            if (row.dataset, row.method) == (name, method) and has_settings:
                 results |= row.measured
     return results
 

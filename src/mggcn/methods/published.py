@@ -6,8 +6,12 @@ from typing import Any, Literal
 
 import msgspec
 
+from mggcn.dataset import Dataset
+
 MEASURES = ("accuracy", "epoch_seconds", "total_seconds")
 """The quantities of published results."""
+OWN = "own"
+"""The name of the table of results from the methods' own papers; the others are MG-GCN's."""
 
 
 class Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -20,10 +24,23 @@ Preset = Literal["default", "paper"]
 """Where the settings of a method start: our recipe, or what its paper and its authors' code use."""
 
 
+class Traits(msgspec.Struct, frozen=True):
+    """What our recipes may depend on: the number of nodes, and whether features are sparse."""
+
+    nodes: int
+    sparse: bool
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> "Traits":
+        """The traits of a data set."""
+        return cls(dataset.num_nodes, dataset.is_sparse)
+
+
 class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settings that methods use on data sets instead of their defaults; ``*`` stands for all of them.
 
-    ``features`` limits them to data sets with sparse or with dense features.
+    ``features`` limits them to data sets with sparse or with dense features, ``most_nodes`` to those with at most so
+    many nodes.
     """
 
     methods: list[str]
@@ -31,7 +48,20 @@ class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     datasets: tuple[str, ...] = ("*",)
     features: Literal["any", "sparse", "dense"] = "any"
+    most_nodes: int | None = None
     preset: Preset = "paper"
+
+    @property
+    def condition(self) -> str:
+        """The traits of the data sets that have them, in words."""
+        return f"{self.features} features" + (f", at most {self.most_nodes:,} nodes" if self.most_nodes else "")
+
+    def holds(self, traits: Traits | None) -> bool:
+        """Whether a data set with these traits has them; of unknown traits only what any data set has."""
+        if traits is None:
+            return self.features == "any" and self.most_nodes is None
+        is_of_features = self.features in ("any", "sparse" if traits.sparse else "dense")
+        return is_of_features and (self.most_nodes is None or traits.nodes <= self.most_nodes)
 
 
 class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,15 +109,15 @@ def table(name: str) -> PublishedTable | None:
 
 
 def recipe(method: str) -> dict[str, dict[str, Any]]:
-    """Our recipe for a method, by the kind of features (``any``, ``sparse``, ``dense``); empty if there is none."""
+    """Our recipe for a method, by the data sets for which it holds (in words); empty if there is none."""
     values: dict[str, dict[str, Any]] = {}
     for entry in published().settings:
         if entry.preset == "default" and method in entry.methods:
-            values[entry.features] = values.get(entry.features, {}) | entry.values
+            values[entry.condition] = values.get(entry.condition, {}) | entry.values
     return values
 
 
-def settings(dataset: str, method: str, preset: Preset, *, sparse: bool | None = None) -> dict[str, Any]:
+def settings(dataset: str, method: str, preset: Preset, traits: Traits | None = None) -> dict[str, Any]:
     """The settings of a method on a data set that replace its defaults; those of every method come first.
 
     A method without a recipe of ours has its paper's settings in every preset. A variant of a data set such as
@@ -97,17 +127,16 @@ def settings(dataset: str, method: str, preset: Preset, *, sparse: bool | None =
         dataset: the name of the data set.
         method: the name of the method.
         preset: our recipe or the paper's settings.
-        sparse: whether the features are sparse; None if that is not known.
+        traits: those of the data set; None if they are not known.
     """
     names = {"*", dataset.partition(":")[0]}
-    kinds = {"any"} | ({"sparse" if sparse else "dense"} if sparse is not None else set())
     entries = published().settings
     if not recipe(method):
         preset = "paper"
     values: dict[str, Any] = {}
     for of_methods in ("*", method):
         for entry in entries:
-            is_of_data = not names.isdisjoint(entry.datasets) and entry.features in kinds
+            is_of_data = not names.isdisjoint(entry.datasets) and entry.holds(traits)
             if entry.preset == preset and is_of_data and of_methods in entry.methods:
                 values |= entry.values
     return values

@@ -17,11 +17,11 @@ from typing import ClassVar
 import torch
 from scipy.sparse import csr_array
 from torch import Tensor, nn
-from torch.nn import functional
 
 from mggcn.block import Block
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn import Linear
+from mggcn.nn.dropout import dropout
 from mggcn.nn.rows import RepeatedRows, Rows, SparseRows
 from mggcn.sampling import RowSampler
 from mggcn.sampling.adjacency import propagated, propagation
@@ -109,7 +109,7 @@ class HopNetwork(nn.Module):
         """[n, (hops + 1) · hidden_channels] what the last layer multiplies by its weights."""
         parts = columns(x, self.in_channels, len(self.hops))
         h = torch.cat([project(part) for project, part in zip(self.hops, parts, strict=True)], dim=1)
-        return functional.dropout(h.relu(), self.dropout, self.training)
+        return dropout(h.relu(), self.dropout, self.training)
 
 
 def columns(x: Rows, width: int, count: int) -> list[Rows]:

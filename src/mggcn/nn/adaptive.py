@@ -13,10 +13,10 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from mggcn.block import Block, DrawnBlock
 from mggcn.nn.conv import Linear, aggregate
+from mggcn.nn.dropout import dropout
 from mggcn.nn.rows import Rows
 
 
@@ -99,7 +99,7 @@ class AdaptiveStack(nn.Module):
         if layer + 1 == len(self.layers):
             return out, None
         linear = self.layers[layer + 1]
-        hidden = functional.dropout(out.relu(), self.dropout, self.training)
+        hidden = dropout(out.relu(), self.dropout, self.training)
         return linear(hidden), linear(direct) if self.skip else None
 
     def _with_attention(self, block: Block, numbers: Tensor) -> Block:

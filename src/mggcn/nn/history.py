@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from mggcn.block import Block, HistoryBlock
 from mggcn.nn.conv import GCNConv, aggregate
+from mggcn.nn.dropout import dropout
 from mggcn.nn.rows import Rows, to_dense
 
 
@@ -47,7 +47,7 @@ class HistoryConv(GCNConv):
         if self.training and isinstance(block, HistoryBlock):
             out: Tensor = self.linear(self.estimate(h, block))
         else:
-            out = aggregate(self.linear(functional.dropout(h, self.dropout, self.training)), block)
+            out = aggregate(self.linear(dropout(h, self.dropout, self.training)), block)
         return out if self.bias is None else out + self.bias
 
     def estimate(self, h: Tensor, block: HistoryBlock) -> Tensor:
@@ -58,7 +58,7 @@ class HistoryConv(GCNConv):
         old = aggregate(self.history, all_edges)
         out = old + aggregate(h - self.history.index_select(0, block.nodes), block)
         if self.dropout > 0:
-            noise = functional.dropout(h, self.dropout, self.training) - h
+            noise = dropout(h, self.dropout, self.training) - h
             out = out + aggregate(noise.float(), replace(block, weight=block.noise))
         self.history.index_copy_(0, block.nodes, h.detach().float())
         return out

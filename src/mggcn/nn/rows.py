@@ -10,8 +10,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from mggcn.block import Repeats
+from mggcn.kernels.dropout import dropout, dropout_sparse
 from mggcn.kernels.expand import expand
 from mggcn.kernels.sparse_product import sparse_product
+from mggcn.keys import Key
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,19 +70,30 @@ class RepeatedRows:
 Rows: TypeAlias = Tensor | SparseRows | RepeatedRows
 
 
-def dropped(x: Rows, share: float) -> Rows:
-    """Set a share of the values to zero and scale the others up, as dropout does; repeated rows stay equal."""
-    if isinstance(x, RepeatedRows):
-        return RepeatedRows(_dropped(x.rows, share), x.index, x.repeats)
-    return _dropped(x, share)
+def dropped(x: Rows, nodes: Tensor, share: float, key: Key) -> Rows:
+    """Set a share of the values to zero and scale the others up, as dropout does; repeated rows stay equal.
+
+    Args:
+        x: [n, width] rows.
+        nodes: [n] the node of each row.
+        share: in [0, 1).
+        key: decides on a CPU which values of a node are dropped; a GPU reads torch's generator instead.
+    """
+    if not isinstance(x, RepeatedRows):
+        return _dropped(x, nodes, share, key)
+    if isinstance(x.rows, Tensor) and x.rows.device.type == "cpu":
+        nodes = nodes.new_empty(x.rows.shape[0]).scatter_(0, x.index, nodes)
+    return RepeatedRows(_dropped(x.rows, nodes, share, key), x.index, x.repeats)
 
 
-def _dropped(x: Tensor | SparseRows, share: float) -> Tensor | SparseRows:
-    if isinstance(x, Tensor):
-        return functional.dropout(x, share)
-    part = csr_array(x.x[x.nodes.numpy()])
-    part.data = functional.dropout(torch.from_numpy(part.data), share).numpy()
-    return SparseRows(part, torch.arange(part.shape[0]))
+def _dropped(x: Tensor | SparseRows, nodes: Tensor, share: float, key: Key) -> Tensor | SparseRows:
+    threads = torch.get_num_threads()
+    if isinstance(x, SparseRows):
+        part = dropout_sparse(x.x, x.nodes, share, key, threads=threads)
+        return SparseRows(part, torch.arange(part.shape[0]))
+    if x.device.type == "cpu" and x.dtype == torch.float32:
+        return dropout(x, nodes, share, key, threads=threads)
+    return functional.dropout(x, share)
 
 
 def is_sparse(x: Rows) -> bool:

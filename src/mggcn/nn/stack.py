@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from mggcn.block import Block
 from mggcn.nn.conv import Linear
+from mggcn.nn.dropout import dropout
 from mggcn.nn.rows import RepeatedRows, Rows, to_dense
 
 
@@ -97,7 +98,7 @@ class Stack(nn.Module):
         if self.normalise:
             h, slope = functional.normalize(functional.leaky_relu(to_dense(h), slope), dim=1), 1.0
         if isinstance(h, Tensor):
-            h = functional.dropout(h, self.dropout, self.training)
+            h = dropout(h, self.dropout, self.training)
         return h, slope
 
 
@@ -147,5 +148,5 @@ class MLP(nn.Module):
     def _below(self, x: Rows) -> Rows:
         h = x
         for layer in self.layers[:-1]:
-            h = functional.dropout(layer(h).relu(), self.dropout, self.training)
+            h = dropout(layer(h).relu(), self.dropout, self.training)
         return h

@@ -51,7 +51,8 @@ class RunSpec:
         added = _ADDED | ({"hops": 1} if "fine_norm" in self.settings else {})
         plain = {name: _plain(value) for name, value in self.settings.items()}
         values["settings"] = {name: value for name, value in plain.items() if name not in added or added[name] != value}
-        values["dataset"].pop("sparse", None)
+        for name in ("nodes", "sparse"):
+            values["dataset"].pop(name, None)
         if self.method_version == 1:
             del values["method_version"]
         text = json.dumps(values, sort_keys=True, separators=(",", ":"), allow_nan=False)
@@ -66,6 +67,7 @@ def identity(dataset: Dataset) -> dict[str, Any]:
         "direction": dataset.graph.direction,
         "inductive": dataset.inductive,
         "classes": dataset.num_classes,
+        "nodes": dataset.num_nodes,
         "sparse": dataset.is_sparse,
     }
 

@@ -70,7 +70,7 @@ def fit(
         plan = origin.plan(settings or {})
     else:
         what = (method or "mg-gcn", dataset.name, settings, training)
-        plan = methods.resolve(*what, preset=preset, sparse=dataset.is_sparse)
+        plan = methods.resolve(*what, preset=preset, traits=methods.Traits.of(dataset))
     ranks, run_device = Ranks.current(), choose_device(device)
     if checkpoint is None:
         check_ranks(ranks, dataset, plan, seed, run_device)

@@ -38,7 +38,7 @@ class Epochs:
 
     def __init__(self, prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> None:
         split = dataset.require_split()
-        self._training, self._device = training, compute.device
+        self._training, self._key, self._device = training, key, compute.device
         self.first_peak: int | None = None
         memory.restart_peak(compute.device)
         labels = torch.from_numpy(np.array(dataset.y)).to(compute.device)
@@ -61,7 +61,7 @@ class Epochs:
         """Train the epoch of this number, counted without gaps; return its mean loss."""
         batches = self._drawing.take(number)
         twins = self._drawing.again(number) if self._training.consistency else None
-        loss = self.step.over(batches, twins)
+        loss = self.step.over(batches, twins, key=self._key.fold("inputs", number))
         if self.first_peak is None:
             self.first_peak = memory.peak(self._device)
         if not math.isfinite(loss):

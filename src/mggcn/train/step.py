@@ -11,6 +11,7 @@ from mggcn.block import Batch
 from mggcn.errors import InputError
 from mggcn.kernels.adam import Adam
 from mggcn.kernels.loss import cross_entropy
+from mggcn.keys import Key
 from mggcn.nn.rows import dropped
 from mggcn.train.capture import Captured
 from mggcn.train.compute import Compute
@@ -42,6 +43,7 @@ class Step:
     ) -> None:
         self._model, self._view, self._labels, self._class_weight = model, view, labels, class_weight
         self._training, self._compute = training, compute
+        self._key = Key.of(0)  # of input dropout, another one for every step
         on_gpu = compute.device.type == "cuda"
         self._tally = torch.zeros(2, dtype=torch.float32 if on_gpu else torch.float64, device=compute.device)
         self._adam = Adam(model.parameters(), training.lr, training.weight_decay, self._tally[1:])
@@ -56,19 +58,21 @@ class Step:
         moments = {f"adam.{name}": moment for name, moment in self._adam.tensors().items()}
         return {"adam.clock": self._tally, **moments}
 
-    def over(self, batches: Iterable[Batch], twins: Iterable[Batch] | None = None) -> float:
+    def over(self, batches: Iterable[Batch], twins: Iterable[Batch] | None = None, *, key: Key) -> float:
         """Make one step for each batch; return the mean loss over all targets.
 
         Args:
             batches: of an epoch.
             twins: other draws of the same batches, if training is for consistency.
+            key: of the epoch's input dropout.
         """
         self._model.train()
         self._tally[:1].zero_()
         count = 0
         with self._compute.arithmetic():
-            for draws in zip(batches) if twins is None else zip(batches, twins, strict=True):
+            for number, draws in enumerate(zip(batches) if twins is None else zip(batches, twins, strict=True)):
                 _check_targets(draws, is_first=not count)
+                self._key = key.fold(number)
                 self._process(*draws)
                 count += draws[0].whole_count
         return float(self._compute.ranks.add(self._tally[:1].double())) / count
@@ -85,7 +89,7 @@ class Step:
         self._adam.step()
 
     def _backward(self, batch: Batch) -> None:
-        scores, penalty = self._scores(batch)
+        scores, penalty = self._scores(batch, 0)
         batch = batch.to(self._compute.device)
         if penalty is not None or batch.weight is not None:
             loss = self._loss(scores, batch)
@@ -98,7 +102,7 @@ class Step:
 
     def _backward_both(self, batch: Batch, twin: Batch) -> None:
         """Two draws of a batch: the mean of their losses, and the squared distance of their probabilities."""
-        drawn = [self._scores(one) for one in (batch, twin)]
+        drawn = [self._scores(one, draw) for draw, one in enumerate((batch, twin))]
         batch = batch.to(self._compute.device)
         loss = sum((self._loss(scores, batch) for scores, _ in drawn), torch.zeros((), device=self._tally.device)) / 2
         self._count(loss, batch)
@@ -108,11 +112,11 @@ class Step:
             loss = loss if penalty is None else loss + penalty * _share(batch) / 2
         loss.backward()  # type: ignore[no-untyped-call]
 
-    def _scores(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
-        """The scores of a batch's targets, and the penalty if the model has one."""
+    def _scores(self, batch: Batch, draw: int) -> tuple[Tensor, Tensor | None]:
+        """The scores of a batch's targets, and the penalty if the model has one; ``draw`` is 1 for a twin."""
         rows = self._view.rows(self._model, batch)
         if self._training.input_dropout:
-            rows = dropped(rows, self._training.input_dropout)
+            rows = dropped(rows, batch.nodes, self._training.input_dropout, self._key.fold(draw))
         out: Tensor | Penalised = self._model(rows, batch.to(self._compute.device).blocks)
         if isinstance(out, Penalised):
             return out.scores.float(), out.penalty

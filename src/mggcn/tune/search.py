@@ -113,9 +113,8 @@ class Search:
     def plan(self, settings: Mapping[str, object]) -> methods.Plan:
         """The method with the fixed settings and these."""
         changes = {**self.fixed, **settings}
-        return methods.resolve(
-            self.method, self.dataset.name, changes, preset=self.preset, sparse=self.dataset.is_sparse
-        )
+        traits = methods.Traits.of(self.dataset)
+        return methods.resolve(self.method, self.dataset.name, changes, preset=self.preset, traits=traits)
 
     @property
     def start(self) -> dict[str, object]:

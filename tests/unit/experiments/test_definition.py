@@ -88,7 +88,7 @@ def test_the_recipe_goes_by_the_features_of_the_data(small: Dataset) -> None:
     for data in (small, sparse):
         experiment = experiments.comparison("small", ["mg-gcn"])
         (plan,) = Schedule(experiment, "small", identity(data)).plans
-        assert plan.settings == methods.resolve("mg-gcn", "small", sparse=data.is_sparse).settings
+        assert plan.settings == methods.resolve("mg-gcn", "small", traits=methods.Traits.of(data)).settings
         found.append(plan.settings)
         (paper,) = experiments.comparison("small", ["mg-gcn"], preset="paper").plans("small", identity(data))
         assert paper.settings == methods.resolve("mg-gcn", "small", preset="paper").settings

@@ -174,10 +174,10 @@ def test_only_training_is_penalised(small: Dataset) -> None:
 @pytest.mark.parametrize("settings", [{}, {"skip": True, "bias": True, "dropout": 0.1}, {"attention": False}])
 def test_it_learns(small: Dataset, settings: dict[str, object]) -> None:
     shared = {"hidden": 16, "samples": 40, "epochs": 60, "lr": 0.03}
-    run = mggcn.fit(small, method="as-gcn", settings=shared | settings)
-    assert run.record.test_accuracy >= 0.7
-    fresh = run.plan.prepare(small, Key.of(0), CPU).model
-    assert not torch.equal(run.model.sampling.weight, fresh.sampling.weight)
+    runs = [mggcn.fit(small, method="as-gcn", settings=shared | settings, seed=seed) for seed in range(3)]
+    assert np.mean([run.record.test_accuracy for run in runs]) >= 0.7
+    fresh = runs[0].plan.prepare(small, Key.of(0), CPU).model
+    assert not torch.equal(runs[0].model.sampling.weight, fresh.sampling.weight)
 
 
 def test_a_negative_penalty_is_refused() -> None:

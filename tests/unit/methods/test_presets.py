@@ -5,7 +5,7 @@ import tomli_w
 
 from mggcn import methods
 from mggcn.cli import main
-from mggcn.methods import describe, published
+from mggcn.methods import Traits, describe, published
 from mggcn.methods.mg_gcn import MixGrained
 from mggcn.train import Training
 
@@ -14,8 +14,12 @@ NEUTRAL_OF_MG_GCN = {"hops": 1, "fine_norm": "mean", "explore": "both", "pick_by
 NAMES = ["cora", "citeseer", "cora:public", "pubmed", "reddit", "reddit-like", "ethereum", "ethereum-like", "my own"]
 
 
-def resolved(method: str, dataset: str, preset: methods.Preset, sparse: bool | None = None) -> dict[str, object]:
-    return methods.resolve(method, dataset, preset=preset, sparse=sparse).settings
+SMALL_SPARSE = Traits(1000, sparse=True)
+TRAITS = [SMALL_SPARSE, Traits(10**6, sparse=True), Traits(1000, sparse=False), Traits(10**6, sparse=False)]
+
+
+def resolved(method: str, dataset: str, preset: methods.Preset, traits: Traits | None = None) -> dict[str, object]:
+    return methods.resolve(method, dataset, preset=preset, traits=traits).settings
 
 
 @pytest.mark.parametrize("dataset", NAMES)
@@ -25,25 +29,29 @@ def test_the_papers_preset_leaves_what_papers_do_not_have_neutral(method: str, d
     assert {name: settings[name] for name in NEUTRAL} == NEUTRAL
     if method == "mg-gcn":
         assert {name: settings[name] for name in NEUTRAL_OF_MG_GCN} == NEUTRAL_OF_MG_GCN
-    for sparse in (False, True):
-        assert resolved(method, dataset, "paper", sparse) == settings, "papers' settings go by the name of the data"
+    for traits in TRAITS:
+        assert resolved(method, dataset, "paper", traits) == settings, "papers' settings go by the name of the data"
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_our_recipe_does_not_depend_on_the_name_of_the_data(sparse: bool) -> None:
-    first, *others = (resolved("mg-gcn", name, "default", sparse) for name in NAMES)
+@pytest.mark.parametrize("traits", TRAITS)
+@pytest.mark.parametrize("method", [method for method in methods.METHODS if published.recipe(method)])
+def test_our_recipe_does_not_depend_on_the_name_of_the_data(method: str, traits: Traits) -> None:
+    first, *others = (resolved(method, name, "default", traits) for name in NAMES)
     assert all(other == first for other in others)
-    assert first != resolved("mg-gcn", "my own", "paper", sparse)
+    assert first != resolved(method, "my own", "paper", traits)
 
 
-def test_our_recipe_depends_on_the_kind_of_features() -> None:
-    dense, sparse, unknown = (resolved("mg-gcn", "my own", "default", kind) for kind in (False, True, None))
-    of_sparse = {name: value for name, value in sparse.items() if dense[name] != value}
-    entries = [entry for entry in published.published().settings if entry.preset == "default"]
-    (expected,) = [entry.values for entry in entries if entry.features == "sparse" and entry.methods == ["mg-gcn"]]
-    assert of_sparse == expected
+def test_our_recipe_depends_on_nodes_and_features() -> None:
+    small, large, dense, same, unknown = (resolved("mg-gcn", "my own", "default", traits) for traits in (*TRAITS, None))
+    recipe = published.recipe("mg-gcn")
+    assert {name: value for name, value in large.items() if dense[name] != value} == recipe["sparse features"]
+    of_small = {name: value for name, value in small.items() if large[name] != value}
+    assert of_small == recipe["sparse features, at most 5,000 nodes"]
+    assert resolved("mg-gcn", "my own", "default", Traits(5000, sparse=True)) == small
+    assert resolved("mg-gcn", "my own", "default", Traits(5001, sparse=True)) == large
     assert dense["scaling"] == "auto"
-    assert unknown == dense, "what holds for any features"
+    assert same == dense
+    assert unknown == dense, "what holds for any data set"
 
 
 def test_every_entry_of_our_recipes_is_for_any_data_set() -> None:
@@ -52,7 +60,7 @@ def test_every_entry_of_our_recipes_is_for_any_data_set() -> None:
             assert entry.datasets == ("*",)
             assert "*" not in entry.methods
         else:
-            assert entry.features == "any"
+            assert entry.holds(None)
 
 
 @pytest.mark.parametrize("dataset", NAMES)
@@ -62,26 +70,26 @@ def test_a_method_without_a_recipe_has_its_papers_settings(dataset: str) -> None
     }
     assert "mg-gcn" in with_recipe
     for method in set(methods.METHODS) - with_recipe:
-        for sparse in (False, True):
-            assert resolved(method, dataset, "default", sparse) == resolved(method, dataset, "paper")
+        for traits in TRAITS:
+            assert resolved(method, dataset, "default", traits) == resolved(method, dataset, "paper")
 
 
 def test_changes_win_over_both_presets() -> None:
     for preset in ("default", "paper"):
-        plan = methods.resolve("mg-gcn", "cora", {"picks": 9, "averaging": 0.5}, preset=preset, sparse=True)
+        plan = methods.resolve("mg-gcn", "cora", {"picks": 9, "averaging": 0.5}, preset=preset, traits=SMALL_SPARSE)
         assert (plan.method.picks, plan.training.averaging) == (9, 0.5)
 
 
 def test_an_object_keeps_its_fields() -> None:
     method = MixGrained(picks=8, explore="both")
     for preset in ("default", "paper"):
-        assert methods.resolve(method, "cora", preset=preset, sparse=True).method == method
-    assert methods.resolve(method, "cora", training=Training(), sparse=True).training == Training()
+        assert methods.resolve(method, "cora", preset=preset, traits=SMALL_SPARSE).method == method
+    assert methods.resolve(method, "cora", training=Training(), traits=SMALL_SPARSE).training == Training()
 
 
 def test_all_settings_of_a_recipe_can_be_written_and_read_again() -> None:
     for preset in ("default", "paper"):
-        settings = resolved("mg-gcn", "cora", preset, sparse=True)
+        settings = resolved("mg-gcn", "cora", preset, SMALL_SPARSE)
         text = tomli_w.dumps(settings)
         assert all(name in text for name in (*NEUTRAL, "hops", "fine_norm"))
         for other in ("default", "paper"):
@@ -89,13 +97,10 @@ def test_all_settings_of_a_recipe_can_be_written_and_read_again() -> None:
 
 
 def test_the_recipe_is_shown_beside_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
-    assert published.recipe("gcn") == {}
+    assert published.recipe("sgc") == {}
     assert main(["methods", "mg-gcn"]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    for features, values in published.recipe("mg-gcn").items():
-        assert (
-            f"{features} features: {' '.join(f'{key}={describe.written(value)}' for key, value in values.items())}"
-            in out
-        )
-    assert main(["methods", "gcn"]) == 0
+    for condition, values in published.recipe("mg-gcn").items():
+        assert f"{condition}: {' '.join(f'{key}={describe.written(value)}' for key, value in values.items())}" in out
+    assert main(["methods", "sgc"]) == 0
     assert "recipe" not in capsys.readouterr().out

@@ -20,6 +20,7 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
     "label smoothing": ("mg-gcn", {"batch_size": 8, "label_smoothing": 0.1, "class_weights": "balanced"}),
     "consistency": ("mg-gcn", {"batch_size": 7, "consistency": 2.0}),
     "draws, an average and macro-F1": ("mg-gcn", {"draws": 3, "averaging": 0.5, "select": "macro_f1"}),
+    "dropout of inputs": ("mg-gcn", {"batch_size": 7, "input_dropout": 0.5}),
     "smoothing": ("mg-gcn", {"batch_size": 8, "smooth": True}),
     "neighbours": ("graphsage-mean", {"batch_size": 8, "fanouts": "3,2"}),
     "pooled neighbours": ("graphsage-pool", {"batch_size": 8, "fanouts": "3,2", "full_eval": True}),

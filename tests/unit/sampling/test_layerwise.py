@@ -221,7 +221,7 @@ def test_fastgcn_learns_without_the_precomputed_layer(small: Dataset) -> None:
 @pytest.mark.parametrize("method", ["fastgcn", "mg-fastgcn", "ladies"])
 def test_scores_are_the_exact_network(small: Dataset, method: str) -> None:
     """Whole neighbourhoods by hand, from the method's own inputs and weights."""
-    built = methods.resolve(method, small.name, {}).prepare(small, Key.of(0), CPU)
+    built = methods.resolve(method, small.name, {}, preset="paper").prepare(small, Key.of(0), CPU)
     adjacency = propagation(small.graph, "row" if method == "ladies" else "symmetric")
     whole = torch.from_numpy(adjacency.toarray())
     h = torch.cat(built.eval.inputs.parts, dim=1)

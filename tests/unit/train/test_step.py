@@ -185,3 +185,41 @@ def test_input_dropout_is_of_training_only(small: Dataset, monkeypatch: pytest.M
     assert first.grad.abs().gt(0).sum() < next(plain.model.parameters()).grad.abs().gt(0).sum()
     scores = [train.predict(each.model, each.eval, small.split.val, Key.of(0), CPU) for each in (prepared, plain)]
     assert torch.equal(*scores)
+
+
+class Recording(nn.Module):
+    """Keeps the rows that it is called with in training."""
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(classes))
+        self.rows: list[Tensor] = []
+
+    def forward(self, x: Tensor, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
+        self.rows.append(x)
+        return self.bias.expand(x.shape[0], -1)
+
+
+def test_input_dropout_differs_between_epochs_steps_and_twins_and_follows_from_the_key(small: Dataset) -> None:
+    changes = {"input_dropout": 0.5, "consistency": 1.0, "batch_size": 8, "shuffle": False, "layers": 1}
+    plan = methods.resolve("mlp", small.name, changes)
+    prepared = plan.prepare(small, Key.of(0), CPU)
+
+    def rows(seed: int, numbers: Sequence[int]) -> list[Tensor]:
+        model = Recording(small.num_classes)
+        with Epochs(replace(prepared, model=model), small, plan.training, Key.of(seed), CPU) as epochs:
+            for number in numbers:
+                torch.rand(number)
+                epochs.run(number)
+        return model.rows
+
+    found = rows(0, (1, 2))
+    half = len(found) // 2
+    assert half > 2, "two steps of two draws at least"
+    first, twin = (each != 0 for each in found[:2])
+    assert not torch.equal(first, twin)
+    assert not torch.equal(first, found[half] != 0), "the same nodes in the next epoch"
+    assert all(torch.equal(*pair) for pair in zip(rows(0, (2,)), found[half:], strict=True)), "no state is kept"
+    assert not all(torch.equal(*pair) for pair in zip(rows(1, (2,)), found[half:], strict=True))
+    masks = [each != 0 for each in found[:half] if each.shape == found[0].shape]
+    assert len({mask.numpy().tobytes() for mask in masks}) == len(masks)

@@ -93,7 +93,7 @@ def test_the_first_trial_is_the_method_as_it_is(small: Dataset, tmp_path: Path) 
 def test_the_first_trial_is_of_the_preset(small: Dataset) -> None:
     for preset in ("default", "paper"):
         start = Search(small, "mg-gcn", preset=preset).start
-        plain = methods.resolve("mg-gcn", "small", preset=preset, sparse=False).settings
+        plain = methods.resolve("mg-gcn", "small", preset=preset, traits=methods.Traits.of(small)).settings
         assert start == {name: plain[name] for name in start}
         assert {"picks", "hops", "hidden", "fine_norm", "explore", "pick_by", *OF_TRAINING} < set(start)
         space = Search(small, "mg-gcn", preset=preset).space
@@ -131,7 +131,7 @@ def test_settings_that_a_method_cannot_use_are_not_searched(small: Dataset) -> N
         assert "consistency" not in Search(small, method).start, "draws of its batches have different targets"
     assert "scaling" not in Search(small, "deepwalk").start
     for data, auto, others in ((small, "standard", {"root"}), (sparse(small), "row", {"root", "tfidf"})):
-        assert set(Search(data, "mlp").space["scaling"].values) == {"auto", *others}
+        assert set(Search(data, "mlp", preset="paper").space["scaling"].values) == {"auto", *others}
         fixed = Search(data, "mg-gcn", preset="paper", fixed={"scaling": auto})
         assert "scaling" not in fixed.start
     assert set(Search(sparse(small), "mg-gcn").space["scaling"].values) == {"row", "root", "tfidf"}
@@ -169,8 +169,8 @@ def test_a_start_outside_the_space_widens_it(small: Dataset, tmp_path: Path, mon
         "mggcn.tune.search.SPACE", {**SPACE, "hidden": Choice((3, 5)), "lr": Range(0.02, 0.1, log=True)}
     )
     trials = search(small, tmp_path, 3)
-    assert (trials[0].settings["hidden"], trials[0].settings["lr"]) == (16, 0.01)
-    assert {trial.settings["hidden"] for trial in trials} <= {16, 3, 5}
+    assert (trials[0].settings["hidden"], trials[0].settings["lr"]) == (128, 0.003)
+    assert {trial.settings["hidden"] for trial in trials} <= {128, 3, 5}
 
 
 def test_the_value_is_the_mean_validation_metric_over_seeds(small: Dataset, tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_another_search_in_the_same_folder_is_refused(small: Dataset, tmp_path: 
     search(small, tmp_path, 1)
     with pytest.raises(InputError, match=r"belongs to another search \(seeds 1, now 2\)"):
         search(small, tmp_path, 1, seeds=2)
-    with pytest.raises(InputError, match=r"\(settings: hidden 16, now 8\)"):
+    with pytest.raises(InputError, match=r"\(settings: hidden 128, now 8\)"):
         search(small, tmp_path, 1, fixed={**QUICK, "hidden": 8})
     with (tmp_path / "trials.journal").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
