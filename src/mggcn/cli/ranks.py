@@ -23,11 +23,6 @@ def may_print() -> bool:
     return os.environ.get("RANK", "0") == "0"
 
 
-def is_restarted() -> bool:
-    """Whether ``torchrun`` has started the command again after a failure."""
-    return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
-
-
 @contextmanager
 def joined(tokens: Sequence[str]) -> Iterator[None]:
     """Run a command in the process group of its ranks, if there are several."""

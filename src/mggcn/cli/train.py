@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from mggcn.cli import results, resuming
 from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings, Switch
-from mggcn.cli.ranks import is_restarted
 
 if TYPE_CHECKING:
     from mggcn.records import RunRecord
@@ -158,7 +157,7 @@ def train(
                 trials.run(tuning)
                 tuned, plan = tuning.best, tuning.best_plan
         create = partial(RunFolder.create, dataset=data, plan=plan, device=run_device, origin=origin, numbered=True)
-        create = partial(create, again=is_restarted(), ranks=ranks)
+        create = partial(create, again=ranks.is_restarted, ranks=ranks)
         folder = out / f"{data.name.replace(':', '-')}-{label}"
         folders = (
             create(Path(f"{folder}-seed{number}"), seed=number) for number in range(first_seed, first_seed + seeds)

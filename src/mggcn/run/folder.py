@@ -88,7 +88,7 @@ class RunFolder:
             write_atomically(claimed / CONFIG, content)
             return claimed, created
 
-        check_ranks(ranks, dataset, plan, seed, device)
+        check_ranks(ranks, dataset, plan, seed, device, origin)
         claimed, created = ranks.first(create)
         return cls(claimed, dataset, plan, seed, device, origin, created if ranks.is_first else (), ranks)
 
@@ -121,7 +121,7 @@ class RunFolder:
         data = dataset or load_data(config.dataset, root, ranks)
         plan = methods.resolve(config.method, data.name, {**config.settings, **(changes or {})}, preset=config.preset)
         origin = WarmStart.of(config.warm_start, allow_import=allow_import) if config.warm_start else None
-        check_ranks(ranks, data, plan, config.seed, device)
+        check_ranks(ranks, data, plan, config.seed, device, origin)
         return cls(path, data, plan, config.seed, device, origin, ranks=ranks)
 
     def train(

@@ -10,6 +10,7 @@ from mggcn.dataset import Dataset
 from mggcn.methods import Plan
 from mggcn.methods.plan import WITHOUT_EFFECT
 from mggcn.records import environment
+from mggcn.run.warm_start import WarmStart
 from mggcn.train import Ranks
 
 MAY_CHANGE = ("epochs", "patience")
@@ -32,9 +33,15 @@ def identity_of(dataset: Dataset, plan: Plan, seed: int, device: torch.device) -
     }
 
 
-def check_ranks(ranks: Ranks, dataset: Dataset, plan: Plan, seed: int, device: torch.device) -> None:
-    """Raise InputError, on every rank, unless they have the same data, settings and versions."""
+def check_ranks(
+    ranks: Ranks, dataset: Dataset, plan: Plan, seed: int, device: torch.device, origin: WarmStart | None
+) -> None:
+    """Raise InputError, on every rank, unless they have the same data, settings, versions and weights to start from."""
     if ranks.size == 1:
         return
-    identity = identity_of(dataset, plan, seed, device) | {"settings": plan.settings} | environment.versions()
+    identity = identity_of(dataset, plan, seed, device) | {
+        "settings": plan.settings,
+        "warm_start": origin and origin.digest,
+    }
+    identity |= environment.versions()
     ranks.check(device, plan.training.batch_size, identity)

@@ -73,7 +73,7 @@ def fit(
         plan = methods.resolve(*what, preset=preset, traits=methods.Traits.of(dataset))
     ranks, run_device = Ranks.current(), choose_device(device)
     if checkpoint is None:
-        check_ranks(ranks, dataset, plan, seed, run_device)
+        check_ranks(ranks, dataset, plan, seed, run_device, origin)
         return fit_plan(dataset, plan, seed, run_device, progress, origin=origin, ranks=ranks)
     folder = RunFolder.create(Path(checkpoint), dataset, plan, seed, run_device, origin, ranks=ranks)
     return folder.train(progress, checkpoint_every)

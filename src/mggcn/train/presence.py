@@ -3,7 +3,7 @@
 import hashlib
 import threading
 import time
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -11,14 +11,16 @@ if TYPE_CHECKING:
     from torch._C._distributed_c10d import Store
 
 _ASKED, _ALIVE, _ERROR = "asked", "alive/{}", "error/{}"
-_PATIENCE = 5.0  # seconds for the ranks that are alive to say so
-_ANSWER_EVERY = 0.5  # seconds
+_PATIENCE = 4.0  # seconds for the ranks that are alive to say so
+_ANSWER_EVERY = 0.25  # seconds
 _POLL = 0.02  # seconds
 
 
-@dataclass(frozen=True, eq=False)
 class Presence:
     """What the ranks say about themselves.
+
+    When a rank loses another, it asks who is alive. A thread of each rank answers and counts the answers, also of a
+    rank that still waits for the lost one.
 
     Args:
         store: that all ranks share; it ends with rank 0 or, under ``torchrun``, with the machine of rank 0.
@@ -26,39 +28,39 @@ class Presence:
         size: the number of ranks.
     """
 
-    store: "Store"
-    rank: int
-    size: int
+    def __init__(self, store: "Store", rank: int, size: int) -> None:
+        self.store, self.rank, self.size = store, rank, size
+        self._missing: tuple[list[int], bool] = ([0], False)
+        self._has_counted = threading.Event()
 
     def start(self) -> "Presence":
-        """Answer from now on, in a thread, when a rank asks who is alive."""
+        """Answer from now on."""
         threading.Thread(target=self._answer, daemon=True).start()
         return self
+
+    def missing(self) -> tuple[list[int], bool]:
+        """Ask who is alive; return the ranks that do not answer, and whether one of them ends with an error."""
+        threading.Thread(target=self._set, args=(_ASKED,), daemon=True).start()  # blocks if the store does not answer
+        self._has_counted.wait(_PATIENCE + 2)
+        if self.rank == 0:
+            time.sleep(2 * _ANSWER_EVERY)  # for the other ranks to count, as the store may end with this one
+        return self._missing
 
     def _answer(self) -> None:
         try:
             while not self.store.check([_ASKED]):
                 time.sleep(_ANSWER_EVERY)
             self.store.set(_ALIVE.format(self.rank), "")
-        except RuntimeError:
-            return  # the store has ended
-
-    def missing(self) -> tuple[list[int], bool]:
-        """Ask who is alive; return the ranks that do not answer, and whether one of them ends with an error."""
-        result: list[tuple[list[int], bool]] = []
-        thread = threading.Thread(target=lambda: result.append(self._ask()), daemon=True)
-        thread.start()
-        thread.join(_PATIENCE + 2)  # a store that does not answer would block for ever
-        return result[0] if result else ([0], False)
-
-    def _ask(self) -> tuple[list[int], bool]:
-        try:
-            self.store.set(_ASKED, "")
             deadline = time.monotonic() + _PATIENCE
             silent = [rank for rank in range(self.size) if not self._has_set(_ALIVE.format(rank), deadline)]
-            return silent, any(self.store.check([_ERROR.format(rank)]) for rank in range(self.size))
+            self._missing = silent, any(self.store.check([_ERROR.format(rank)]) for rank in range(self.size))
         except RuntimeError:
-            return [0], False
+            pass  # the store has ended, and with it rank 0
+        self._has_counted.set()
+
+    def _set(self, name: str) -> None:
+        with suppress(RuntimeError):
+            self.store.set(name, "")
 
     def is_reported(self, message: str) -> bool:
         """Say that this rank ends with an error; return whether the first rank ends with the same one."""

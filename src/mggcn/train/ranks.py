@@ -24,6 +24,7 @@ T = TypeVar("T")
 
 _PATIENCE = timedelta(minutes=60)  # for what one rank does while the others wait, such as a download
 _TIMEOUT = timedelta(seconds=40)  # for a step or an evaluation of another rank
+_STARTED = "started"  # a key of torchrun's store, which other starts of the ranks leave there
 _GLOO = re.compile(r"\[\S*\.cc:\d+\] ")  # gloo's messages start with a line of its source
 
 
@@ -35,11 +36,13 @@ class Ranks:
         rank: the number of this process.
         size: the number of processes.
         local_size: the number of processes on this machine.
+        is_restarted: whether ``torchrun`` has started them again after a failure.
     """
 
     rank: int = 0
     size: int = 1
     local_size: int = 1
+    is_restarted: bool = False
 
     @staticmethod
     def current() -> "Ranks":
@@ -215,19 +218,23 @@ def join() -> ProcessGroup:
     if has_gpus and local_rank < torch.cuda.device_count():
         torch.cuda.set_device(local_rank)
     backend = "cpu:gloo,cuda:nccl" if has_gpus else "gloo"
-    store = PrefixStore(name_of_start(store, rank, size), store)
-    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=_TIMEOUT)
-    return _of_world(Presence(store, rank, size).start())
+    start = name_of_start(store, rank, size)
+    is_restarted = store.check([_STARTED]) or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+    of_start = PrefixStore(start, store)
+    dist.init_process_group(backend, store=of_start, rank=rank, world_size=size, timeout=_TIMEOUT)
+    store.set(_STARTED, "")
+    return _of_world(Presence(of_start, rank, size).start(), is_restarted=is_restarted)
 
 
-def _of_world(presence: Presence | None = None) -> ProcessGroup:
+def _of_world(presence: Presence | None = None, *, is_restarted: bool = False) -> ProcessGroup:
     """The ranks of the default process group; every rank calls it at the same time."""
     world = dist.group.WORLD
     if world not in _groups:
         control = dist.new_group(backend="gloo", timeout=_PATIENCE)
         local_rank, local_size = (os.environ.get(name) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
         rank, size = dist.get_rank(), dist.get_world_size()
-        of_machine = (int(local_size or size), int(local_rank or rank))
         _groups.clear()
-        _groups[world] = ProcessGroup(rank, size, *of_machine, control, presence)
+        _groups[world] = ProcessGroup(
+            rank, size, int(local_size or size), is_restarted, int(local_rank or rank), control, presence
+        )
     return _groups[world]

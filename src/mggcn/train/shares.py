@@ -64,6 +64,8 @@ class Shares:
         return (1 / totals.index_add(0, number, self.class_weight[self.labels[nodes]].double())).float()
 
     def _weighted(self, drawn: Iterator[Batch], sizes: list[int], factors: Tensor) -> Iterator[Batch]:
+        if factors.is_cuda:
+            factors.record_stream(torch.cuda.current_stream())
         nothing = torch.empty(0, dtype=torch.int64, device=self.device)
         for size, factor in zip(sizes, factors, strict=True):
             part = self.ranks.part(size)

@@ -1,6 +1,9 @@
 """Ranks and their shares of batches."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from mggcn.keys import Key
 from mggcn.sampling import RowSampler
 from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.train import ALONE, Ranks
+from mggcn.train.presence import Presence, name_of_start
 from mggcn.train.ranks import ProcessGroup
 from mggcn.train.shares import Shares
 
@@ -82,7 +86,7 @@ def test_a_group_of_one_rank_changes_no_bit(group: ProcessGroup) -> None:
 
 
 def test_more_ranks_than_gpus_on_a_machine_are_refused(group: ProcessGroup, monkeypatch: pytest.MonkeyPatch) -> None:
-    ranks = ProcessGroup(0, 1, 2, 0, group.control)
+    ranks = replace(group, local_size=2)
     monkeypatch.setattr(dist, "get_backend_config", lambda: "cpu:gloo,cuda:nccl")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
     with pytest.raises(InputError, match="device: 2 ranks on a machine with 1 GPUs; each needs its own"):
@@ -102,3 +106,28 @@ def test_an_error_of_the_first_rank_is_raised_on_all(group: ProcessGroup) -> Non
     for call in (group.first, group.in_turn, ALONE.first):
         with pytest.raises(InputError, match="x: wrong"):
             call(fail)
+
+
+@pytest.mark.parametrize("has_error", [False, True])
+def test_ranks_that_do_not_answer_are_missing(has_error: bool) -> None:
+    store = dist.HashStore()
+    ranks = [Presence(store, rank, 3).start() for rank in (0, 2)]
+    if has_error:
+        assert not Presence(store, 1, 3).is_reported("data: wrong"), "the first rank has no error"
+    assert [rank.missing() for rank in ranks] == [([1], has_error)] * 2
+
+
+def test_an_error_of_all_ranks_is_reported_once() -> None:
+    store = dist.HashStore()
+    reported = [Presence(store, rank, 3).is_reported(message) for rank, message in enumerate(("one", "one", "other"))]
+    assert reported == [False, True, False]
+
+
+def test_ranks_that_are_started_again_agree_on_another_name() -> None:
+    store, names = dist.HashStore(), []
+    for _ in range(3):
+        with ThreadPoolExecutor(3) as pool:
+            found = list(pool.map(partial(name_of_start, store, size=3), range(3)))
+        assert len({*found}) == 1
+        names.append(found[0])
+    assert len({*names}) == 3
