@@ -48,11 +48,12 @@ def train_in(folder: "RunFolder", progress: "Progress", every: float, command: s
             raise
 
 
-def command(folder: Path, root: Path | None, *, allow_import: bool, ranks: int = 1) -> str:
+def command(folder: Path, root: Path | None, *, allow_import: bool, ranks: "Ranks") -> str:
     """The command that continues a run, by as many ranks."""
-    program = ["mggcn"] if ranks == 1 else ["torchrun", "--nproc-per-node", str(ranks), "-m", "mggcn"]
+    machines = ["--nnodes", str(ranks.size // ranks.local_size)] if ranks.size > ranks.local_size else []
+    torchrun = ["torchrun", *machines, "--nproc-per-node", str(ranks.local_size), "-m"] if ranks.size > 1 else []
     rest = [*(["--root", str(root)] if root else []), *(["--allow-import"] if allow_import else [])]
-    return shlex.join([*program, "train", "--resume", str(folder), *rest])
+    return shlex.join([*torchrun, "mggcn", "train", "--resume", str(folder), *rest])
 
 
 def open_run(

@@ -212,7 +212,7 @@ class _Runs:
             title = f"{data.name} {plan.name.rpartition(':')[2]} seed {folder.seed}"
             alone = partial(EpochDisplay, title, plan.training.epochs, quiet=quiet)
             again = resuming.command(
-                folder.path, self._options.root, allow_import=self._allow_import, ranks=folder.ranks.size
+                folder.path, self._options.root, allow_import=self._allow_import, ranks=folder.ranks
             )
             with watch(folder.seed) if watch else alone() as progress:
                 run = resuming.train_in(folder, progress, self._every, again, quiet=quiet)

@@ -11,7 +11,7 @@ from mggcn.methods import Plan
 from mggcn.methods.plan import WITHOUT_EFFECT
 from mggcn.records import environment
 from mggcn.run.warm_start import WarmStart
-from mggcn.train import Ranks
+from mggcn.train import ALONE, Ranks
 
 MAY_CHANGE = ("epochs", "patience")
 """The settings that a run may be resumed with other values of."""
@@ -37,7 +37,7 @@ def check_ranks(
     ranks: Ranks, dataset: Dataset, plan: Plan, seed: int, device: torch.device, origin: WarmStart | None
 ) -> None:
     """Raise InputError, on every rank, unless they have the same data, settings, versions and weights to start from."""
-    if ranks.size == 1:
+    if ranks == ALONE:
         return
     identity = identity_of(dataset, plan, seed, device) | {
         "settings": plan.settings,
