@@ -54,5 +54,6 @@ def joined(tokens: Sequence[str]) -> Iterator[None]:
             sys.exit(2)
         raise
     finally:
-        if dist.is_initialized():
-            dist.destroy_process_group()
+        if ranks.presence is not None:
+            ranks.presence.stop()
+        dist.destroy_process_group()

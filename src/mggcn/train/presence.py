@@ -31,12 +31,18 @@ class Presence:
     def __init__(self, store: "Store", rank: int, size: int) -> None:
         self.store, self.rank, self.size = store, rank, size
         self._missing: tuple[list[int], bool] = ([0], False)
-        self._has_counted = threading.Event()
+        self._has_counted, self._is_stopped = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._answer, daemon=True)
 
     def start(self) -> "Presence":
         """Answer from now on."""
-        threading.Thread(target=self._answer, daemon=True).start()
+        self._thread.start()
         return self
+
+    def stop(self) -> None:
+        """Answer no more; a thread that is still in the store when Python ends would abort the process."""
+        self._is_stopped.set()
+        self._thread.join(_PATIENCE)
 
     def missing(self) -> tuple[list[int], bool]:
         """Ask who is alive; return the ranks that do not answer, and whether one of them ends with an error."""
@@ -49,7 +55,8 @@ class Presence:
     def _answer(self) -> None:
         try:
             while not self.store.check([_ASKED]):
-                time.sleep(_ANSWER_EVERY)
+                if self._is_stopped.wait(_ANSWER_EVERY):
+                    return
             self.store.set(_ALIVE.format(self.rank), "")
             deadline = time.monotonic() + _PATIENCE
             silent = [rank for rank in range(self.size) if not self._has_set(_ALIVE.format(rank), deadline)]
