@@ -4,7 +4,8 @@
 
 ``benchmarks/recipes.csv`` holds the searches from which the recipes in ``src/mggcn/methods/published.toml`` were
 selected. Accuracies are of folds of the training and validation nodes; test nodes were not used. Only rows with the
-same number of folds compare: with more folds, more nodes are trained on.
+same number of runs compare: up to 8 they are one for each fold, and with more folds more nodes are trained on; 24 are
+three for each of 8 folds. Settings that a row does not name are those of the recipe.
 """
 
 import csv
@@ -15,7 +16,7 @@ from statistics import fmean
 
 
 def main(paths: list[str]) -> None:
-    """Print a row for each data set, method, number of folds and recipe; the best of a data set first."""
+    """Print a row for each data set, method and recipe, with the number of its runs; the best of a data set first."""
     groups: dict[tuple[str, str, str], list[dict[str, float]]] = {}
     for path in paths:
         for row in map(json.loads, Path(path).read_text().splitlines()):
@@ -26,7 +27,7 @@ def main(paths: list[str]) -> None:
         for (dataset, method, settings), runs in groups.items()
     ]
     table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow(["dataset", "method", "folds", "accuracy, %", "settings"])
+    table.writerow(["dataset", "method", "runs", "accuracy, %", "settings"])
     table.writerows(sorted(rows, key=lambda row: (row[0], row[1], -float(row[3]))))
 
 

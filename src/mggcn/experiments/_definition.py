@@ -15,6 +15,7 @@ from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.methods import Method, Plan, Preset, Traits
 from mggcn.methods.settings import is_import_path
 from mggcn.records import ExperimentInfo
+from mggcn.records.spec import TRAITS
 from mggcn.train import Training
 
 RUNS = Path("experiments-runs")
@@ -160,7 +161,7 @@ class Experiment:
     def plans(self, dataset: str, identity: Mapping[str, Any] | None = None) -> list[Plan]:
         """Each variant with every setting; the data set's identity, if known, decides the defaults."""
         known = identity or {"name": dataset}
-        traits = Traits(known["nodes"], known["sparse"]) if "nodes" in known else None
+        traits = Traits(**{name: known[name] for name in TRAITS}) if "nodes" in known else None
         for setting in self.settings:
             if not any(setting in variant.setting_names for variant in self.variants):
                 raise unknown("setting", setting, set().union(*(each.setting_names for each in self.variants)))

@@ -25,22 +25,23 @@ Preset = Literal["default", "paper"]
 
 
 class Traits(msgspec.Struct, frozen=True):
-    """What our recipes may depend on: the number of nodes, and whether features are sparse."""
+    """What our recipes may depend on: the number of nodes, their mean degree, and whether features are sparse."""
 
     nodes: int
+    degree: float
     sparse: bool
 
     @classmethod
     def of(cls, dataset: Dataset) -> "Traits":
         """The traits of a data set."""
-        return cls(dataset.num_nodes, dataset.is_sparse)
+        return cls(dataset.num_nodes, dataset.graph.num_stored / dataset.num_nodes, dataset.is_sparse)
 
 
 class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settings that methods use on data sets instead of their defaults; ``*`` stands for all of them.
 
     ``features`` limits them to data sets with sparse or with dense features, ``most_nodes`` to those with at most so
-    many nodes.
+    many nodes, and ``least_degree`` to those whose nodes have on average at least so many neighbours.
     """
 
     methods: list[str]
@@ -49,19 +50,25 @@ class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     datasets: tuple[str, ...] = ("*",)
     features: Literal["any", "sparse", "dense"] = "any"
     most_nodes: int | None = None
+    least_degree: float | None = None
     preset: Preset = "paper"
 
     @property
     def condition(self) -> str:
         """The traits of the data sets that have them, in words."""
-        return f"{self.features} features" + (f", at most {self.most_nodes:,} nodes" if self.most_nodes else "")
+        nodes = f", at most {self.most_nodes:,} nodes" if self.most_nodes is not None else ""
+        degree = f", a mean degree of at least {self.least_degree:g}" if self.least_degree is not None else ""
+        return f"{self.features} features{nodes}{degree}"
 
     def holds(self, traits: Traits | None) -> bool:
         """Whether a data set with these traits has them; of unknown traits only what any data set has."""
         if traits is None:
-            return self.features == "any" and self.most_nodes is None
-        is_of_features = self.features in ("any", "sparse" if traits.sparse else "dense")
-        return is_of_features and (self.most_nodes is None or traits.nodes <= self.most_nodes)
+            return (self.features, self.most_nodes, self.least_degree) == ("any", None, None)
+        return (
+            self.features in ("any", "sparse" if traits.sparse else "dense")
+            and (self.most_nodes is None or traits.nodes <= self.most_nodes)
+            and (self.least_degree is None or traits.degree >= self.least_degree)
+        )
 
 
 class Result(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -19,6 +19,8 @@ _ADDED = {
     "draws": 1,
     "smooth": False,
 }  # settings that were added later, with the value that leaves runs as they were
+TRAITS = ("nodes", "degree", "sparse")
+"""The parts of a data set's identity on which recipes depend; its digest covers them."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class RunSpec:
         added = _ADDED | ({"hops": 1} if "fine_norm" in self.settings else {})
         plain = {name: _plain(value) for name, value in self.settings.items()}
         values["settings"] = {name: value for name, value in plain.items() if name not in added or added[name] != value}
-        for name in ("nodes", "sparse"):
+        for name in TRAITS:
             values["dataset"].pop(name, None)
         if self.method_version == 1:
             del values["method_version"]
@@ -68,6 +70,7 @@ def identity(dataset: Dataset) -> dict[str, Any]:
         "inductive": dataset.inductive,
         "classes": dataset.num_classes,
         "nodes": dataset.num_nodes,
+        "degree": dataset.graph.num_stored / dataset.num_nodes,
         "sparse": dataset.is_sparse,
     }
 

@@ -14,8 +14,13 @@ NEUTRAL_OF_MG_GCN = {"hops": 1, "fine_norm": "mean", "explore": "both", "pick_by
 NAMES = ["cora", "citeseer", "cora:public", "pubmed", "reddit", "reddit-like", "ethereum", "ethereum-like", "my own"]
 
 
-SMALL_SPARSE = Traits(1000, sparse=True)
-TRAITS = [SMALL_SPARSE, Traits(10**6, sparse=True), Traits(1000, sparse=False), Traits(10**6, sparse=False)]
+SMALL_SPARSE = Traits(1000, 2.0, sparse=True)
+TRAITS = [
+    SMALL_SPARSE,
+    Traits(10**6, 9.0, sparse=True),
+    Traits(1000, 9.0, sparse=False),
+    Traits(10**6, 9, sparse=False),
+]
 
 
 def resolved(method: str, dataset: str, preset: methods.Preset, traits: Traits | None = None) -> dict[str, object]:
@@ -47,8 +52,11 @@ def test_our_recipe_depends_on_nodes_and_features() -> None:
     assert {name: value for name, value in large.items() if dense[name] != value} == recipe["sparse features"]
     of_small = {name: value for name, value in small.items() if large[name] != value}
     assert of_small == recipe["sparse features, at most 5,000 nodes"]
-    assert resolved("mg-gcn", "my own", "default", Traits(5000, sparse=True)) == small
-    assert resolved("mg-gcn", "my own", "default", Traits(5001, sparse=True)) == large
+    assert resolved("mg-gcn", "my own", "default", Traits(5000, 2.9, sparse=True)) == small
+    assert resolved("mg-gcn", "my own", "default", Traits(5001, 2.9, sparse=True)) == large
+    close = resolved("mg-gcn", "my own", "default", Traits(5000, 3.0, sparse=True))
+    of_close = {name: value for name, value in close.items() if small[name] != value}
+    assert of_close == recipe["sparse features, at most 5,000 nodes, a mean degree of at least 3"]
     assert dense["scaling"] == "auto"
     assert same == dense
     assert unknown == dense, "what holds for any data set"
