@@ -1,5 +1,6 @@
 """``mggcn predict``: score nodes with a trained run, or with the mean of several."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
     from mggcn.dataset import Dataset
     from mggcn.run import Predictions
+    from mggcn.train import Ranks
     from mggcn.train.metrics import Top
 
 
@@ -41,7 +43,8 @@ def predict(
     Args:
         run: A run folder, as written by `mggcn train`.
         others: Further run folders, whose probabilities are averaged with those of the first.
-        out: The file to write, *.csv or *.parquet: id or address, class, one probability per class.
+        out: The file to write, *.csv or *.parquet: id or address, class, one probability per class. Under torchrun,
+            each rank writes its part of the nodes, as NAME-00000-of-00002.csv.
         embeddings: The file to write hidden representations to, *.csv, *.parquet or *.npy: id, one number per channel.
         dataset: A known name or dataset folder; default: the data set the run was trained on.
         nodes: A text file with one node id per line; default: all nodes.
@@ -57,16 +60,19 @@ def predict(
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
     """
     import numpy as np
+    import torch
 
-    from mggcn import datasets, methods, storage
+    from mggcn import methods, storage
     from mggcn.errors import InputError
     from mggcn.run import ensemble, load_run
     from mggcn.run.embeddings import check_embeddings_format
     from mggcn.run.ensembles import check_alike
     from mggcn.run.labels import labels_in
+    from mggcn.run.loading import load_data
     from mggcn.run.table import check_format
-    from mggcn.train import metrics
+    from mggcn.train import Ranks, metrics
 
+    ranks = Ranks.current()
     if out is None and top is None and embeddings is None:
         raise InputError("predict: name a file to write (--out, --embeddings), or a class to rank by (--top CLASS:K)")
     if out is not None:
@@ -79,20 +85,27 @@ def predict(
     trained = runs[0]
     ranking = _class_and_count(top, trained.classes) if top is not None else None
     check_alike(runs, same_data=dataset is None)
-    data = datasets.load(dataset, root=root) if dataset else trained.training_data(root)
-    selected = _read_nodes(nodes, data) if nodes is not None else None
+    data = load_data(dataset, root, ranks) if dataset else ranks.in_turn(lambda: trained.training_data(root))
+    selected = np.arange(data.num_nodes) if nodes is None else _read_nodes(nodes, data)
+    if selected.size < ranks.size:
+        raise InputError(f"{data.name}: {selected.size} nodes are fewer than the ranks, {ranks.size}")
+    part = selected[ranks.part(selected.size)]
     if embeddings is not None:
-        hidden = trained.embed(selected, dataset=data, draws=draws, device=device)
-        hidden.save(embeddings)
-        print(f"embeddings of {hidden.nodes.size:,} nodes in {embeddings}, {hidden.values.shape[1]} channels")  # noqa: T201
+        hidden = trained.embed(part, dataset=data, draws=draws, device=device)
+        ranks.every(None)  # nothing is written if a rank fails
+        hidden.save(_part_of(embeddings, ranks))
+        shown = _part_of(embeddings, ranks, "*")
+        print(f"embeddings of {selected.size:,} nodes in {shown}, {hidden.values.shape[1]} channels")  # noqa: T201
     if out is None and top is None:
         return
     predictions = ensemble(
-        runs, data, selected, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root
+        runs, data, part, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root
     )
+    whole = ranks.gather(torch.from_numpy(predictions.probabilities)).numpy()
     if out is not None:
-        predictions.save(out)
-        print(f"{predictions.nodes.size:,} predictions in {out}")  # noqa: T201
+        predictions.save(_part_of(out, ranks))
+        print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")  # noqa: T201
+    predictions = replace(predictions, nodes=selected, ids=data.ids_of(selected), probabilities=whole)
     labels = labels_in(data, trained.classes)[predictions.nodes]
     num_unknown = int(((data.y[predictions.nodes] >= 0) & (labels < 0)).sum())
     if num_unknown:
@@ -118,6 +131,13 @@ def predict(
         if is_scored.any():
             best = metrics.precision_at(k, predictions.probabilities[is_scored, label], labels[is_scored], label)
             print(f"among the {scored} only, {_precision(best, trained.classes[label])}")  # noqa: T201
+
+
+def _part_of(path: Path, ranks: "Ranks", number: str | None = None) -> Path:
+    """The file of this rank, or with another number; ``path`` itself if there is one rank."""
+    if ranks.size == 1:
+        return path
+    return path.with_name(f"{path.stem}-{number or f'{ranks.rank:05d}'}-of-{ranks.size:05d}{path.suffix}")
 
 
 def _read_nodes(path: Path, data: "Dataset") -> "NDArray[np.int64]":

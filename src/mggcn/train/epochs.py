@@ -21,6 +21,7 @@ from mggcn.train import memory
 from mggcn.train.compute import Compute
 from mggcn.train.order import Targets, shuffled
 from mggcn.train.prepared import Prepared
+from mggcn.train.shares import Shares
 from mggcn.train.step import Step
 from mggcn.train.training import Training
 
@@ -43,7 +44,10 @@ class Epochs:
         labels = torch.from_numpy(np.array(dataset.y)).to(compute.device)
         weight = _class_weights(dataset, training, compute.device)
         self.step = Step(prepared.model, prepared.train, labels, weight, training, compute)
-        self._drawing = Drawing(prepared.train.sampler, split.train, training, key)
+        sampler, ranks = prepared.train.sampler, compute.ranks
+        if ranks.size > 1:
+            sampler = Shares(sampler, ranks, labels, weight)
+        self._drawing = Drawing(sampler, split.train, training, key)
 
     def __enter__(self) -> "Epochs":
         return self
