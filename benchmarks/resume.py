@@ -4,17 +4,19 @@
     python benchmarks/resume.py damage --count 500
     python benchmarks/resume.py cost pubmed
 
-``kill`` trains several methods once without interruption, then again and again in processes that SIGKILL ends after a
-random time, also while they evaluate or write a checkpoint, and resumes them until they are finished. Every run must
-end with the same weights, bit for bit. ``damage`` truncates checkpoints and flips single bits in them; none may be
-accepted silently. ``cost`` prints the share of a training's time that checkpoints take. The exit code is 1 if a target
-is missed.
+``kill`` trains several methods, and one of them by two ranks, once without interruption, then again and again in
+processes that SIGKILL ends after a random time, also while they evaluate or write a checkpoint, and resumes them until
+they are finished. Every run must end with the same weights, bit for bit. ``damage`` truncates checkpoints and flips
+single bits in them; none may be accepted silently. ``cost`` prints the share of a training's time that checkpoints
+take. The exit code is 1 if a target is missed.
 """
 
 import argparse
 import json
+import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,13 +34,13 @@ from mggcn.run import fit_plan
 from mggcn.train import Checkpoints, choose_device
 from mggcn.train.state import State
 
-METHODS = {
-    "mg-gcn": [],
-    "graphsage-mean": ["dropout=0.5"],
-    "vr-gcn": ["dropout=0.3"],
-    "cluster-gcn": ["parts=20", "parts_per_batch=2"],
+VARIANTS = {
+    "mg-gcn": ("mg-gcn", ["dropout=0.5"], 1),
+    "mg-gcn on two ranks": ("mg-gcn", ["dropout=0.5"], 2),
+    "graphsage-mean": ("graphsage-mean", ["dropout=0.5"], 1),
+    "vr-gcn": ("vr-gcn", ["dropout=0.3"], 1),
+    "cluster-gcn": ("cluster-gcn", ["parts=20", "parts_per_batch=2"], 1),
 }
-_TRAIN = [sys.executable, "-m", "mggcn", "train"]
 _QUIET = ["--quiet", "--no-report", "--checkpoint-every", "0"]
 _KILLS = 3  # per run, then it may finish
 _VERDICT = {True: "equal", False: "DIFFERENT"}
@@ -49,27 +51,35 @@ def kill(dataset: str, runs: int, epochs: int, seed: int) -> int:
     """Kill and resume runs; return how many did not end bit-equal."""
     draw, failed = random.Random(seed), 0  # noqa: S311
     with tempfile.TemporaryDirectory() as scratch:
-        whole = {name: _finished(_command(dataset, name, epochs, out := Path(scratch) / name), out) for name in METHODS}
+        whole = {
+            name: _finished(_command(dataset, name, epochs, out := Path(scratch) / name), out) for name in VARIANTS
+        }
         for number in range(runs):
-            method, out = list(METHODS)[number % len(METHODS)], Path(scratch) / str(number)
-            command, epoch = _command(dataset, method, epochs, out), 0
+            variant, out = list(VARIANTS)[number % len(VARIANTS)], Path(scratch) / str(number)
+            command, epoch = _command(dataset, variant, epochs, out), 0
             for _ in range(_KILLS):
                 epoch = draw.randint(epoch, epochs - 1)
-                command = _kill_at(command, out, epoch, draw.random())
+                command = _kill_at(command, out, epoch, draw.random(), VARIANTS[variant][2])
             folder = _finished(command, out)
-            is_equal = (folder / _WEIGHTS).read_bytes() == (whole[method] / _WEIGHTS).read_bytes()
+            is_equal = (folder / _WEIGHTS).read_bytes() == (whole[variant] / _WEIGHTS).read_bytes()
             resumed = json.loads((folder / _RECORD).read_text())["resumed"]
             failed += not is_equal
-            _print(f"{number + 1:4d} {method}: {_KILLS} kills, {resumed} checkpoints used, {_VERDICT[is_equal]}")
+            _print(f"{number + 1:4d} {variant}: {_KILLS} kills, {resumed} checkpoints used, {_VERDICT[is_equal]}")
             shutil.rmtree(out)
     _print(f"{runs - failed} of {runs} runs end bit-equal")
     return failed
 
 
-def _command(dataset: str, method: str, epochs: int, out: Path) -> list[str]:
-    settings = ["--set", f"patience={epochs}", *METHODS[method]]
-    run = [*_TRAIN, dataset, "--method", method, "--device", "cpu", "--epochs", str(epochs), *settings]
+def _command(dataset: str, variant: str, epochs: int, out: Path) -> list[str]:
+    method, settings, ranks = VARIANTS[variant]
+    settings = ["--set", f"patience={epochs}", *settings]
+    run = [*_train(ranks), dataset, "--method", method, "--device", "cpu", "--epochs", str(epochs), *settings]
     return [*run, "--out", str(out), *_QUIET]
+
+
+def _train(ranks: int) -> list[str]:
+    torchrun = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks), "-m"] if ranks > 1 else []
+    return [sys.executable, "-m", *torchrun, "mggcn", "train"]
 
 
 def _finished(command: list[str], out: Path) -> Path:
@@ -81,7 +91,7 @@ def _finished(command: list[str], out: Path) -> Path:
     return folder
 
 
-def _kill_at(command: list[str], out: Path, epoch: int, delay: float) -> list[str]:
+def _kill_at(command: list[str], out: Path, epoch: int, delay: float, ranks: int) -> list[str]:
     """Start a run and kill it some time after a checkpoint of this epoch; return the command that continues it.
 
     The time is ``delay`` times that of two epochs, or, for epoch 0, of the start of the process.
@@ -99,12 +109,20 @@ def _kill_at(command: list[str], out: Path, epoch: int, delay: float) -> list[st
             time.sleep(0.001)
         spent = list(times.values())
         time.sleep(delay * 2 * (spent[-1] - spent[-2]) if len(spent) > 2 else 0.05 * delay)
-        process.kill()
+        for pid in [*_children(process.pid), process.pid]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
     for folder in out.iterdir() if out.exists() else ():
         if (folder / "config.toml").exists():
-            return [*_TRAIN, "--resume", str(folder), *_QUIET]
+            return [*_train(ranks), "--resume", str(folder), *_QUIET]
         shutil.rmtree(folder)  # killed before there was anything to resume
     return command
+
+
+def _children(pid: int) -> list[int]:
+    """The processes that a process has started, as torchrun its ranks; the last first, so that rank 0 ends last."""
+    found = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(word) for word in reversed(found.read_text().split())] if found.exists() else []
 
 
 class _Interrupt:

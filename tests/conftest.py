@@ -17,6 +17,11 @@ if not torch.cuda.is_available():
 
 @pytest.fixture
 def small() -> Dataset:
+    """The data set of :func:`small_dataset`."""
+    return small_dataset()
+
+
+def small_dataset() -> Dataset:
     """Sixty nodes in three classes: features follow the class, edges mostly do, two nodes are isolated."""
     rng = np.random.default_rng(7)
     n, classes = 60, 3

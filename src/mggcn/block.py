@@ -164,6 +164,8 @@ class Batch:
         targets: [b] the nodes of the last block's receivers or, without blocks, of the input rows.
         weight: [b] each target's factor in the loss, which is then a weighted sum; None for the mean.
         repeats: which rows hold the same node, if the sampler has determined it.
+        count: the number of targets of the whole batch, if these are a share of them; see
+            :class:`mggcn.train.shares.Shares`.
     """
 
     nodes: Tensor
@@ -171,6 +173,12 @@ class Batch:
     targets: Tensor
     weight: Tensor | None = None
     repeats: Repeats | None = None
+    count: int | None = None
+
+    @property
+    def whole_count(self) -> int:
+        """The number of targets of the whole batch."""
+        return self.targets.numel() if self.count is None else self.count
 
     def to(self, device: torch.device | str) -> "Batch":
         """Copy the batch to a device."""
@@ -180,6 +188,7 @@ class Batch:
             self.targets.to(device),
             None if self.weight is None else self.weight.to(device),
             None if self.repeats is None else replace(self.repeats, packed=self.repeats.packed.to(device)),
+            self.count,
         )
 
 
@@ -194,10 +203,11 @@ class Sampler(Protocol):
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """Make one pass over ``targets``.
 
-        Usually the batches contain the targets in order, ``batch_size`` at a time, each exactly once. A sampler of
-        sub-graphs may choose its batch sizes itself, and one of random sub-graphs may leave out some targets. Expensive
-        random draws belong in the call itself, which the training loop overlaps with other work; the iterator only
-        assembles batches.
+        Usually the batches contain the targets in order, ``batch_size`` at a time, each exactly once. A sampler of sub-
+        graphs may choose its batch sizes itself, and one of random sub-graphs may leave out some targets. A sampler
+        whose draws for a target do not depend on the rest of the batch declares ``draws_per_target``: several ranks can
+        then train with it, each with its share of every batch. Expensive random draws belong in the call itself, which
+        the training loop overlaps with other work; the iterator only assembles batches.
 
         Args:
             targets: [n] node numbers.

@@ -18,6 +18,17 @@ class DataWarning(InputWarning):
     """A data set may mislead; commands print :attr:`mggcn.dataset.Dataset.warnings` instead."""
 
 
+class RankError(RuntimeError):
+    """Another process that trains the same run has ended, or does not answer; the message is one line.
+
+    ``is_reported``: that process has printed an error of its own.
+    """
+
+    def __init__(self, message: str, *, is_reported: bool = False) -> None:
+        super().__init__(message)
+        self.is_reported = is_reported
+
+
 def unknown(kind: str, name: str, valid: Iterable[str]) -> InputError:
     """Return the error for a name that is not among ``valid``, with the nearest valid names."""
     known = sorted(valid)

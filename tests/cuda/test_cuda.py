@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_array
+from torch import distributed as dist
 
 import mggcn
 from mggcn import methods, train
@@ -157,3 +158,13 @@ def test_a_resumed_run_ends_as_if_it_had_not_been_interrupted(
         )
     resumed = mggcn.resume(tmp_path / "run", small)
     assert all(torch.equal(one, two) for one, two in zip(weights(resumed), weights(whole), strict=True))
+
+
+def test_one_rank_with_a_captured_all_reduce_ends_with_the_same_weights(small: Dataset) -> None:
+    whole = fit(small)
+    dist.init_process_group("cpu:gloo,cuda:nccl", store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        one_rank = fit(small)
+    finally:
+        dist.destroy_process_group()
+    assert all(torch.equal(one, two) for one, two in zip(weights(one_rank), weights(whole), strict=True))

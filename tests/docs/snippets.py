@@ -2,8 +2,9 @@
 
 - A ``python`` block is run. Blocks of a page share their names and one folder, in the page's order.
 - A block after "Saved as `NAME`" is saved in that folder under this name and not run; a ``toml`` block always is.
-- A ``console`` block is a list of commands, each run in that folder. Where ``<!-- not run: REASON -->`` stands above
-  the block, ``mggcn`` commands are only parsed: the command and its options must exist.
+- A ``console`` block is a list of commands, ``mggcn`` or ``torchrun``, each run in that folder. Where
+  ``<!-- not run: REASON -->`` stands above the block, ``mggcn`` commands are only parsed: the command and its options
+  must exist.
 - The folder starts with what the reader has: see :mod:`tests.docs.reader`.
 - A ``text`` block is what the block before it prints on standard output: its last lines. ``…`` stands for anything
   within a line, or, alone on a line, for any lines; numbers may be off by a twentieth, as machines differ a little.

@@ -3,6 +3,7 @@
 import doctest
 import re
 import shlex
+import sys
 import tomllib
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import mggcn
 from mggcn.cli import app, main
 from tests.docs.reader import possessions
 from tests.docs.snippets import KINDS, ROOT, Snippet, prints, snippets
+from tests.ranks import finished
 
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 MADE_BY_SCRIPTS = {"speed.md": "the commands of measurements that took minutes each, some of them on a GPU"}
@@ -59,6 +61,11 @@ def run_page(page: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         else:
             for command in snippet.commands:
                 program, *arguments = shlex.split(command)
+                if program == "torchrun":
+                    done = finished([sys.executable, "-m", "torch.distributed.run", *arguments])
+                    assert done.returncode == 0, f"{where}: {command!r}: {done.stderr}"
+                    sys.stdout.write(done.stdout)
+                    continue
                 assert program == "mggcn", f"{where}: {command!r} cannot be run here; say why above the block"
                 code = main(arguments)
                 assert code == 0, f"{where}: {command!r} ended with {code}: {capsys.readouterr().err}"
@@ -71,6 +78,10 @@ def test_commands_exist(page: Path) -> None:
     for snippet in of(page):
         for command in snippet.commands if snippet.kind == "console" else []:
             program, *arguments = shlex.split(command)
+            if program in ("torchrun", "srun"):
+                if "mggcn" not in arguments:
+                    continue  # a script of the page
+                program, *arguments = arguments[arguments.index("mggcn") :]
             if program == "mggcn":
                 _, outer, _ = app.meta.parse_args(arguments, exit_on_error=False, print_error=False)
                 function, bound, _ = app.parse_args(outer.args, exit_on_error=False, print_error=False)

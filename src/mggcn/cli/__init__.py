@@ -18,13 +18,14 @@ from mggcn.cli import (
     explore,
     methods,
     predict,
+    ranks,
     report,
     signals,
     train,
     tune,
 )
 from mggcn.cli.logs import Level, show_logs
-from mggcn.errors import DataWarning, InputError, InputWarning
+from mggcn.errors import DataWarning, InputError, InputWarning, RankError
 
 app = App(
     name="mggcn",
@@ -64,7 +65,7 @@ def launch(
     Returns:
         The exit code.
     """
-    with show_logs(log_level):
+    with show_logs(log_level), ranks.joined(tokens):
         code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     return code if isinstance(code, int) else 0
 
@@ -87,8 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except RankError as error:
+        _fail(str(error))
+        return 1
     except KeyboardInterrupt:
-        sys.stderr.write("mggcn: interrupted\n")
+        if ranks.may_print():
+            sys.stderr.write("mggcn: interrupted\n")
         return 130
     return code if isinstance(code, int) else 0
 
@@ -98,7 +103,10 @@ def _show_warning(
 ) -> None:
     """Print an InputWarning as one line, and any other warning as Python does."""
     text = warnings.formatwarning(message, category, filename, lineno)
-    sys.stderr.write(f"mggcn: warning: {message}\n" if issubclass(category, InputWarning) else text)
+    if not issubclass(category, InputWarning):
+        sys.stderr.write(text)
+    elif ranks.may_print():
+        sys.stderr.write(f"mggcn: warning: {message}\n")
 
 
 def _fail(message: str) -> int:

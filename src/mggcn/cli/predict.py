@@ -1,5 +1,6 @@
 """``mggcn predict``: score nodes with a trained run, or with the mean of several."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
 
     from mggcn.dataset import Dataset
     from mggcn.run import Predictions
+    from mggcn.train import Ranks
     from mggcn.train.metrics import Top
 
 
@@ -47,7 +49,8 @@ def predict(
         run: A run folder, as written by `mggcn train`.
         others: Further run folders, whose probabilities are averaged with those of the first.
         out: The file to write, *.csv or *.parquet: id or address, class, part of the run's split (train, val,
-            test, or new), one probability per class.
+            test, or new), one probability per class. Under torchrun, each rank writes its part of the nodes, as
+            NAME-00000-of-00002.csv.
         embeddings: The file to write hidden representations to, *.csv, *.parquet or *.npy: id, one number per channel.
         dataset: A known name or dataset folder; default: the data set the run was trained on.
         nodes: A text file with one node id per line; default: all nodes. Addresses match in any case. Ids that are not
@@ -66,18 +69,22 @@ def predict(
     import warnings
 
     import numpy as np
+    import torch
 
-    from mggcn import datasets, methods
+    from mggcn import methods
     from mggcn.dataset import BACKGROUND, UNLABELLED
     from mggcn.errors import InputError, InputWarning
     from mggcn.run import ensemble, load_run
     from mggcn.run.embeddings import check_embeddings_format
     from mggcn.run.ensembles import check_alike
     from mggcn.run.labels import labels_in
+    from mggcn.run.loading import load_data
+    from mggcn.run.parts import most_used, parts_of
     from mggcn.run.resemblance import UNLIKE, separability
     from mggcn.run.table import check_format
-    from mggcn.train import metrics
+    from mggcn.train import Ranks, metrics
 
+    ranks = Ranks.current()
     if out is None and top is None and embeddings is None:
         raise InputError("predict: name a file to write (--out, --embeddings), or a class to rank by (--top CLASS:K)")
     if out is not None:
@@ -90,20 +97,28 @@ def predict(
     trained = runs[0]
     ranking = _class_and_count(top, trained.classes) if top is not None else None
     check_alike(runs, same_data=dataset is None)
-    data = datasets.load(dataset, root=root) if dataset else trained.training_data(root)
-    selected = _read_nodes(nodes, data) if nodes is not None else None
+    data = load_data(dataset, root, ranks) if dataset else ranks.in_turn(lambda: trained.training_data(root))
+    selected = np.arange(data.num_nodes) if nodes is None else _read_nodes(nodes, data)
+    if selected.size < ranks.size:
+        raise InputError(f"{data.name}: {selected.size} nodes are fewer than the ranks, {ranks.size}")
+    part = selected[ranks.part(selected.size)]
     if embeddings is not None:
-        hidden = trained.embed(selected, dataset=data, draws=draws, device=device)
-        hidden.save(embeddings)
-        print(f"embeddings of {hidden.nodes.size:,} nodes in {embeddings}, {hidden.values.shape[1]} channels")  # noqa: T201
+        hidden = trained.embed(part, dataset=data, draws=draws, device=device)
+        ranks.every(None)  # nothing is written if a rank fails
+        hidden.save(_part_of(embeddings, ranks))
+        shown = _part_of(embeddings, ranks, "*")
+        print(f"embeddings of {selected.size:,} nodes in {shown}, {hidden.values.shape[1]} channels")  # noqa: T201
     if out is None and top is None:
         return
     predictions = ensemble(
-        runs, data, selected, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root
+        runs, data, part, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root
     )
+    whole = ranks.gather(torch.from_numpy(predictions.probabilities)).numpy()
     if out is not None:
-        predictions.save(out)
-        print(f"{predictions.nodes.size:,} predictions in {out}")  # noqa: T201
+        predictions.save(_part_of(out, ranks))
+        print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")  # noqa: T201
+    parts = most_used([parts_of(each, data, selected, root) for each in runs]) if ranks.size > 1 else predictions.parts
+    predictions = replace(predictions, nodes=selected, ids=data.ids_of(selected), probabilities=whole, parts=parts)
     labels = labels_in(data, trained.classes)[predictions.nodes]
     num_unknown = int(((data.y[predictions.nodes] >= 0) & (labels < 0)).sum())
     if num_unknown:
@@ -119,7 +134,7 @@ def predict(
             print(f"{is_read.sum():,} labelled nodes are not scored: {readers[0]} reads their labels")  # noqa: T201
         is_training, is_labelled = is_training | is_read, is_labelled & ~is_read
     is_scored = is_labelled & np.isin(predictions.parts, counted)
-    seen = [is_labelled & (predictions.parts == part) for part in ("train", "val")]
+    seen = [is_labelled & (predictions.parts == name) for name in ("train", "val")]
     if not is_own and np.any(seen):
         counts = f"{seen[0].sum():,} training and {seen[1].sum():,} validation nodes"
         print(f"{counts} of the run have a known label and are not counted")  # noqa: T201
@@ -131,11 +146,11 @@ def predict(
         ) + ("; see --background of mggcn ethereum build" if data.id_name == "address" else "")
         warnings.warn(message, InputWarning, stacklevel=2)
     average = f" (mean probabilities of {len(runs)} runs)" if others else ""
-    for part in counted:
-        shown = is_scored & (predictions.parts == part)
-        if shown.any():
-            figures = _metrics(predictions.probabilities[shown], labels[shown], calibrated=separable < UNLIKE)
-            print(f"{shown.sum():,} {_NODES[part]}: {figures}{average}")  # noqa: T201
+    for name in counted:
+        rows = is_scored & (predictions.parts == name)
+        if rows.any():
+            figures = _metrics(predictions.probabilities[rows], labels[rows], calibrated=separable < UNLIKE)
+            print(f"{rows.sum():,} {_NODES[name]}: {figures}{average}")  # noqa: T201
     if ranking is not None:
         label, k = ranking
         if BACKGROUND in trained.classes:
@@ -145,6 +160,13 @@ def predict(
             best = metrics.precision_at(k, predictions.probabilities[is_scored, label], labels[is_scored], label)
             scored = "test nodes" if is_own else "nodes with a known label that the run was not fitted to"
             print(f"among the {is_scored.sum():,} {scored} only, {_precision(best, trained.classes[label])}")  # noqa: T201
+
+
+def _part_of(path: Path, ranks: "Ranks", number: str | None = None) -> Path:
+    """The file of this rank, or with another number; ``path`` itself if there is one rank."""
+    if ranks.size == 1:
+        return path
+    return path.with_name(f"{path.stem}-{number or f'{ranks.rank:05d}'}-of-{ranks.size:05d}{path.suffix}")
 
 
 def _read_nodes(path: Path, data: "Dataset") -> "NDArray[np.int64]":

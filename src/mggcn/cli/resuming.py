@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mggcn.cli import signals
+from mggcn.errors import RankError
 
 if TYPE_CHECKING:
     from mggcn.run import Run, RunFolder
-    from mggcn.train import Checkpoints, Progress
+    from mggcn.train import Checkpoints, Progress, Ranks
 
 
 def train_in(folder: "RunFolder", progress: "Progress", every: float, command: str, *, quiet: bool) -> "Run":
@@ -32,21 +33,27 @@ def train_in(folder: "RunFolder", progress: "Progress", every: float, command: s
     def end() -> None:
         for checkpoints in ending:
             checkpoints.flush()
-        _say(f"continue with: {command}")
+        say_command()
+
+    def say_command() -> None:
+        if folder.ranks.is_first:
+            _say(f"continue with: {command}")
 
     ending: list[Checkpoints] = []
     with signals.ending_with(end):
         try:
             return folder.train(progress, every, opened)
-        except (KeyboardInterrupt, SystemExit):
-            _say(f"continue with: {command}")
+        except (KeyboardInterrupt, SystemExit, RankError):
+            say_command()
             raise
 
 
-def command(folder: Path, root: Path | None, *, allow_import: bool) -> str:
-    """The command that continues a run."""
+def command(folder: Path, root: Path | None, *, allow_import: bool, ranks: "Ranks") -> str:
+    """The command that continues a run, by as many ranks."""
+    machines = ["--nnodes", str(ranks.size // ranks.local_size)] if ranks.size > ranks.local_size else []
+    torchrun = ["torchrun", *machines, "--nproc-per-node", str(ranks.local_size), "-m"] if ranks.size > 1 else []
     rest = [*(["--root", str(root)] if root else []), *(["--allow-import"] if allow_import else [])]
-    return shlex.join(["mggcn", "train", "--resume", str(folder), *rest])
+    return shlex.join([*torchrun, "mggcn", "train", "--resume", str(folder), *rest])
 
 
 def open_run(
@@ -57,6 +64,7 @@ def open_run(
     others: Mapping[str, object],
     *,
     allow_import: bool,
+    ranks: "Ranks",
 ) -> "RunFolder | None":
     """The folder of a run to resume; None, and a line that says so, if the run is finished.
 
@@ -67,21 +75,22 @@ def open_run(
         root: the folder of data sets.
         others: options that a resumed run does not take, by name; all must be None.
         allow_import: whether the run may import code.
+        ranks: that train the run.
     """
-    from mggcn import datasets
     from mggcn.errors import InputError
     from mggcn.run import RunFolder, load_run
-    from mggcn.run.loading import is_finished
+    from mggcn.run.loading import is_finished, load_data
 
     for option, value in others.items():
         if value is not None:
             raise InputError(f"--{option}: a run is resumed as it was started; leave it out beside --resume")
-    if is_finished(folder):
-        record = load_run(folder, allow_import=allow_import).record
-        print(f"{folder} is finished after {record.epochs} epochs: test accuracy {record.test_accuracy:.2%}")  # noqa: T201
+    if ranks.first(lambda: is_finished(folder)):
+        if ranks.is_first:
+            record = load_run(folder, allow_import=allow_import).record
+            print(f"{folder} is finished after {record.epochs} epochs: test accuracy {record.test_accuracy:.2%}")  # noqa: T201
         return None
-    data = None if dataset is None else datasets.load(dataset, root=root)
-    return RunFolder.open(folder, data, changes, root=root, allow_import=allow_import)
+    data = None if dataset is None else load_data(dataset, root, ranks)
+    return RunFolder.open(folder, data, changes, root=root, allow_import=allow_import, ranks=ranks)
 
 
 def _say(text: str) -> None:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from mggcn.cli import ranks
+
 _PATIENCE = 1.0  # seconds until a command is ended that has not ended itself
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = "\x1b[?25h"
@@ -52,7 +54,8 @@ def _end(number: int, _: FrameType | None) -> None:
     for each in _ENDING:
         signal.signal(each, lambda *_: None)
     if number == signal.SIGTERM:
-        sys.stderr.write("mggcn: terminated\n")
+        if ranks.may_print():
+            sys.stderr.write("mggcn: terminated\n")
         sys.exit(128 + number)
     raise KeyboardInterrupt
 

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,7 +64,7 @@ def train(
         checkpoint_every: Seconds between two checkpoints, at least; 0 writes one after every epoch.
         options: Shared options.
     """
-    from mggcn import datasets, methods
+    from mggcn import methods
     from mggcn.cli.display import Display
     from mggcn.cli.tune import TrialDisplay, default_folder
     from mggcn.dataset import headline
@@ -72,9 +72,13 @@ def train(
     from mggcn.files import check_writable
     from mggcn.methods.settings import is_import_path, pairs
     from mggcn.run import Config, RunFolder, WarmStart, read_config
-    from mggcn.train import choose_device
+    from mggcn.run.loading import load_data
+    from mggcn.train import Ranks, choose_device
     from mggcn.tune import Search, Tuning, require_optuna
 
+    ranks = Ranks.current()
+    if not ranks.is_first:
+        options, report = replace(options, quiet=True), False
     changed = {**pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
     runs = _Runs(
         seeds,
@@ -93,7 +97,9 @@ def train(
             "tune": tune,
         }
         others |= {"config": config, "warm-start": warm_start, "device": options.device}
-        opened = resuming.open_run(resume, dataset, changed, options.root, others, allow_import=allow_import)
+        opened = resuming.open_run(
+            resume, dataset, changed, options.root, others, allow_import=allow_import, ranks=ranks
+        )
         if opened is not None:
             if not options.quiet:
                 print(headline(opened.dataset), file=sys.stderr)  # noqa: T201
@@ -125,12 +131,15 @@ def train(
     start = preset or base.preset
     run_device, method = choose_device(options.device or base.device), method or base.method or "mg-gcn"
     methods.resolve(method, name, changes, preset=start)  # a wrong setting is reported before the data are loaded
-    check_writable(out)
+    if ranks.is_first:
+        check_writable(out)
     search_folder = default_folder(name, method)
     if tune is not None:
+        if ranks.size > 1:
+            raise InputError("--tune: searches in one process; leave it out under torchrun")
         require_optuna()
         check_writable(search_folder)
-    data = datasets.load(name, root=options.root)
+    data = load_data(name, options.root, ranks)
     plan = methods.resolve(method, data.name, changes, preset=start, traits=methods.Traits.of(data))
     tuning = None
     if tune is not None:
@@ -148,6 +157,7 @@ def train(
                 trials.run(tuning)
                 tuned, plan = tuning.best, tuning.best_plan
         create = partial(RunFolder.create, dataset=data, plan=plan, device=run_device, origin=origin, numbered=True)
+        create = partial(create, again=ranks.is_restarted, ranks=ranks)
         folder = out / f"{data.name.replace(':', '-')}-{label}"
         folders = (
             create(Path(f"{folder}-seed{number}"), seed=number) for number in range(first_seed, first_seed + seeds)
@@ -201,7 +211,9 @@ class _Runs:
             data, plan, quiet = folder.dataset, folder.plan, self._options.quiet
             title = f"{data.name} {plan.name.rpartition(':')[2]} seed {folder.seed}"
             alone = partial(EpochDisplay, title, plan.training.epochs, quiet=quiet)
-            again = resuming.command(folder.path, self._options.root, allow_import=self._allow_import)
+            again = resuming.command(
+                folder.path, self._options.root, allow_import=self._allow_import, ranks=folder.ranks
+            )
             with watch(folder.seed) if watch else alone() as progress:
                 run = resuming.train_in(folder, progress, self._every, again, quiet=quiet)
             self._results.append((run.record, folder.path))

@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from mggcn import methods
 from mggcn.dataset import UNLABELLED, Dataset
 from mggcn.errors import InputError, unknown
+from mggcn.kernels.threads import available
 from mggcn.keys import Key
 from mggcn.methods import published, settings
 from mggcn.methods.method import GraphView, Method
 from mggcn.methods.published import Preset, Traits
-from mggcn.train import Compute, Prepared, Scaler, Training
+from mggcn.train import ALONE, Compute, Prepared, Ranks, Scaler, Training
 
 WITHOUT_EFFECT = ("threads", "smooth")
 """Settings that cannot change the results of a model."""
@@ -43,9 +44,10 @@ class Plan:
         values = {field.name: getattr(self.method, field.name) for field in fields(self.method)}
         return {name: settings.plain(value) for name, value in {**values, **asdict(self.training)}.items()}
 
-    def compute(self, device: torch.device) -> Compute:
-        """The device, precision and threads of a run on a device."""
-        return Compute(device, self.training.precision, self.training.threads or None)
+    def compute(self, device: torch.device, ranks: Ranks = ALONE) -> Compute:
+        """The device, precision, threads and ranks of a run; ranks on one machine share its cores."""
+        threads = self.training.threads or (max(1, available() // ranks.local_size) if ranks.size > 1 else None)
+        return Compute(device, self.training.precision, threads, ranks)
 
     def prepare(
         self,

@@ -17,13 +17,17 @@ _PACKAGES = ("mggcn", "torch", "numpy", "numba", "scipy", "scikit-learn")
 def describe() -> dict[str, Any]:
     """Versions, machine and commit, ready for JSON."""
     return {
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in _PACKAGES},
+        **versions(),
         "platform": platform.platform(),
         "processor": processor(),
         "cores": os.cpu_count(),
         "commit": commit(),
     }
+
+
+def versions() -> dict[str, Any]:
+    """The versions of Python and of the packages that results depend on."""
+    return {"python": platform.python_version(), "packages": {name: version(name) for name in _PACKAGES}}
 
 
 def commit() -> str | None:

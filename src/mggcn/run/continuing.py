@@ -11,7 +11,7 @@ import torch
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.methods import Plan
-from mggcn.run.folder import identity_of
+from mggcn.run.identity import identity_of
 from mggcn.train import Checkpoints, Progress
 from mggcn.train.checkpoints import EVERY, BusyError
 

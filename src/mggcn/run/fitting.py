@@ -3,6 +3,7 @@
 import logging
 import statistics
 import time
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from mggcn import storage, train
 from mggcn.dataset import Dataset
+from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.methods import Plan
 from mggcn.records import environment
@@ -18,7 +20,7 @@ from mggcn.records.record import RunRecord, near_best, seconds_until
 from mggcn.run.run import Run
 from mggcn.run.smoothing import measure
 from mggcn.run.warm_start import WarmStart
-from mggcn.train import Checkpoints, Compute, Fitted, Prepared, Training, choose_device, memory, metrics
+from mggcn.train import ALONE, Checkpoints, Compute, Fitted, Prepared, Ranks, Training, choose_device, memory, metrics
 from mggcn.train.progress import Silent
 
 _log = logging.getLogger(__name__)
@@ -32,10 +34,14 @@ def fit_plan(
     progress: train.Progress | None = None,
     checkpoints: Checkpoints | None = None,
     origin: WarmStart | None = None,
+    ranks: Ranks = ALONE,
 ) -> Run:
-    """Train a method whose settings are resolved, see :func:`fit`; open checkpoints are continued and written."""
+    """Train a method whose settings are resolved, see :func:`fit`; open checkpoints are continued and written.
+
+    The run of every rank has the same weights and metrics.
+    """
     split, device = dataset.require_split(), choose_device(device)
-    key, compute = Key.of(seed), plan.compute(device)
+    key, compute = Key.of(seed), plan.compute(device, ranks)
     given, state = dataset, checkpoints.state if checkpoints else None
     _log.info(
         "%s on %s, seed %d, on %s with %d threads", plan.name, dataset.name, seed, device, torch.get_num_threads()
@@ -53,6 +59,9 @@ def fit_plan(
     _log.debug(
         "inputs: %s, sampler: %s", *(type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
     )
+    ranks.every(None)  # some prepare longer than others
+    if ranks.size > 1 and not getattr(prepared.train.sampler, "draws_per_target", False):
+        raise InputError(f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches")
     fitted = train.fit(prepared, dataset, plan.training, key, compute, progress or Silent(), checkpoints)
     trained_seconds = time.perf_counter() - started
     scores = train.predict(prepared.model, prepared.eval, split.test, key, compute, plan.training.draws)
@@ -73,6 +82,7 @@ def fit_plan(
     smoothed = None
     if plan.training.smooth:
         smoothed = measure(prepared, dataset, plan.training, key, compute, calibration["temperature"])
+    several = {"ranks": ranks.size} if ranks.size > 1 else {}
     record = RunRecord(
         dataset=_describe(given) | _features(dataset),
         method=plan.name,
@@ -100,11 +110,12 @@ def fit_plan(
         curve=curve,
         resumed=checkpoints.resumed if checkpoints else 0,
         warm_start=origin.describe() if origin else None,
-        environment=environment.describe() | {"torch_threads": torch.get_num_threads()},
+        environment=environment.describe() | {"torch_threads": torch.get_num_threads()} | several,
         smoothed=smoothed,
         **calibration,
     )
-    return Run(record, plan, prepared.model, prepared.scaler, given, scored_on=(prepared.eval, compute))
+    alone = replace(compute, ranks=ALONE)
+    return Run(record, plan, prepared.model, prepared.scaler, given, scored_on=(prepared.eval, alone))
 
 
 def _nodes_per_batch(prepared: Prepared, dataset: Dataset, training: Training, key: Key, fitted: Fitted) -> float:

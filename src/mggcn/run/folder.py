@@ -3,36 +3,29 @@
 ``record.json`` marks a run as finished; its checkpoints are then removed.
 """
 
-import hashlib
 import itertools
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import tomli_w
 import torch
 
-from mggcn import datasets, methods, storage
+from mggcn import methods
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.files import write_atomically
 from mggcn.methods import Plan
-from mggcn.methods.plan import WITHOUT_EFFECT
-from mggcn.records.reading import CHECKPOINT, CONFIG
-from mggcn.run.config import read_config
+from mggcn.records.reading import CHECKPOINT, CONFIG, is_unfinished
+from mggcn.run.config import Config, read_config
 from mggcn.run.fitting import fit_plan
-from mggcn.run.loading import refuse_imports
+from mggcn.run.identity import MAY_CHANGE, check_ranks, identity_of
+from mggcn.run.loading import load_data, refuse_imports
 from mggcn.run.run import Run
 from mggcn.run.warm_start import WarmStart
-from mggcn.train import Checkpoints, Progress, choose_device
-from mggcn.train.checkpoints import EVERY
-
-MAY_CHANGE = ("epochs", "patience")
-"""The settings that a run may be resumed with other values of."""
-
-_WITHOUT_EFFECT = (*MAY_CHANGE, *WITHOUT_EFFECT)
+from mggcn.train import ALONE, Checkpoints, Progress, Ranks, choose_device
+from mggcn.train.checkpoints import EVERY, BusyError, lock
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +40,7 @@ class RunFolder:
         device: of the model.
         origin: the run whose weights it starts with.
         created: the folders that were created for it, to be removed if the run cannot start.
+        ranks: that train it; only the first reads and writes the folder.
     """
 
     path: Path
@@ -56,6 +50,7 @@ class RunFolder:
     device: torch.device
     origin: WarmStart | None = None
     created: tuple[Path, ...] = field(default=(), repr=False)
+    ranks: Ranks = ALONE
 
     @classmethod
     def create(
@@ -68,9 +63,13 @@ class RunFolder:
         origin: WarmStart | None = None,
         *,
         numbered: bool = False,
+        again: bool = False,
+        ranks: Ranks = ALONE,
     ) -> "RunFolder":
-        """Create the folder, which must not exist; ``numbered`` adds a number to its name if it does."""
-        path, created = _claim(path, numbered=numbered)
+        """Create the folder, which must not exist; ``numbered`` adds a number to its name if it does.
+
+        With ``again``, a run that this command has left is continued: of the same configuration, and not finished.
+        """
         config = {
             "dataset": str(dataset.path or dataset.name),
             "method": plan.name,
@@ -79,9 +78,19 @@ class RunFolder:
             **({"warm_start": str(origin.path)} if origin else {}),
             "settings": plan.settings,
         }
-        (path / CHECKPOINT).mkdir()
-        write_atomically(path / CONFIG, tomli_w.dumps(config).encode())
-        return cls(path, dataset, plan, seed, device, origin, created)
+        content = tomli_w.dumps(config).encode()
+
+        def create() -> tuple[Path, tuple[Path, ...]]:
+            if again and (left := _left(path, content)) is not None:
+                return left, ()
+            claimed, created = _claim(path, numbered=numbered)
+            (claimed / CHECKPOINT).mkdir()
+            write_atomically(claimed / CONFIG, content)
+            return claimed, created
+
+        check_ranks(ranks, dataset, plan, seed, device, origin)
+        claimed, created = ranks.first(create)
+        return cls(claimed, dataset, plan, seed, device, origin, created if ranks.is_first else (), ranks)
 
     @classmethod
     def open(
@@ -92,14 +101,13 @@ class RunFolder:
         *,
         root: Path | None = None,
         allow_import: bool = False,
+        ranks: Ranks = ALONE,
     ) -> "RunFolder":
         """Read the folder of a run that is not finished, and load its data set unless it is given.
 
         ``changes`` replace settings; a checkpoint accepts only other numbers of epochs, and another patience.
         """
-        if not (path / CONFIG).is_file():
-            raise InputError(f"{path}: not a run folder ({CONFIG} is missing)")
-        config = read_config(path / CONFIG)
+        config = ranks.first(lambda: _read_config(path))
         if config.dataset is None or config.method is None:
             raise InputError(f"{path / CONFIG}: names no data set or no method")
         if not allow_import:
@@ -110,10 +118,11 @@ class RunFolder:
                     f"{name}: a run is resumed with its own settings, except for {' and '.join(MAY_CHANGE)}"
                 )
         device = choose_device(config.device)
-        data = datasets.load(config.dataset, root=root) if dataset is None else dataset
+        data = dataset or load_data(config.dataset, root, ranks)
         plan = methods.resolve(config.method, data.name, {**config.settings, **(changes or {})}, preset=config.preset)
         origin = WarmStart.of(config.warm_start, allow_import=allow_import) if config.warm_start else None
-        return cls(path, data, plan, config.seed, device, origin)
+        check_ranks(ranks, data, plan, config.seed, device, origin)
+        return cls(path, data, plan, config.seed, device, origin, ranks=ranks)
 
     def train(
         self,
@@ -137,11 +146,12 @@ class RunFolder:
             if opened is not None:
                 opened(checkpoints)
             try:
-                run = fit_plan(self.dataset, self.plan, self.seed, self.device, progress, checkpoints, self.origin)
+                what = (self.dataset, self.plan, self.seed, self.device, progress, checkpoints, self.origin, self.ranks)
+                run = fit_plan(*what)
             except InputError:
                 self._discard()
                 raise
-            for name, content in run.files().items():
+            for name, content in run.files().items() if self.ranks.is_first else ():
                 write_atomically(self.path / name, content)
             checkpoints.remove()
         return replace(run, path=self.path.resolve())
@@ -150,7 +160,7 @@ class RunFolder:
         """The run's checkpoints, which are opened by a ``with`` block."""
         identity = identity_of(self.dataset, self.plan, self.seed, self.device)
         identity["warm_start"] = self.origin.digest if self.origin else None
-        return Checkpoints(self.path / CHECKPOINT, identity, every)
+        return Checkpoints(self.path / CHECKPOINT, identity, every, self.ranks)
 
     def _discard(self) -> None:
         """Remove what :meth:`create` created."""
@@ -163,19 +173,26 @@ class RunFolder:
                 return  # another run is in it
 
 
-def identity_of(dataset: Dataset, plan: Plan, seed: int, device: torch.device) -> dict[str, Any]:
-    """What must be the same when a run is resumed."""
-    parts = dataset.require_split().parts().items()
-    split = hashlib.sha256(b"".join(name.encode() + nodes.tobytes() for name, nodes in parts)).hexdigest()
-    return {
-        "data_set_digest": storage.digest(dataset),
-        "split": split,
-        "method": plan.name,
-        "method_version": plan.method.version,
-        "seed": seed,
-        "device": device.type,
-        "settings": {name: value for name, value in plan.settings.items() if name not in _WITHOUT_EFFECT},
-    }
+def _read_config(folder: Path) -> Config:
+    if not (folder / CONFIG).is_file():
+        raise InputError(f"{folder}: not a run folder ({CONFIG} is missing)")
+    return read_config(folder / CONFIG)
+
+
+def _left(path: Path, config: bytes) -> Path | None:
+    """The newest folder of this name with an unfinished run of this configuration, which no process trains."""
+    for number in itertools.count(2):
+        numbered = path.with_name(f"{path.name}-{number}")
+        if not numbered.exists():
+            break
+        path = numbered if is_unfinished(numbered) else path
+    if not is_unfinished(path) or (path / CONFIG).read_bytes() != config:
+        return None
+    try:
+        lock(path / CHECKPOINT).close()
+    except BusyError:
+        return None
+    return path
 
 
 def _claim(path: Path, *, numbered: bool) -> tuple[Path, tuple[Path, ...]]:

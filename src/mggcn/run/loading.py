@@ -7,14 +7,15 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from torch import Tensor
 
-from mggcn import methods
+from mggcn import datasets, methods
+from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.methods.settings import is_import_path
 from mggcn.records.reading import RECORD, is_unfinished, unfinished
 from mggcn.records.record import RunRecord
 from mggcn.run.parts import SPLIT, SplitIds
 from mggcn.run.run import SCALER_ARRAYS, WEIGHTS, Run
-from mggcn.train import Scaler
+from mggcn.train import Ranks, Scaler
 
 
 def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
@@ -54,6 +55,11 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
         raise InputError(f"{root / WEIGHTS}: does not fit the model that {RECORD} describes") from None
     split_ids = SplitIds.read(root / SPLIT)
     return Run(record, plan, model, _scaler(record, tensors), path=root.resolve(), split_ids=split_ids)
+
+
+def load_data(name: str, root: Path | None, ranks: Ranks) -> Dataset:
+    """Load a data set on every rank; the first of a machine downloads or generates it, and the others map its files."""
+    return ranks.in_turn(lambda: datasets.load(name, root=root, mmap=ranks.size > 1))
 
 
 def is_finished(folder: Path) -> bool:

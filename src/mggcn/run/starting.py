@@ -13,10 +13,11 @@ from mggcn.errors import DataWarning
 from mggcn.methods import Method, Preset
 from mggcn.run.fitting import fit_plan
 from mggcn.run.folder import RunFolder
+from mggcn.run.identity import check_ranks
 from mggcn.run.loading import is_finished, load_run
 from mggcn.run.run import Run
 from mggcn.run.warm_start import WarmStart
-from mggcn.train import Training, choose_device
+from mggcn.train import Ranks, Training, choose_device
 from mggcn.train.checkpoints import EVERY
 
 if TYPE_CHECKING:
@@ -39,6 +40,9 @@ def fit(
 ) -> Run:
     """Train a method on a data set and test the best epoch's weights.
 
+    If PyTorch's default process group is initialised, all its ranks call this function with the same arguments and
+    train together; the run is the same on all of them.
+
     Args:
         dataset: with a split; PyG's ``Data`` is converted by :meth:`mggcn.Dataset.from_pyg`, see ``run.dataset``.
         method: an object such as ``MixGrained(picks=8)``, used as it is; or a name from :data:`mggcn.methods.METHODS`
@@ -52,7 +56,8 @@ def fit(
         device: ``auto``, ``cpu``, ``cuda`` or a device.
         progress: is called with every epoch.
         checkpoint: the run folder to create, with checkpoints from which :func:`resume` continues an interrupted run;
-            at the end it holds the run as :meth:`Run.save` writes it. None writes no files.
+            at the end it holds the run as :meth:`Run.save` writes it. None writes no files. Of several ranks, only the
+            first writes.
         checkpoint_every: seconds between two checkpoints, at least; 0 writes one after every epoch.
         warm_start: a saved run, or its folder, whose weights and scaling of features the run starts with; features are
             matched as in :meth:`Run.predict`.
@@ -66,9 +71,11 @@ def fit(
     else:
         what = (method or "mg-gcn", dataset.name, settings, training)
         plan = methods.resolve(*what, preset=preset, traits=methods.Traits.of(dataset))
+    ranks, run_device = Ranks.current(), choose_device(device)
     if checkpoint is None:
-        return fit_plan(dataset, plan, seed, device, progress, origin=origin)
-    folder = RunFolder.create(Path(checkpoint), dataset, plan, seed, choose_device(device), origin)
+        check_ranks(ranks, dataset, plan, seed, run_device, origin)
+        return fit_plan(dataset, plan, seed, run_device, progress, origin=origin, ranks=ranks)
+    folder = RunFolder.create(Path(checkpoint), dataset, plan, seed, run_device, origin, ranks=ranks)
     return folder.train(progress, checkpoint_every)
 
 
@@ -93,9 +100,9 @@ def resume(
         root: the folder in which named data sets are searched.
         allow_import: as in :func:`load_run`.
     """
-    path = Path(folder)
-    if is_finished(path):
+    path, ranks = Path(folder), Ranks.current()
+    if ranks.first(lambda: is_finished(path)):
         return load_run(path, allow_import=allow_import)
     data = None if dataset is None else as_dataset(dataset, "resume", needs_split=True)
-    opened = RunFolder.open(path, data, settings, root=root, allow_import=allow_import)
+    opened = RunFolder.open(path, data, settings, root=root, allow_import=allow_import, ranks=ranks)
     return opened.train(progress, checkpoint_every)

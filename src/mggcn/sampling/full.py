@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -17,6 +18,8 @@ from mggcn.keys import Key
 @dataclass(frozen=True)
 class RowSampler(CPUSampler):
     """Cuts the targets into batches without blocks, for models that read only the target's own features."""
+
+    draws_per_target: ClassVar[bool] = True
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
         """One pass over ``targets``."""
@@ -40,6 +43,8 @@ class AdjacencySampler(CPUSampler):
 @dataclass(frozen=True, eq=False)
 class FullSampler(AdjacencySampler):
     """Gives each target its complete neighbourhood, with as many hops as layers, so that scores are exact."""
+
+    draws_per_target: ClassVar[bool] = True
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``."""

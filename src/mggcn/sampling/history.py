@@ -1,6 +1,7 @@
 """Batches for control variates: a few drawn neighbours of each receiver to compute, and all of them to look up."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -20,6 +21,8 @@ class HistorySampler(FullSampler):
     Args:
         fanout: entries drawn from each row, uniformly without replacement.
     """
+
+    draws_per_target: ClassVar[bool] = False  # the history of a node is of the rank that computed it
 
     fanout: int
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -32,6 +32,8 @@ class MixGrainedSampler(CPUSampler):
         has_skip: whether the last layer is a skip connection.
         explore: whose neighbours are picked, see :meth:`mggcn.kernels.pick.PickTable.draw`.
     """
+
+    draws_per_target: ClassVar[bool] = True
 
     table: PickTable
     picks: int

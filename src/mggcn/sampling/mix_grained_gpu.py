@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -27,6 +28,8 @@ class DeviceMixGrainedSampler:
     zero, so that shapes stay fixed. ``capacities`` holds the room for distinct rows that earlier batches of a size
     needed; a run that is resumed starts with it.
     """
+
+    draws_per_target: ClassVar[bool] = True
 
     table: DevicePickTable
     picks: int

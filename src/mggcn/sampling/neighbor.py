@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -31,6 +32,8 @@ class NeighborSampler(CPUSampler):
         include_self: list each receiver as its first sender.
         threads: of the kernel; all cores when None. The result does not depend on it.
     """
+
+    draws_per_target: ClassVar[bool] = True
 
     graph: Graph
     fanouts: tuple[int, ...]

@@ -7,12 +7,14 @@ from mggcn.train.inputs import DenseInputs, Inputs, dense, inputs_of
 from mggcn.train.loop import evaluate, fit, hidden, predict
 from mggcn.train.prepared import Penalised, Prepared, View, Views
 from mggcn.train.progress import Progress
+from mggcn.train.ranks import ALONE, Ranks
 from mggcn.train.scaling import Scaler
 from mggcn.train.state import Fitted
 from mggcn.train.temperature import calibrated, choose_temperature, fit_temperature
 from mggcn.train.training import Training
 
 __all__ = [
+    "ALONE",
     "Checkpoints",
     "Compute",
     "DenseInputs",
@@ -23,6 +25,7 @@ __all__ = [
     "Precision",
     "Prepared",
     "Progress",
+    "Ranks",
     "Scaler",
     "Training",
     "View",

@@ -69,7 +69,7 @@ class Captured:
 def _shape(batch: Batch) -> Shape:
     """Sizes of what may change and memory addresses of what must not: equal shapes can share a recording."""
     capacity = -1 if batch.repeats is None else batch.repeats.capacity
-    sizes: list[tuple[int, ...]] = [(batch.nodes.numel(), batch.targets.numel(), capacity)]
+    sizes: list[tuple[int, ...]] = [(batch.nodes.numel(), batch.targets.numel(), capacity, batch.whole_count)]
     for block in batch.blocks:
         weight = -1 if block.weight is None else block.weight.numel()
         sizes.append((block.num_src, block.indptr.data_ptr(), block.indices.data_ptr(), block.root.data_ptr(), weight))
@@ -85,13 +85,15 @@ def _clone(batch: Batch) -> Batch:
         for b in batch.blocks
     )
     repeats = None if batch.repeats is None else replace(batch.repeats, packed=batch.repeats.packed.clone())
-    return Batch(nodes, blocks, targets, repeats=repeats)
+    return Batch(nodes, blocks, targets, None if batch.weight is None else batch.weight.clone(), repeats, batch.count)
 
 
 def _fill(buffer: Batch, batch: Batch) -> None:
     buffer.nodes.copy_(batch.nodes)
     if not _targets_lead(batch):
         buffer.targets.copy_(batch.targets)
+    if buffer.weight is not None and batch.weight is not None:
+        buffer.weight.copy_(batch.weight)
     if buffer.repeats is not None and batch.repeats is not None:
         buffer.repeats.packed.copy_(batch.repeats.packed)
     for ours, theirs in zip(buffer.blocks, batch.blocks, strict=True):

@@ -12,7 +12,7 @@ import shutil
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +26,9 @@ from safetensors.torch import save as save_tensors
 from mggcn.errors import InputError, InputWarning
 from mggcn.files import write_atomically
 from mggcn.records.record import Epoch
+from mggcn.train.identity import Identity, difference
 from mggcn.train.metrics import Scores
+from mggcn.train.ranks import ALONE, Ranks
 from mggcn.train.state import Fitted, State
 
 EVERY = 10.0
@@ -35,12 +37,9 @@ EVERY = 10.0
 _FORMAT = 1
 _GENERATIONS = 2
 _LOCK = "lock"
-_DIGEST = 64  # characters
 _HEAD = re.compile(rb'\{"checksum": "([0-9a-f]{64})",\n')
 _COPY_EVERY = 0.2  # seconds; what an interrupt can lose
 _SHARE = 0.01  # of the time that writing may take
-
-Identity = Mapping[str, Any]
 
 
 class BusyError(InputError):
@@ -55,39 +54,45 @@ class Checkpoints:
         identity: what must not change between the start of a run and its end, ready for JSON.
         every: seconds between two checkpoints, at least; 0 writes one after every epoch. With other values, checkpoints
             that take long are written less often, so that they take less than a hundredth of the time.
+        ranks: that train together; the first reads and writes for all of them.
 
     Attributes:
         state: the one to continue from; None at the start of a run.
     """
 
-    def __init__(self, folder: Path, identity: Identity, every: float = EVERY) -> None:
+    def __init__(self, folder: Path, identity: Identity, every: float = EVERY, ranks: Ranks = ALONE) -> None:
         if not every >= 0:
             raise InputError(f"checkpoint_every: {every:g} seconds is less than 0")
-        self.folder = folder
+        self.folder, self._ranks = folder, ranks
         self.state: State | None = None
         self.write_seconds = 0.0
         self._identity, self._every = json.loads(json.dumps(identity)), every
         self._latest: State | None = None
         self._writing = threading.Lock()
         self._lock: BinaryIO | None = None
+        self._is_open = False
         self._opened = self._copied = self._written = time.perf_counter()
 
     def open(self) -> Self:
         """Lock the folder and read the state to continue from; the ``with`` block that follows closes it."""
+        self.state = self._ranks.first(self._lock_and_read)
+        self._is_open = True
+        self._opened = self._copied = self._written = time.perf_counter()
+        return self
+
+    def _lock_and_read(self) -> State | None:
         self._lock = lock(self.folder)
         try:
             for draft in self.folder.glob(".*.draft"):
                 draft.unlink()
-            self.state = self._read()
+            return self._read()
         except BaseException:
             self._lock.close()
             self._lock = None
             raise
-        self._opened = self._copied = self._written = time.perf_counter()
-        return self
 
     def __enter__(self) -> Self:
-        return self if self._lock is not None else self.open()
+        return self if self._is_open else self.open()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -96,6 +101,7 @@ class Checkpoints:
             if error is not None and not isinstance(error, InputError):
                 self.flush()
         finally:
+            self._is_open = False
             if self._lock is not None:
                 self._lock.close()
                 self._lock = None
@@ -112,6 +118,8 @@ class Checkpoints:
 
     def epoch_ended(self, capture: Callable[[], State]) -> None:
         """Copy the state in memory now and then, and write it if the last checkpoint is old enough."""
+        if not self._ranks.is_first:
+            return
         now = time.perf_counter()
         wait = max(self._every, self.write_seconds / _SHARE) if self._every else 0.0
         is_due = now - self._written >= wait
@@ -123,7 +131,8 @@ class Checkpoints:
     def remove(self) -> None:
         """Remove the folder, when the run is finished."""
         self._latest = None
-        shutil.rmtree(self.folder, ignore_errors=True)
+        if self._ranks.is_first:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def flush(self) -> None:
         """Write the last state that was copied, if it is not on disk; other threads may do the same."""
@@ -144,7 +153,7 @@ class Checkpoints:
         values = {
             "format": _FORMAT,
             "identity": self._identity,
-            "environment": _environment(),
+            "environment": self._environment(),
             "epoch": state.epoch,
             "seconds": state.seconds,
             "resumed": self.resumed,
@@ -183,10 +192,16 @@ class Checkpoints:
         return None
 
     def _check(self, identity: Identity, environment: Identity) -> None:
-        if difference := _difference(identity, self._identity):
-            raise InputError(f"{self.folder.parent}: cannot be resumed with {difference}")
-        if difference := _difference(environment, _environment()):
-            _warn(f"{self.folder.parent}: resumed with {difference}; results may differ in their last digits")
+        if changed := _change(identity, self._identity):
+            raise InputError(f"{self.folder.parent}: cannot be resumed with {changed}")
+        if changed := _change(environment, self._environment()):
+            _warn(f"{self.folder.parent}: resumed with {changed}; results may differ in their last digits")
+
+    def _environment(self) -> dict[str, Any]:
+        """What may change the last digits of a result."""
+        device = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+        several = {"ranks": self._ranks.size} if self._ranks.size > 1 else {}
+        return {"torch": torch.__version__, "torch_threads": torch.get_num_threads(), "GPU": device, **several}
 
     def _path(self, epoch: int) -> Path:
         return self.folder / f"{epoch:06d}.json"
@@ -224,22 +239,10 @@ def _parse(path: Path) -> tuple[dict[str, Any], State]:
     return values, State(fitted, load_tensors(tensors), capacities, values["seconds"], values["resumed"])
 
 
-def _difference(old: Identity, new: Identity) -> str:
+def _change(old: Identity, new: Identity) -> str:
     """The first field in which two identities differ, with both values; empty if there is none."""
-    for name in sorted({*old, *new}):
-        before, now = old.get(name), new.get(name)
-        if before != now:
-            if isinstance(before, Mapping) and isinstance(now, Mapping):
-                return _difference(before, now)
-            shown = [f"{str(value)[:12]}…" if len(str(value)) == _DIGEST else value for value in (now, before)]
-            return f"{name.replace('_', ' ')} {shown[0]}; it was started with {shown[1]}"
-    return ""
-
-
-def _environment() -> dict[str, Any]:
-    """What may change the last digits of a result."""
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return {"torch": torch.__version__, "torch_threads": torch.get_num_threads(), "GPU": device}
+    found = difference(old, new)
+    return f"{found[0]} {found[2]}; it was started with {found[1]}" if found else ""
 
 
 def _unlink(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Compute: the device, precision and threads of a run."""
+"""Compute: the device, precision, threads and ranks of a run."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +9,7 @@ from typing import Literal
 import torch
 
 from mggcn.errors import InputError
+from mggcn.train.ranks import ALONE, Ranks
 
 Precision = Literal["tf32", "fp32", "bf16"]
 
@@ -17,18 +18,20 @@ _SHARE_OF_GPU = 0.6
 
 @dataclass(frozen=True)
 class Compute:
-    """The device, precision and threads of a run.
+    """The device, precision, threads and ranks of a run.
 
     Attributes:
         device: the device of the model.
         precision: of matrix products: ``tf32`` (on a GPU; elsewhere the same as fp32), ``fp32``, or ``bf16`` for mixed
             precision.
         threads: of the sampler on the CPU; all cores when None.
+        ranks: the processes that train and score together.
     """
 
     device: torch.device
     precision: Precision = "tf32"
     threads: int | None = None
+    ranks: Ranks = ALONE
 
     @property
     def dtype(self) -> torch.dtype:

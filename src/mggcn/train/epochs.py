@@ -22,6 +22,7 @@ from mggcn.train.background import BackgroundRisk
 from mggcn.train.compute import Compute
 from mggcn.train.order import Targets, shuffled
 from mggcn.train.prepared import Prepared
+from mggcn.train.shares import Shares
 from mggcn.train.step import Step
 from mggcn.train.training import Training
 
@@ -43,10 +44,17 @@ class Epochs:
         memory.restart_peak(compute.device)
         labels = torch.from_numpy(np.array(dataset.y)).to(compute.device)
         weight = _class_weights(dataset, training, compute.device)
-        prior = training.background_prior
+        prior, ranks = training.background_prior, compute.ranks
+        if prior and ranks.size > 1:
+            raise InputError(
+                f"background_prior: {ranks.size} ranks cannot train with it, because its risk is of whole batches"
+            )
         risk = BackgroundRisk.of(dataset, split.train, prior, compute.device) if prior else None
         self.step = Step(prepared.model, prepared.train, labels, weight, training, compute, risk)
-        self._drawing = Drawing(prepared.train.sampler, split.train, training, key)
+        sampler = prepared.train.sampler
+        if ranks.size > 1:
+            sampler = Shares(sampler, ranks, labels, weight)
+        self._drawing = Drawing(sampler, split.train, training, key)
 
     def __enter__(self) -> "Epochs":
         return self

@@ -24,7 +24,7 @@ from mggcn.train.background import BackgroundRisk
 from mggcn.train.checkpoints import Checkpoints
 from mggcn.train.compute import Compute
 from mggcn.train.epochs import Epochs
-from mggcn.train.metrics import Scores, score
+from mggcn.train.metrics import NUM_SUMS, Scores, of_sums, sums_of
 from mggcn.train.prepared import Prepared, View
 from mggcn.train.progress import Progress
 from mggcn.train.state import Fitted, Live
@@ -45,7 +45,7 @@ def fit(
     """Train until the validation scores stop improving, then load the best epoch's weights into the model.
 
     A model without parameters is only evaluated. With checkpoints, training continues from their state and ends as if
-    it had not been interrupted.
+    it had not been interrupted. Ranks train with their shares of every batch and score their shares of the nodes.
     """
     split, model = dataset.require_split(), prepared.model
     curve: list[Epoch] = []
@@ -65,6 +65,8 @@ def fit(
             epochs.first_peak = best.first_peak
         while len(curve) < training.epochs and len(curve) - best.best_epoch < training.patience:
             number, started = len(curve) + 1, time.perf_counter()
+            if compute.ranks.size > 1:  # ranks drop different units, and no rank needs the generator of another
+                torch.manual_seed(key.fold("dropout", number, compute.ranks.rank).torch_seed)
             loss = epochs.run(number)
             trained = time.perf_counter()
             average.update()
@@ -92,8 +94,12 @@ def evaluate(
     prepared: Prepared, dataset: Dataset, nodes: NDArray[np.int64], key: Key, compute: Compute, draws: int = 1
 ) -> Scores:
     """Score some labelled nodes on the evaluation view, with picks that are the same at every call."""
-    labels = torch.from_numpy(dataset.y[nodes]).to(compute.device)
-    return score(predict(prepared.model, prepared.eval, nodes, key, compute, draws), labels)
+    part = nodes[compute.ranks.part(nodes.size)]
+    sums = torch.zeros(NUM_SUMS, dataset.num_classes, dtype=torch.float64, device=compute.device)
+    if part.size:
+        labels = torch.from_numpy(dataset.y[part]).to(compute.device)
+        sums = sums_of(_log_probabilities(prepared.model, prepared.eval, part, key, compute, draws), labels)
+    return of_sums(compute.ranks.add(sums))
 
 
 def _risk(prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> float:
@@ -107,8 +113,19 @@ def _risk(prepared: Prepared, dataset: Dataset, training: Training, key: Key, co
 def predict(
     model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, compute: Compute, draws: int = 1
 ) -> Tensor:
-    """[n, classes] log-probabilities of nodes; with several draws, of the mean probabilities over them."""
+    """[n, classes] log-probabilities of nodes; with several draws, of the mean probabilities over them.
 
+    Ranks score their shares of the nodes, and each has the rows of all.
+    """
+    nodes = node_numbers(nodes)
+    part = nodes[compute.ranks.part(nodes.size)]
+    rows = _log_probabilities(model, view, part, key, compute, draws) if part.size else torch.empty(0)
+    return compute.ranks.gather(rows)
+
+
+def _log_probabilities(
+    model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, compute: Compute, draws: int
+) -> Tensor:
     def log_probabilities(batch: Batch) -> Tensor:
         scores: Tensor = model(view.rows(model, batch), batch.to(compute.device).blocks)
         return functional.log_softmax(scores.double(), dim=1)

@@ -9,6 +9,9 @@ from torch import Tensor
 
 ECE_BINS = 15
 
+NUM_SUMS = 4
+"""The sums over nodes from which metrics follow."""
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -25,16 +28,29 @@ def score(log_probabilities: Tensor, y: Tensor) -> Scores:
     Macro-F1 is the mean over the classes that occur among the labels, so that it does not depend on the predictions
     which classes count.
     """
-    classes = log_probabilities.shape[1]
+    return of_sums(sums_of(log_probabilities, y))
+
+
+def sums_of(log_probabilities: Tensor, y: Tensor) -> Tensor:
+    """[4, classes] float64: the loss, and the numbers of correct, labelled and predicted nodes, by label.
+
+    Sums over several parts of the nodes may be added before :func:`of_sums`.
+    """
     predicted = log_probabilities.argmax(dim=1)
-    correct = predicted == y
-    loss = -log_probabilities.gather(1, y[:, None]).double().mean()
-    hits = torch.zeros(classes, dtype=torch.float64, device=y.device).index_add_(0, y, correct.double())
+    values = torch.zeros(NUM_SUMS, log_probabilities.shape[1], dtype=torch.float64, device=y.device)
+    values[0, 0] = -log_probabilities.gather(1, y[:, None]).double().sum()
     ones = torch.ones(y.numel(), dtype=torch.float64, device=y.device)
-    labelled = torch.zeros(classes, dtype=torch.float64, device=y.device).index_add_(0, y, ones)
-    total = labelled.index_add(0, predicted, ones)
-    f1 = (2 * hits / total.clamp(min=1)).sum() / (labelled > 0).sum()
-    return Scores(*torch.stack([loss, correct.double().mean(), f1]).tolist())
+    for row, (labels, counted) in enumerate([(y, (predicted == y).double()), (y, ones), (predicted, ones)], 1):
+        values[row].index_add_(0, labels, counted)
+    return values
+
+
+def of_sums(values: Tensor) -> Scores:
+    """The metrics of nodes with these :func:`sums_of`."""
+    losses, hits, labelled, predicted = values
+    count = labelled.sum()
+    f1 = (2 * hits / (labelled + predicted).clamp(min=1)).sum() / (labelled > 0).sum()
+    return Scores(*torch.stack([losses[0] / count, hits.sum() / count, f1]).tolist())
 
 
 def confusion(log_probabilities: Tensor, y: Tensor) -> list[list[int]]:

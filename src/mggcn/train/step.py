@@ -55,8 +55,7 @@ class Step:
             _give_autograd_a_context(compute.device)
         has_fixed_shapes = view.sampler.device.type == "cuda" and isinstance(view.inputs, DenseInputs)
         can_capture = on_gpu and has_fixed_shapes and getattr(model, "capturable", False)
-        run = self._run_both if training.consistency else self._run
-        self._process: Callable[..., None] = Captured(run) if can_capture else run
+        self._process: Callable[..., None] = Captured(self._run) if can_capture else self._run
 
     def tensors(self) -> dict[str, Tensor]:
         """What the optimiser holds, by name; filling it in place continues from there."""
@@ -79,36 +78,43 @@ class Step:
                 _check_targets(draws, is_first=not count)
                 self._key = key.fold(number)
                 self._process(*draws)
-                count += draws[0].targets.numel()
-        return float(self._tally[0]) / count
+                count += draws[0].whole_count
+        return float(self._compute.ranks.add(self._tally[:1].double())) / count
 
-    def _run(self, batch: Batch) -> None:
+    def _run(self, batch: Batch, twin: Batch | None = None) -> None:
+        self._adam.clear()
+        if batch.targets.numel() == 0:  # this rank has no share of the last batch
+            self._tally[1:] += 1
+        elif twin is None:
+            self._backward(batch)
+        else:
+            self._backward_both(batch, twin)
+        self._compute.ranks.add_gradients(self._model.parameters())
+        self._adam.step()
+
+    def _backward(self, batch: Batch) -> None:
         scores, penalty = self._scores(batch, 0)
         batch = batch.to(self._compute.device)
-        self._adam.clear()
         if penalty is not None or batch.weight is not None or self._risk is not None:
             loss = self._loss(scores, batch)
             self._count(loss, batch)
-            (loss if penalty is None else loss + penalty).backward()  # type: ignore[no-untyped-call]
+            (loss if penalty is None else loss + penalty * _share(batch)).backward()  # type: ignore[no-untyped-call]
         else:
             arrays = (scores.detach(), self._labels, batch.targets, self._class_weight, self._tally)
             gradient = cross_entropy(*arrays, self._training.label_smoothing)
             scores.backward(gradient)  # type: ignore[no-untyped-call]
-        self._adam.step()
 
-    def _run_both(self, batch: Batch, twin: Batch) -> None:
-        """A step on two draws of a batch: the mean of their losses, and the squared distance of their probabilities."""
+    def _backward_both(self, batch: Batch, twin: Batch) -> None:
+        """Two draws of a batch: the mean of their losses, and the squared distance of their probabilities."""
         drawn = [self._scores(one, draw) for draw, one in enumerate((batch, twin))]
         batch = batch.to(self._compute.device)
         loss = sum((self._loss(scores, batch) for scores, _ in drawn), torch.zeros((), device=self._tally.device)) / 2
         self._count(loss, batch)
         one, other = (functional.softmax(scores, dim=1) for scores, _ in drawn)
-        loss = loss + self._training.consistency * (one - other).square().sum(dim=1).mean()
+        loss = loss + self._training.consistency * _share(batch) * (one - other).square().sum(dim=1).mean()
         for _, penalty in drawn:
-            loss = loss if penalty is None else loss + penalty / 2
-        self._adam.clear()
+            loss = loss if penalty is None else loss + penalty * _share(batch) / 2
         loss.backward()  # type: ignore[no-untyped-call]
-        self._adam.step()
 
     def _scores(self, batch: Batch, draw: int) -> tuple[Tensor, Tensor | None]:
         """The scores of a batch's targets, and the penalty if the model has one; ``draw`` is 1 for a twin."""
@@ -135,7 +141,12 @@ class Step:
         return loss
 
     def _count(self, loss: Tensor, batch: Batch) -> None:
-        self._tally += torch.stack([loss.detach() * batch.targets.numel(), loss.new_ones(())]).to(self._tally)
+        self._tally += torch.stack([loss.detach() * batch.whole_count, loss.new_ones(())]).to(self._tally)
+
+
+def _share(batch: Batch) -> float:
+    """The share of the whole batch's targets that this rank has."""
+    return batch.targets.numel() / batch.whole_count
 
 
 def _check_targets(draws: tuple[Batch, ...], *, is_first: bool) -> None:
