@@ -1,6 +1,7 @@
 """What the documentation computes about the method is true, and would not be shown if it were not."""
 
 import shlex
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -211,6 +212,13 @@ def test_rules_features_and_formats_are_those_of_the_package() -> None:
     assert "| 13 | `tx_freq` | (in_tx + out_tx) / (active_days + 1) |" in ethereum.feature_formulas()
     assert ethereum.known_formats().count("| cryo |") == 1
     assert "token transfers" not in ethereum.known_formats()
+
+
+@pytest.mark.parametrize(
+    "table", [ethereum.known_formats, ethereum.roles, ethereum.feature_formulas, ethereum.dropped, ethereum.changed]
+)
+def test_the_ethereum_page_has_the_tables_of_the_code(table: Callable[[], str]) -> None:
+    assert f"\n\n{table()}\n\n" in (ROOT / "docs" / "ethereum.md").read_text(), f"docs/ethereum.md needs\n{table()}"
 
 
 def test_results_on_ethereum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,13 @@ class StageDisplay(Display):
                 left = f", about {_span((now - self._started) / (done - self._first) * (total - done))} left"
             self.line(f"{stage}: {done:,} of {total:,}{left}")
 
+    def note(self, text: str) -> None:
+        """Show why the current stage does not move, until it does."""
+        if self._stage:
+            task = self._bars.tasks[self._tasks[self._stage]]
+            self.bar(self._stage, int(task.completed), None if task.total is None else int(task.total), text)
+        self.line(f"{self._stage}: {text}" if self._stage else text)
+
 
 def _span(seconds: float) -> str:
     size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= 2 * size), _UNITS[-1])

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from mggcn.train.metrics import Top
 
 
+_NODES = {"test": "test nodes", "new": "new nodes with a known label", "unknown": "nodes with a known label"}
+
+
 def predict(
     run: Path,
     /,
@@ -37,19 +40,23 @@ def predict(
 
     Probabilities of several runs are averaged; the runs must have the same classes and features.
 
-    If labels are known, it also prints metrics: over the test nodes of the run's graph, or over all labelled nodes of a
-    new graph, without those whose labels are read to score others, as label propagation and --smooth do.
+    If labels are known, it also prints metrics: over the test nodes of the run's graph; in another graph over the run's
+    test nodes and over new nodes, each on a line. The run's training and validation nodes, which are recognised by
+    their ids, are not counted, nor are nodes whose labels are read to score others (label propagation and --smooth).
+    A warning says if the labelled nodes do not resemble the others; probabilities are then not calibrated for these.
 
     Args:
         run: A run folder, as written by `mggcn train`.
         others: Further run folders, whose probabilities are averaged with those of the first.
-        out: The file to write, *.csv or *.parquet: id or address, class, one probability per class. Under torchrun,
-            each rank writes its part of the nodes, as NAME-00000-of-00002.csv.
+        out: The file to write, *.csv or *.parquet: id or address, class, part of the run's split (train, val,
+            test, or new), one probability per class. Under torchrun, each rank writes its part of the nodes, as
+            NAME-00000-of-00002.csv.
         embeddings: The file to write hidden representations to, *.csv, *.parquet or *.npy: id, one number per channel.
         dataset: A known name or dataset folder; default: the data set the run was trained on.
-        nodes: A text file with one node id per line; default: all nodes.
+        nodes: A text file with one node id per line; default: all nodes. Addresses match in any case. Ids that are not
+            in the data set are listed and left out, with exit code 0; if none is in it, that is an error.
         top: CLASS:K lists the K nodes with the highest probability of a class, and the precision among them.
-        with_training: Include nodes that the run was trained on in that list.
+        with_training: Include nodes that the run was trained on in that list, which leaves them out in any graph.
         draws: Average the probabilities over this many draws of the picks; default: as in the run's evaluation.
         calibrated: Calibrate probabilities with the temperature that the run fitted on its validation nodes; with
             another number of draws it is fitted again, on as many, which needs the training data.
@@ -59,16 +66,21 @@ def predict(
         device: auto takes the GPU if there is one.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
     """
+    import warnings
+
     import numpy as np
     import torch
 
-    from mggcn import methods, storage
-    from mggcn.errors import InputError
+    from mggcn import methods
+    from mggcn.dataset import BACKGROUND, UNLABELLED
+    from mggcn.errors import InputError, InputWarning
     from mggcn.run import ensemble, load_run
     from mggcn.run.embeddings import check_embeddings_format
     from mggcn.run.ensembles import check_alike
     from mggcn.run.labels import labels_in
     from mggcn.run.loading import load_data
+    from mggcn.run.parts import most_used, parts_of
+    from mggcn.run.resemblance import UNLIKE, separability
     from mggcn.run.table import check_format
     from mggcn.train import Ranks, metrics
 
@@ -105,32 +117,49 @@ def predict(
     if out is not None:
         predictions.save(_part_of(out, ranks))
         print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")  # noqa: T201
-    predictions = replace(predictions, nodes=selected, ids=data.ids_of(selected), probabilities=whole)
+    parts = most_used([parts_of(each, data, selected, root) for each in runs]) if ranks.size > 1 else predictions.parts
+    predictions = replace(predictions, nodes=selected, ids=data.ids_of(selected), probabilities=whole, parts=parts)
     labels = labels_in(data, trained.classes)[predictions.nodes]
     num_unknown = int(((data.y[predictions.nodes] >= 0) & (labels < 0)).sum())
     if num_unknown:
         names = ", ".join(name for name in data.classes if name not in trained.classes)
         print(f"{num_unknown:,} nodes have a label that the run does not have and are not counted: {names}")  # noqa: T201
-    digests = {(each.record.dataset["name"], each.record.dataset["digest"]) for each in runs}
-    split = data.split if (data.name, storage.digest(data)) in digests else None
-    is_scored = labels >= 0 if split is None else np.isin(predictions.nodes, split.test)
-    is_training = np.isin(predictions.nodes, [] if split is None else split.train)
+    is_own = any(each.is_trained_on(data) for each in runs)
+    counted = ("test",) if is_own else ("test", "new", "unknown")
+    is_training, is_labelled = predictions.parts == "train", labels >= 0
     readers = [each.record.method for each in runs if each.plan.method.reads_labels] + ["--smooth"] * smooth
     if readers:
-        is_training = methods.known_labels(data)[predictions.nodes] >= 0
-        if split is None and is_training.any():
-            print(f"{is_training.sum():,} labelled nodes are not scored: {readers[0]} reads their labels")  # noqa: T201
-        is_scored &= ~is_training
-    scored = f"{is_scored.sum():,} {'nodes with a known label' if split is None else 'test nodes'}"
-    if is_scored.any():
-        average = f" (mean probabilities of {len(runs)} runs)" if others else ""
-        print(f"{scored}: {_metrics(predictions.probabilities[is_scored], labels[is_scored])}{average}")  # noqa: T201
+        is_read = methods.known_labels(data)[predictions.nodes] >= 0
+        if not is_own and is_read.any():
+            print(f"{is_read.sum():,} labelled nodes are not scored: {readers[0]} reads their labels")  # noqa: T201
+        is_training, is_labelled = is_training | is_read, is_labelled & ~is_read
+    is_scored = is_labelled & np.isin(predictions.parts, counted)
+    seen = [is_labelled & (predictions.parts == name) for name in ("train", "val")]
+    if not is_own and np.any(seen):
+        counts = f"{seen[0].sum():,} training and {seen[1].sum():,} validation nodes"
+        print(f"{counts} of the run have a known label and are not counted")  # noqa: T201
+    separable = max((separability(each, data, root) or 0.0 for each in runs), default=0.0)
+    if separable >= UNLIKE:
+        message = (
+            f"{data.name}: the labelled nodes do not resemble the others (a classifier tells them apart with ROC-AUC "
+            f"{separable:.2f}), so classes and probabilities of other nodes are not reliable"
+        ) + ("; see --background of mggcn ethereum build" if data.id_name == "address" else "")
+        warnings.warn(message, InputWarning, stacklevel=2)
+    average = f" (mean probabilities of {len(runs)} runs)" if others else ""
+    for name in counted:
+        rows = is_scored & (predictions.parts == name)
+        if rows.any():
+            figures = _metrics(predictions.probabilities[rows], labels[rows], calibrated=separable < UNLIKE)
+            print(f"{rows.sum():,} {_NODES[name]}: {figures}{average}")  # noqa: T201
     if ranking is not None:
         label, k = ranking
+        if BACKGROUND in trained.classes:
+            labels = np.where(labels == trained.classes.index(BACKGROUND), UNLABELLED, labels)
         print(_ranking(predictions, labels, label, k, ~is_training | with_training))  # noqa: T201
         if is_scored.any():
             best = metrics.precision_at(k, predictions.probabilities[is_scored, label], labels[is_scored], label)
-            print(f"among the {scored} only, {_precision(best, trained.classes[label])}")  # noqa: T201
+            scored = "test nodes" if is_own else "nodes with a known label that the run was not fitted to"
+            print(f"among the {is_scored.sum():,} {scored} only, {_precision(best, trained.classes[label])}")  # noqa: T201
 
 
 def _part_of(path: Path, ranks: "Ranks", number: str | None = None) -> Path:
@@ -141,13 +170,22 @@ def _part_of(path: Path, ranks: "Ranks", number: str | None = None) -> Path:
 
 
 def _read_nodes(path: Path, data: "Dataset") -> "NDArray[np.int64]":
-    from mggcn.errors import InputError, prefix_errors
+    from mggcn.dataset.ids import find_nodes
+    from mggcn.errors import InputError
 
     ids = [line.strip() for line in path.read_text().splitlines() if line.strip()]
     if not ids:
         raise InputError(f"{path}: contains no node ids")
-    with prefix_errors(path):
-        return data.nodes_of(ids)
+    found, missing = find_nodes(data, ids)
+    if missing:
+        names = ", ".join(name[:60] for name in missing[:5]) + (
+            f" and {len(missing) - 5:,} more" if missing[5:] else ""
+        )
+        message = f"{len(missing):,} of {len(ids):,} ids are not in {data.name}"
+        if not found.size:
+            raise InputError(f"{path}: {message}: {names}")
+        print(f"{path}: {message} and have no prediction: {names}")  # noqa: T201
+    return found
 
 
 def _class_and_count(word: str, classes: tuple[str, ...]) -> tuple[int, int]:
@@ -161,17 +199,16 @@ def _class_and_count(word: str, classes: tuple[str, ...]) -> tuple[int, int]:
     return classes.index(name), int(count)
 
 
-def _metrics(p: "NDArray[np.float64]", y: "NDArray[np.int64]") -> str:
+def _metrics(p: "NDArray[np.float64]", y: "NDArray[np.int64]", *, calibrated: bool) -> str:
     import numpy as np
     import torch
 
     from mggcn.train import metrics
 
     scores = metrics.score(torch.from_numpy(np.log(np.maximum(p, np.finfo(np.float64).tiny))), torch.from_numpy(y))
-    return (
-        f"accuracy {scores.accuracy:.2%}, macro-F1 {scores.macro_f1:.2%}, "
-        f"expected calibration error {metrics.calibration_error(p, y):.2%}"
-    )
+    figures = f"accuracy {scores.accuracy:.2%}, macro-F1 {scores.macro_f1:.2%}"
+    error = f"expected calibration error {metrics.calibration_error(p, y):.2%}"
+    return f"{figures}, {error}" if calibrated else f"{figures}; probabilities are not calibrated for this graph"
 
 
 def _ranking(
@@ -186,9 +223,10 @@ def _ranking(
     p, y, ids = predictions.probabilities[is_ranked, label], labels[is_ranked], predictions.ids[is_ranked].astype(str)
     best = metrics.precision_at(k, p, y, label)
     names = np.array([*predictions.classes, "–"])
-    rows = [["rank", predictions.id_name, "probability", "label"]]
+    parts = predictions.parts[is_ranked]
+    rows = [["rank", predictions.id_name, "probability", "label", "part"]]
     for rank, index in enumerate(best.indices, 1):
-        rows.append([str(rank), ids[index], f"{p[index]:.4f}", names[y[index]]])
+        rows.append([str(rank), ids[index], f"{p[index]:.4f}", names[y[index]], parts[index]])
     num_excluded = int((~is_ranked).sum())
     note = f"; {num_excluded:,} training nodes left out" if num_excluded else ""
     return f"\n{aligned(rows, right=(0, 2))}\n\n{_precision(best, names[label])}{note}"

@@ -295,7 +295,7 @@ class Dataset:
         return np.char.decode(ids, "ascii") if ids.dtype.kind == "S" else ids
 
     def nodes_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
-        """Return the node numbers of the user's ids, given as text."""
+        """Return the node numbers of the user's ids, given as text; Ethereum addresses match in any case."""
         from mggcn.dataset.ids import nodes_of
 
         return nodes_of(self, ids)

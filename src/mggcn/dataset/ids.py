@@ -1,5 +1,6 @@
 """From the users' ids to node numbers."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -8,21 +9,39 @@ from numpy.typing import NDArray
 from mggcn.dataset.dataset import Dataset
 from mggcn.errors import InputError
 
+_ADDRESS = re.compile("0x[0-9a-f]{40}", re.IGNORECASE)
+
 
 def nodes_of(dataset: Dataset, ids: Sequence[str]) -> NDArray[np.int64]:
     """See :meth:`mggcn.dataset.Dataset.nodes_of`."""
+    nodes, missing = find_nodes(dataset, ids)
+    if missing and dataset.node_ids is None:
+        raise InputError(f"node {missing[0][:40]!r} is not a number from 0 to {dataset.num_nodes - 1}")
+    if missing:
+        raise InputError(f"{dataset.name}: no node has the id {str(missing[0])!r}")
+    return nodes
+
+
+def find_nodes(dataset: Dataset, ids: Sequence[str]) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the node numbers of the ids that exist, and the ids that do not; addresses match in any case."""
     if dataset.node_ids is None:
-        return np.array([_node_number(text, dataset.num_nodes) for text in ids], dtype=np.int64)
-    known = dataset.ids_of(np.arange(dataset.num_nodes)).astype(str).tolist()
-    node_of = {text: node for node, text in enumerate(known)}
-    for text in ids:
-        if text not in node_of:
-            raise InputError(f"{dataset.name}: no node has the id {str(text)!r}")
-    return np.array([node_of[text] for text in ids], dtype=np.int64)
+        found = [_node_number(text, dataset.num_nodes) for text in ids]
+    else:
+        known = dataset.ids_of(np.arange(dataset.num_nodes)).astype(str).tolist()
+        node_of = {_folded(text): node for node, text in enumerate(known)}
+        node_of |= {text: node for node, text in enumerate(known)}
+        found = [node_of.get(text, node_of.get(_folded(text))) for text in ids]
+    missing = [text for text, node in zip(ids, found, strict=True) if node is None]
+    return np.array([node for node in found if node is not None], dtype=np.int64), missing
 
 
-def _node_number(text: str, num_nodes: int) -> int:
+def _folded(text: str) -> str:
+    """An Ethereum address in lower case, because upper case is only a checksum; other text as it is."""
+    return text.lower() if _ADDRESS.fullmatch(text) else text
+
+
+def _node_number(text: str, num_nodes: int) -> int | None:
     digits = text.lstrip("0") or text[-1:]
     if not text.isascii() or not text.isdigit() or len(digits) > len(str(num_nodes)) or int(digits) >= num_nodes:
-        raise InputError(f"node {text[:40]!r} is not a number from 0 to {num_nodes - 1}")
+        return None
     return int(digits)

@@ -52,11 +52,23 @@ def transactions(rows: Table) -> Table:
     return unnamed.union(named.select(*columns, copy=copy)).select(*TRANSACTIONS)
 
 
-def store_stages(transactions: Table, stage: Stage, balances: Table | None = None) -> None:
-    """Compute and store the stages after ``transactions``."""
+def store_stages(transactions: Table, stage: Stage, balances: Table | None = None, *, is_sorted: bool = True) -> None:
+    """Compute and store the stages after ``transactions``; the last two need not be sorted to be exported."""
     numbered = stage("accounts", accounts(transactions), ACCOUNTS)
-    both_ends = stage("links", links(stage("edges", edges(transactions, numbered), EDGES)), LINKS)
-    stage("features", features(both_ends, numbered, balances), FEATURES)
+    both_ends = links(stage("edges", edges(transactions, numbered), EDGES))
+    both_ends = stage("links", sorted_links(both_ends) if is_sorted else both_ends, LINKS)
+    per_account = features(both_ends, numbered, balances)
+    stage("features", sorted_features(per_account) if is_sorted else per_account, FEATURES)
+
+
+def sorted_links(links: Table) -> Table:
+    """Return the stage in the order of a graph's rows."""
+    return links.order_by("node", "other")
+
+
+def sorted_features(features: Table) -> Table:
+    """Return the stage in the order of the accounts' numbers."""
+    return features.order_by("id")
 
 
 def accounts(transactions: Table) -> Table:
@@ -93,7 +105,7 @@ def edges(transactions: Table, accounts: Table) -> Table:
 
 
 def links(edges: Table) -> Table:
-    """Return each edge from both ends, one row per pair and end, sorted; 0 if nothing went in a direction."""
+    """Return each edge from both ends, one row per pair and end; 0 if nothing went in a direction."""
     zero, never = ibis.literal(0, type=WEI), ibis.null("int64")
     none = ibis.literal(0, type="int64")
     nothing = {"out_count": none, "out_wei": zero, "out_first": never, "out_last": never, "fee": zero}
@@ -108,11 +120,11 @@ def links(edges: Table) -> Table:
     maxima = {name: both[name].max() for name in both.columns if name not in ("node", "other", "first")}
     merged = both.group_by("node", "other").agg(first=both.first.min(), **maxima)
     times = {name: merged[name].fill_null(0) for name in ("out_first", "out_last")}
-    return merged.mutate(**times).select(*LINKS).order_by("node", "other")
+    return merged.mutate(**times).select(*LINKS)
 
 
 def features(links: Table, accounts: Table, balances: Table | None = None) -> Table:
-    """Return one row per account, sorted by number; ``balances`` (account, balance) replace the computed balances."""
+    """Return one row per account; ``balances`` (account, balance) replace the computed balances."""
     pair = links.node != links.other
     zero = ibis.literal(0, type=WEI)
 
@@ -141,4 +153,4 @@ def features(links: Table, accounts: Table, balances: Table | None = None) -> Ta
     if balances is not None:
         joined = joined.left_join(balances, joined.address == balances.account)
         joined = joined.mutate(balance_wei=joined.balance.fill_null(joined.balance_wei))
-    return joined.select(*FEATURES).order_by("id")
+    return joined.select(*FEATURES)

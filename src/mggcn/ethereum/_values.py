@@ -4,7 +4,7 @@ Values that cannot be read become null. Text that cannot be read is replaced by 
 that no cast fails in any engine. No expression uses floats, because engines round them differently.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import ibis
@@ -67,6 +67,33 @@ def wei(column: Column) -> Column:
     readable = spelled.re_search("^0x[0-9a-f]+$").fill_null(False)
     digits = readable.ifelse(spelled.substr(len("0x")), "0")
     return readable.ifelse(_from_hexadecimal(digits), ibis.null(WEI))
+
+
+def without_exponents(table: Table, names: Iterable[str]) -> Table:
+    """Write out the digits of ``1.25e+18`` and ``0E-9`` in columns of text; other text stays as it is.
+
+    Each step is a select of its own, because one nested expression would repeat its parts.
+    """
+    for name in names:
+        if not table[name].type().is_string():
+            continue
+        column = table[name].fill_null("")
+        table = table.mutate(
+            power_zero=column.re_search("^0+([.]0*)?[eE][+-]?[0-9]{1,3}$"),
+            power_number=column.re_search("^[0-9]+([.][0-9]*)?[eE][+]?[0-9]{1,2}$").ifelse(column, "").lower(),
+        )
+        mantissa = table.power_number.re_replace("e.*$", "")
+        fraction = mantissa.contains(".").ifelse(mantissa.re_replace("^.*[.]", ""), "")
+        power = (table.power_number == "").ifelse("0", table.power_number.re_replace("^.*e[+]?", "")).cast("int64")
+        table = table.mutate(
+            power_start=mantissa.re_replace("[.].*$", ""), power_rest=fraction.re_replace("0+$", ""), power_of=power
+        )
+        table = table.mutate(power_zeros=table.power_of - table.power_rest.length())
+        zeros = ibis.literal("0").repeat(ibis.greatest(table.power_zeros, 0))
+        is_whole = (table.power_number != "") & (table.power_zeros >= 0)
+        digits = table.power_start + table.power_rest + zeros
+        table = table.mutate(**{name: ibis.cases((table.power_zero, "0"), (is_whole, digits), else_=table[name])})
+    return table
 
 
 def with_wei_of_ether(table: Table, name: str) -> Table:

@@ -1,7 +1,8 @@
 """Build a dataset folder from tables of transactions: the graph, 13 features, labels, a split, and exact tables.
 
-The graph is undirected, as in the paper: two accounts are neighbours if ether went either way. Edge attributes keep the
-direction: the entry of neighbour u in row v describes the transactions from v to u, with count 0 if there were none.
+The graph is undirected, as in the paper: two accounts are neighbours if a transaction from one to the other succeeded,
+also one without ether. Edge attributes keep the direction: the entry of neighbour u in row v describes the transactions
+from v to u, with count 0 if there were none.
 ``edge_value`` is in ether, rounded once to a float; the exact wei are in ``edges.parquet``.
 """
 
@@ -24,10 +25,11 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from mggcn import storage
-from mggcn.dataset import UNLABELLED, Dataset, Split
+from mggcn.dataset import BACKGROUND, UNLABELLED, Dataset, Split, draw_background
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import features, pipeline
 from mggcn.ethereum._engines import open_engine, stage_files
+from mggcn.ethereum._exported import read_tables
 from mggcn.ethereum._table_files import expand
 from mggcn.ethereum._tables import FEATURES
 from mggcn.ethereum._values import INT, TEXT, WEI
@@ -62,12 +64,14 @@ class Built:
         tally: the rows that the rules dropped or changed.
         labels: the number of accounts in the label file; 0 without one.
         unknown: how many of them have no transaction.
+        background: the number of unlabelled accounts in the class Background.
     """
 
     dataset: Dataset
     tally: Tally
     labels: int
     unknown: int
+    background: int = 0
 
 
 def build(
@@ -79,6 +83,7 @@ def build(
     memory: str = "4GB",
     name: str | None = None,
     seed: int = 0,
+    background: int = 0,
     overwrite: bool = False,
     quiet: bool = True,
 ) -> Built:
@@ -92,7 +97,9 @@ def build(
         memory: the memory limit of the engine.
         name: of the data set; by default ``ethereum:`` and the folder's name, for which the preset ``paper`` has
             settings. The name of simulated data always contains ``simulated``.
-        seed: of the split.
+        seed: of the split, and of the accounts of ``background``.
+        background: label so many unlabelled accounts as a class Background, see
+            :func:`mggcn.dataset.draw_background`; too few with the degrees of labelled accounts give fewer.
         overwrite: replace an existing dataset folder.
         quiet: do not print the stages on standard error.
     """
@@ -101,22 +108,29 @@ def build(
     for file in files:
         if file.resolve().is_relative_to(out.resolve()):
             raise InputError(f"{out}: holds {file.name}, which is to be read, so it is not replaced")
-    account_labels = {} if labels is None else read_labels(labels, any_ids=inputs.any_ids)
+    account_labels, notes = ({}, []) if labels is None else read_labels(labels, any_ids=inputs.any_ids)
+    if background and (labels is None or BACKGROUND.lower() in map(str.lower, account_labels.values())):
+        problem = "needs labelled accounts" if labels is None else f"{labels} has a class of the name {BACKGROUND}"
+        raise InputError(f"--background: {problem}")
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.work.", dir=out.parent) as folder, _timed(quiet) as on_stage:
         work = Path(folder)
         with open_engine(engine, work, memory) as running:
-            tally = pipeline.run(running, inputs, work, on_stage)
+            if inputs.from_tables:
+                tally = read_tables(running, inputs.transactions, work, on_stage)
+            else:
+                tally = pipeline.run(running, inputs, work, on_stage)
         on_stage("data set")
         simulated = any(is_simulated(file) for file in files)
         title = _name(name or f"ethereum:{out.name}", simulated)
-        source = "SIMULATED: " * simulated + _source(tally, inputs, labels, seed)
+        source = "SIMULATED: " * simulated + _source(tally, inputs, labels, seed, background)
         with prefix_errors(labels or out):
-            dataset = _assemble(work, account_labels, name=title, source=source, seed=seed)
+            dataset = _assemble(work, account_labels, background, name=title, source=source, seed=seed, notes=notes)
         tables = {file: work / file for file in (_ACCOUNTS, _EDGES)}
         storage.save(dataset, out, overwrite=overwrite, tables=tables)
-    num_labelled = int(np.sum(dataset.y != UNLABELLED))
-    return Built(storage.load(out, mmap=True), tally, len(account_labels), len(account_labels) - num_labelled)
+    num_labelled, drawn = (int(np.sum(test)) for test in (dataset.y != UNLABELLED, _is_background(dataset)))
+    unknown = len(account_labels) - (num_labelled - drawn)
+    return Built(storage.load(out, mmap=True), tally, len(account_labels), unknown, drawn)
 
 
 def parse_as_of(text: str) -> int:
@@ -132,6 +146,10 @@ def parse_as_of(text: str) -> int:
         ) from None
 
 
+def _is_background(dataset: Dataset) -> NDArray[np.bool_]:
+    return np.asarray([*(name == BACKGROUND for name in dataset.classes), False])[dataset.y]  # -1 selects the last
+
+
 def _name(name: str, simulated: bool) -> str:
     if not simulated or "simulated" in name:
         return name
@@ -139,12 +157,14 @@ def _name(name: str, simulated: bool) -> str:
     return f"{prefix}{colon}simulated-{last}"
 
 
-def _source(tally: Tally, inputs: BuildInputs, labels: Path | None, seed: int) -> str:
+def _source(tally: Tally, inputs: BuildInputs, labels: Path | None, seed: int, background: int) -> str:
     parts = [f"{tally.kept:,} transactions ({', '.join(tally.formats)})"]
     if inputs.as_of is not None:
         parts.append(f"as of {datetime.fromtimestamp(inputs.as_of, UTC):%Y-%m-%d %H:%M:%S} UTC")
     if labels is not None:
         parts.append(f"labels of {labels.name}, 7:1:2 split of seed {seed}")
+    if background:
+        parts.append(f"up to {background:,} unlabelled accounts as {BACKGROUND}")
     return "; ".join(parts)
 
 
@@ -164,7 +184,16 @@ def _timed(quiet: bool) -> Iterator[OnStage]:
     start("")
 
 
-def _assemble(work: Path, labels: Mapping[str, str], *, name: str, source: str, seed: int) -> Dataset:
+def _assemble(
+    work: Path,
+    labels: Mapping[str, str],
+    background: int,
+    *,
+    name: str,
+    source: str,
+    seed: int,
+    notes: Sequence[str] = (),
+) -> Dataset:
     """Return the data set with a stratified split of its labelled accounts, and write the tables beside it to ``work``.
 
     There is no split if ``labels``, the class of each account, is empty. Classes without an account are left out.
@@ -174,6 +203,9 @@ def _assemble(work: Path, labels: Mapping[str, str], *, name: str, source: str, 
     numbers: dict[str | None, int] = {None: UNLABELLED, **{label: number for number, label in enumerate(classes)}}
     y = np.array([numbers[label] for label in account_labels], np.int64)
     graph, attributes = _read_graph(work, y.size)
+    if background and np.any(y != UNLABELLED):
+        y[draw_background(y, np.diff(graph.indptr), background, seed)] = len(classes)
+        classes.append(BACKGROUND)
     return Dataset(
         name=name,
         graph=graph,
@@ -186,6 +218,7 @@ def _assemble(work: Path, labels: Mapping[str, str], *, name: str, source: str, 
         source=source,
         feature_names=features.NAMES,
         edge_attributes=attributes,
+        notes=tuple(notes),
     )
 
 

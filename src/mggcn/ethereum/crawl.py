@@ -13,14 +13,14 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mggcn.errors import InputError
-from mggcn.ethereum.etherscan import Cursor, Etherscan, Record
+from mggcn.ethereum.etherscan import MAINNET, Cursor, Etherscan, Kinds, Record
 from mggcn.ethereum.label_lists import is_address
 from mggcn.keys import Key
 
@@ -28,6 +28,8 @@ OnProgress = Callable[[str, int, int], None]
 """Called with the stage, the number of its accounts that are finished, and their total."""
 
 TRANSACTIONS, JOURNAL = "transactions.jsonl", "journal.log"
+INTERNAL = "internal"
+"""The folder of the internal transactions, with the same two files, in the folder of a crawl."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class Crawled:
         cut: accounts of which only the first transactions were fetched.
         calls: API calls of this process.
         retries: how many of them repeated a failed call.
+        internal: internal transactions, in a file of their own.
     """
 
     labelled: tuple[int, int]
@@ -49,6 +52,7 @@ class Crawled:
     cut: int
     calls: int
     retries: int
+    internal: int = 0
 
 
 class Store(AbstractContextManager["Store"]):
@@ -58,11 +62,11 @@ class Store(AbstractContextManager["Store"]):
     account, where its next page starts, and the length of the first file after that page. A page counts once its
     journal line is complete. What a killed process wrote after the last complete line is removed when the folder is
     opened again. The journal's first line is written before any transaction, so a file of transactions without a
-    journal belongs to somebody else and is not touched. The seed and ``accounts``, a digest of the labelled accounts,
-    cannot change when a crawl is continued.
+    journal belongs to somebody else and is not touched. The seed, ``accounts``, a digest of the labelled accounts, and
+    the chain cannot change when a crawl is continued.
     """
 
-    def __init__(self, folder: Path, seed: int, accounts: str) -> None:
+    def __init__(self, folder: Path, seed: int, accounts: str, chain: int = MAINNET) -> None:
         self.folder, self.file, journal = folder, folder / TRANSACTIONS, folder / JOURNAL
         self.finished: set[str] = set()  # the accounts that are fetched completely or cut short
         self.cut: set[str] = set()  # the accounts that are cut short
@@ -78,7 +82,7 @@ class Store(AbstractContextManager["Store"]):
                 fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise InputError(f"{folder}: another crawl is writing here") from None
-            self._read_journal({"seed": seed, "accounts": accounts})
+            self._read_journal({"seed": seed, "accounts": accounts} | ({} if chain == MAINNET else {"chain": chain}))
             self._lines: BinaryIO = stack.enter_context(self.file.open("ab+"))
             size = self._lines.seek(0, os.SEEK_END)
             if size < self._length:
@@ -153,6 +157,9 @@ class Store(AbstractContextManager["Store"]):
     def _check_settings(self, begun: dict[str, Any], now: dict[str, Any]) -> None:
         if begun["seed"] != now["seed"]:
             raise InputError(f"{self.folder}: begun with seed {begun['seed']}, not {now['seed']}")
+        chains = [settings.get("chain", MAINNET) for settings in (begun, now)]
+        if chains[0] != chains[1]:
+            raise InputError(f"{self.folder}: begun with chain {chains[0]}, not {chains[1]}")
         if begun["accounts"] != now["accounts"]:
             raise InputError(
                 f"{self.folder}: begun with other labelled accounts; use the same ones, or choose another folder"
@@ -168,6 +175,7 @@ def crawl(
     seed: int = 0,
     max_accounts: int | None = None,
     max_transactions: int | None = None,
+    internal: bool = False,
     on_progress: OnProgress = lambda _stage, _done, _total: None,
 ) -> Crawled:
     """Fetch accounts into ``folder``; a crawl that was interrupted is continued.
@@ -180,6 +188,7 @@ def crawl(
         seed: selects that part.
         max_accounts: the largest number of accounts to fetch in all.
         max_transactions: the largest number of transactions to fetch for one account, rounded up to full pages.
+        internal: also fetch the internal transactions of the same accounts, into a folder ``internal``.
         on_progress: called after every finished account.
     """
     if not 0 <= two_hop <= 1:
@@ -189,13 +198,17 @@ def crawl(
             raise InputError(f"{name}: {value} is not a positive number")
     accounts = sorted(set(labelled))
     digest = hashlib.sha256("\n".join(accounts).encode()).hexdigest()
-    with Store(folder, seed, digest) as store:
-        _fetch(api, store, accounts[:max_accounts], max_transactions, "labelled accounts", on_progress)
+    with ExitStack() as stack:
+        store = stack.enter_context(Store(folder, seed, digest, api.chain))
+        stores: dict[Kinds, Store] = {"txlist": store}
+        if internal:
+            stores["txlistinternal"] = stack.enter_context(Store(folder / INTERNAL, seed, digest, api.chain))
+        _fetch(api, stores, accounts[:max_accounts], max_transactions, "labelled accounts", on_progress)
         neighbours: list[str] = []
         if max_accounts is None or max_accounts > len(accounts):
             limit = None if max_accounts is None else max_accounts - len(accounts)
-            neighbours = _select_neighbours(store, set(accounts), two_hop, seed)[:limit]
-            _fetch(api, store, neighbours, max_transactions, "their neighbours", on_progress)
+            neighbours = _select_neighbours(stores.values(), set(accounts), two_hop, seed)[:limit]
+            _fetch(api, stores, neighbours, max_transactions, "their neighbours", on_progress)
         return Crawled(
             labelled=(len(store.finished.intersection(accounts)), len(accounts)),
             neighbours=(len(store.finished.intersection(neighbours)), len(neighbours)),
@@ -203,6 +216,7 @@ def crawl(
             cut=len(store.cut),
             calls=api.calls,
             retries=api.retries,
+            internal=stores["txlistinternal"].count if internal else 0,
         )
 
 
@@ -213,28 +227,41 @@ def draw(address: str, key: Key) -> float:
 
 
 def _fetch(
-    api: Etherscan, store: Store, accounts: list[str], limit: int | None, stage: str, on_progress: OnProgress
+    api: Etherscan,
+    stores: Mapping[Kinds, Store],
+    accounts: list[str],
+    limit: int | None,
+    stage: str,
+    on_progress: OnProgress,
 ) -> None:
     """Fetch the accounts that are not finished."""
-    waiting = [account for account in accounts if account not in store.finished]
+    finished = set.intersection(*(store.finished for store in stores.values()))
+    waiting = [account for account in accounts if account not in finished]
     done = len(accounts) - len(waiting)
     on_progress(stage, done, len(accounts))
     for account in waiting:
-        cursor, fetched = store.position(account)
-        for page, next_cursor in api.pages(account, cursor):
-            fetched += len(page)
-            cut = limit is not None and fetched >= limit and next_cursor is not None
-            store.add(account, page, None if cut else next_cursor, cut=cut)
-            if cut:
-                break
+        for kind, store in stores.items():
+            if account not in store.finished:
+                _fetch_account(api, kind, store, account, limit)
         done += 1
         on_progress(stage, done, len(accounts))
 
 
-def _select_neighbours(store: Store, labelled: set[str], two_hop: float, seed: int) -> list[str]:
+def _fetch_account(api: Etherscan, kind: Kinds, store: Store, account: str, limit: int | None) -> None:
+    cursor, fetched = store.position(account)
+    for page, next_cursor in api.pages(account, cursor, kind):
+        fetched += len(page)
+        cut = limit is not None and fetched >= limit and next_cursor is not None
+        store.add(account, page, None if cut else next_cursor, cut=cut)
+        if cut:
+            break
+
+
+def _select_neighbours(stores: Iterable[Store], labelled: set[str], two_hop: float, seed: int) -> list[str]:
     """Return the neighbours of labelled accounts to fetch, in the order of their numbers."""
     key = Key.of(seed).fold("two-hop")
-    numbers = {address: draw(address, key) for record in store.records() for address in _neighbours(record, labelled)}
+    records = (record for store in stores for record in store.records())
+    numbers = {address: draw(address, key) for record in records for address in _neighbours(record, labelled)}
     return sorted((address for address in numbers if numbers[address] < two_hop), key=numbers.__getitem__)
 
 

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote_plus
 
 from mggcn.errors import InputError, first_line, prefix_errors
@@ -25,7 +25,11 @@ PAGE = 1_000
 WINDOW = 10_000
 """The number of records that paging can reach; the records after them are listed from a later start block."""
 
-_FIXED_QUERY: dict[str, Any] = {"chainid": 1, "module": "account", "action": "txlist", "offset": PAGE, "sort": "asc"}
+MAINNET = 1
+Kinds = Literal["txlist", "txlistinternal"]
+"""Transactions, or the internal transactions that contracts made."""
+
+_FIXED_QUERY: dict[str, Any] = {"module": "account", "offset": PAGE, "sort": "asc"}
 _TIMEOUT, _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE, _JITTER = 30.0, 8, 0.5, 60.0, 0.25
 _TEMPORARY = ("rate limit", "timeout", "timed out", "try again", "busy", "unexpected error")
 _DAILY_LIMIT = "daily"
@@ -44,7 +48,7 @@ class Cursor:
     Args:
         block: the start block of the query.
         page: the page number, counted from that block.
-        seen: hashes of the records already returned from the last block; the next page may repeat them.
+        seen: keys of the records already returned from the last block; the next page may repeat them.
     """
 
     block: int = 0
@@ -92,13 +96,23 @@ class Etherscan:
         key: the user's API key.
         rate: calls per second.
         url: the address of the API.
+        chain: the number of the chain, 1 for Ethereum's mainnet.
+        on_pause: called before a failed call is repeated, with the failure and the pause.
 
     Attributes:
         calls: the number of calls made.
         retries: how many of them repeated a failed call.
     """
 
-    def __init__(self, key: str, rate: float = 3.0, url: str = URL) -> None:
+    def __init__(
+        self,
+        key: str,
+        rate: float = 3.0,
+        url: str = URL,
+        *,
+        chain: int = MAINNET,
+        on_pause: Callable[[str], None] = lambda _: None,
+    ) -> None:
         for library in ("httpx", "stamina"):
             require(library, "crawl")
         import httpx
@@ -109,7 +123,11 @@ class Etherscan:
             raise InputError(f"{url}: not a URL ({first_line(error)})") from None
         if address.scheme != "https" and not (address.scheme == "http" and address.host in _LOOPBACK):
             raise InputError(f"{url}: not an https address; the key would be sent unencrypted")
-        self.url, self._key = url, key
+        if chain < 1:
+            raise InputError(
+                f"chain-id: {chain} is not the number of a chain, such as {MAINNET} for Ethereum's mainnet"
+            )
+        self.url, self.chain, self._key, self._on_pause = url, chain, key, on_pause
         self.calls, self.retries = 0, 0
         self._rate_limit = RateLimit(rate)
         self._client = httpx.Client(timeout=_TIMEOUT, follow_redirects=False)
@@ -118,20 +136,23 @@ class Etherscan:
         """Close the connection to the server."""
         self._client.close()
 
-    def pages(self, address: str, cursor: Cursor | None = None) -> Iterator[tuple[list[Record], Cursor | None]]:
+    def pages(
+        self, address: str, cursor: Cursor | None = None, kind: Kinds = "txlist"
+    ) -> Iterator[tuple[list[Record], Cursor | None]]:
         """Yield each page of an account's transactions from ``cursor`` on, with the cursor of the next page or None."""
         current: Cursor | None = cursor or Cursor()
         while current is not None:
-            records = self._page(address, current)
+            records = self._page(address, current, kind)
             seen = set(current.seen)
-            new = [record for record in records if record["hash"] not in seen]
+            new = [record for record in records if _key(record) not in seen]
             current = _next_cursor(address, current, records)
             yield new, current
 
-    def _page(self, address: str, cursor: Cursor) -> list[Record]:
+    def _page(self, address: str, cursor: Cursor, kind: Kinds) -> list[Record]:
         import stamina
 
-        query = {"address": address, "startblock": cursor.block, "page": cursor.page, "apikey": self._key}
+        query = {"chainid": self.chain, "action": kind, "apikey": self._key}
+        query |= {"address": address, "startblock": cursor.block, "page": cursor.page}
         pauses = {"wait_initial": _FIRST_PAUSE, "wait_max": _LONGEST_PAUSE, "wait_jitter": _JITTER}
         with prefix_errors(f"{self.url}: {address}"):
             try:
@@ -140,7 +161,13 @@ class Etherscan:
                         self._rate_limit.wait()
                         self.calls += 1
                         self.retries += attempt.num > 1
-                        return _records(self._get(query, attempt.next_wait))
+                        try:
+                            return _records(self._get(query, attempt.next_wait))
+                        except _TemporaryError as error:
+                            if attempt.num < _TRIES:
+                                pause = error.pause or attempt.next_wait
+                                self._on_pause(f"{error}; try {attempt.num + 1} of {_TRIES} in {pause:.0f} s")
+                            raise
             except _TemporaryError as error:
                 raise InputError(f"gave up after {_TRIES} tries ({error}); run it again to go on from here") from None
         raise AssertionError("stamina raises the error of the last try")
@@ -209,12 +236,17 @@ def _records(content: str) -> list[Record]:
     return result
 
 
+def _key(record: Record) -> str:
+    """What only one record has: its hash, and the trace of an internal transaction, of which a hash has several."""
+    return "/".join([record["hash"], *([record["traceId"]] if "traceId" in record else [])])
+
+
 def _next_cursor(address: str, cursor: Cursor, records: list[Record]) -> Cursor | None:
     """Return where the page after ``records`` starts, or None after the last page."""
     if len(records) < PAGE:
         return None
     last = records[-1]["blockNumber"]
-    seen = tuple(record["hash"] for record in records if record["blockNumber"] == last)
+    seen = tuple(_key(record) for record in records if record["blockNumber"] == last)
     if records[0]["blockNumber"] == last:
         seen = cursor.seen + seen
     if cursor.page * PAGE < WINDOW:

@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -67,10 +68,14 @@ def addresses(path: Path) -> list[str]:
     return list(unique)
 
 
-def read_labels(path: Path, *, any_ids: bool = False) -> dict[str, str]:
+def read_labels(path: Path, *, any_ids: bool = False) -> tuple[dict[str, str], list[str]]:
     """Read the label file of a build: ``address,label``, also with semicolons, tabs or spaces, and without a header.
 
-    An account may be repeated with the same label, not with another one. Addresses are converted to lower case.
+    An account may be repeated with the same label, not with another one. Addresses are converted to lower case. Labels
+    that differ only in case are one class, spelled as most of them are.
+
+    Returns:
+        The label of each account, and a note for each class of several spellings.
 
     Args:
         path: the file.
@@ -82,6 +87,7 @@ def read_labels(path: Path, *, any_ids: bool = False) -> dict[str, str]:
         delimiter = next((mark for mark in ",;\t" if mark in header_line), " ")
         rows = list(csv_rows(lines, delimiter))
         account_column, label_column, start = _columns(rows[0][1] if rows else [])
+        spelling = _spellings(row[label_column].strip() for _, row in rows[start:] if len(row) > label_column)
         labels: dict[str, str] = {}
         for line, row in rows[start:]:
             if len(row) <= max(account_column, label_column):
@@ -91,11 +97,22 @@ def read_labels(path: Path, *, any_ids: bool = False) -> dict[str, str]:
                 raise InputError(f"line {line}: the {'label' if account else 'account'} is empty")
             if not any_ids:
                 account = _checked(account, f"line {line}")
+            label = spelling[label]
             if labels.setdefault(account, label) != label:
                 raise InputError(f"line {line}: {account} has the label {label!r}, before it had {labels[account]!r}")
         if not labels:
             raise InputError("no labels")
-    return labels
+    merged = [(other, label) for other, label in sorted(spelling.items()) if other != label]
+    return labels, [f"the label {other!r} is counted as {label!r}: they differ only in case" for other, label in merged]
+
+
+def _spellings(labels: Iterable[str]) -> dict[str, str]:
+    """The most frequent spelling of each label in any case."""
+    counts = Counter(labels)
+    best: dict[str, str] = {}
+    for label, _ in counts.most_common():
+        best.setdefault(label.lower(), label)
+    return {label: best[label.lower()] for label in counts}
 
 
 def is_address(text: str) -> bool:

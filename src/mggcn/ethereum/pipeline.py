@@ -29,6 +29,8 @@ class BuildInputs:
         balances: a table of balances in wei, used instead of the sums of the transactions.
         as_of: seconds since 1970; later transactions are ignored.
         any_ids: accounts are any text; else they must be addresses.
+        max_dropped: the largest share of rows that may be dropped because they cannot be read.
+        from_tables: the files are not transactions but the tables that the SQL script creates, exported as Parquet.
     """
 
     transactions: tuple[Path, ...]
@@ -38,6 +40,8 @@ class BuildInputs:
     balances: Path | None = None
     as_of: int | None = None
     any_ids: bool = False
+    max_dropped: float = 0.01
+    from_tables: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,8 +99,21 @@ def run(engine: Engine, inputs: BuildInputs, work: Path, on_stage: OnStage) -> T
     if tally.kept == 0:
         rule = max(tally.dropped, key=lambda rule: tally.dropped[rule])
         raise InputError(f"{sources[0].label}: no row is left of {tally.rows:,}; most were dropped as {_words(rule)!r}")
+    _check_dropped(tally, inputs.max_dropped, sources[0].label)
     _tables.store_stages(transactions, stage, _balances(engine, inputs, rewritten))
     return tally
+
+
+def _check_dropped(tally: Tally, max_dropped: float, label: str) -> None:
+    """Raise InputError if more rows than allowed cannot be read, because sums without them would be wrong."""
+    unread = {rule: count for rule, count in tally.dropped.items() if count and rule not in rules.INTENDED}
+    num_unread = sum(unread.values())
+    if num_unread > max_dropped * tally.rows:
+        rule = max(unread, key=lambda rule: unread[rule])
+        raise InputError(
+            f"{label}: {num_unread:,} of {tally.rows:,} rows cannot be read ({num_unread / tally.rows:.2%}), more than "
+            f"--max-dropped {max_dropped:g}; most are {_words(rule)!r}: {rules.DROPPED[rule]}"
+        )
 
 
 def _rows(
@@ -185,7 +202,7 @@ def _balances(engine: Engine, inputs: BuildInputs, work: Path) -> Table | None:
         return None
     files = _table_files.extra_table(inputs.balances, formats.BALANCES, ("account", "balance"), work)
     with prefix_errors(files.label):
-        table = engine.read(files)
+        table = _values.without_exponents(engine.read(files), [files.roles["balance"]])
         account = _values.text(table[files.roles["account"]])
         balance = _values.wei(table[files.roles["balance"]])
         balances = table.select(account=account if inputs.any_ids else account.lower(), balance=balance)

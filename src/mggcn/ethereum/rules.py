@@ -23,6 +23,8 @@ DROPPED = {
     "duplicate": "another row has the same hash; without hashes, an equal row is in another file",
     "reorganised": "a row of a higher block has the same hash",
 }
+INTENDED = ("later", "duplicate", "reorganised")
+"""The rules that drop rows which can be read; all others drop rows that cannot."""
 CHANGED = {
     "mixed_case": "addresses are the same in any case, and written in lower case",
     "creation": "a contract was created: the receiver is the new contract",
@@ -37,6 +39,7 @@ GENESIS = "genesis"
 ADDRESS = "^0x[0-9a-f]{40}$"
 
 _ENDS = {"sender": "from", "receiver": "to", "contract": "contract"}
+_AMOUNTS = ("value", "fee", "price", "list_price")
 _NO, _YES = ("0", "0.0", "0x0", "false"), ("1", "1.0", "0x1", "true")
 _COMPARED = (*_ENDS, "part", "block", "time", "wei", "fee", "count", "failed", "below_one_wei")
 
@@ -99,6 +102,8 @@ def apply_rules(
 
 def _read(table: Table, roles: Mapping[str, str]) -> Table:
     """Return the contents of the columns in the types of the first stage."""
+    table = table.select(*dict.fromkeys(roles.values()))
+    table = _values.without_exponents(table, [roles[role] for role in _AMOUNTS if role in roles])
     if "eth" in roles:
         table = _values.with_wei_of_ether(table, roles["eth"])
         wei, cut = table["ether_wei"], table["ether_cut"]

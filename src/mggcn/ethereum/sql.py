@@ -1,8 +1,10 @@
 """The stages as an SQL script, to be run in the database that holds the transactions."""
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 import ibis
+import sqlglot
 
 from mggcn.errors import InputError, unknown
 from mggcn.ethereum import _tables, rules
@@ -28,8 +30,12 @@ def script(
     *,
     as_of: int | None = None,
     any_ids: bool = False,
+    into: str | None = None,
 ) -> str:
     """Return one ``CREATE TABLE … AS SELECT`` per stage, from a table of transactions to features.
+
+    A time column that is a timestamp is filtered by ``as_of`` as it is, so that a database reads only the partitions
+    of earlier days. No table is sorted as a whole.
 
     Args:
         names: one table, as in ``project.dataset.table``, with BigQuery's columns or those of ``roles``.
@@ -37,6 +43,7 @@ def script(
         roles: the column of each role; all are treated as text.
         as_of: see :class:`mggcn.ethereum.pipeline.BuildInputs`.
         any_ids: see there.
+        into: the schema of the tables that are created, as in ``project.dataset``; the database's default if None.
     """
     if dialect not in DIALECTS:
         raise unknown("dialect", dialect, DIALECTS)
@@ -45,17 +52,25 @@ def script(
     table = _table(names[0], dict.fromkeys(roles.values(), TEXT) if roles else _BIGQUERY)
     kind, columns = recognise(table.columns, roles)
     rules.check_roles(columns, kind)
+    if as_of is not None and table[columns["time"]].type().is_timestamp():
+        end = ibis.literal(datetime.fromtimestamp(as_of + 1, UTC), type="timestamp('UTC')")
+        table = table.filter(table[columns["time"]] < end)
     first = rules.apply_rules(table, columns, as_of=as_of, any_ids=any_ids, internal=kind in INTERNAL)
     statements: list[str] = []
 
     def stage(name: str, table: Table, types: Types) -> Table:
-        statements.append(f"CREATE TABLE {PREFIX}{name} AS\n{ibis.to_sql(table, dialect=dialect)};")
-        return ibis.table(dict(types), name=f"{PREFIX}{name}")
+        created = _table(f"{into}.{PREFIX}{name}" if into else f"{PREFIX}{name}", types)
+        target = next(
+            sqlglot.parse_one(ibis.to_sql(created, dialect=dialect), dialect=dialect).find_all(sqlglot.exp.Table)
+        )
+        target.set("alias", None)
+        statements.append(f"CREATE TABLE {target.sql(dialect=dialect)} AS\n{ibis.to_sql(table, dialect=dialect)};")
+        return created
 
     with unmerged_selects():
         rows = stage("rows", first, rules.ROWS)
         transactions = stage("transactions", _tables.transactions(rows), _tables.TRANSACTIONS)
-        _tables.store_stages(transactions, stage)
+        _tables.store_stages(transactions, stage, is_sorted=False)
     return "\n\n".join(statements)
 
 

@@ -23,7 +23,7 @@ def temperature_of(run: "Run", draws: int, data: Dataset, view: View, compute: C
         compute: the device, precision and threads.
         root: the folder in which named data sets are searched.
     """
-    if draws == run.plan.training.draws:
+    if draws == run.plan.training.draws or run.plan.training.background_prior:
         return run.record.temperature
     if storage.digest(data) != run.record.dataset["digest"]:
         try:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from mggcn.dataset import Dataset, as_dataset
 from mggcn.errors import InputError
 from mggcn.run._targets import targets_of
+from mggcn.run.parts import most_used
 from mggcn.run.predictions import Predictions
 from mggcn.run.run import Run
 
@@ -51,7 +52,11 @@ def ensemble(
         run.predict(data, targets, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root)
         for run in runs
     ]
-    return replace(each[0], probabilities=np.mean([predictions.probabilities for predictions in each], axis=0))
+    return replace(
+        each[0],
+        probabilities=np.mean([predictions.probabilities for predictions in each], axis=0),
+        parts=most_used([predictions.parts for predictions in each]),
+    )
 
 
 def check_alike(runs: Sequence[Run], *, same_data: bool) -> None:

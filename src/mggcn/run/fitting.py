@@ -78,7 +78,7 @@ def fit_plan(
     )
     peak_memory = max(prepare_peak, fitted.first_peak or 0, memory.peak(device))
     curve = fitted.curve
-    calibration = _calibration(prepared, dataset, key, compute, scores, truth, plan.training.draws)
+    calibration = _calibration(prepared, dataset, key, compute, scores, truth, plan.training)
     smoothed = None
     if plan.training.smooth:
         smoothed = measure(prepared, dataset, plan.training, key, compute, calibration["temperature"])
@@ -125,13 +125,15 @@ def _nodes_per_batch(prepared: Prepared, dataset: Dataset, training: Training, k
 
 
 def _calibration(
-    prepared: Prepared, dataset: Dataset, key: Key, compute: Compute, scores: Tensor, truth: Tensor, draws: int
+    prepared: Prepared, dataset: Dataset, key: Key, compute: Compute, scores: Tensor, truth: Tensor, training: Training
 ) -> dict[str, Any]:
     """The temperature for the validation nodes, and the test nodes' calibration error with and without it."""
-    val = dataset.require_split().val
-    temperature = train.choose_temperature(
-        train.predict(prepared.model, prepared.eval, val, key, compute, draws).cpu().numpy(), dataset.y[val]
-    )
+    val, temperature = dataset.require_split().val, 1.0
+    if not training.background_prior:
+        temperature = train.choose_temperature(
+            train.predict(prepared.model, prepared.eval, val, key, compute, training.draws).cpu().numpy(),
+            dataset.y[val],
+        )
     return {
         "temperature": temperature,
         "test_ece": _calibration_error(train.calibrated(scores, temperature), truth),

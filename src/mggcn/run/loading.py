@@ -13,6 +13,7 @@ from mggcn.errors import InputError
 from mggcn.methods.settings import is_import_path
 from mggcn.records.reading import RECORD, is_unfinished, unfinished
 from mggcn.records.record import RunRecord
+from mggcn.run.parts import SPLIT, SplitIds
 from mggcn.run.run import SCALER_ARRAYS, WEIGHTS, Run
 from mggcn.train import Ranks, Scaler
 
@@ -52,7 +53,8 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
         model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
     except RuntimeError:
         raise InputError(f"{root / WEIGHTS}: does not fit the model that {RECORD} describes") from None
-    return Run(record, plan, model, _scaler(record, tensors), path=root.resolve())
+    split_ids = SplitIds.read(root / SPLIT)
+    return Run(record, plan, model, _scaler(record, tensors), path=root.resolve(), split_ids=split_ids)
 
 
 def load_data(name: str, root: Path | None, ranks: Ranks) -> Dataset:

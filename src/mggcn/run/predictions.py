@@ -1,5 +1,9 @@
 """Predictions: class probabilities of nodes with the user's ids, saved as CSV or Parquet."""
 
+import itertools
+import re
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +26,8 @@ class Predictions:
         ids: [n] the user's ids.
         probabilities: [n, classes]; rows sum to 1.
         classes: the name of each class.
+        parts: [n] what the run used each node for: ``train``, ``val``, ``test``, or ``new`` for a node in no part of
+            its split. Nodes of another graph are recognised by their ids.
         id_name: the name of the id column.
     """
 
@@ -29,6 +35,7 @@ class Predictions:
     ids: NDArray[np.generic]
     probabilities: NDArray[np.float64]
     classes: tuple[str, ...]
+    parts: NDArray[np.str_]
     id_name: str = "id"
 
     @property
@@ -37,7 +44,7 @@ class Predictions:
         return np.asarray(self.probabilities.argmax(axis=1), np.int64)
 
     def save(self, path: str | Path) -> None:
-        """Write ids, the most probable ``class`` and a ``p(class)`` column per class, in the format of the suffix."""
+        """Write ids, the most probable ``class``, ``part`` and a probability per class, see :func:`column_names`."""
         target = Path(path)
         check_format(target)
         write_table(target, self._columns())
@@ -47,5 +54,20 @@ class Predictions:
         return to_frame(self._columns(), self.id_name)
 
     def _columns(self) -> Columns:
-        columns = {self.id_name: self.ids, "class": np.asarray(self.classes)[self.labels]}
-        return columns | {f"p({name})": self.probabilities[:, i] for i, name in enumerate(self.classes)}
+        columns = {self.id_name: self.ids, "class": np.asarray(self.classes)[self.labels], "part": self.parts}
+        return columns | dict(zip(column_names(self.classes), self.probabilities.T, strict=True))
+
+
+def column_names(classes: Sequence[str]) -> list[str]:
+    """The column of each class's probability, a plain name in SQL: ``p_phish`` for Phish.
+
+    Letters are in lower case and without accents, all other characters are ``_``. A name that an earlier class has gets
+    a number.
+    """
+    names: list[str] = []
+    for label in classes:
+        text = unicodedata.normalize("NFKD", label).encode("ascii", "ignore").decode().lower()
+        plain = "p_" + re.sub("[^a-z0-9]+", "_", text).strip("_")
+        numbered = (f"{plain}_{number}" for number in itertools.count(2))
+        names.append(next(name for name in itertools.chain([plain], numbered) if name not in names))
+    return names

@@ -1,7 +1,7 @@
 """Run: a trained model with its record, the folder it is saved in, and what follows from it for nodes.
 
-The folder holds ``record.json`` (see :mod:`mggcn.records.record`), ``weights.safetensors`` (model and feature scaling)
-and ``config.toml``, which reproduces the run.
+The folder holds ``record.json`` (see :mod:`mggcn.records.record`), ``weights.safetensors`` (model and feature scaling),
+``split.npz`` (see :mod:`mggcn.run.parts`) and ``config.toml``, which reproduces the run.
 """
 
 import dataclasses
@@ -35,6 +35,7 @@ from mggcn.run.config import config_of
 from mggcn.run.embeddings import Embeddings
 from mggcn.run.explanation import Explanation, explain
 from mggcn.run.export import export, input_rows, row_shape
+from mggcn.run.parts import SPLIT, SplitIds, parts_of
 from mggcn.run.predictions import Predictions
 from mggcn.run.scoring import Scorer
 from mggcn.train import Compute, Scaler, View, choose_device
@@ -60,6 +61,7 @@ class Run:
         dataset: the data set it was trained on; None for a run read from disk.
         path: the folder it was saved to or read from.
         scored_on: the training data as prepared for scoring, and the device; None for a run read from disk.
+        split_ids: the nodes of its split, as read from disk; None for a run with a data set, and in older folders.
     """
 
     record: RunRecord
@@ -69,6 +71,7 @@ class Run:
     dataset: Dataset | None = None
     path: Path | None = None
     scored_on: tuple[View, Compute] | None = field(default=None, repr=False)
+    split_ids: SplitIds | None = field(default=None, repr=False)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -132,7 +135,8 @@ class Run:
         probabilities = scores.exp().cpu().numpy()
         if known is not None:
             probabilities = smoothing.apply(self, data, probabilities, known)[targets]
-        return Predictions(targets, data.ids_of(targets), probabilities, self.classes, data.id_name)
+        parts = parts_of(self, data, targets, root)
+        return Predictions(targets, data.ids_of(targets), probabilities, self.classes, parts, data.id_name)
 
     def embed(
         self,
@@ -271,11 +275,18 @@ class Run:
         for name in SCALER_ARRAYS:
             if (array := getattr(self.scaler, name)) is not None:
                 tensors[f"scaler.{name}"] = torch.from_numpy(array)
+        split_ids = self.split_ids or (None if self.dataset is None else SplitIds.of(self.dataset))
         return {
             WEIGHTS: save_tensors(tensors),
+            **({} if split_ids is None else {SPLIT: split_ids.to_bytes()}),
             CONFIG: tomli_w.dumps(config_of(self.record)).encode(),
             RECORD: self.record.to_json().encode(),
         }
+
+    def is_trained_on(self, data: Dataset) -> bool:
+        """Whether this is the data set of the run, whatever its split."""
+        expected = self.record.dataset["name"], self.record.dataset["digest"]
+        return data is self.dataset or (data.name, storage.digest(data)) == expected
 
     def training_data(self, root: Path | None = None) -> Dataset:
         """The data set the run was trained on, loaded again if necessary; an error if it has changed."""

@@ -18,6 +18,7 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.train import memory
+from mggcn.train.background import BackgroundRisk
 from mggcn.train.compute import Compute
 from mggcn.train.order import Targets, shuffled
 from mggcn.train.prepared import Prepared
@@ -43,8 +44,14 @@ class Epochs:
         memory.restart_peak(compute.device)
         labels = torch.from_numpy(np.array(dataset.y)).to(compute.device)
         weight = _class_weights(dataset, training, compute.device)
-        self.step = Step(prepared.model, prepared.train, labels, weight, training, compute)
-        sampler, ranks = prepared.train.sampler, compute.ranks
+        prior, ranks = training.background_prior, compute.ranks
+        if prior and ranks.size > 1:
+            raise InputError(
+                f"background_prior: {ranks.size} ranks cannot train with it, because its risk is of whole batches"
+            )
+        risk = BackgroundRisk.of(dataset, split.train, prior, compute.device) if prior else None
+        self.step = Step(prepared.model, prepared.train, labels, weight, training, compute, risk)
+        sampler = prepared.train.sampler
         if ranks.size > 1:
             sampler = Shares(sampler, ranks, labels, weight)
         self._drawing = Drawing(sampler, split.train, training, key)

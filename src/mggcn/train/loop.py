@@ -20,6 +20,7 @@ from mggcn.graph import node_numbers
 from mggcn.keys import Key
 from mggcn.records.record import Epoch
 from mggcn.train.averaging import WeightAverage
+from mggcn.train.background import BackgroundRisk
 from mggcn.train.checkpoints import Checkpoints
 from mggcn.train.compute import Compute
 from mggcn.train.epochs import Epochs
@@ -71,6 +72,8 @@ def fit(
             average.update()
             with average.in_use():
                 val = evaluate(prepared, dataset, split.val, key, compute, training.draws)
+                if training.background_prior:
+                    val = replace(val, loss=_risk(prepared, dataset, training, key, compute))
                 is_best = _is_better(val, best.val, training.select)
                 if is_best:
                     best_weights = copy.deepcopy(model.state_dict())
@@ -97,6 +100,14 @@ def evaluate(
         labels = torch.from_numpy(dataset.y[part]).to(compute.device)
         sums = sums_of(_log_probabilities(prepared.model, prepared.eval, part, key, compute, draws), labels)
     return of_sums(compute.ranks.add(sums))
+
+
+def _risk(prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> float:
+    """The loss of the validation nodes if those of the class Background are unlabelled."""
+    nodes = dataset.require_split().val
+    risk = BackgroundRisk.of(dataset, nodes, training.background_prior, compute.device)
+    scores = predict(prepared.model, prepared.eval, nodes, key, compute, training.draws)
+    return float(risk(scores, torch.from_numpy(dataset.y[nodes]).to(compute.device)))
 
 
 def predict(

@@ -13,6 +13,7 @@ from mggcn.kernels.adam import Adam
 from mggcn.kernels.loss import cross_entropy
 from mggcn.keys import Key
 from mggcn.nn.rows import dropped
+from mggcn.train.background import BackgroundRisk
 from mggcn.train.capture import Captured
 from mggcn.train.compute import Compute
 from mggcn.train.inputs import DenseInputs
@@ -30,6 +31,7 @@ class Step:
         class_weight: [num_classes] or None.
         training: the settings.
         compute: the device, precision and threads.
+        risk: takes the place of the cross-entropy if nodes are unlabelled.
     """
 
     def __init__(
@@ -40,7 +42,9 @@ class Step:
         class_weight: Tensor | None,
         training: Training,
         compute: Compute,
+        risk: BackgroundRisk | None = None,
     ) -> None:
+        self._risk = risk
         self._model, self._view, self._labels, self._class_weight = model, view, labels, class_weight
         self._training, self._compute = training, compute
         self._key = Key.of(0)  # of input dropout, another one for every step
@@ -91,7 +95,7 @@ class Step:
     def _backward(self, batch: Batch) -> None:
         scores, penalty = self._scores(batch, 0)
         batch = batch.to(self._compute.device)
-        if penalty is not None or batch.weight is not None:
+        if penalty is not None or batch.weight is not None or self._risk is not None:
             loss = self._loss(scores, batch)
             self._count(loss, batch)
             (loss if penalty is None else loss + penalty * _share(batch)).backward()  # type: ignore[no-untyped-call]
@@ -125,6 +129,10 @@ class Step:
     def _loss(self, scores: Tensor, batch: Batch) -> Tensor:
         """The loss through autograd, for what the fused kernel does not support."""
         labels = self._labels[batch.targets.long()]
+        if self._risk is not None:
+            if batch.weight is not None:
+                raise InputError("background_prior: needs a method whose targets have equal weights in a batch")
+            return self._risk(scores, labels)
         loss_of = partial(functional.cross_entropy, label_smoothing=self._training.label_smoothing)
         if batch.weight is None:
             loss = loss_of(scores, labels, self._class_weight)

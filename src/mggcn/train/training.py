@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from mggcn.errors import InputError
 from mggcn.train.bounds import Count, NaturalNumber, NonNegative, Positive, Share, check_bounds
 from mggcn.train.compute import Precision
 from mggcn.train.scaling import Scaling
@@ -35,6 +36,9 @@ class Training:
         smooth: after training, also measure probabilities that are smoothed along edges from training labels, see
             :mod:`mggcn.train.smoothing`; the model and its own figures do not depend on it.
         class_weights: ``balanced`` weights each class by the inverse of its share of the training nodes.
+        background_prior: the share of the nodes of the class ``Background`` that belong to the other classes; above 0,
+            they count as unlabelled nodes in training and validation loss, see :mod:`mggcn.train.background`, and
+            probabilities are those in the graph, without a temperature.
         shuffle: visit the training nodes in a new order every epoch; the authors' code does not.
         precision: of matrix products: ``tf32`` (the fastest on a GPU without loss of accuracy; on a CPU the same as
             ``fp32``), ``fp32``, or ``bf16`` for mixed precision.
@@ -56,9 +60,13 @@ class Training:
     draws: Count = 1
     smooth: bool = False
     class_weights: Literal["none", "balanced"] = "none"
+    background_prior: Share = 0.0
     shuffle: bool = True
     precision: Precision = "tf32"
     threads: NaturalNumber = 0
 
     def __post_init__(self) -> None:
         check_bounds(self)
+        for name, default in (("class_weights", "none"), ("label_smoothing", 0.0)):
+            if self.background_prior and getattr(self, name) != default:
+                raise InputError(f"background_prior: cannot be combined with {name}")

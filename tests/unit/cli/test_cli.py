@@ -173,13 +173,14 @@ def test_predict_prints_metrics_over_known_labels(
         f"expected calibration error {trained['test_ece']:.2%}"
     )
     other = ("blue", "red", "pink")  # red has another number, green is not known to the run's classes by that name
-    storage.save(replace(small, name="new", classes=other, split=None), folder / "new")
+    later = np.array([f"later-{node}" for node in range(60)])
+    storage.save(replace(small, name="new", classes=other, split=None, node_ids=later), folder / "new")
     assert main(["predict", trained["run"], "--dataset", "new", "--out", "q.csv"]) == 0
     predicted = [line.split(",")[1] for line in (folder / "q.csv").read_text().splitlines()[1:]]
     truth = [other[label] for label in small.y]
     right = [a == b for a, b in zip(predicted, truth, strict=True) if b != "pink"]
     out = capsys.readouterr().out
-    assert f"40 nodes with a known label: accuracy {np.mean(right):.2%}," in out
+    assert f"40 new nodes with a known label: accuracy {np.mean(right):.2%}," in out
     assert "20 nodes have a label that the run does not have and are not counted: pink" in out
 
 
@@ -202,14 +203,15 @@ def test_label_propagation_is_not_scored_on_its_input(
     assert "accuracy" not in out
     assert "precision" not in out
     split = Split(small.split.test, small.split.val, small.split.train)
-    other = storage.save(replace(small, name="other", split=split), folder / "other")
+    ids = np.array([f"other-{node}" for node in range(60)])
+    other = storage.save(replace(small, name="other", split=split, node_ids=ids), folder / "other")
     assert main(["predict", run, "--dataset", "other", "--out", "q.csv"]) == 0
     unread = np.concatenate([other.split.val, other.split.test])
     predicted = [line.split(",")[1] for line in (folder / "q.csv").read_text().splitlines()[1:]]
     right = [predicted[node] == small.classes[small.y[node]] for node in unread]
     out = capsys.readouterr().out
     assert "18 labelled nodes are not scored: label-propagation reads their labels" in out
-    assert f"42 nodes with a known label: accuracy {np.mean(right):.2%}," in out
+    assert f"42 new nodes with a known label: accuracy {np.mean(right):.2%}," in out
     assert main(["predict", run, "--out", "r.csv"]) == 0
     assert "18 test nodes: accuracy" in capsys.readouterr().out
 
@@ -397,7 +399,7 @@ def test_a_run_that_does_not_match_the_data(folder: Path, capsys: pytest.Capture
     assert "9 features, but the run was trained on 3" in capsys.readouterr().err
     (folder / "ids.txt").write_text("node-99\n")
     assert main(["predict", "runs/small-mg-gcn-seed0", "--nodes", "ids.txt", "--out", "p.csv"]) == 2
-    assert "ids.txt: small: no node has the id 'node-99'" in capsys.readouterr().err
+    assert "ids.txt: 1 of 1 ids are not in small: node-99" in capsys.readouterr().err
     assert not (folder / "p.csv").exists()
 
 

@@ -1,16 +1,21 @@
-"""``mggcn predict`` with several runs and with smoothing."""
+"""``mggcn predict`` with several runs, with smoothing, and on graphs that contain nodes of the run's split."""
 
 import json
+import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from mggcn import storage
+from mggcn import fit, storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.dataset import Dataset, Split
+from mggcn.errors import InputWarning
+from mggcn.graph import Graph
 from mggcn.run import ensemble, load_run
+from mggcn.run.resemblance import separability
 
 RUNS = ("runs/small-mlp-seed0", "runs/small-mlp-seed1")
 
@@ -38,7 +43,7 @@ def test_the_mean_of_two_runs(folder: Path, small: Dataset, capsys: pytest.Captu
     assert "(mean probabilities of 2 runs)" in out
     assert "top 2 for red" in out
     rows = [line.split(",") for line in Path("p.csv").read_text().splitlines()[1:]]
-    np.testing.assert_allclose([[float(p) for p in row[2:]] for row in rows], together.probabilities, rtol=1e-6)
+    np.testing.assert_allclose([[float(p) for p in row[3:]] for row in rows], together.probabilities, rtol=1e-6)
 
 
 def test_runs_that_do_not_match(folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
@@ -91,3 +96,170 @@ def test_labels_that_smoothing_reads_are_not_scored(
     out = capsys.readouterr().out
     assert "60 labelled nodes are not scored: --smooth reads their labels" in out
     assert "accuracy" not in out
+
+
+@pytest.fixture
+def later(folder: Path, small: Dataset) -> Dataset:
+    """The graph in reverse order, half of its nodes under other ids, and the labels of all training nodes changed."""
+    ids = np.where(np.arange(60) % 2, small.node_ids, [f"later-{node}" for node in range(60)])[::-1]
+    y = small.y.copy()
+    y[small.split.train] = (y[small.split.train] + 1) % 3
+    return storage.save(replace(small, name="later", y=y[::-1].copy(), split=None, node_ids=ids), folder / "later")
+
+
+def test_nodes_of_the_split_are_recognised_in_another_graph(
+    later: Dataset, small: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train()
+    capsys.readouterr()
+    run = load_run(RUNS[0])
+    part_of = {small.node_ids[node]: part for part, nodes in small.split.parts().items() for node in nodes}
+    parts = np.array([part_of.get(name, "new") for name in later.ids_of(np.arange(60))])
+    assert set(parts) == {"train", "val", "test", "new"}
+    predictions = run.predict(later)
+    assert predictions.parts.tolist() == parts.tolist()
+    assert main(["predict", str(run.path), "--dataset", "later", "--out", "p.csv", "--top", "red:60"]) == 0
+    out = capsys.readouterr().out
+    assert [line.split(",")[2] for line in Path("p.csv").read_text().splitlines()[1:]] == parts.tolist()
+    for part, name in (("test", "test nodes"), ("new", "new nodes with a known label")):
+        accuracy = (predictions.labels == later.y)[parts == part].mean()
+        assert f"{(parts == part).sum()} {name}: accuracy {accuracy:.2%}, macro-F1 " in out
+    train_count, val_count = ((parts == part).sum() for part in ("train", "val"))
+    assert f"{train_count} training and {val_count} validation nodes of the run have a known label and are" in out
+    ranked = [line.split() for line in out.splitlines() if line.split()[-1:] and line.split()[-1] in set(parts)]
+    assert len(ranked) == 60 - train_count
+    assert all(part == part_of.get(name, "new") != "train" for _, name, _, _, part in ranked)
+    assert f"; {train_count} training nodes left out" in out
+    counted = ((parts == "test") | (parts == "new")).sum()
+    assert f"among the {counted} nodes with a known label that the run was not fitted to only, top " in out
+    assert main(["predict", str(run.path), "--dataset", "later", "--top", "red:60", "--with-training"]) == 0
+    assert "left out" not in capsys.readouterr().out
+
+
+def test_a_split_of_the_users_own_is_the_split_of_the_run(
+    folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored = storage.load(folder / "data")
+    other = Split(small.split.test, small.split.val, small.split.train)
+    fit(stored.with_split(other), "mlp", settings={"epochs": 1}).save("run")
+    assert main(["predict", "run", "--out", "p.csv"]) == 0
+    assert "\n30 test nodes: accuracy" in capsys.readouterr().out
+
+
+def test_node_numbers_mean_nothing_in_another_graph(folder: Path, small: Dataset) -> None:
+    numbered = replace(small, node_ids=None)
+    run = fit(numbered, "mlp", settings={"epochs": 1}).save("run")
+    assert sorted(zip(*np.unique(load_run("run").predict(numbered).parts, return_counts=True), strict=True)) == [
+        ("test", 18),
+        ("train", 30),
+        ("val", 12),
+    ]
+    another = replace(numbered, x=small.x + 1)
+    assert set(run.predict(another).parts) == {"new"}
+    assert set(run.predict(replace(small, node_ids=np.arange(60))).parts) == {"new"}
+
+
+def test_a_training_node_of_any_run_is_one_of_the_ensemble(folder: Path, small: Dataset) -> None:
+    splits = (small.split, Split(small.split.test, small.split.val, small.split.train[:9]))
+    runs = [fit(small.with_split(split), "mlp", settings={"epochs": 1}) for split in splits]
+    parts = ensemble(runs, small).parts
+    for nodes, part in (
+        (small.split.train, "train"),
+        (small.split.test, "train"),
+        (small.split.val, "val"),
+    ):
+        assert set(parts[nodes]) == {part}
+
+
+def test_folders_of_older_runs(later: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+    train()
+    Path(RUNS[0], "split.npz").unlink()
+    with_data = load_run(RUNS[0]).predict(later).parts
+    assert set(with_data) == {"train", "val", "test", "new"}
+    shutil.rmtree("data")
+    with pytest.warns(InputWarning, match="training nodes are not recognised: an older run without its data set"):
+        assert set(load_run(RUNS[0]).predict(later).parts) == {"unknown"}
+    Path(RUNS[0], "split.npz").write_bytes(b"PK")
+    capsys.readouterr()
+    assert main(["predict", RUNS[0], "--dataset", "later", "--out", "p.csv"]) == 2
+    assert "split.npz: cannot be read (" in capsys.readouterr().err
+
+
+def test_a_list_of_addresses_in_any_case_with_unknown_ones(
+    folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    addresses = np.array([f"0x{node + 0xABC000:040x}" for node in range(60)])
+    storage.save(replace(small, node_ids=addresses, id_name="address"), folder / "data", overwrite=True)
+    train()
+    capsys.readouterr()
+    unknown = [f"0x{node:040x}" for node in range(7)]
+    Path("list.txt").write_text("\n".join([addresses[3], "0x" + addresses[5][2:].upper(), *unknown, "0X9"]))
+    assert main(["predict", RUNS[0], "--nodes", "list.txt", "--out", "p.csv"]) == 0
+    out = capsys.readouterr().out
+    assert f"list.txt: 8 of 10 ids are not in small and have no prediction: {', '.join(unknown[:5])} and 3 more" in out
+    assert [line.split(",")[0] for line in Path("p.csv").read_text().splitlines()] == [
+        "address",
+        addresses[3],
+        addresses[5],
+    ]
+    Path("list.txt").write_text(unknown[0])
+    assert main(["predict", RUNS[0], "--nodes", "list.txt", "--out", "q.csv"]) == 2
+    error = capsys.readouterr().err
+    assert error == f"mggcn: error: list.txt: 1 of 1 ids are not in small: {unknown[0]}\n"
+    assert not Path("q.csv").exists()
+
+
+@pytest.fixture
+def crowd(folder: Path) -> Dataset:
+    """A graph of 1,200 nodes: two labelled classes of 100 nodes, and others whose features are of a third kind."""
+    rng = np.random.default_rng(3)
+    kinds = np.repeat([0, 1, 2], [100, 100, 1000])
+    x = (np.eye(3)[kinds] * 6 + rng.normal(0, 1, (1200, 3))).astype(np.float32)
+    y = np.where(kinds < 2, kinds, -1)
+    graph = Graph.from_edges(rng.integers(0, 1200, 3000), rng.integers(0, 1200, 3000), 1200)
+    ids = np.array([f"n{node}" for node in range(1200)])
+    return Dataset("crowd", graph, x, y, ("Phish", "Exchange"), Split.stratified(y, 0), ids)
+
+
+def test_labelled_nodes_that_do_not_resemble_the_others_are_a_warning(
+    crowd: Dataset, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    storage.save(crowd, folder / "data", overwrite=True)
+    train()
+    run = "runs/crowd-mlp-seed0"
+    capsys.readouterr()
+    assert main(["predict", run, "--out", "p.csv"]) == 0
+    shown = capsys.readouterr()
+    assert re.search(r"40 test nodes: accuracy \S+, macro-F1 \S+; probabilities are not calibrated for this", shown.out)
+    assert "crowd: the labelled nodes do not resemble the others (a classifier tells them apart with ROC" in shown.err
+    assert separability(load_run(run), crowd) > 0.95
+    later = replace(crowd, name="later", node_ids=np.array([f"m{node}" for node in range(1200)]), split=None)
+    assert separability(load_run(run), later) > 0.7, "the same nodes are among the others under other ids"
+    alike = replace(crowd, name="alike", x=np.tile(crowd.x[:200], (6, 1)), node_ids=later.node_ids, split=None)
+    assert separability(load_run(run), alike) < 0.6
+
+
+def test_a_run_with_a_background_class_knows_the_others(
+    crowd: Dataset, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    y = crowd.y.copy()
+    y[200:500] = 2
+    classes = (*crowd.classes, "Background")
+    storage.save(replace(crowd, y=y, classes=classes, split=Split.stratified(y, 0)), folder / "data", overwrite=True)
+    train("--set", "epochs=30")
+    capsys.readouterr()
+    assert main(["predict", "runs/crowd-mlp-seed0", "--out", "p.csv", "--top", "Phish:300"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    assert "expected calibration error" in shown.out
+    best = [line.split() for line in shown.out.splitlines() if re.match(" *[0-9]+ +n[0-9]+ ", line)]
+    assert len(best) == 300
+    assert "Background" not in {row[3] for row in best}
+    assert (
+        "among the 100 test nodes only, top 100 for Phish: precision 50.00% (20 of 40 with a known label, 60"
+        in shown.out
+    )
+
+
+def test_without_enough_labelled_nodes_there_is_no_warning(folder: Path, small: Dataset) -> None:
+    assert separability(fit(small, "mlp", settings={"epochs": 1}), small) is None

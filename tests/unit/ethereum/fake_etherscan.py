@@ -47,6 +47,8 @@ class FakeEtherscan(ThreadingHTTPServer):
 
     Attributes:
         accounts: the records of each account, in the order of blocks.
+        internal: the internal transactions of each account.
+        chain: the chain that it serves.
         faults: answers that are sent before all others.
         calls: account, first block and page of each call.
         pause: how long an answer takes, in seconds.
@@ -58,6 +60,8 @@ class FakeEtherscan(ThreadingHTTPServer):
     def __init__(self, accounts: dict[str, list[dict[str, str]]]) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.accounts = accounts
+        self.internal: dict[str, list[dict[str, str]]] = {}
+        self.chain = 1
         self.faults: list[Fault] = []
         self.calls: list[tuple[str, int, int]] = []
         self.pause = 0.0
@@ -79,7 +83,8 @@ class FakeEtherscan(ThreadingHTTPServer):
         offset = int(query["offset"])
         if page * offset > 10_000:
             return refusal("Result window is too large, PageNo x Offset size must be less than or equal to 10000")
-        records = [record for record in self.accounts.get(address, []) if int(record["blockNumber"]) >= block]
+        of_kind = self.accounts if query["action"] == "txlist" else self.internal
+        records = [record for record in of_kind.get(address, []) if int(record["blockNumber"]) >= block]
         rows = records[(page - 1) * offset : page * offset][:1_000]
         if not rows:
             return 200, b'{"status": "0", "message": "No transactions found", "result": []}'
@@ -92,7 +97,8 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        assert (parts.path, query["chainid"], query["module"], query["action"]) == ("/v2/api", "1", "account", "txlist")
+        assert (parts.path, query["chainid"], query["module"]) == ("/v2/api", str(self.server.chain), "account")
+        assert query["action"] in ("txlist", "txlistinternal")
         status, body = self.server.answer(query)
         self.send_response(status)
         if 300 <= status < 400:

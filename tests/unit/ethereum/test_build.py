@@ -1,6 +1,7 @@
 """The whole way from files to a dataset folder that trains."""
 
 import json
+import re
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -18,6 +19,7 @@ from mggcn.ethereum import features, require
 from mggcn.ethereum.build import build, parse_as_of
 from mggcn.ethereum.features import ETHER, integers, quotient
 from mggcn.ethereum.pipeline import BuildInputs
+from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, address, transaction, write
 
 DAY = 86_400
@@ -225,6 +227,7 @@ def test_the_commands_build_train_predict(tmp_path: Path, capsys: pytest.Capture
             "--memory: '0GB' is too little; an engine needs at least 500MB",
         ),
         (["t.parquet", "--out", "o", "--memory", "1KB", "--engine", "spark"], "--memory: '1KB' is too little"),
+        (["t.parquet", "--out", "o", "--max-dropped", "5"], "--max-dropped: 5 is not a share from 0 to 1"),
         (["t.parquet", "--out", "here"], "here: already exists"),
         (["t.parquet", "--out", "here", "--overwrite"], "here: not a dataset folder, so it is not replaced"),
         (["t.parquet", "--out", "t.parquet", "--overwrite"], "t.parquet: not a dataset folder, so it is not replaced"),
@@ -243,6 +246,57 @@ def test_bad_arguments_are_one_line_and_leave_nothing(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["here", "t.parquet"]
 
 
+def test_values_in_scientific_notation_are_not_lost(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = crowd(20)
+    write(tmp_path / "t.parquet", rows)
+    write_csv(tmp_path / "t.csv", [row | {"value": f"{Decimal(row['value']).normalize():e}"} for row in rows])
+    assert "e+16" in (tmp_path / "t.csv").read_text()
+    for file in ("t.parquet", "t.csv"):
+        assert main(["ethereum", "build", file, "--out", file[2:], "--name", "one", "--quiet"]) == 0
+    assert storage.load("parquet").digest == storage.load("csv").digest
+    write_csv(tmp_path / "half.csv", [*rows[1:], rows[0] | {"value": "0.5"}])
+    capsys.readouterr()
+    assert main(["ethereum", "build", "half.csv", "--out", "half", "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert "half.csv: 1 of 60 rows cannot be read (1.67%), more than --max-dropped 0.01; most are 'no value'" in error
+    assert error.count("\n") == 1
+    assert not Path("half").exists()
+    assert main(["ethereum", "build", "half.csv", "--out", "half", "--quiet", "--max-dropped", "0.02"]) == 0
+
+
+def test_unlabelled_accounts_as_a_class(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "t.parquet", crowd(60))
+    labels = [f"{address(number)},{'often' if number < 30 else 'once'}" for number in range(10, 40)]
+    Path("labels.csv").write_text("\n".join(labels))
+    command = ["ethereum", "build", "t.parquet", "--labels", "labels.csv", "--quiet"]
+    assert main([*command, "--out", "closed"]) == 0
+    capsys.readouterr()
+    assert main([*command, "--out", "open", "--background", "10"]) == 0
+    out = capsys.readouterr().out
+    assert "30 of 30 labelled accounts have a transaction\n10 unlabelled accounts of similar degrees are the" in out
+    closed, opened = storage.load("closed"), storage.load("open")
+    assert opened.classes == ("often", "once", "Background")
+    assert (opened.y == 2).sum() == 10
+    assert np.array_equal(np.where(opened.y == 2, -1, opened.y), closed.y)
+    assert "up to 10 unlabelled accounts as Background" in opened.source
+    assert [int((opened.y[part] == 2).sum()) for part in opened.split.parts().values()] == [7, 1, 2]
+    Path("labels.csv").write_text("\n".join([*labels, f"{address(50)},background"]))
+    for options, message in (
+        (["--labels", "labels.csv"], "--background: labels.csv has a class of the name Background"),
+        ([], "--background: needs labelled accounts"),
+    ):
+        command = ["ethereum", "build", "t.parquet", "--out", "other", "--background", "5", *options]
+        assert main(command) == 2
+        assert message in capsys.readouterr().err
+    assert not Path("other").exists()
+
+
 def test_a_folder_that_is_read_is_not_replaced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -259,9 +313,11 @@ def test_the_stages_as_sql(capsys: pytest.CaptureFixture[str], dialect: str) -> 
     table = "bigquery-public-data.crypto_ethereum.transactions"
     assert main(["ethereum", "build", table, "--engine", "sql", "--dialect", dialect, "--as-of", "2020-01-01"]) == 0
     output = capsys.readouterr().out
-    assert output.count("CREATE TABLE mggcn_") == 6
+    assert output.count("CREATE TABLE ") == 6
     assert "1577923199" in output
+    assert not re.search(r"\nORDER BY", output), "no table is sorted as a whole"
     if dialect == "bigquery":
+        assert "`block_timestamp` < TIMESTAMP('2020-01-02T00:00:00+00:00')" in output
         assert "`bigquery-public-data`.`crypto_ethereum`.`transactions`" in output
         assert "FLOAT" not in output
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -316,6 +317,69 @@ def test_a_folder_of_another_crawl_is_refused(server: FakeEtherscan, tmp_path: P
     (tmp_path / "journal.log").write_bytes(b"[]\n")
     with pytest.raises(InputError, match="line 1: not a line"):
         crawl(api(server), LABELLED, tmp_path)
+
+
+def test_another_chain_is_crawled_and_not_mixed_with_the_first(
+    server: FakeEtherscan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text(f"address,label\n{LABELLED[0]},ICO\n")
+    command = ["ethereum", "crawl", "--labels", str(labels), "--out", str(tmp_path / "out"), "--base-url", server.url]
+    server.chain = 137
+    assert main([*command, "--chain-id", "137", "--rate", "1000000", "--two-hop", "0"]) == 0
+    assert len(lines(tmp_path / "out")) == 21
+    capsys.readouterr()
+    assert main([*command, "--quiet"]) == 2
+    assert "out: begun with chain 137, not 1" in capsys.readouterr().err
+
+
+def internal(block: int, number: int, trace: int, source: str, target: str) -> dict[str, str]:
+    """An internal transaction with the fields that Etherscan gives."""
+    fields = record(block, number, source, target)
+    dropped = ("nonce", "gasPrice", "cumulativeGasUsed", "confirmations", "txreceipt_status")
+    return {name: fields[name] for name in fields if name not in dropped} | {"traceId": str(trace), "type": "call"}
+
+
+def test_internal_transactions_have_their_own_file_which_build_reads(server: FakeEtherscan, tmp_path: Path) -> None:
+    contract, payee = f"0x{5:040x}", f"0x{6:040x}"
+    server.internal[LABELLED[0]] = [internal(7, 1, trace, contract, LABELLED[0]) for trace in range(1200)]
+    server.internal[contract] = [internal(9, 2, 0, contract, payee)]
+    done = crawl(api(server), LABELLED[:1], tmp_path / "crawl", two_hop=1.0, internal=True)
+    assert done.internal == 1201
+    stored = lines(tmp_path / "crawl" / "internal")
+    assert len({(row["hash"], row["traceId"]) for row in stored}) == len(stored) == 1201
+    assert done.neighbours == (21, 21), "the contract is a neighbour, too"
+    calls = server.calls.copy()
+    assert crawl(api(server), LABELLED[:1], tmp_path / "crawl", two_hop=1.0, internal=True).internal == 1201
+    assert server.calls == calls
+    assert main(["ethereum", "build", str(tmp_path / "crawl"), "--out", str(tmp_path / "data"), "--quiet"]) == 0
+    data = storage.load(tmp_path / "data")
+    (node,) = data.nodes_of([LABELLED[0]])
+    start, stop = data.graph.indptr[node : node + 2]
+    assert data.nodes_of([contract])[0] in data.graph.indices[start:stop]
+
+
+def test_a_crawl_without_internal_transactions_gets_them_later(server: FakeEtherscan, tmp_path: Path) -> None:
+    crawl(api(server), LABELLED[:1], tmp_path, two_hop=0)
+    server.internal[LABELLED[0]] = [internal(7, 1, 0, LABELLED[1], LABELLED[0])]
+    server.calls.clear()
+    assert crawl(api(server), LABELLED[:1], tmp_path, two_hop=0, internal=True).internal == 1
+    assert len(server.calls) == 1
+
+
+def test_a_server_that_does_not_answer_is_shown(
+    server: FakeEtherscan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text(f"address,label\n{LABELLED[0]},ICO\n")
+    server.faults = [(503, b""), refusal("Max rate limit reached")]
+    command = ["ethereum", "crawl", "--labels", str(labels), "--out", str(tmp_path / "out"), "--base-url", server.url]
+    assert main([*command, "--two-hop", "0", "--rate", "1000000"]) == 0
+    shown = capsys.readouterr().err.splitlines()
+    assert shown[0] == "labelled accounts: 0 of 1"
+    assert re.fullmatch(r"labelled accounts: HTTP 503; try 2 of 8 in [01] s", shown[1])
+    assert re.fullmatch(r"labelled accounts: Max rate limit reached; try 3 of 8 in [012] s", shown[2])
+    assert shown[3] == "labelled accounts: 1 of 1"
 
 
 def test_the_key_is_not_logged(server: FakeEtherscan, caplog: pytest.LogCaptureFixture) -> None:

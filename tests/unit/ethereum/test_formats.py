@@ -233,7 +233,7 @@ def test_a_file_is_not_read_twice(tmp_path: Path) -> None:
 )
 def test_labels_in_their_spellings(tmp_path: Path, text: str) -> None:
     (tmp_path / "l.csv").write_text(text.format("0x" + A[2:].upper()))
-    assert read_labels(tmp_path / "l.csv") == {A: "Phish"}
+    assert read_labels(tmp_path / "l.csv") == ({A: "Phish"}, [])
 
 
 @pytest.mark.parametrize(

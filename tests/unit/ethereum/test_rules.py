@@ -1,5 +1,6 @@
 """Each rule on rows made by hand, and the exactness of money, on DuckDB."""
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -123,7 +124,7 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
         ("malformed_receiver", transaction(5, A, B[:-1] + "g")),
         ("no_value", transaction(6, A, B, None)),
         ("no_value", transaction(7, A, B, -1)),
-        ("no_value", transaction(8, A, B, "1e18")),
+        ("no_value", transaction(8, A, B, "1.5e0")),
         ("no_value", transaction(9, A, B, 10**28)),
         ("no_time", transaction(10, A, B, block_timestamp=None)),
         ("no_time", transaction(11, A, B, block_timestamp=1_500_000_000_000)),
@@ -181,6 +182,20 @@ def test_nothing_left_is_an_error_that_says_why(tmp_path: Path) -> None:
         run(tmp_path, [transaction(1, "me", B)])
 
 
+def test_more_unreadable_rows_than_allowed_are_an_error(tmp_path: Path) -> None:
+    rows = [transaction(number, A, B) for number in range(98)]
+    copies, later = [rows[0]] * 5, [transaction(200 + number, A, B, block_timestamp=2 * 10**9) for number in range(5)]
+    lost = [transaction(300, A, B, "much"), transaction(301, "me", B)]
+    with pytest.raises(
+        InputError,
+        match=r"t\.parquet: 2 of 110 rows cannot be read \(1\.82%\), more than --max-dropped 0\.01; most are",
+    ):
+        run(tmp_path, [*rows, *copies, *later, *lost], as_of=19 * 10**8, max_dropped=0.01)
+    shutil.rmtree(tmp_path / "work")
+    counted, _, _ = run(tmp_path, [*rows, *copies, *later, lost[0]], as_of=19 * 10**8, max_dropped=0.01)
+    assert counted == {"duplicate": 5, "later": 5, "no_value": 1}
+
+
 def test_ether_is_read_exactly(duckdb: Any) -> None:
     cases = [
         ("0.105000000000000000", 105 * 10**15, False),
@@ -220,6 +235,16 @@ def test_wei_are_exact_from_any_type(duckdb: Any, column: pa.Array, wei: list[in
     result = duckdb.to_pyarrow(table.select(wei=_values.integer(table.value)))
     assert result.schema.field("wei").type == pa.decimal128(38, 0)
     assert result["wei"].to_pylist() == wei
+
+
+def test_scientific_notation_is_exact(duckdb: Any) -> None:
+    whole = {"1e+18": ETH, "1E18": ETH, "1.25e+18": 5 * ETH // 4, "12.500E+1": 125, "0e0": 0, "0E-9": 0, "0.00e-3": 0}
+    whole |= {"1.23456789012345678901234567e26": 123456789012345678901234567, "5": 5, "12.000": 12}
+    others = ["1e28", "1.25e1", "1e-1", "e5", "1e", "1e+100", "0x1e5", "-1e5", "", None]
+    table = ibis.memtable(pa.table({"value": pa.array([*whole, *others])}))
+    table = _values.without_exponents(table, ["value"])
+    result = duckdb.to_pyarrow(table.select(wei=_values.integer(table.value)))
+    assert result["wei"].to_pylist() == [*whole.values(), *[None] * len(others)]
 
 
 def test_bytes_may_be_hexadecimal_text(duckdb: Any) -> None:

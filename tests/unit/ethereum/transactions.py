@@ -50,10 +50,10 @@ def write(path: Path, rows: Sequence[Row], schema: Any = None) -> Path:
 
 
 def stages(work: Path, *files: Path, engine: str = "duckdb", **options: Any) -> tuple[Tally, list[Row], list[Row]]:
-    """The tally, the accounts and the links of some files; exact numbers are Python's integers."""
+    """The tally, accounts and links of files, of which all rows may be dropped; exact numbers are Python's integers."""
     work.mkdir()
     with _engines.open_engine(engine, work, "1GB") as running:
-        tally = pipeline.run(running, BuildInputs(files, **options), work, lambda _: None)
+        tally = pipeline.run(running, BuildInputs(files, **{"max_dropped": 1} | options), work, lambda _: None)
     accounts, links = (
         [_integers(row) for file in _engines.stage_files(work, stage) for row in parquet.read_table(file).to_pylist()]
         for stage in ("features", "links")

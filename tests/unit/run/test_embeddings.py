@@ -113,9 +113,9 @@ def test_data_frames_have_the_users_ids(small: Dataset) -> None:
     predictions, embeddings = run.predict(nodes=[5, 7]), run.embed([5, 7])
     frame = predictions.to_pandas()
     assert (frame.index.name, frame.index.tolist()) == ("address", ["node-5", "node-7"])
-    assert frame.columns.tolist() == ["class", "p(red)", "p(green)", "p(blue)"]
+    assert frame.columns.tolist() == ["class", "part", "p_red", "p_green", "p_blue"]
     assert frame.loc["node-7", "class"] == run.classes[predictions.labels[1]]
-    assert np.array_equal(frame.iloc[:, 1:].to_numpy(float), predictions.probabilities)
+    assert np.array_equal(frame.iloc[:, 2:].to_numpy(float), predictions.probabilities)
     frame = embeddings.to_pandas()
     assert (frame.index.name, frame.columns[0], frame.columns[-1]) == ("address", "h0", "h31")
     assert np.array_equal(frame.to_numpy(), embeddings.values)

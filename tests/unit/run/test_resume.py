@@ -157,7 +157,7 @@ def test_a_run_is_trained_by_one_process(small: Dataset, tmp_path: Path) -> None
 def test_a_finished_run_is_only_read(small: Dataset, tmp_path: Path) -> None:
     run = mggcn.fit(small, "mlp", settings={"epochs": 2}, device="cpu", checkpoint=tmp_path / "run")
     before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-    assert sorted(before) == ["config.toml", "record.json", "weights.safetensors"]
+    assert sorted(before) == ["config.toml", "record.json", "split.npz", "weights.safetensors"]
     assert result(mggcn.resume(tmp_path / "run"))[0] == result(run)[0]
     assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
     with pytest.raises(InputError, match="run: already exists"):

@@ -47,7 +47,12 @@ def folder(trained: Path, tmp_path: Path) -> Path:
 
 
 def test_the_folder_holds_record_weights_and_config(run: mggcn.Run) -> None:
-    assert sorted(p.name for p in run.path.iterdir()) == ["config.toml", "record.json", "weights.safetensors"]
+    assert sorted(p.name for p in run.path.iterdir()) == [
+        "config.toml",
+        "record.json",
+        "split.npz",
+        "weights.safetensors",
+    ]
     record = json.loads((run.path / "record.json").read_text())
     assert record["settings"]["scaling"] == "standard", "settings are resolved"
     assert len(record["curve"]) == record["epochs"] == 20
@@ -137,15 +142,15 @@ def test_predictions_as_csv_and_parquet(run: mggcn.Run, tmp_path: Path) -> None:
     predictions = run.predict(nodes=[3, 4])
     predictions.save(tmp_path / "deep" / "p.csv")
     rows = list(csv.DictReader((tmp_path / "deep" / "p.csv").read_text().splitlines()))
-    assert list(rows[0]) == ["id", "class", "p(red)", "p(green)", "p(blue)"]
+    assert list(rows[0]) == ["id", "class", "part", "p_red", "p_green", "p_blue"]
     assert [row["id"] for row in rows] == ["node-3", "node-4"]
-    assert float(rows[0][f"p({rows[0]['class']})"]) == predictions.probabilities[0].max()
+    assert float(rows[0][f"p_{rows[0]['class']}"]) == predictions.probabilities[0].max()
     predictions.save(tmp_path / "p.parquet")
     from pyarrow import parquet
 
     table = parquet.read_table(tmp_path / "p.parquet").to_pydict()
     assert table["id"] == ["node-3", "node-4"]
-    assert table["p(red)"] == predictions.probabilities[:, 0].tolist()
+    assert table["p_red"] == predictions.probabilities[:, 0].tolist()
     assert sorted(p.name for p in tmp_path.iterdir() if p.is_file()) == ["p.parquet"]
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
+from cyclopts.types import NonNegativeInt
 
 if TYPE_CHECKING:
     from mggcn.dataset import Dataset
@@ -14,19 +15,23 @@ def build(
     transactions: list[str],
     /,
     *,
-    labels: Path | None = None,
+    labels: str | None = None,
     out: Path | None = None,
     engine: Literal["duckdb", "spark", "sql"] = "duckdb",
     dialect: str = "bigquery",
+    into: str | None = None,
+    from_tables: Annotated[bool, Parameter(negative=())] = False,
     as_of: str | None = None,
     memory: str = "4GB",
     columns: str | None = None,
     ids: Literal["address", "text"] = "address",
-    receipts: Path | None = None,
-    blocks: Path | None = None,
-    balances: Path | None = None,
+    receipts: str | None = None,
+    blocks: str | None = None,
+    balances: str | None = None,
+    max_dropped: float = 0.01,
     name: str | None = None,
     seed: int = 0,
+    background: NonNegativeInt = 0,
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
@@ -36,11 +41,14 @@ def build(
     recognised by the columns. At the end it prints how many rows each rule dropped or changed.
 
     Args:
-        transactions: Files or folders; with --engine sql, the name of a table.
+        transactions: Files or folders, here or at s3://, gs:// and hdfs:// addresses; with --engine sql, the name of a
+            table.
         labels: A CSV file with the columns address and label; without it no account is labelled.
         out: The dataset folder to write; it also receives accounts.parquet and edges.parquet.
         engine: duckdb runs in this process, spark on a cluster or on this machine; sql only prints the SQL script.
         dialect: The SQL dialect of --engine sql: bigquery, snowflake, trino, databricks, clickhouse, duckdb and others.
+        into: With --engine sql, the schema of the tables that are created, such as project.dataset.
+        from_tables: The files are the tables mggcn_links and mggcn_features of that script, exported as Parquet.
         as_of: Ignore later transactions. A date (included to its end) or a time such as 2020-01-31T12:00:00, in UTC.
         memory: The memory limit of the engine, such as 4GB; at least 500MB.
         columns: The columns of a table in no known format: from=…,to=…,value=…,time=…, with eth=… for a value in ether,
@@ -49,17 +57,23 @@ def build(
         receipts: ethereum-etl's receipts, for transactions without status and gas used.
         blocks: ethereum-etl's blocks, for transactions without time.
         balances: A table with address and eth_balance (wei), used instead of the sums of the transactions.
+        max_dropped: The largest share of rows that may be dropped because they cannot be read; more are an error.
+            Copies and rows later than --as-of do not count.
         name: The name of the data set; by default ethereum: and the folder's name. Simulated data get simulated- in it.
-        seed: The seed of the split.
+        seed: The seed of the split and of --background.
+        background: Label so many unlabelled accounts as a class Background, drawn with degrees like those of labelled
+            accounts, so that a model learns what is in no class; 0 for none.
         overwrite: Replace an existing dataset folder.
         quiet: Do not print the stages.
     """
     from mggcn.ethereum import require
 
     require("ibis", "ethereum")
+    from mggcn import storage
     from mggcn.errors import InputError
     from mggcn.ethereum import build as building
     from mggcn.ethereum import formats
+    from mggcn.ethereum._remote import local_files
     from mggcn.ethereum.pipeline import BuildInputs
 
     roles = None if columns is None else formats.parse_columns(columns)
@@ -67,26 +81,58 @@ def build(
     if engine == "sql":
         from mggcn.ethereum import sql
 
-        print(sql.script(transactions, dialect, roles, as_of=until, any_ids=ids == "text"))  # noqa: T201
+        print(sql.script(transactions, dialect, roles, as_of=until, any_ids=ids == "text", into=into))  # noqa: T201
         return
+    if into is not None:
+        raise InputError("--into: only --engine sql creates tables in a database")
+    given = {"--columns": columns, "--receipts": receipts, "--blocks": blocks, "--balances": balances, "--as-of": as_of}
+    for option, value in given.items():
+        if from_tables and value is not None:
+            raise InputError(f"{option}: has no effect on exported tables; give it to the script that creates them")
     if out is None:
         raise InputError("--out: the dataset folder to make is missing")
-    files = tuple(Path(file) for file in transactions)
-    inputs = BuildInputs(files, roles, receipts, blocks, balances, until, ids == "text")
-    built = building.build(
-        inputs, out, labels=labels, engine=engine, memory=memory, name=name, seed=seed, overwrite=overwrite, quiet=quiet
-    )
+    if not 0 <= max_dropped <= 1:
+        raise InputError(f"--max-dropped: {max_dropped:g} is not a share from 0 to 1")
+    storage.check_free(out, overwrite=overwrite)
+    with local_files([labels, receipts, blocks, balances, *transactions], out) as paths:
+        label_file, receipt_file, block_file, balance_file, *files = paths
+        inputs = BuildInputs(
+            tuple(file for file in files if file is not None),
+            roles,
+            receipt_file,
+            block_file,
+            balance_file,
+            until,
+            ids == "text",
+            max_dropped,
+            from_tables,
+        )
+        built = building.build(
+            inputs,
+            out,
+            labels=label_file,
+            engine=engine,
+            memory=memory,
+            name=name,
+            seed=seed,
+            background=background,
+            overwrite=overwrite,
+            quiet=quiet,
+        )
     print("\n".join(_lines(built, out)))  # noqa: T201
 
 
 def _lines(built: "Built", out: Path) -> list[str]:
     data = built.dataset
-    lines = [*built.tally.lines(), ""]
-    if built.tally.notes:
-        lines += [*(f"note: {note}" for note in built.tally.notes), ""]
+    lines = [*built.tally.lines(), ""] if built.tally.dropped else []
+    if notes := (*built.tally.notes, *data.notes):
+        lines += [*(f"note: {note}" for note in notes), ""]
     if built.labels:
         present = built.labels - built.unknown
-        lines += [f"{present:,} of {built.labels:,} labelled accounts have a transaction", *_split_lines(data), ""]
+        lines.append(f"{present:,} of {built.labels:,} labelled accounts have a transaction")
+        if built.background:
+            lines.append(f"{built.background:,} unlabelled accounts of similar degrees are the class Background")
+        lines += [*_split_lines(data), ""]
     return [*lines, f"{data.name}: {data.num_nodes:,} accounts, {data.graph.num_edges:,} edges in {out}"]
 
 

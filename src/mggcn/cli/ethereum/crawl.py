@@ -17,6 +17,8 @@ def crawl(
     base_url: str | None = None,
     max_accounts: int | None = None,
     max_transactions: int | None = None,
+    chain_id: int = 1,
+    internal: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
     """Fetch the transactions of labelled accounts, and of a random part of their neighbours, from Etherscan.
@@ -33,6 +35,9 @@ def crawl(
         base_url: The address of the API; by default Etherscan's API, version 2.
         max_accounts: The largest number of accounts to fetch in all.
         max_transactions: The largest number of transactions to fetch for one account, rounded up to pages of 1,000.
+        chain_id: The number of the chain; 1 is Ethereum's mainnet.
+        internal: Also fetch internal transactions, which contracts made, into the folder internal; needs a second call
+            for each account.
         quiet: Show no progress.
     """
     from mggcn.cli.display import StageDisplay
@@ -41,8 +46,11 @@ def crawl(
     from mggcn.ethereum.label_lists import addresses
 
     accounts = addresses(labels)
-    client = etherscan.Etherscan(etherscan.key_from_environment(), rate, base_url or etherscan.URL)
-    with closing(client) as api, StageDisplay(quiet=quiet) as shown:
+    shown = StageDisplay(quiet=quiet)
+    client = etherscan.Etherscan(
+        etherscan.key_from_environment(), rate, base_url or etherscan.URL, chain=chain_id, on_pause=shown.note
+    )
+    with closing(client) as api, shown:
         crawled = crawl(
             api,
             accounts,
@@ -51,10 +59,13 @@ def crawl(
             seed=seed,
             max_accounts=max_accounts,
             max_transactions=max_transactions,
+            internal=internal,
             on_progress=shown.update,
         )
     lines = [
-        f"{crawled.records:,} transactions in {out}",
+        f"{crawled.records:,} transactions"
+        + (f" and {crawled.internal:,} internal transactions" if internal else "")
+        + f" in {out}",
         "labelled accounts {:,} of {:,}".format(*crawled.labelled),
         "their neighbours  {:,} of {:,} selected".format(*crawled.neighbours),
         f"calls             {crawled.calls:,}, of which {crawled.retries:,} repeated a failed call",

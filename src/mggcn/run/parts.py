@@ -1,0 +1,108 @@
+"""The nodes that a run was trained, validated and tested on, under the user's ids, which other graphs have as well.
+
+A run folder keeps them in ``split.npz``: the ids of each part as text, or the node numbers of a graph without ids,
+which mean nothing in another graph.
+"""
+
+import io
+import warnings
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn.dataset import PARTS, Dataset
+from mggcn.errors import InputError, InputWarning
+
+if TYPE_CHECKING:
+    from mggcn.run.run import Run
+
+SPLIT = "split.npz"
+TRAIN, VAL, TEST = PARTS
+NEW, UNKNOWN = "new", "unknown"
+"""A node in no part of the run's split; a node of which it cannot be known, because the run folder is older."""
+
+_BY_USE = (TRAIN, VAL, UNKNOWN, TEST, NEW)
+
+
+@dataclass(frozen=True, eq=False)
+class SplitIds:
+    """The ids of the nodes in each part of a split.
+
+    Attributes:
+        names: train, val and test in this order: text, or node numbers if the data set has no ids.
+    """
+
+    names: tuple[NDArray[np.generic], ...]
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> "SplitIds":
+        """The ids of a data set's split."""
+        return cls(tuple(_names(dataset, nodes) for nodes in dataset.require_split().parts().values()))
+
+    @classmethod
+    def read(cls, path: Path) -> "SplitIds | None":
+        """What :meth:`to_bytes` wrote; None if there is no such file, as in older run folders."""
+        if not path.is_file():
+            return None
+        try:
+            with np.load(path, allow_pickle=False) as arrays:
+                return cls(tuple(arrays[part] for part in PARTS))
+        except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+            raise InputError(f"{path}: cannot be read ({error})") from None
+
+    def to_bytes(self) -> bytes:
+        """The content of ``split.npz``."""
+        content = io.BytesIO()
+        train, val, test = self.names
+        np.savez_compressed(content, train=train, val=val, test=test)
+        return content.getvalue()
+
+    @property
+    def are_numbers(self) -> bool:
+        """Whether the names are node numbers, which only the same graph has."""
+        return self.names[0].dtype.kind in "iu"
+
+    def parts_of(self, dataset: Dataset, nodes: NDArray[np.int64]) -> NDArray[np.str_]:
+        """[n] train, val, test or new for nodes of a graph; of the same one if the names are numbers."""
+        result = np.full(nodes.size, NEW, "U7")
+        if self.are_numbers != (dataset.node_ids is None):
+            return result
+        known, part = np.concatenate(self.names), np.repeat(PARTS, [names.size for names in self.names])
+        order, wanted = np.argsort(known), _names(dataset, nodes)
+        nearest = order[np.minimum(np.searchsorted(known, wanted, sorter=order), known.size - 1)]
+        is_known = known[nearest] == wanted
+        result[is_known] = part[nearest[is_known]]
+        return result
+
+
+def parts_of(run: "Run", data: Dataset, nodes: NDArray[np.int64], root: Path | None = None) -> NDArray[np.str_]:
+    """[n] what a run used nodes of any graph for, see :class:`Predictions`; an older run loads its data set."""
+    split_ids = run.split_ids
+    if split_ids is None:
+        try:
+            split_ids = SplitIds.of(run.training_data(root))
+        except (InputError, OSError) as error:
+            message = f"training nodes are not recognised: an older run without its data set ({error})"
+            warnings.warn(message, InputWarning, stacklevel=3)
+            return np.full(nodes.size, UNKNOWN)
+    if split_ids.are_numbers and not run.is_trained_on(data):
+        return np.full(nodes.size, NEW)
+    return split_ids.parts_of(data, nodes)
+
+
+def most_used(parts: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:
+    """The parts of nodes in several runs as one: training nodes of any run are training nodes of all."""
+    result = parts[0].copy()
+    for part in reversed(_BY_USE):
+        result[np.any([of_run == part for of_run in parts], axis=0)] = part
+    return result
+
+
+def _names(dataset: Dataset, nodes: NDArray[np.int64]) -> NDArray[np.generic]:
+    ids = dataset.ids_of(nodes)
+    return ids if dataset.node_ids is None else ids.astype(str)

@@ -1,0 +1,24 @@
+"""Unlabelled nodes drawn with the degrees of labelled ones."""
+
+import numpy as np
+
+from mggcn.dataset import draw_background
+
+
+def test_degrees_are_distributed_like_those_of_labelled_nodes() -> None:
+    rng = np.random.default_rng(0)
+    degrees = np.concatenate([np.full(30, 100), np.full(10, 3), rng.choice([1, 3, 100], 3000)])
+    y = np.where(np.arange(degrees.size) < 40, 0, -1)
+    drawn = draw_background(y, degrees, 200, seed=1)
+    assert np.unique(degrees[drawn], return_counts=True)[0].tolist() == [3, 100]
+    assert np.unique(degrees[drawn], return_counts=True)[1].tolist() == [50, 150]
+    assert (y[drawn] == -1).all()
+    assert np.unique(drawn).size == drawn.size
+    assert np.array_equal(drawn, draw_background(y, degrees, 200, seed=1))
+    assert not np.array_equal(drawn, draw_background(y, degrees, 200, seed=2))
+
+
+def test_too_few_nodes_of_a_degree_are_all_drawn() -> None:
+    degrees = np.array([8, 8, 1, 1, 9, 1, 1])
+    y = np.array([0, 0, 0, 0, -1, -1, -1])
+    assert draw_background(y, degrees, 4, seed=0).tolist() == [4, 5, 6]

@@ -1,0 +1,31 @@
+"""The columns of predictions."""
+
+import numpy as np
+import pytest
+
+from mggcn.run.predictions import Predictions, column_names
+
+
+@pytest.mark.parametrize(
+    ("classes", "names"),
+    [
+        (("Phish", "ICO Wallets", "a/b"), ["p_phish", "p_ico_wallets", "p_a_b"]),
+        (("4", "class 0", " x "), ["p_4", "p_class_0", "p_x"]),
+        (("Phish", "phish", "PHISH", "phish 2"), ["p_phish", "p_phish_2", "p_phish_3", "p_phish_2_2"]),
+        (("Börse", "交易所", "鱼"), ["p_borse", "p_", "p__2"]),
+    ],
+)
+def test_columns_of_probabilities_are_plain_names(classes: tuple[str, ...], names: list[str]) -> None:
+    assert column_names(classes) == names
+
+
+def test_sql_reads_the_columns_without_quotes(tmp_path: object) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    path = f"{tmp_path}/p.parquet"
+    probabilities = np.array([[0.75, 0.25], [0.125, 0.875]])
+    parts = np.array(["train", "new"])
+    ids = np.array(["0xa", "0xb"])
+    Predictions(np.arange(2), ids, probabilities, ("Phish", "ICO/Wallet"), parts, "address").save(path)
+    table = duckdb.read_parquet(path)
+    rows = table.filter("p_phish > 0.5 AND p_ico_wallet < 0.5").project("address, part").fetchall()
+    assert rows == [("0xa", "train")]

@@ -1,0 +1,101 @@
+"""The risk of positive-unlabelled learning."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+import mggcn
+from mggcn.dataset import Dataset, Split, draw_background
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+from mggcn.train.background import BackgroundRisk
+
+NAMES = ("Converter", "Exchange", "Gambling", "ICO", "Mining", "Phish")
+CPU = torch.device("cpu")
+
+
+def mixture(seed: int, hidden: float) -> tuple[Dataset, np.ndarray]:
+    """Two overlapping kinds of nodes without edges: 200 labelled ones, and 1,000 in the background, some of them alike.
+
+    Returns:
+        The data set, and which nodes are truly of the labelled kind.
+    """
+    rng = np.random.default_rng(seed)
+    is_phish = np.concatenate([np.ones(200, bool), rng.random(1000) < hidden])
+    x = (rng.normal(0, 1, (1200, 2)) + 2.0 * is_phish[:, None]).astype(np.float32)
+    y = np.repeat([0, 1], [200, 1000])
+    graph = Graph.from_edges(np.empty(0, np.int64), np.empty(0, np.int64), 1200)
+    return Dataset("mixture", graph, x, y, ("Phish", "Background"), Split.stratified(y, seed)), is_phish
+
+
+def test_the_risk_is_that_of_the_definition() -> None:
+    data, _ = mixture(0, 0.2)
+    nodes = data.split.train
+    risk = BackgroundRisk.of(data, nodes, 0.2, CPU)
+    scores, labels = torch.randn(nodes.size, 2, dtype=torch.float64), torch.from_numpy(data.y[nodes])
+    phish, background = scores[labels == 0], scores[labels == 1]
+
+    def loss(rows: torch.Tensor, label: int) -> torch.Tensor:
+        return functional.cross_entropy(rows, torch.full((len(rows),), label))
+
+    expected = 0.2 * loss(phish, 0) + max(loss(background, 1) - 0.2 * loss(phish, 1), 0)
+    torch.testing.assert_close(risk(scores, labels), expected, rtol=1e-6, atol=0)
+    sure = torch.where(labels[:, None] == 1, torch.tensor([-9.0, 9.0]), torch.tensor([9.0, -9.0])).requires_grad_()
+    value = risk(sure, labels)
+    assert 0 <= value < 1e-6, "an estimate below 0 counts as 0"
+    value.backward()
+    assert torch.equal(sure.grad[labels == 1], torch.zeros(int((labels == 1).sum()), 2))
+
+
+def test_the_prior_makes_probabilities_those_of_the_graph() -> None:
+    """Half of the background is of the labelled kind: plain training gives it too little, the risk what is true."""
+    data, is_phish = mixture(1, 0.5)
+    background = data.y == 1
+    shares = {}
+    for prior in (0.0, 0.5):
+        run = mggcn.fit(data, "mlp", settings={"background_prior": prior, "epochs": 60, "scaling": "standard"})
+        assert run.record.temperature == 1 or not prior
+        shares[prior] = run.predict(data).probabilities[background, 0].mean()
+    truth = is_phish[background].mean()
+    assert abs(shares[0.5] - truth) < 0.1
+    assert shares[0.0] < truth - 0.2
+
+
+def test_what_it_cannot_be_combined_with(small: Dataset) -> None:
+    with pytest.raises(InputError, match="background_prior: small has no class Background"):
+        mggcn.fit(small, "mlp", settings={"background_prior": 0.1})
+    with pytest.raises(InputError, match="background_prior: cannot be combined with class_weights"):
+        mggcn.fit(small, "mlp", settings={"background_prior": 0.1, "class_weights": "balanced"})
+    named = replace(small, classes=("red", "green", "Background"))
+    with pytest.raises(InputError, match="background_prior: needs a method whose targets have equal weights"):
+        mggcn.fit(named, "graphsaint", settings={"background_prior": 0.1, "epochs": 1})
+
+
+@pytest.fixture(scope="module")
+def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("ibis")
+    from mggcn.ethereum.simulate import simulate
+
+    folder = tmp_path_factory.mktemp("chain")
+    simulate(folder / "chain.parquet", labels=folder / "labels.csv", scale=0.02)
+    return folder
+
+
+def test_ordinary_accounts_of_a_simulated_chain_are_background(chain: Path) -> None:
+    """Every account without a label is an ordinary user: a closed world gives all of them a class, an open one few."""
+    from mggcn.ethereum.build import build
+    from mggcn.ethereum.pipeline import BuildInputs
+
+    shares = []
+    for number in (0, 300):
+        inputs, labels = BuildInputs((chain / "chain.parquet",)), chain / "labels.csv"
+        data = build(inputs, chain / f"accounts-{number}", labels=labels, background=number).dataset
+        run = mggcn.fit(data, "mg-gcn", settings={"epochs": 60})
+        ordinary = draw_background(data.y, np.diff(data.graph.indptr), 500, seed=5)
+        shares.append(np.isin(run.predict(data, ordinary).labels, [data.classes.index(n) for n in NAMES]).mean())
+    assert shares[0] == 1
+    assert shares[1] < 0.3
