@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import storage
+from mggcn import methods, storage
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.records import Epoch, Ledger, RunRecord, RunSpec, identity
@@ -174,3 +174,14 @@ def test_ledgers_from_before_there_were_newer_settings_stay_valid() -> None:
     assert len({one.digest for one in [older, *others]}) == 6
     propagated = [RunSpec({"name": "a"}, "sgc", 0, "cpu", settings) for settings in ({}, {"hops": 1}, {"hops": 2})]
     assert len({one.digest for one in propagated}) == 3, "hops of other methods have always been there"
+
+
+def test_runs_of_the_papers_settings_are_still_found_in_ledgers_of_the_first_version() -> None:
+    first = {"picks", "hidden", "layers", "lr", "epochs", "patience", "scaling", "batch_size", "threads", "shuffle"}
+    first |= {"weight_decay", "select", "training_graph", "class_weights", "precision", "dropout", "bias", "conv"}
+    first |= {"redraw", "fine_self", "skip_self", "padding", "fine", "skip", "pick_by", "explore"}
+    now = methods.resolve("mg-gcn", "cora", preset="paper").settings
+    assert first < set(now)
+    older = {name: value for name, value in now.items() if name in first}
+    specs = [RunSpec({"name": "cora"}, "mg-gcn", 0, "cpu", settings) for settings in (now, older)]
+    assert specs[0].digest == specs[1].digest, "a newer setting is to be in _ADDED of mggcn/records/spec.py"
