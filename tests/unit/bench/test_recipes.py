@@ -63,4 +63,4 @@ def test_it_measures_and_goes_on_when_a_recipe_fails(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in (tmp_path / "recipes.jsonl").read_text().splitlines()]
     assert [(row["fold"], row["settings"]["picks"], row["epochs"]) for row in rows] == [(0, 2, 1), (1, 2, 1)]
     assert out.count("failed: hidden: 0 is less than 1") == 2
-    assert f"{np.mean([row['accuracy'] for row in rows]):7.2%}  2 folds" in out
+    assert f"{np.mean([row['accuracy'] for row in rows]):7.2%}  2 runs" in out
