@@ -44,7 +44,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are not written by hand."""
     made = {
         "commands.md": commands.page(),
-        "contributing.md": (ROOT / "CONTRIBUTING.md").read_text(),
+        "contributing.md": (ROOT / "CONTRIBUTING.md").read_text().replace("](docs/", "]("),
         "changelog.md": (ROOT / "CHANGELOG.md").read_text(),
         **methods.pages(),
         **results.pages(),

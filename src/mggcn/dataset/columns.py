@@ -24,7 +24,7 @@ _FEW_CATEGORIES = 10  # so many are accepted in a table of any length
 class Column(msgspec.Struct, frozen=True):
     """How a column of a table became features.
 
-    Args:
+    Attributes:
         name: of the column.
         kind: ``number``; ``boolean``, 0 or 1; ``date``, days since 1970-01-01 in UTC; or ``category``.
         mean: over the training nodes, without empty cells; fills empty cells. 0 for categories.

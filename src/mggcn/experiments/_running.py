@@ -60,11 +60,12 @@ def run(
 ) -> list[Section]:
     """Run an experiment and write a table for each of its data sets; runs that were finished earlier are not repeated.
 
-    >>> from mggcn import experiments
-    >>> tiny = experiments.comparison("digits", ["mlp", "sgc"], seeds=1, settings={"epochs": 2})
-    >>> [table] = experiments.run(tiny)
-    >>> [(row.label, row.done) for row in table.rows]
-    [('mlp', 1), ('sgc', 1)]
+    Examples:
+        >>> from mggcn import experiments
+        >>> tiny = experiments.comparison("digits", ["mlp", "sgc"], seeds=1, settings={"epochs": 2})
+        >>> [table] = experiments.run(tiny)
+        >>> [(row.label, row.done) for row in table.rows]
+        [('mlp', 1), ('sgc', 1)]
 
     Args:
         experiment: an experiment or the path of its TOML file.
