@@ -103,7 +103,9 @@ def import_file(
     name: str | None = None,
     seed: int = 0,
     direction: Literal["both", "in", "out"] = "both",
+    memory: str | None = None,
     overwrite: Switch = False,
+    quiet: Switch = False,
     columns: ColumnOptions | None = None,
 ) -> None:
     """Convert files to a dataset folder.
@@ -120,35 +122,58 @@ def import_file(
         name: The name of the data set in runs; the name of the folder --out if left out.
         seed: Of the stratified 60/20/20 split that is drawn if the file contains none.
         direction: both makes edges symmetric; in and out keep one direction.
+        memory: Read tables of any size with so much memory, such as 2GB, and the disk beside --out; the folder is the
+            same. Needs `pip install 'mggcn[tables]'`.
         overwrite: Replace an existing dataset folder.
+        quiet: Do not show the progress of an import with --memory.
         columns: Which columns of the tables to read.
     """
     from mggcn import datasets, storage
+    from mggcn.cli.display import StageDisplay
     from mggcn.errors import InputError
 
     storage.check_free(out, overwrite=overwrite)
     name = name or out.resolve().name
+    selected = features if features in ("all", "none", "structural") else features.split(",")
     if files[0].suffix.lower() == ".npz":
-        if len(files) > 1 or nodes or columns:
-            raise InputError(f"{files[0]}: an .npz file is a whole data set; other files and columns are for tables")
+        if len(files) > 1 or nodes or columns or memory:
+            raise InputError(
+                f"{files[0]}: an .npz file is a whole data set; other files, columns and --memory are for tables"
+            )
         data = datasets.read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
+    elif memory is not None:
+        with StageDisplay(quiet=quiet) as display:
+            data = datasets.import_tables(
+                files,
+                nodes,
+                out,
+                memory=memory,
+                features=selected,
+                name=name,
+                seed=seed,
+                direction=direction,
+                overwrite=overwrite,
+                on_rows=display.update,
+                **_arguments(columns or ColumnOptions()),
+            )
     else:
         data = datasets.read_tables(
             files,
             nodes,
-            features=features if features in ("all", "none", "structural") else features.split(","),
+            features=selected,
             name=name,
             seed=seed,
             direction=direction,
             **_arguments(columns or ColumnOptions()),
         )
-    storage.save(data, out, overwrite=overwrite)
+    if memory is None:
+        storage.save(data, out, overwrite=overwrite)
     print(f"{_size(data)} in {out}")  # noqa: T201
     _print_notes(data)
 
 
 def _arguments(columns: ColumnOptions) -> dict[str, Any]:
-    """The columns as arguments of :func:`mggcn.datasets.read_tables`."""
+    """The columns as arguments of :func:`mggcn.datasets.read_tables` and :func:`mggcn.datasets.import_tables`."""
     options = asdict(columns)
     return {"categories": options.pop("category"), **options}
 

@@ -13,9 +13,9 @@ from pyarrow import parquet
 
 from mggcn.dataset import BACKGROUND, UNLABELLED, Split, draw_background
 from mggcn.dataset.features import check_finite
+from mggcn.engines.stages import stage_files
 from mggcn.errors import InputError
 from mggcn.ethereum import features
-from mggcn.ethereum._engines import stage_files
 from mggcn.ethereum._tables import FEATURES
 from mggcn.ethereum._values import INT, TEXT, WEI
 from mggcn.storage import CsrWriter, FolderWriter, Meta

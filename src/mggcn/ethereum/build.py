@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from mggcn import storage
 from mggcn.dataset import BACKGROUND, UNLABELLED, Dataset
+from mggcn.engines.stages import open_engine
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import pipeline
 from mggcn.ethereum._assembly import assemble
-from mggcn.ethereum._engines import open_engine
 from mggcn.ethereum._exported import read_tables
 from mggcn.ethereum._table_files import expand
 from mggcn.ethereum.label_lists import read_labels

@@ -120,6 +120,10 @@ class FolderWriter:
         writer.append(array)
         writer.close()
 
+    def num_rows(self, name: str) -> int:
+        """The number of rows of an array that are written."""
+        return self._arrays[name].num_rows
+
     def write_split(self, split: Split) -> None:
         """Write the parts of a split."""
         for part, nodes in split.parts().items():
