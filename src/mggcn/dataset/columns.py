@@ -165,9 +165,11 @@ class _Survey:
         else:
             for row, value in enumerate(values):
                 self._count(parse(value)[0], 1, start, chunk, row)
-        if is_forced or len(self.texts) <= MOST_CATEGORIES:  # beyond these no column becomes categories by itself
-            self.texts.update(map(text_of, values))
-            self.texts.discard("")
+        for text in map(text_of, values):
+            if len(self.texts) > MOST_CATEGORIES and not is_forced:
+                break  # with more no column becomes categories by itself
+            if text:
+                self.texts.add(text)
 
     def _count(self, kind: str, count: int, start: int = 0, chunk: Chunk | None = None, row: int = 0) -> None:
         self.counts[kind] = self.counts.get(kind, 0) + count
