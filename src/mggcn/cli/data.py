@@ -1,4 +1,4 @@
-"""``mggcn data``: list, fetch, describe and import data sets."""
+"""``mggcn data``: list, fetch, describe, import and verify data sets."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ from mggcn.cli.options import Switch
 if TYPE_CHECKING:
     from mggcn.dataset import Dataset
 
-app = App(name="data", help="List, fetch, describe and import data sets.")
+app = App(name="data", help="List, fetch, describe, import and verify data sets.")
 
 
 @app.command(name="list")
@@ -68,6 +68,24 @@ def info(dataset: str, /, *, root: Path | None = None) -> None:
         lines.append("split       " + ", ".join(f"{nodes.size:,} {part}" for part, nodes in data.split.parts().items()))
     print("\n".join(lines))  # noqa: T201
     _print_notes(data)
+
+
+@app.command
+def verify(folder: Path, /, *, quiet: Switch = False) -> None:
+    """Check every byte of a dataset folder by its checksums.
+
+    Loading a folder does so, too, unless it is mapped: then only sizes and types are checked.
+
+    Args:
+        folder: A dataset folder.
+        quiet: Do not show the progress.
+    """
+    from mggcn import storage
+    from mggcn.cli.display import StageDisplay
+
+    with StageDisplay(quiet=quiet) as display:
+        verified = storage.verify(folder, display.update)
+    print(f"{_size(verified.dataset)}: {verified.num_files} files, {verified.num_bytes:,} bytes verified")  # noqa: T201
 
 
 @Parameter(name="*")

@@ -147,4 +147,7 @@ def _read_array(path: Path, file: ArrayFile, mmap: bool) -> NDArray[Any]:
         raise InputError(f"{path}: cannot be read ({first_line(error)})") from None
     if array.dtype.str != file.dtype or list(array.shape) != file.shape:
         raise InputError(f"{path}: holds {array.dtype.str} {list(array.shape)}, {META} says {file.dtype} {file.shape}")
+    size = path.stat().st_size
+    if isinstance(array, np.memmap) and array.offset + array.nbytes != size:
+        raise InputError(f"{path}: {size:,} bytes, but its header says {array.offset + array.nbytes:,}")
     return array

@@ -139,7 +139,7 @@ def test_notes_say_what_was_made() -> None:
     assert notes == [
         "empty cells, marked in a feature each, numbers filled with the mean of the training nodes: 'c' (2)"
     ]
-    assert [*encode(["2020-01-01"]).notes()] == ["dates as days since 1970-01-01: 'c'"]
+    assert [*encoding_notes(encode(["2020-01-01"]).columns)] == ["dates as days since 1970-01-01: 'c'"]
 
 
 def test_a_data_set_checks_its_encoding(small: Dataset) -> None:
