@@ -83,7 +83,7 @@ _PLANS = {
 }
 
 
-def load(name: str, scale: str, root: Path | None, seed: int, mmap: bool) -> Dataset:
+def load(name: str, scale: str, root: Path | None, seed: int, mmap: bool | None) -> Dataset:
     """Load ``reddit-like`` or ``ethereum-like`` at a scale, generated and stored the first time."""
     try:
         factor = float(scale)

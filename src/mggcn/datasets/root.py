@@ -63,7 +63,7 @@ class Storable(Protocol):
 
 
 def load_or_build(
-    folder: str | Path, build: Callable[[], Dataset | Storable], *, root: Path | None, mmap: bool
+    folder: str | Path, build: Callable[[], Dataset | Storable], *, root: Path | None, mmap: bool | None
 ) -> Dataset:
     """Load the dataset ``folder`` below the data root; if it does not exist, build the data set and store it there."""
     stored = find_folder(folder, [storage.META], root)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,12 @@ from mggcn.dataset import PARTS, Dataset, Split, csr_parts
 from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.files import sha256
 from mggcn.graph import Graph
+from mggcn.mapping import MappedFiles, is_too_large
 from mggcn.storage.meta import EDGE, META, ArrayFile, Meta, checked_value, digest_of, read_meta
 from mggcn.storage.writer import array_header, blocks, writing
 
-_MAPPED = ("indptr.npy", "indices.npy", "x.npy", "x_indptr.npy", "x_indices.npy", "x_data.npy", "ids.npy")
+_READ_ONLY = ("indptr.npy", "indices.npy", "x_indptr.npy", "x_indices.npy", "x_data.npy", "ids.npy")
+_SHARED = ("x.npy", "y.npy")  # mapped so that torch can use them without a copy; the file is never written
 
 
 def save(
@@ -51,10 +53,18 @@ def save(
     return replace(dataset, path=target.resolve(), digest=digest_of(meta.files), checked=True)
 
 
-def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
-    """Read a dataset folder; ``mmap`` maps graph, features and ids instead of reading and verifying them."""
+def load(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
+    """Read a dataset folder.
+
+    Args:
+        folder: the folder.
+        mmap: map graph, features, labels and ids instead of reading and verifying them; None does so if they are larger
+            than half of the free memory.
+    """
     root = Path(folder)
     meta = read_meta(root)
+    if mmap is None:
+        mmap = is_too_large(sum((root / name).stat().st_size for name in meta.files if (root / name).is_file()))
     arrays = {name: _read_array(root / name, file, mmap) for name, file in meta.files.items()}
     edge_files = [name for name in arrays if name.startswith(EDGE)]
     checked = mmap or meta.checked == checked_value(meta)
@@ -82,6 +92,7 @@ def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
                 edge_attributes={Path(name).stem.removeprefix(EDGE): arrays[name] for name in edge_files},
                 digest=digest_of(meta.files),
                 path=root.resolve(),
+                mapped=MappedFiles.of(arrays.values()) if mmap else None,
                 checked=checked,
             )
         except KeyError as error:
@@ -137,12 +148,13 @@ def _read_array(path: Path, file: ArrayFile, mmap: bool) -> NDArray[Any]:
     if not path.is_file():
         raise InputError(f"{path}: missing, though {META} lists it")
     edge = path.name.startswith(EDGE)
-    verified = not (mmap and (edge or path.name in _MAPPED))
+    verified = not (mmap and (edge or path.name in (*_READ_ONLY, *_SHARED)))
     if verified and sha256(path) != file.sha256:
         raise InputError(f"{path}: sha256 differs from {META}; the file is damaged or was changed")
     mapped = (edge or not verified) and 0 not in file.shape
+    mode: Literal["c", "r"] = "c" if path.name in _SHARED else "r"
     try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+        array: NDArray[Any] = np.load(path, mmap_mode=mode if mapped else None, allow_pickle=False)
     except (ValueError, OSError, EOFError) as error:
         raise InputError(f"{path}: cannot be read ({first_line(error)})") from None
     if array.dtype.str != file.dtype or list(array.shape) != file.shape:
