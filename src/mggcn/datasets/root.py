@@ -55,6 +55,12 @@ def writable_root(root: Path | None = None) -> Path:
     raise InputError(f"{folders[0]}: cannot be written, nor can {folders[-1]}; name a folder in {ENV}")
 
 
+def prepared_folder(dataset: Dataset) -> Path:
+    """The folder beside a data set for what is computed from it before training, in the data root if need be."""
+    beside = dataset.path.parent if dataset.path is not None else None
+    return (beside if beside is not None and os.access(beside, os.W_OK) else writable_root()) / "prepared"
+
+
 class Storable(Protocol):
     """A data set that writes its own folder."""
 

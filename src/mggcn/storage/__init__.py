@@ -6,6 +6,7 @@ as the same :class:`Dataset`.
 Edge attributes are mapped in both cases, because few readers use them.
 """
 
+from mggcn.storage.cache import Cache, Draft
 from mggcn.storage.csr import CsrWriter
 from mggcn.storage.folder import digest, load, save
 from mggcn.storage.meta import META, Meta, is_dataset
@@ -15,7 +16,9 @@ from mggcn.storage.writer import ArrayWriter, FolderWriter, check_free, writing
 __all__ = [
     "META",
     "ArrayWriter",
+    "Cache",
     "CsrWriter",
+    "Draft",
     "FolderWriter",
     "Meta",
     "Verified",
