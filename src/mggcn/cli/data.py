@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+from mggcn.cli import cache
 from mggcn.cli.options import Switch
 
 if TYPE_CHECKING:
     from mggcn.dataset import Dataset
 
 app = App(name="data", help="List, fetch, describe, import and verify data sets.")
+app.command(cache.app)
 
 
 @app.command(name="list")

@@ -12,6 +12,7 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError, first_line
 
 ENV = "MGGCN_DATA"
+PREPARED = "prepared"
 
 
 def notice(text: str) -> None:
@@ -58,7 +59,7 @@ def writable_root(root: Path | None = None) -> Path:
 def prepared_folder(dataset: Dataset) -> Path:
     """The folder beside a data set for what is computed from it before training, in the data root if need be."""
     beside = dataset.path.parent if dataset.path is not None else None
-    return (beside if beside is not None and os.access(beside, os.W_OK) else writable_root()) / "prepared"
+    return (beside if beside is not None and os.access(beside, os.W_OK) else writable_root()) / PREPARED
 
 
 class Storable(Protocol):

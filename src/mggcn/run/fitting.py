@@ -12,7 +12,6 @@ from torch import Tensor
 
 from mggcn import storage, train
 from mggcn.dataset import Dataset
-from mggcn.datasets.root import prepared_folder
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.methods import Plan
@@ -21,7 +20,6 @@ from mggcn.records.record import RunRecord, near_best, seconds_until
 from mggcn.run.run import Run
 from mggcn.run.smoothing import measure
 from mggcn.run.warm_start import WarmStart
-from mggcn.storage import Cache
 from mggcn.train import ALONE, Checkpoints, Compute, Fitted, Prepared, Ranks, Training, choose_device, memory, metrics
 from mggcn.train.progress import Silent
 
@@ -43,7 +41,7 @@ def fit_plan(
     The run of every rank has the same weights and metrics.
     """
     split, device = dataset.require_split(), choose_device(device)
-    key, compute = Key.of(seed), plan.compute(device, ranks, _cache(dataset, ranks))
+    key, compute = Key.of(seed), plan.compute(device, ranks, dataset)
     given, state = dataset, checkpoints.state if checkpoints else None
     _log.info(
         "%s on %s, seed %d, on %s with %d threads", plan.name, dataset.name, seed, device, torch.get_num_threads()
@@ -118,13 +116,6 @@ def fit_plan(
     )
     alone = replace(compute, ranks=ALONE)
     return Run(record, plan, prepared.model, prepared.scaler, given, scored_on=(prepared.eval, alone))
-
-
-def _cache(dataset: Dataset, ranks: Ranks) -> Cache | None:
-    """Where to keep what is computed before training: on disk if it is for several ranks, or if the data are there."""
-    if ranks.local_size == 1 and dataset.mapped is None:
-        return None
-    return Cache(prepared_folder(dataset))
 
 
 def _nodes_per_batch(prepared: Prepared, dataset: Dataset, training: Training, key: Key, fitted: Fitted) -> float:

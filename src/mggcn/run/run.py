@@ -257,7 +257,8 @@ class Run:
         model = self.model.to(device)
         if self.scored_on is not None and dataset is self.dataset and self.scored_on[1].device.type == device.type:
             return self.scored_on
-        compute, matched = self.plan.compute(device), match_features(dataset, self.record.dataset)
+        matched = match_features(dataset, self.record.dataset)
+        compute = self.plan.compute(device, dataset=matched)
         view = methods.view_of(matched, self.scaler, model, self.key, compute)
         return self.plan.method.prepare(view).eval, compute
 
