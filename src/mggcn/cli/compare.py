@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings
+from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings, Switch
 
 
 def compare(
@@ -14,6 +14,7 @@ def compare(
     splits: int = 0,
     preset: Preset = "default",
     settings: Settings = None,
+    per_class: Switch = False,
     out: Path | None = None,
     options: RunOptions = DEFAULTS,
 ) -> None:
@@ -26,6 +27,8 @@ def compare(
         splits: Repeat the runs on this many random splits, for data without a published split.
         preset: Where the settings start: our recipes, or what the methods' papers use.
         settings: Change settings, as key=value, of the methods that have them.
+        per_class: Also print for every class how well its probability ranks the test nodes: areas under curves,
+            precision at k, and the alerts at a precision of 95 % on the validation nodes.
         out: The folder of records.jsonl and table.md; default: compare/DATASET.
         options: Shared options.
     """
@@ -38,7 +41,7 @@ def compare(
     if not names:
         raise InputError(f"--methods: {methods!r} names none")
     experiment = comparison(dataset, names, splits=splits, settings=pairs(settings or []), preset=preset)
-    run(experiment, options, seeds=seeds, out=out)
+    run(experiment, options, seeds=seeds, out=out, per_class=per_class)
 
 
 def ablate(

@@ -3,6 +3,7 @@
 from mggcn.records._packing import pack
 from mggcn.records.grouping import environments, group
 from mggcn.records.ledger import Ledger
+from mggcn.records.ranking import Alerts, Ranking
 from mggcn.records.reading import read, record_files
 from mggcn.records.record import Epoch, RunRecord, Smoothed
 from mggcn.records.row import ExperimentInfo, Figures, PublishedLookup, Row, Section
@@ -10,12 +11,14 @@ from mggcn.records.spec import RunSpec, identity
 from mggcn.records.tables import Column, columns, duration, markdown, notes, remarks
 
 __all__ = [
+    "Alerts",
     "Column",
     "Epoch",
     "ExperimentInfo",
     "Figures",
     "Ledger",
     "PublishedLookup",
+    "Ranking",
     "Row",
     "RunRecord",
     "RunSpec",

@@ -263,3 +263,62 @@ def test_a_run_with_a_background_class_knows_the_others(
 
 def test_without_enough_labelled_nodes_there_is_no_warning(folder: Path, small: Dataset) -> None:
     assert separability(fit(small, "mlp", settings={"epochs": 1}), small) is None
+
+
+def test_alerts_have_the_required_precision_on_validation_nodes(
+    folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train()
+    capsys.readouterr()
+    assert main(["predict", RUNS[0], "--at-precision", "0.6", "--out", "p.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "thresholds for a precision of 60.00% on the validation nodes" in out
+    run = load_run(RUNS[0])
+    p, (val, test) = run.predict().probabilities, (small.split.val, small.split.test)
+    expected = np.full(60, "", object)
+    best = np.zeros(60)
+    for label, name in enumerate(small.classes):
+        reached = [t for t in p[val, label] if (small.y[val] == label)[p[val, label] >= t].mean() >= 0.6]
+        line = next(line.split() for line in out.splitlines() if line.startswith(f"{name} "))
+        if not reached:
+            assert line[1] == "–"
+            continue
+        is_alert = p[:, label] >= min(reached)
+        is_first = is_alert & (p[:, label] > best)
+        expected[is_first], best[is_first] = name, p[is_first, label]
+        assert line[1:3] == [f"{min(reached):.4f}", f"{is_alert[val].sum()}"]
+        correct = (is_alert[test] & (small.y[test] == label)).sum()
+        assert line[4] == f"{is_alert[test].sum()}"
+        assert line[6] == f"{correct / (small.y[test] == label).sum():.2%}"
+    rows = [line.split(",") for line in Path("p.csv").read_text().splitlines()]
+    assert rows[0][-1] == "alert"
+    assert [row[-1] for row in rows[1:]] == expected.tolist()
+
+
+def test_a_precision_that_cannot_be_required(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train()
+    capsys.readouterr()
+    for word in ("0", "1.5"):
+        assert main(["predict", RUNS[0], "--at-precision", word, "--out", "p.csv"]) == 2
+        message = f"mggcn: error: --at-precision: {word} is not a share above 0 and at most 1\n"
+        assert capsys.readouterr().err == message
+    storage.save(storage.load(folder / "data"), folder / "new")
+    shutil.rmtree(folder / "data")
+    assert main(["predict", RUNS[0], "--dataset", "new", "--at-precision", "0.9", "--out", "p.csv"]) == 2
+    assert "--at-precision: needs the validation nodes of the training data" in capsys.readouterr().err
+    assert not Path("p.csv").exists()
+
+
+def test_a_ranking_is_measured_on_test_nodes(folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+    train()
+    capsys.readouterr()
+    assert main(["predict", RUNS[0], "--top", "green:10"]) == 0
+    out = capsys.readouterr().out
+    ranking = load_run(RUNS[0]).record.ranking
+    assert ranking is not None
+    label = small.classes.index("green")
+    areas = f"PR-AUC {ranking.pr_auc[label]:.2%}; ROC-AUC {ranking.roc_auc[label]:.2%}"
+    curve = ", ".join(
+        f"{k}: {share:.2%}" for k, share in zip(ranking.ks, ranking.precision_at[label], strict=True) if k <= 10
+    )
+    assert f"green among them: {areas}; precision at {curve}\n" in out
