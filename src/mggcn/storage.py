@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import PARTS, Column, Dataset, Split, csr_parts
+from mggcn.dataset import PARTS, Column, Dataset, Measure, Split, csr_parts
 from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.files import read_json, replacing, sha256, write_durably
 from mggcn.graph import Direction, Graph
@@ -56,6 +56,7 @@ class _Meta(msgspec.Struct, frozen=True, kw_only=True):
     id_name: str = "id"
     feature_names: list[str] = []
     encoding: list[Column] = []
+    measures: dict[str, Measure] = {}
     notes: list[str] = []
     tables: dict[str, str] = {}
     files: dict[str, _ArrayFile]
@@ -90,6 +91,7 @@ def save(
             id_name=dataset.id_name,
             feature_names=list(dataset.feature_names),
             encoding=list(dataset.encoding),
+            measures=dict(dataset.measures),
             notes=list(dataset.notes),
             tables={name: sha256(draft / name) for name in tables or {}},
             files=_describe(arrays),
@@ -136,6 +138,7 @@ def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
                 source=meta.source,
                 feature_names=tuple(meta.feature_names),
                 encoding=tuple(meta.encoding),
+                measures=meta.measures,
                 notes=tuple(meta.notes),
                 edge_attributes={Path(name).stem.removeprefix(_EDGE): arrays[name] for name in edge_files},
                 digest=_digest(meta.files),

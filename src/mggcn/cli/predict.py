@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from cyclopts.types import NonNegativeInt
+
 from mggcn.cli.options import Device, Switch
 
 if TYPE_CHECKING:
@@ -13,6 +15,9 @@ if TYPE_CHECKING:
     from mggcn.dataset import Dataset
     from mggcn.run import Run
     from mggcn.train import Ranks
+
+
+_NUM_REASONED = 1000
 
 
 def predict(
@@ -25,6 +30,7 @@ def predict(
     nodes: Path | None = None,
     top: str | None = None,
     at_precision: float | None = None,
+    reasons: NonNegativeInt | None = None,
     with_training: Switch = False,
     draws: int | None = None,
     calibrated: bool = True,
@@ -45,16 +51,20 @@ def predict(
     Args:
         run: A run folder, as written by `mggcn train`.
         others: Further run folders, whose probabilities are averaged with those of the first.
-        out: The file to write, *.csv or *.parquet: id or address, class, part of the run's split (train, val,
-            test, or new), one probability per class. Under torchrun, each rank writes its part of the nodes, as
+        out: The file to write, *.csv, *.jsonl or *.parquet: id or address, class, part of the run's split (train, val,
+            test, or new), one probability per class, known label, rank among the nodes of the same class, reasons for
+            the class, model, data and time. Under torchrun, each rank writes its part of the nodes, as
             NAME-00000-of-00002.csv.
-        embeddings: The file to write hidden representations to, *.csv, *.parquet or *.npy: id, one number per channel.
+        embeddings: The file to write hidden representations to, *.csv, *.jsonl, *.parquet or *.npy: id, one number per
+            channel.
         dataset: A known name or dataset folder; default: the data set the run was trained on.
         nodes: A text file with one node id per line; default: all nodes. Addresses match in any case. Ids that are not
             in the data set are listed and left out, with exit code 0; if none is in it, that is an error.
         top: CLASS:K lists the K nodes with the highest probability of a class, and the precision among them.
         at_precision: Choose for each class the lowest probability with this precision, such as 0.95, on the run's
             validation nodes, and print the alerts it gives; --out then has a column alert. Needs the training data.
+        reasons: Give reasons in words for so many nodes of each class, those with the lowest ranks; default: 1000, or
+            none for data with more than 64 features or without their names.
         with_training: Include nodes that the run was trained on in that list, which leaves them out in any graph.
         draws: Average the probabilities over this many draws of the picks; default: as in the run's evaluation.
         calibrated: Calibrate probabilities with the temperature that the run fitted on its validation nodes; with
@@ -65,15 +75,18 @@ def predict(
         device: auto takes the GPU if there is one.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
     """
+    import numpy as np
     import torch
 
     from mggcn.cli.predicted import Predicted
     from mggcn.errors import InputError
     from mggcn.run import ensemble, load_run
     from mggcn.run.alerts import thresholds
+    from mggcn.run.details import known_labels, origin, ranks_of, reason_columns
     from mggcn.run.ensembles import check_alike
     from mggcn.run.loading import load_data
     from mggcn.run.parts import most_used, parts_of
+    from mggcn.run.reasons import reasons_of
     from mggcn.train import Ranks
 
     ranks = Ranks.current()
@@ -101,9 +114,14 @@ def predict(
     predictions = ensemble(runs, data, part, **how)
     whole = ranks.gather(torch.from_numpy(predictions.probabilities)).numpy()
     if out is not None:
+        ranked = ranks_of(whole)[ranks.part(selected.size)]
+        details = {"label": known_labels(data, part), "rank": ranked}
         if chosen is not None:
-            predictions = replace(predictions, details={"alert": chosen.alerts(predictions.probabilities)})
-        predictions.save(_part_of(out, ranks))
+            details["alert"] = chosen.alerts(predictions.probabilities)
+        rows = np.flatnonzero(ranked <= _num_reasons(reasons, data))
+        words = reasons_of(runs, data, part[rows], predictions.labels[rows], draws=draws, device=device)
+        details |= reason_columns(part.size, rows, words) | origin(runs, data, part.size)
+        replace(predictions, details=details).save(_part_of(out, ranks))
         print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")  # noqa: T201
     parts = most_used([parts_of(each, data, selected, root) for each in runs]) if ranks.size > 1 else predictions.parts
     predictions = replace(predictions, nodes=selected, ids=data.ids_of(selected), probabilities=whole, parts=parts)
@@ -154,6 +172,13 @@ def _selected(nodes: Path | None, data: "Dataset") -> "NDArray[np.int64]":
     import numpy as np
 
     return np.arange(data.num_nodes) if nodes is None else _read_nodes(nodes, data)
+
+
+def _num_reasons(reasons: int | None, data: "Dataset") -> int:
+    """Up to which rank nodes have reasons."""
+    from mggcn.run.reasons import can_reason
+
+    return _NUM_REASONED * can_reason(data) if reasons is None else reasons
 
 
 def _warn_if_unlike(runs: "list[Run]", data: "Dataset", root: Path | None) -> bool:

@@ -43,6 +43,7 @@ EngineName = Literal["duckdb", "spark"]
 _ACCOUNTS, _EDGES = "accounts.parquet", "edges.parquet"
 _BATCH = 1 << 16
 _SHARES = (0.7, 0.1, 0.2)  # of train, val and test, as in the paper
+_ENDS = {"from_address": "node", "to_address": "other"}
 _EDGE_TABLE = {
     "node": ("src", INT),
     "other": ("dst", INT),
@@ -52,7 +53,7 @@ _EDGE_TABLE = {
     "out_last": ("last_time", INT),
     "fee": ("fee_wei", WEI),
 }
-"""The columns of ``edges.parquet``, by the column of the stage ``links`` that each comes from."""
+"""The columns of ``edges.parquet`` after the addresses of its ends, by the column of ``links`` each comes from."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +203,7 @@ def _assemble(
     classes = sorted({label for label in account_labels if label is not None})
     numbers: dict[str | None, int] = {None: UNLABELLED, **{label: number for number, label in enumerate(classes)}}
     y = np.array([numbers[label] for label in account_labels], np.int64)
-    graph, attributes = _read_graph(work, y.size)
+    graph, attributes = _read_graph(work, names)
     if background and np.any(y != UNLABELLED):
         y[draw_background(y, np.diff(graph.indptr), background, seed)] = len(classes)
         classes.append(BACKGROUND)
@@ -217,6 +218,7 @@ def _assemble(
         id_name="address",
         source=source,
         feature_names=features.NAMES,
+        measures=features.MEASURES,
         edge_attributes=attributes,
         notes=tuple(notes),
     )
@@ -240,9 +242,9 @@ def _read_accounts(work: Path, labels: Mapping[str, str]) -> tuple[NDArray[Any],
     return np.concatenate(names), np.concatenate(x), account_labels
 
 
-def _read_graph(work: Path, num_nodes: int) -> tuple[Graph, dict[str, NDArray[np.generic]]]:
+def _read_graph(work: Path, names: NDArray[Any]) -> tuple[Graph, dict[str, NDArray[np.generic]]]:
     """Return the graph and its edge attributes from the sorted stage ``links``; write the directed edges to a table."""
-    files = stage_files(work, "links")
+    files, num_nodes = stage_files(work, "links"), names.size
     num_rows = sum(parquet.ParquetFile(file).metadata.num_rows for file in files)
     indices = _on_disk(work / "indices", index_dtype(num_nodes), num_rows)
     attributes = {
@@ -251,7 +253,7 @@ def _read_graph(work: Path, num_nodes: int) -> tuple[Graph, dict[str, NDArray[np
     }
     degrees = np.zeros(num_nodes, np.int64)
     start = 0
-    schema = ibis.schema(dict(_EDGE_TABLE.values())).to_pyarrow()
+    schema = ibis.schema(dict.fromkeys(_ENDS, TEXT) | dict(_EDGE_TABLE.values())).to_pyarrow()
     with parquet.ParquetWriter(work / _EDGES, schema, compression="zstd") as writer:
         for batch in _batches(files):
             pairs = batch.filter(pyarrow.compute.not_equal(batch["node"], batch["other"]))
@@ -262,12 +264,19 @@ def _read_graph(work: Path, num_nodes: int) -> tuple[Graph, dict[str, NDArray[np
             attributes["value"][start:stop] = features.quotient(pairs["out_wei"], unit=features.ETHER)
             np.add.at(degrees, pairs["node"].to_numpy(), 1)
             edges = pairs.filter(pyarrow.compute.greater(pairs["out_count"], 0))
-            columns = [edges[name] for name in _EDGE_TABLE]
+            ends = [_text(names[edges[end].to_numpy()]) for end in _ENDS.values()]
+            columns = [*ends, *(edges[name] for name in _EDGE_TABLE)]
             writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=schema))
             start = stop
     indptr = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
     graph = Graph(indptr, indices[:start], "both")
     return graph, {name: values[:start] for name, values in attributes.items()}
+
+
+def _text(names: NDArray[Any]) -> Any:
+    """Names of accounts as a column of text."""
+    column = pyarrow.array(names, pyarrow.binary() if names.dtype.kind == "S" else pyarrow.string())
+    return column.cast(pyarrow.string())
 
 
 def _split(y: NDArray[np.int64], classes: Sequence[str], seed: int) -> Split:

@@ -344,7 +344,7 @@ def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture
         (["train", "data", "--out", "data/x.npy/runs"], "x.npy is not a folder"),
         (["train", "."], "meta.json"),
         (["predict", "data", "--out", "p.csv"], "data: not a run folder (record.json is missing)"),
-        (["predict", "data", "--out", "p.txt"], "p.txt: predictions are written as .csv or .parquet, not .txt"),
+        (["predict", "data", "--out", "p.txt"], "p.txt: predictions are written as .csv, .jsonl or .parquet, not .txt"),
         (["predict", "data"], "--out"),
         (["data", "import", "none.npz", "--out", "d"], "none.npz"),
         (["data", "import", "g.npz", "--out", "data"], "data: already exists"),

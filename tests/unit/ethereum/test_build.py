@@ -87,6 +87,8 @@ def test_the_tables_beside_it_are_exact(built: Path) -> None:
     assert accounts.schema.field("balance_wei").type == pa.decimal128(38, 0)
     assert accounts["out_wei"].to_pylist()[0] == 5 * ETH + 8
     assert edges.to_pylist()[0] == {
+        "from_address": A,
+        "to_address": B,
         "src": 0,
         "dst": 1,
         "count": 2,
