@@ -57,6 +57,7 @@ class _Meta(msgspec.Struct, frozen=True, kw_only=True):
     feature_names: list[str] = []
     encoding: list[Column] = []
     measures: dict[str, Measure] = {}
+    copies: int = 0
     notes: list[str] = []
     tables: dict[str, str] = {}
     files: dict[str, _ArrayFile]
@@ -92,6 +93,7 @@ def save(
             feature_names=list(dataset.feature_names),
             encoding=list(dataset.encoding),
             measures=dict(dataset.measures),
+            copies=dataset.copies,
             notes=list(dataset.notes),
             tables={name: sha256(draft / name) for name in tables or {}},
             files=_describe(arrays),
@@ -139,6 +141,7 @@ def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
                 feature_names=tuple(meta.feature_names),
                 encoding=tuple(meta.encoding),
                 measures=meta.measures,
+                copies=meta.copies,
                 notes=tuple(meta.notes),
                 edge_attributes={Path(name).stem.removeprefix(_EDGE): arrays[name] for name in edge_files},
                 digest=_digest(meta.files),

@@ -171,7 +171,7 @@ def _check(
 def _selected(nodes: Path | None, data: "Dataset") -> "NDArray[np.int64]":
     import numpy as np
 
-    return np.arange(data.num_nodes) if nodes is None else _read_nodes(nodes, data)
+    return np.arange(data.num_current) if nodes is None else _read_nodes(nodes, data)
 
 
 def _num_reasons(reasons: int | None, data: "Dataset") -> int:

@@ -107,8 +107,11 @@ def run(
     jobs: int = 1,
     only: str | None = None,
     per_class: bool = False,
-) -> None:
-    """Run an experiment for a command: show it, print its tables, and raise the problems that occurred."""
+) -> list[Section]:
+    """Run an experiment for a command: show it, print its tables, and raise the problems that occurred.
+
+    Returns its sections.
+    """
     device, interrupted = choose_device(options.device or "auto"), False
     shown = ExperimentDisplay(quiet=options.quiet, per_class=per_class)
     try:
@@ -140,6 +143,7 @@ def run(
             problems.append(f"{name}: none of the {what} could be run; {tried[0].label}, {tried[0].reasons[0]}")
     if problems:
         raise InputError("; ".join(problems))
+    return shown.sections
 
 
 def _result(outcome: Outcome) -> str:

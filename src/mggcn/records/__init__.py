@@ -1,6 +1,7 @@
 """What runs leave: records, ledgers of them, packed files, and the rows of tables that they make. Needs no torch."""
 
 from mggcn.records._packing import pack
+from mggcn.records.beside import beside
 from mggcn.records.grouping import environments, group
 from mggcn.records.ledger import Ledger
 from mggcn.records.ranking import Alerts, Ranking
@@ -24,6 +25,7 @@ __all__ = [
     "RunSpec",
     "Section",
     "Smoothed",
+    "beside",
     "columns",
     "duration",
     "environments",

@@ -79,6 +79,8 @@ def thresholds(
     every, labels = np.arange(data.num_nodes), labels_in(data, runs[0].classes)
     parts = most_used([parts_of(run, data, every, root) for run in runs])
     nodes = every[(parts == VAL) & (labels >= 0)]
+    if data.copies:
+        nodes = np.intersect1d(nodes, data.require_split().val)  # without later copies of the same accounts
     if not nodes.size:
         raise InputError("--at-precision: the runs have no validation nodes in common")
     predictions = ensemble(

@@ -71,6 +71,23 @@ def test_rankings_of_classes(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert cells["| gcn"][3] == f"{100 * statistics.fmean(means['gcn']):.1f}"
 
 
+def test_data_sets_side_by_side(folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+    storage.save(replace(small, name="other", split=Split.stratified(small.y, 3)), folder / "other")
+    assert main(["compare", "data", "other", "--methods", "gcn,mlp", "--seeds", "2", *QUICK, "--out", "both"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    headings = lines[-4].strip("| ").split(" | ")
+    assert headings[:3] == ["method", "accuracy, %: data", "accuracy, %: other"]
+    assert headings[-1] == "PR-AUC, %: other"
+    for line in lines[-2:]:
+        method, *cells = line.strip("| ").split(" | ")
+        for name, cell in zip(("data", "other"), cells, strict=False):
+            book = records.Ledger(folder / "both" / name / "records.jsonl").records.values()
+            accuracy = statistics.fmean(record.test_accuracy for record in book if record.method == method)
+            assert cell.startswith(f"{accuracy * 100:.2f} ± ")
+    assert main(["compare", "data", "other", "--methods", "mlp", "--json"]) == 2
+    assert "--json: prints one line for one data set" in capsys.readouterr().err
+
+
 def test_random_splits(folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
     random = Split.stratified(small.y, 5, (0.5, 0.2, 0.3))
     storage.save(replace(small, split=random, source="made up; split of seed 5"), folder / "random")

@@ -16,9 +16,10 @@ from mggcn import files, storage
 from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.ethereum import features, require
-from mggcn.ethereum.build import build, parse_as_of
+from mggcn.ethereum.build import build
 from mggcn.ethereum.features import ETHER, integers, quotient
 from mggcn.ethereum.pipeline import BuildInputs
+from mggcn.ethereum.time_split import parse_as_of
 from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, address, transaction, write
 

@@ -22,6 +22,7 @@ def build(
     into: str | None = None,
     from_tables: Annotated[bool, Parameter(negative=())] = False,
     as_of: str | None = None,
+    split: str = "random",
     memory: str = "4GB",
     columns: str | None = None,
     ids: Literal["address", "text"] = "address",
@@ -35,7 +36,7 @@ def build(
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Build a data set of accounts: a graph, 13 features, labels and a stratified 7:1:2 split.
+    """Build a data set of accounts: a graph, 13 features, labels and a split.
 
     Reads ethereum-etl, BigQuery exports, cryo, Etherscan's txlist and XBlock, as Parquet, CSV or JSON; the format is
     recognised by the columns. At the end it prints how many rows each rule dropped or changed.
@@ -50,6 +51,8 @@ def build(
         into: With --engine sql, the schema of the tables that are created, such as project.dataset.
         from_tables: The files are the tables mggcn_links and mggcn_features of that script, exported as Parquet.
         as_of: Ignore later transactions. A date (included to its end) or a time such as 2020-01-31T12:00:00, in UTC.
+        split: random (7:1:2 within each class), or time:2018-12-31,2019-06-30: train on accounts seen until the first
+            date, validate on those first seen until the second, test on later ones; features are as of each date.
         memory: The memory limit of the engine, such as 4GB; at least 500MB.
         columns: The columns of a table in no known format: from=…,to=…,value=…,time=…, with eth=… for a value in ether,
             and optionally hash, block, status, error, contract, gas, price, fee, count.
@@ -75,9 +78,11 @@ def build(
     from mggcn.ethereum import formats
     from mggcn.ethereum._remote import local_files
     from mggcn.ethereum.pipeline import BuildInputs
+    from mggcn.ethereum.time_split import TimeSplit, parse_as_of
 
     roles = None if columns is None else formats.parse_columns(columns)
-    until = None if as_of is None else building.parse_as_of(as_of)
+    until = None if as_of is None else parse_as_of(as_of)
+    time_split = TimeSplit.parse(split)
     if engine == "sql":
         from mggcn.ethereum import sql
 
@@ -116,6 +121,7 @@ def build(
             name=name,
             seed=seed,
             background=background,
+            time_split=time_split,
             overwrite=overwrite,
             quiet=quiet,
         )
@@ -133,7 +139,9 @@ def _lines(built: "Built", out: Path) -> list[str]:
         if built.background:
             lines.append(f"{built.background:,} unlabelled accounts of similar degrees are the class Background")
         lines += [*_split_lines(data), ""]
-    return [*lines, f"{data.name}: {data.num_nodes:,} accounts, {data.graph.num_edges:,} edges in {out}"]
+    if data.copies:
+        lines += [f"{data.copies:,} copies of accounts as of the dates of the split, without edges to others", ""]
+    return [*lines, f"{data.name}: {data.num_current:,} accounts, {built.num_edges:,} edges in {out}"]
 
 
 def _split_lines(data: "Dataset") -> list[str]:
