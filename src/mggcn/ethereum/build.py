@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn import storage
-from mggcn.dataset import BACKGROUND, UNLABELLED, Dataset, Split, draw_background
+from mggcn.dataset import BACKGROUND, UNLABELLED, Column, Dataset, Split, draw_background
+from mggcn.dataset.columns import feature_names
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import features, pipeline
 from mggcn.ethereum._engines import open_engine
@@ -28,6 +29,7 @@ from mggcn.ethereum._exported import read_tables
 from mggcn.ethereum._snapshot import ACCOUNTS, EDGES, Snapshot
 from mggcn.ethereum._table_files import expand
 from mggcn.ethereum.label_lists import read_labels
+from mggcn.ethereum.own_features import add_columns, add_features
 from mggcn.ethereum.pipeline import BuildInputs, OnStage, Tally
 from mggcn.ethereum.simulate import is_simulated
 from mggcn.ethereum.time_split import TimeSplit
@@ -73,6 +75,7 @@ def build(
     seed: int = 0,
     background: int = 0,
     time_split: TimeSplit | None = None,
+    own_features: Path | None = None,
     overwrite: bool = False,
     quiet: bool = True,
 ) -> Built:
@@ -91,6 +94,7 @@ def build(
             :func:`mggcn.dataset.draw_background`; too few with the degrees of labelled accounts give fewer.
         time_split: split labelled accounts by the time they are first seen, with features as of each date, instead of
             at random.
+        own_features: a table with the column address, whose other columns become features next to the thirteen.
         overwrite: replace an existing dataset folder.
         quiet: do not print the stages on standard error.
     """
@@ -118,6 +122,12 @@ def build(
                     tallies.append(pipeline.run(running, dated, work, on_stage))
             snapshots.append(Snapshot.read(work, account_labels))
         tally = tallies[0]
+        encoding: tuple[Column, ...] = ()
+        if own_features is not None:
+            on_stage("own features")
+            snapshots, encoding, more = add_features(snapshots, own_features, any_ids=inputs.any_ids)
+            add_columns(Path(folder) / "0" / ACCOUNTS, snapshots[0].x, encoding)
+            notes += more
         on_stage("data set")
         simulated = any(is_simulated(file) for file in files)
         title = _name(name or f"ethereum:{out.name}", simulated)
@@ -129,6 +139,7 @@ def build(
                 time_split,
                 background,
                 has_labels=labels is not None,
+                encoding=encoding,
                 name=title,
                 source=source,
                 seed=seed,
@@ -187,6 +198,7 @@ def _assemble(
     background: int,
     *,
     has_labels: bool,
+    encoding: tuple[Column, ...],
     name: str,
     source: str,
     seed: int,
@@ -204,6 +216,8 @@ def _assemble(
         y[draw_background(y, np.diff(latest.graph.indptr), background, seed)] = len(classes)
         classes.append(BACKGROUND)
     described: dict[str, Any] = {"id_name": "address", "feature_names": features.NAMES, "measures": features.MEASURES}
+    if encoding:
+        described |= {"feature_names": feature_names(encoding), "encoding": encoding}
     described |= {"name": name, "source": source, "notes": tuple(notes), "classes": tuple(classes)}
     if time_split is not None:
         return time_split.join(snapshots, y, **described)

@@ -117,12 +117,16 @@ class _Words:
     def __init__(self, data: Dataset, known: NDArray[np.int64], classes: Sequence[str]) -> None:
         self._data, self._known, self._classes, self._x = data, known, classes, _dense(data)
         self._counts = data.edge_attributes.get("count")
+        columns = [(column, name) for column in data.encoding for name in column.features]
+        self._flags = {name for column, name in columns if name != column.name or column.kind == "boolean"}
 
     def say(self, node: int, label: int, column: int) -> str:
         """A feature of a node; one that counts neighbours also says how many are known to be of the class."""
-        name = self._data.feature_names[column]
+        name, stored = self._data.feature_names[column], float(self._x[node, column])
+        if name in self._flags:
+            return name if stored else f"not {name}"
         measure = self._data.measures.get(name) or plain(name)
-        text = measure.text(float(self._x[node, column]))
+        text = measure.text(stored)
         members = self._members(node, label, measure) if measure.counts else 0
         return f"{text}, {members:,} of them known {self._classes[label]}" if members else text
 

@@ -16,6 +16,7 @@ def build(
     /,
     *,
     labels: str | None = None,
+    features: str | None = None,
     out: Path | None = None,
     engine: Literal["duckdb", "spark", "sql"] = "duckdb",
     dialect: str = "bigquery",
@@ -45,6 +46,8 @@ def build(
         transactions: Files or folders, here or at s3://, gs:// and hdfs:// addresses; with --engine sql, the name of a
             table.
         labels: A CSV file with the columns address and label; without it no account is labelled.
+        features: A table (CSV, Parquet, JSON lines) with the column address; its other columns become features next to
+            the thirteen.
         out: The dataset folder to write; it also receives accounts.parquet and edges.parquet.
         engine: duckdb runs in this process, spark on a cluster or on this machine; sql only prints the SQL script.
         dialect: The SQL dialect of --engine sql: bigquery, snowflake, trino, databricks, clickhouse, duckdb and others.
@@ -99,8 +102,8 @@ def build(
     if not 0 <= max_dropped <= 1:
         raise InputError(f"--max-dropped: {max_dropped:g} is not a share from 0 to 1")
     storage.check_free(out, overwrite=overwrite)
-    with local_files([labels, receipts, blocks, balances, *transactions], out) as paths:
-        label_file, receipt_file, block_file, balance_file, *files = paths
+    with local_files([labels, features, receipts, blocks, balances, *transactions], out) as paths:
+        label_file, feature_file, receipt_file, block_file, balance_file, *files = paths
         inputs = BuildInputs(
             tuple(file for file in files if file is not None),
             roles,
@@ -122,6 +125,7 @@ def build(
             seed=seed,
             background=background,
             time_split=time_split,
+            own_features=feature_file,
             overwrite=overwrite,
             quiet=quiet,
         )
