@@ -38,6 +38,7 @@ def predict(
     allow_import: Switch = False,
     device: Device = "auto",
     root: Path | None = None,
+    mmap: Switch = False,
 ) -> None:
     """Score nodes of the graph a run was trained on, or of a new graph with the same features.
 
@@ -74,6 +75,8 @@ def predict(
         allow_import: Allow the run to import the Python code of a user-defined method.
         device: auto takes the GPU if there is one.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
+        mmap: Map the dataset folder instead of reading it, as is done by itself if it is larger than half of the free
+            memory; its checksums are then not verified (see `mggcn data verify`).
     """
     import numpy as np
     import torch
@@ -94,7 +97,10 @@ def predict(
     runs = [load_run(folder, allow_import=allow_import) for folder in (run, *others)]
     ranking = _class_and_count(top, runs[0].classes) if top is not None else None
     check_alike(runs, same_data=dataset is None)
-    data = load_data(dataset, root, ranks) if dataset else ranks.in_turn(lambda: runs[0].training_data(root))
+    if dataset:
+        data = load_data(dataset, root, ranks, mmap or None)
+    else:
+        data = ranks.in_turn(lambda: runs[0].training_data(root, mmap=mmap or None))
     selected = _selected(nodes, data)
     if selected.size < ranks.size:
         raise InputError(f"{data.name}: {selected.size} nodes are fewer than the ranks, {ranks.size}")

@@ -116,7 +116,15 @@ def run(
     shown = ExperimentDisplay(quiet=options.quiet, per_class=per_class)
     try:
         experiments.run(
-            experiment, seeds=seeds, device=device, jobs=jobs, only=only, out=out, root=options.root, progress=shown
+            experiment,
+            seeds=seeds,
+            device=device,
+            jobs=jobs,
+            only=only,
+            out=out,
+            root=options.root,
+            mmap=options.mmap or None,
+            progress=shown,
         )
     except KeyboardInterrupt:
         if not shown.sections:

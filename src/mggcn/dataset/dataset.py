@@ -19,6 +19,7 @@ from mggcn.dataset.measures import Measure
 from mggcn.dataset.split import Split, check_part
 from mggcn.errors import InputError
 from mggcn.graph import Direction, Graph, as_array, node_numbers
+from mggcn.mapping import MappedFiles
 
 if TYPE_CHECKING:
     import networkx
@@ -54,6 +55,7 @@ class Dataset:
         notes: what was left out or assumed when the data was read, one sentence each.
         digest: sha256 of the stored folder's checksums, empty if the data set has not been stored.
         path: the dataset folder it was read from or stored in.
+        mapped: the files of a mapped folder, which must not change.
         checked: skip the checks of values, for arrays that are known to be valid; :func:`dataclasses.replace` does not
             keep it.
     """
@@ -76,6 +78,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     digest: str = ""
     path: Path | None = None
+    mapped: MappedFiles | None = field(default=None, repr=False)
     checked: InitVar[bool] = False
 
     def __post_init__(self, checked: bool) -> None:
@@ -286,6 +289,11 @@ class Dataset:
         from mggcn.dataset.pyg import to_pyg
 
         return to_pyg(self)
+
+    def check_unchanged(self) -> None:
+        """Raise InputError if the data set is mapped and its files have changed since."""
+        if self.mapped is not None:
+            self.mapped.check()
 
     def with_split(self, split: Split) -> "Dataset":
         """Return the same data with another split."""

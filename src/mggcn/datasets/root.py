@@ -5,6 +5,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Protocol
 
 from mggcn import storage
 from mggcn.dataset import Dataset
@@ -54,17 +55,26 @@ def writable_root(root: Path | None = None) -> Path:
     raise InputError(f"{folders[0]}: cannot be written, nor can {folders[-1]}; name a folder in {ENV}")
 
 
-def load_or_build(folder: str | Path, build: Callable[[], Dataset], *, root: Path | None, mmap: bool) -> Dataset:
+class Storable(Protocol):
+    """A data set that writes its own folder."""
+
+    def save(self, target: Path) -> object:
+        """Write the dataset folder ``target``."""
+
+
+def load_or_build(
+    folder: str | Path, build: Callable[[], Dataset | Storable], *, root: Path | None, mmap: bool | None
+) -> Dataset:
     """Load the dataset ``folder`` below the data root; if it does not exist, build the data set and store it there."""
     stored = find_folder(folder, [storage.META], root)
     if stored is not None:
         return storage.load(stored, mmap=mmap)
     target = writable_root(root) / folder
-    dataset = build()
+    built = build()
     try:
-        dataset = storage.save(dataset, target)
+        saved = storage.save(built, target) if isinstance(built, Dataset) else built.save(target)
     except (InputError, OSError) as error:
-        if storage.is_dataset(target):  # another process stored it meanwhile
-            return storage.load(target, mmap=mmap)
-        raise InputError(f"{target}: cannot be written ({first_line(error)})") from None
-    return storage.load(target, mmap=True) if mmap else dataset
+        if not storage.is_dataset(target):  # else another process stored it meanwhile
+            raise InputError(f"{target}: cannot be written ({first_line(error)})") from None
+        saved = None
+    return saved if isinstance(saved, Dataset) and not mmap else storage.load(target, mmap=mmap)

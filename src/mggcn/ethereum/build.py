@@ -9,7 +9,7 @@ from v to u, with count 0 if there were none.
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,13 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn import storage
-from mggcn.dataset import BACKGROUND, UNLABELLED, Column, Dataset, Split, draw_background
-from mggcn.dataset.columns import feature_names
+from mggcn.dataset import BACKGROUND, UNLABELLED, Dataset
+from mggcn.engines.stages import open_engine
 from mggcn.errors import InputError, prefix_errors
-from mggcn.ethereum import features, pipeline
-from mggcn.ethereum._engines import open_engine
+from mggcn.ethereum import pipeline
+from mggcn.ethereum._assembly import ACCOUNTS, EDGES, assemble
 from mggcn.ethereum._exported import read_tables
-from mggcn.ethereum._snapshot import ACCOUNTS, EDGES, Snapshot
 from mggcn.ethereum._table_files import expand
 from mggcn.ethereum.label_lists import read_labels
 from mggcn.ethereum.own_features import add_columns, add_features
@@ -35,8 +34,6 @@ from mggcn.ethereum.simulate import is_simulated
 from mggcn.ethereum.time_split import TimeSplit
 
 EngineName = Literal["duckdb", "spark"]
-
-_SHARES = (0.7, 0.1, 0.2)  # of train, val and test, as in the paper
 
 
 @dataclass(frozen=True)
@@ -111,47 +108,46 @@ def build(
         time_split.check(inputs, has_labels=labels is not None)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.work.", dir=out.parent) as folder, _timed(quiet) as on_stage:
+        is_whole = time_split is None and own_features is None
         snapshots, tallies = [], []
+        simulated = any(is_simulated(file) for file in files)
+        title = _name(name or f"ethereum:{out.name}", simulated)
         for number, dated in enumerate(time_split.inputs(inputs) if time_split else [inputs]):
             work = Path(folder) / str(number)
             work.mkdir()
-            with open_engine(engine, work, memory) as running:
-                if inputs.from_tables:
-                    tallies.append(read_tables(running, inputs.transactions, work, on_stage))
-                else:
-                    tallies.append(pipeline.run(running, dated, work, on_stage))
-            snapshots.append(Snapshot.read(work, account_labels))
-        tally = tallies[0]
-        encoding: tuple[Column, ...] = ()
-        if own_features is not None:
-            on_stage("own features")
-            snapshots, encoding, more = add_features(snapshots, own_features, any_ids=inputs.any_ids)
-            add_columns(Path(folder) / "0" / ACCOUNTS, snapshots[0].x, encoding)
-            notes += more
-        on_stage("data set")
-        simulated = any(is_simulated(file) for file in files)
-        title = _name(name or f"ethereum:{out.name}", simulated)
-        how = f"{time_split}" if time_split else f"7:1:2 split of seed {seed}"
-        source = "SIMULATED: " * simulated + _source(tally, inputs, labels, how, background)
-        with prefix_errors(labels or out):
-            dataset = _assemble(
-                snapshots,
-                time_split,
-                background,
-                has_labels=labels is not None,
-                encoding=encoding,
-                name=title,
-                source=source,
-                seed=seed,
-                notes=notes,
-            )
-        tables = {file: Path(folder) / "0" / file for file in (ACCOUNTS, EDGES)}
-        storage.save(dataset, out, overwrite=overwrite, tables=tables)
+            tallies.append(_compute(dated, work, engine, memory, on_stage))
+            on_stage("data set")
+            how = str(time_split) if time_split else f"7:1:2 split of seed {seed}"
+            source = "SIMULATED: " * simulated + _source(tallies[0], inputs, labels, how, background)
+            described: dict[str, Any] = {"name": title, "source": source, "seed": seed, "notes": notes}
+            target = out if is_whole else work / "snapshot"
+            with prefix_errors(labels or out), storage.writing(target, overwrite=overwrite) as writer:
+                drawn = background if number == 0 else 0
+                assemble(writer, work, account_labels, drawn, is_split=time_split is None, **described)
+            snapshots.append(storage.load(target, mmap=True))
+        if not is_whole:
+            tables = {file: Path(folder) / "0" / "snapshot" / file for file in (ACCOUNTS, EDGES)}
+            if own_features is not None:
+                snapshots = add_features(snapshots, own_features, any_ids=inputs.any_ids)
+                add_columns(tables[ACCOUNTS], snapshots[0])
+            with prefix_errors(labels or out):
+                joined = time_split.join(snapshots) if time_split else snapshots[0]
+            storage.save(joined, out, overwrite=overwrite, tables=tables)
+    dataset = storage.load(out, mmap=True)
     current = slice(dataset.num_current)
-    drawn = int(_is_background(dataset)[current].sum())
-    num_labelled = int((dataset.y[current] != UNLABELLED).sum())
-    unknown = len(account_labels) - (num_labelled - drawn)
-    return Built(storage.load(out, mmap=True), tally, len(account_labels), unknown, drawn)
+    num_labelled, num_drawn = (
+        int(np.sum(test[current])) for test in (dataset.y != UNLABELLED, _is_background(dataset))
+    )
+    unknown = len(account_labels) - (num_labelled - num_drawn)
+    return Built(dataset, tallies[0], len(account_labels), unknown, num_drawn)
+
+
+def _compute(inputs: BuildInputs, work: Path, engine: EngineName, memory: str, on_stage: OnStage) -> Tally:
+    """Compute the stages of a build in a folder."""
+    with open_engine(engine, work, memory) as running:
+        if inputs.from_tables:
+            return read_tables(running, inputs.transactions, work, on_stage)
+        return pipeline.run(running, inputs, work, on_stage)
 
 
 def _is_background(dataset: Dataset) -> NDArray[np.bool_]:
@@ -190,54 +186,3 @@ def _timed(quiet: bool) -> Iterator[OnStage]:
 
     yield start
     start("")
-
-
-def _assemble(
-    snapshots: Sequence[Snapshot],
-    time_split: TimeSplit | None,
-    background: int,
-    *,
-    has_labels: bool,
-    encoding: tuple[Column, ...],
-    name: str,
-    source: str,
-    seed: int,
-    notes: Sequence[str] = (),
-) -> Dataset:
-    """Return the data set of the latest snapshot, with copies of earlier ones if it is split by time.
-
-    There is no split without labels. Classes without an account are left out.
-    """
-    latest = snapshots[0]
-    classes = sorted({label for label in latest.labels if label is not None})
-    numbers: dict[str | None, int] = {None: UNLABELLED, **{label: number for number, label in enumerate(classes)}}
-    y = np.array([numbers[label] for label in latest.labels], np.int64)
-    if background and np.any(y != UNLABELLED):
-        y[draw_background(y, np.diff(latest.graph.indptr), background, seed)] = len(classes)
-        classes.append(BACKGROUND)
-    described: dict[str, Any] = {"id_name": "address", "feature_names": features.NAMES, "measures": features.MEASURES}
-    if encoding:
-        described |= {"feature_names": feature_names(encoding), "encoding": encoding}
-    described |= {"name": name, "source": source, "notes": tuple(notes), "classes": tuple(classes)}
-    if time_split is not None:
-        return time_split.join(snapshots, y, **described)
-    split = _split(y, classes, seed) if has_labels else None
-    return Dataset(
-        graph=latest.graph,
-        x=latest.x,
-        y=y,
-        split=split,
-        node_ids=latest.names,
-        edge_attributes=latest.attributes,
-        **described,
-    )
-
-
-def _split(y: NDArray[np.int64], classes: Sequence[str], seed: int) -> Split:
-    try:
-        return Split.stratified(y, seed, _SHARES)
-    except InputError as error:
-        counts = ", ".join(f"{name} {np.sum(y == number)}" for number, name in enumerate(classes)) or "none"
-        raise InputError(
-            f"too few labelled accounts have a transaction ({counts}) for a 7:1:2 split ({error})"
-        ) from None

@@ -13,22 +13,19 @@ import pyarrow
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from mggcn.dataset import Column
+from mggcn.dataset import Column, Dataset
 from mggcn.dataset.cells import text_of
-from mggcn.dataset.columns import Chunk, Encoder, FeatureTable, feature_names
+from mggcn.dataset.columns import Chunk, Encoder, FeatureTable, encoding_notes, feature_names
 from mggcn.datasets.columns import Table
 from mggcn.errors import InputError
 from mggcn.ethereum import features
-from mggcn.ethereum._snapshot import Snapshot
 from mggcn.ethereum.label_lists import is_address
 
 ADDRESS = "address"
 
 
-def add_features(
-    snapshots: Sequence[Snapshot], path: Path, *, any_ids: bool
-) -> tuple[list[Snapshot], tuple[Column, ...], list[str]]:
-    """Return snapshots with the columns of a file as further features, what all their features are, and notes.
+def add_features(snapshots: Sequence[Dataset], path: Path, *, any_ids: bool) -> list[Dataset]:
+    """Return data sets of accounts with the columns of a file as further features, and a note.
 
     Args:
         snapshots: the latest first.
@@ -45,7 +42,7 @@ def add_features(
             raise InputError(f"{path}: column {name!r} is one of the thirteen features; give it another name")
     row_of = _rows(table, path, any_ids=any_ids)
     absent = len(row_of)
-    rows = [_rows_of(snapshot.names, row_of, absent) for snapshot in snapshots]
+    rows = [_rows_of(snapshot, row_of, absent) for snapshot in snapshots]
     num_known = int((rows[0] != absent).sum())
     if not num_known:
         raise InputError(f"{path}: none of its {absent:,} accounts has a transaction")
@@ -63,23 +60,32 @@ def add_features(
     own, notes = whole.fill(None)
     notes = [
         f"{path.name}: {num_known:,} of {rows[0].size:,} accounts, {', '.join(names)}; used as given at all dates",
-        *whole.notes(),
+        *encoding_notes(own),
         *notes,
     ]
     parts = np.split(whole.x, np.cumsum([of_snapshot.size for of_snapshot in rows])[:-1])
-    extended = [
-        replace(snapshot, x=np.concatenate([snapshot.x, x], axis=1))
+    encoding = (*(Column(name, "number") for name in features.NAMES), *own)
+    return [
+        replace(
+            snapshot,
+            x=np.concatenate([snapshot.x, x], axis=1),
+            feature_names=feature_names(encoding),
+            encoding=encoding,
+            notes=(*snapshot.notes, *notes),
+            digest="",
+            path=None,
+            mapped=None,
+        )
         for snapshot, x in zip(snapshots, parts, strict=True)
     ]
-    return extended, (*(Column(name, "number") for name in features.NAMES), *own), notes
 
 
-def add_columns(path: Path, x: NDArray[np.float32], columns: Sequence[Column]) -> None:
-    """Add the user's features to a table of accounts, as they are in the model."""
+def add_columns(path: Path, dataset: Dataset) -> None:
+    """Add the user's features to the table of a data set's accounts, as they are in the model."""
     table = parquet.read_table(path)
-    for number, name in enumerate(feature_names(columns)):
+    for number, name in enumerate(dataset.feature_names):
         if number >= len(features.NAMES):
-            table = table.append_column(name, pyarrow.array(x[:, number]))
+            table = table.append_column(name, pyarrow.array(dataset.x[:, number]))
     parquet.write_table(table, path, compression="zstd")
 
 
@@ -100,5 +106,6 @@ def _rows(table: Table, path: Path, *, any_ids: bool) -> dict[str, int]:
     return row_of
 
 
-def _rows_of(names: NDArray[np.generic], row_of: dict[str, int], absent: int) -> NDArray[np.int64]:
-    return np.array([row_of.get(name, absent) for name in names.astype(str).tolist()], np.int64)
+def _rows_of(dataset: Dataset, row_of: dict[str, int], absent: int) -> NDArray[np.int64]:
+    names = dataset.ids_of(np.arange(dataset.num_nodes)).tolist()
+    return np.array([row_of.get(name, absent) for name in names], np.int64)

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from mggcn.dataset import UNLABELLED, Dataset, Split
 from mggcn.dataset.ids import COPY
 from mggcn.errors import InputError
-from mggcn.ethereum._snapshot import Snapshot
 from mggcn.ethereum.pipeline import BuildInputs
 from mggcn.graph import Graph, index_dtype
 
@@ -83,19 +82,17 @@ class TimeSplit:
         """What snapshots are built from: the latest, that of validation, that of training."""
         return [inputs, *(replace(inputs, as_of=until) for until in reversed(self.until))]
 
-    def join(self, snapshots: Sequence[Snapshot], y: NDArray[np.int64], **described: Any) -> Dataset:
-        """Return the data set of the latest snapshot with copies as of earlier dates.
+    def join(self, snapshots: Sequence[Dataset]) -> Dataset:
+        """Return the data set of the latest accounts with copies as of earlier dates.
 
         Args:
-            snapshots: the latest, that of validation, that of training.
-            y: [n] the classes of the latest accounts, -1 for none.
-            described: further fields of the data set.
+            snapshots: the latest, that of validation, that of training; classes are those of the latest.
         """
         latest, val, train = snapshots
-        starts = np.cumsum([0, latest.names.size, val.names.size])
-        labels = [y, *(_labels_of(copies, latest, y) for copies in (val, train))]
-        is_test = (y != UNLABELLED) & (val.positions(latest.names) < 0) & (train.positions(latest.names) < 0)
-        is_val = (labels[1] != UNLABELLED) & (train.positions(val.names) < 0)
+        starts = np.cumsum([0, latest.num_nodes, val.num_nodes])
+        labels = [latest.y, *(_labels_of(copies, latest) for copies in (val, train))]
+        is_test = (latest.y != UNLABELLED) & (_positions(val, latest) < 0) & (_positions(train, latest) < 0)
+        is_val = (labels[1] != UNLABELLED) & (_positions(train, val) < 0)
         is_train = labels[2] != UNLABELLED
         parts = [np.flatnonzero(part) + start for part, start in zip((is_test, is_val, is_train), starts, strict=True)]
         names = {"train": parts[2], "val": parts[1], "test": parts[0]}
@@ -103,37 +100,52 @@ class TimeSplit:
             counts = ", ".join(f"{name} {nodes.size:,}" for name, nodes in names.items())
             raise InputError(f"{self}: no labelled account is first seen in the part {empty[0]} ({counts})")
         dates = ["", self.dates[1], self.dates[0]]
-        return Dataset(
-            graph=_union(snapshots),
+        return replace(
+            latest,
+            graph=_union([snapshot.graph for snapshot in snapshots]),
             x=np.concatenate([snapshot.x for snapshot in snapshots]),
-            y=np.concatenate([y, np.where(is_val, labels[1], UNLABELLED), labels[2]]),
+            y=np.concatenate([latest.y, np.where(is_val, labels[1], UNLABELLED), labels[2]]),
             split=Split(parts[2], parts[1], parts[0]),
             node_ids=np.concatenate(
-                [_dated(snapshot.names, text) for snapshot, text in zip(snapshots, dates, strict=True)]
+                [_dated(_names(snapshot), text) for snapshot, text in zip(snapshots, dates, strict=True)]
             ),
-            copies=val.names.size + train.names.size,
+            copies=val.num_nodes + train.num_nodes,
             edge_attributes={
-                name: np.concatenate([snapshot.attributes[name] for snapshot in snapshots])
-                for name in latest.attributes
+                name: np.concatenate([snapshot.edge_attributes[name] for snapshot in snapshots])
+                for name in latest.edge_attributes
             },
-            **described,
+            digest="",
+            path=None,
+            mapped=None,
         )
 
 
-def _labels_of(copies: Snapshot, latest: Snapshot, y: NDArray[np.int64]) -> NDArray[np.int64]:
-    """[n] the classes of an earlier snapshot's accounts."""
-    positions = latest.positions(copies.names)
-    return np.where(positions >= 0, y[positions], UNLABELLED)
+def _names(dataset: Dataset) -> NDArray[Any]:
+    assert dataset.node_ids is not None  # noqa: S101  (accounts have addresses)
+    return np.asarray(dataset.node_ids)
 
 
-def _union(snapshots: Sequence[Snapshot]) -> Graph:
+def _positions(dataset: Dataset, other: Dataset) -> NDArray[np.int64]:
+    """[n] the numbers that the accounts of another data set have in this one, -1 for those that it lacks."""
+    known, wanted = _names(dataset), _names(other)  # sorted
+    nearest = np.minimum(np.searchsorted(known, wanted), known.size - 1)
+    return np.where(known[nearest] == wanted, nearest, -1)
+
+
+def _labels_of(copies: Dataset, latest: Dataset) -> NDArray[np.int64]:
+    """[n] the classes of an earlier snapshot's accounts, as numbers of the latest."""
+    positions = _positions(latest, copies)
+    return np.where(positions >= 0, latest.y[positions], UNLABELLED)
+
+
+def _union(graphs: Sequence[Graph]) -> Graph:
     """The graphs side by side, without an edge between them."""
     indptr, indices, num_nodes, num_stored = [np.zeros(1, np.int64)], [], 0, 0
-    dtype = index_dtype(sum(snapshot.names.size for snapshot in snapshots))
-    for snapshot in snapshots:
-        indptr.append(snapshot.graph.indptr[1:] + num_stored)
-        indices.append(np.add(snapshot.graph.indices, num_nodes, dtype=dtype))
-        num_nodes, num_stored = num_nodes + snapshot.names.size, num_stored + snapshot.graph.num_stored
+    dtype = index_dtype(sum(graph.num_nodes for graph in graphs))
+    for graph in graphs:
+        indptr.append(graph.indptr[1:] + num_stored)
+        indices.append(np.add(graph.indices, num_nodes, dtype=dtype))
+        num_nodes, num_stored = num_nodes + graph.num_nodes, num_stored + graph.num_stored
     return Graph(np.concatenate(indptr), np.concatenate(indices), "both")
 
 

@@ -141,7 +141,7 @@ def test_a_failed_write_leaves_nothing(small: Dataset, tmp_path: Path, monkeypat
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(storage, "write_durably", fail)
+    monkeypatch.setattr("mggcn.storage.writer.write_durably", fail)
     with pytest.raises(OSError, match="No space"):
         storage.save(small, tmp_path / "d")
     assert list(tmp_path.iterdir()) == []
@@ -168,7 +168,7 @@ import os, signal, numpy as np
 from mggcn import files, graph, storage
 from mggcn.dataset import Dataset
 from mggcn.graph import Graph
-storage.write_durably = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+storage.writer.write_durably = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 data = Dataset("d", Graph.from_edges([0], [1], 2), np.ones((2, 1), np.float32), np.full(2, -1), ())
 storage.save(data, {str(tmp_path / "d")!r})
 """
