@@ -1,5 +1,6 @@
 """``mggcn explore`` in a real browser."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import mggcn
-from mggcn.dataset import Dataset
+from mggcn.dataset import Dataset, Measure
 from mggcn.explore import Explorer
 from tests.browser.conftest import Watch
 from tests.serving import served
@@ -132,7 +133,9 @@ def test_picks_whose_ids_shorten_alike_have_a_bar_each(run_folder: Path, citatio
         assert len({round(bar.bounding_box()["y"]) for bar in bars.all()}) == 5
         assert set(page.locator("#probabilities .role-axis-label text").all_text_contents()) >= set(citations.classes)
         bars.first.hover()
-        expect(page.locator("#vg-tooltip-element")).to_contain_text(page.locator("#influence a").first.inner_text())
+        expect(page.locator("#vg-tooltip-element")).to_contain_text(
+            page.locator("#influence a").first.get_attribute("title")
+        )
         watched.check()
 
 
@@ -204,4 +207,39 @@ def test_a_method_without_picks(citations: Dataset, watch: Watch) -> None:
         watched.page.wait_for_selector("#probabilities svg.marks path", state="attached")
         expect(watched.page.locator("#graph")).to_be_hidden()
         expect(watched.page.locator("#neighbours tbody tr")).not_to_have_count(0)
+        watched.check()
+
+
+def test_payments_units_and_logits_fit_a_width_of_1280(run_folder: Path, citations: Dataset, watch: Watch) -> None:
+    graph = citations.graph
+    count = graph.num_stored
+    attributes = {
+        "count": np.where(np.arange(count) % 3, 12, 0),
+        "value": np.linspace(0, 1234567.891, count),
+        "first": np.full(count, 1_500_000_000),
+        "last": np.full(count, 1_560_000_000),
+    }
+    measures = {"north": Measure("{} ether", "ether", is_log=True)}
+    ids = np.array([f"0x{number:040x}" for number in range(citations.num_nodes)])
+    names = ("north", "east", "south", "west")
+    data = replace(
+        citations, node_ids=ids, edge_attributes=attributes, measures=measures, feature_names=names, checked=True
+    )
+    run = mggcn.load_run(run_folder)
+    steep = replace(run, record=replace(run.record, temperature=run.record.temperature / 300))
+    with served(Explorer.of(steep, data)) as url:
+        watched = watch(f"{url}/#{ids[12]}", width=1280)
+        page = watched.page
+        wait_for_charts(page)
+        expect(page.locator("#neighbours tbody tr")).not_to_have_count(0)
+        expect(page.locator("#neighbours thead")).to_contain_text("received from it, ether")
+        expect(page.locator("#neighbours tbody")).to_contain_text("2017-07-14 to 2019-06-08")
+        expect(page.locator("#neighbours tbody a").first).to_have_text(re.compile("^0x000000…[0-9a-f]{4}$"))
+        expect(page.locator("#features tbody")).to_contain_text("ether")
+        expect(page.locator("#attributions thead")).to_contain_text("of this node, logits")
+        expect(page.locator("#influence thead")).to_contain_text("change, logits")
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+        for part in page.locator(".scroll").all():
+            assert part.evaluate("(part) => part.scrollWidth - part.clientWidth") <= 0, part.get_attribute("id")
         watched.check()

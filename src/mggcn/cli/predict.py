@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
+
+from cyclopts.types import NonNegativeInt
 
 from mggcn.cli.options import Device, Switch
 
@@ -11,12 +13,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mggcn.dataset import Dataset
-    from mggcn.run import Predictions
+    from mggcn.run import Run
     from mggcn.train import Ranks
-    from mggcn.train.metrics import Top
 
 
-_NODES = {"test": "test nodes", "new": "new nodes with a known label", "unknown": "nodes with a known label"}
+_NUM_REASONED = 1000
 
 
 def predict(
@@ -28,6 +29,8 @@ def predict(
     dataset: str | None = None,
     nodes: Path | None = None,
     top: str | None = None,
+    at_precision: float | None = None,
+    reasons: NonNegativeInt | None = None,
     with_training: Switch = False,
     draws: int | None = None,
     calibrated: bool = True,
@@ -49,14 +52,20 @@ def predict(
     Args:
         run: A run folder, as written by `mggcn train`.
         others: Further run folders, whose probabilities are averaged with those of the first.
-        out: The file to write, *.csv or *.parquet: id or address, class, part of the run's split (train, val,
-            test, or new), one probability per class. Under torchrun, each rank writes its part of the nodes, as
+        out: The file to write, *.csv, *.jsonl or *.parquet: id or address, class, part of the run's split (train, val,
+            test, or new), one probability per class, known label, rank among the nodes of the same class, reasons for
+            the class, model, data and time. Under torchrun, each rank writes its part of the nodes, as
             NAME-00000-of-00002.csv.
-        embeddings: The file to write hidden representations to, *.csv, *.parquet or *.npy: id, one number per channel.
+        embeddings: The file to write hidden representations to, *.csv, *.jsonl, *.parquet or *.npy: id, one number per
+            channel.
         dataset: A known name or dataset folder; default: the data set the run was trained on.
         nodes: A text file with one node id per line; default: all nodes. Addresses match in any case. Ids that are not
             in the data set are listed and left out, with exit code 0; if none is in it, that is an error.
         top: CLASS:K lists the K nodes with the highest probability of a class, and the precision among them.
+        at_precision: Choose for each class the lowest probability with this precision, such as 0.95, on the run's
+            validation nodes, and print the alerts it gives; --out then has a column alert. Needs the training data.
+        reasons: Give reasons in words for so many nodes of each class, those with the lowest ranks; default: 1000, or
+            none for data with more than 64 features or without their names.
         with_training: Include nodes that the run was trained on in that list, which leaves them out in any graph.
         draws: Average the probabilities over this many draws of the picks; default: as in the run's evaluation.
         calibrated: Calibrate probabilities with the temperature that the run fitted on its validation nodes; with
@@ -69,103 +78,131 @@ def predict(
         mmap: Map the dataset folder instead of reading it, as is done by itself if it is larger than half of the free
             memory; its checksums are then not verified (see `mggcn data verify`).
     """
-    import warnings
-
     import numpy as np
     import torch
 
-    from mggcn import methods
-    from mggcn.dataset import BACKGROUND, UNLABELLED
-    from mggcn.errors import InputError, InputWarning
+    from mggcn.cli.predicted import Predicted
+    from mggcn.errors import InputError
     from mggcn.run import ensemble, load_run
-    from mggcn.run.embeddings import check_embeddings_format
+    from mggcn.run.alerts import thresholds
+    from mggcn.run.details import known_labels, origin, ranks_of, reason_columns
     from mggcn.run.ensembles import check_alike
-    from mggcn.run.labels import labels_in
     from mggcn.run.loading import load_data
     from mggcn.run.parts import most_used, parts_of
-    from mggcn.run.resemblance import UNLIKE, separability
-    from mggcn.run.table import check_format
-    from mggcn.train import Ranks, metrics
+    from mggcn.run.reasons import reasons_of
+    from mggcn.train import Ranks
 
     ranks = Ranks.current()
-    if out is None and top is None and embeddings is None:
-        raise InputError("predict: name a file to write (--out, --embeddings), or a class to rank by (--top CLASS:K)")
-    if out is not None:
-        check_format(out)
-    if embeddings is not None:
-        check_embeddings_format(embeddings)
-    if embeddings is not None and others:
-        raise InputError(f"--embeddings: those of {1 + len(others)} runs cannot be averaged; name one run")
+    _check(out, embeddings, top, at_precision, num_runs=1 + len(others))
     runs = [load_run(folder, allow_import=allow_import) for folder in (run, *others)]
-    trained = runs[0]
-    ranking = _class_and_count(top, trained.classes) if top is not None else None
+    ranking = _class_and_count(top, runs[0].classes) if top is not None else None
     check_alike(runs, same_data=dataset is None)
     if dataset:
         data = load_data(dataset, root, ranks, mmap or None)
     else:
-        data = ranks.in_turn(lambda: trained.training_data(root, mmap=mmap or None))
-    selected = np.arange(data.num_nodes) if nodes is None else _read_nodes(nodes, data)
+        data = ranks.in_turn(lambda: runs[0].training_data(root, mmap=mmap or None))
+    selected = _selected(nodes, data)
     if selected.size < ranks.size:
         raise InputError(f"{data.name}: {selected.size} nodes are fewer than the ranks, {ranks.size}")
     part = selected[ranks.part(selected.size)]
     if embeddings is not None:
-        hidden = trained.embed(part, dataset=data, draws=draws, device=device)
+        hidden = runs[0].embed(part, dataset=data, draws=draws, device=device)
         ranks.every(None)  # nothing is written if a rank fails
         hidden.save(_part_of(embeddings, ranks))
         shown = _part_of(embeddings, ranks, "*")
         print(f"embeddings of {selected.size:,} nodes in {shown}, {hidden.values.shape[1]} channels")  # noqa: T201
-    if out is None and top is None:
+    if out is None and top is None and at_precision is None:
         return
-    predictions = ensemble(
-        runs, data, part, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root
-    )
+    how: _Scoring = {
+        "draws": draws, "calibrated": calibrated, "smooth": smooth, "device": device, "root": root
+    }  # fmt: skip
+    chosen = thresholds(runs, at_precision, **how) if at_precision is not None else None
+    predictions = ensemble(runs, data, part, **how)
     whole = ranks.gather(torch.from_numpy(predictions.probabilities)).numpy()
     if out is not None:
-        predictions.save(_part_of(out, ranks))
+        ranked = ranks_of(whole)[ranks.part(selected.size)]
+        details = {"label": known_labels(data, part), "rank": ranked}
+        if chosen is not None:
+            details["alert"] = chosen.alerts(predictions.probabilities)
+        rows = np.flatnonzero(ranked <= _num_reasons(reasons, data))
+        words = reasons_of(runs, data, part[rows], predictions.labels[rows], draws=draws, device=device)
+        details |= reason_columns(part.size, rows, words) | origin(runs, data, part.size)
+        replace(predictions, details=details).save(_part_of(out, ranks))
         print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")  # noqa: T201
     parts = most_used([parts_of(each, data, selected, root) for each in runs]) if ranks.size > 1 else predictions.parts
     predictions = replace(predictions, nodes=selected, ids=data.ids_of(selected), probabilities=whole, parts=parts)
-    labels = labels_in(data, trained.classes)[predictions.nodes]
-    num_unknown = int(((data.y[predictions.nodes] >= 0) & (labels < 0)).sum())
-    if num_unknown:
-        names = ", ".join(name for name in data.classes if name not in trained.classes)
-        print(f"{num_unknown:,} nodes have a label that the run does not have and are not counted: {names}")  # noqa: T201
-    is_own = any(each.is_trained_on(data) for each in runs)
-    counted = ("test",) if is_own else ("test", "new", "unknown")
-    is_training, is_labelled = predictions.parts == "train", labels >= 0
-    readers = [each.record.method for each in runs if each.plan.method.reads_labels] + ["--smooth"] * smooth
-    if readers:
-        is_read = methods.known_labels(data)[predictions.nodes] >= 0
-        if not is_own and is_read.any():
-            print(f"{is_read.sum():,} labelled nodes are not scored: {readers[0]} reads their labels")  # noqa: T201
-        is_training, is_labelled = is_training | is_read, is_labelled & ~is_read
-    is_scored = is_labelled & np.isin(predictions.parts, counted)
-    seen = [is_labelled & (predictions.parts == name) for name in ("train", "val")]
-    if not is_own and np.any(seen):
-        counts = f"{seen[0].sum():,} training and {seen[1].sum():,} validation nodes"
-        print(f"{counts} of the run have a known label and are not counted")  # noqa: T201
-    separable = max((separability(each, data, root) or 0.0 for each in runs), default=0.0)
-    if separable >= UNLIKE:
-        message = (
-            f"{data.name}: the labelled nodes do not resemble the others (a classifier tells them apart with ROC-AUC "
-            f"{separable:.2f}), so classes and probabilities of other nodes are not reliable"
-        ) + ("; see --background of mggcn ethereum build" if data.id_name == "address" else "")
-        warnings.warn(message, InputWarning, stacklevel=2)
+    predicted = Predicted.of(runs, data, predictions, smooth=smooth)
     average = f" (mean probabilities of {len(runs)} runs)" if others else ""
-    for name in counted:
-        rows = is_scored & (predictions.parts == name)
-        if rows.any():
-            figures = _metrics(predictions.probabilities[rows], labels[rows], calibrated=separable < UNLIKE)
-            print(f"{rows.sum():,} {_NODES[name]}: {figures}{average}")  # noqa: T201
+    is_alike = _warn_if_unlike(runs, data, root)
+    lines = [*predicted.notes, *(line + average for line in predicted.metrics(calibrated=is_alike))]
     if ranking is not None:
-        label, k = ranking
-        if BACKGROUND in trained.classes:
-            labels = np.where(labels == trained.classes.index(BACKGROUND), UNLABELLED, labels)
-        print(_ranking(predictions, labels, label, k, ~is_training | with_training))  # noqa: T201
-        if is_scored.any():
-            best = metrics.precision_at(k, predictions.probabilities[is_scored, label], labels[is_scored], label)
-            scored = "test nodes" if is_own else "nodes with a known label that the run was not fitted to"
-            print(f"among the {is_scored.sum():,} {scored} only, {_precision(best, trained.classes[label])}")  # noqa: T201
+        lines.append(predicted.top(*ranking, with_training=with_training))
+    if chosen is not None:
+        lines.append(predicted.alerts(chosen))
+    for line in lines:
+        print(line)  # noqa: T201
+
+
+class _Scoring(TypedDict):
+    """How probabilities are computed."""
+
+    draws: int | None
+    calibrated: bool
+    smooth: bool
+    device: Device
+    root: Path | None
+
+
+def _check(
+    out: Path | None, embeddings: Path | None, top: str | None, at_precision: float | None, *, num_runs: int
+) -> None:
+    """Raise InputError, before anything is loaded, if what is asked for cannot be written or printed."""
+    from mggcn.errors import InputError
+    from mggcn.run.embeddings import check_embeddings_format
+    from mggcn.run.table import check_format
+
+    if out is None and top is None and embeddings is None and at_precision is None:
+        raise InputError(
+            "predict: name a file to write (--out, --embeddings), a class to rank by (--top CLASS:K) or a precision "
+            "(--at-precision)"
+        )
+    if out is not None:
+        check_format(out)
+    if embeddings is not None:
+        check_embeddings_format(embeddings)
+    if embeddings is not None and num_runs > 1:
+        raise InputError(f"--embeddings: those of {num_runs} runs cannot be averaged; name one run")
+
+
+def _selected(nodes: Path | None, data: "Dataset") -> "NDArray[np.int64]":
+    import numpy as np
+
+    return np.arange(data.num_current) if nodes is None else _read_nodes(nodes, data)
+
+
+def _num_reasons(reasons: int | None, data: "Dataset") -> int:
+    """Up to which rank nodes have reasons."""
+    from mggcn.run.reasons import can_reason
+
+    return _NUM_REASONED * can_reason(data) if reasons is None else reasons
+
+
+def _warn_if_unlike(runs: "list[Run]", data: "Dataset", root: Path | None) -> bool:
+    """Whether the labelled nodes of the runs resemble the graph; a warning if not."""
+    import warnings
+
+    from mggcn.errors import InputWarning
+    from mggcn.run.resemblance import UNLIKE, separability
+
+    separable = max((separability(each, data, root) or 0.0 for each in runs), default=0.0)
+    if separable < UNLIKE:
+        return True
+    message = (
+        f"{data.name}: the labelled nodes do not resemble the others (a classifier tells them apart with ROC-AUC "
+        f"{separable:.2f}), so classes and probabilities of other nodes are not reliable"
+    ) + ("; see --background of mggcn ethereum build" if data.id_name == "address" else "")
+    warnings.warn(message, InputWarning, stacklevel=3)
+    return False
 
 
 def _part_of(path: Path, ranks: "Ranks", number: str | None = None) -> Path:
@@ -203,42 +240,3 @@ def _class_and_count(word: str, classes: tuple[str, ...]) -> tuple[int, int]:
     if name not in classes:
         raise unknown("class", name, classes)
     return classes.index(name), int(count)
-
-
-def _metrics(p: "NDArray[np.float64]", y: "NDArray[np.int64]", *, calibrated: bool) -> str:
-    import numpy as np
-    import torch
-
-    from mggcn.train import metrics
-
-    scores = metrics.score(torch.from_numpy(np.log(np.maximum(p, np.finfo(np.float64).tiny))), torch.from_numpy(y))
-    figures = f"accuracy {scores.accuracy:.2%}, macro-F1 {scores.macro_f1:.2%}"
-    error = f"expected calibration error {metrics.calibration_error(p, y):.2%}"
-    return f"{figures}, {error}" if calibrated else f"{figures}; probabilities are not calibrated for this graph"
-
-
-def _ranking(
-    predictions: "Predictions", labels: "NDArray[np.int64]", label: int, k: int, is_ranked: "NDArray[np.bool_]"
-) -> str:
-    """A table of the nodes with the highest probability of a class, and their precision."""
-    import numpy as np
-
-    from mggcn.cli.table import aligned
-    from mggcn.train import metrics
-
-    p, y, ids = predictions.probabilities[is_ranked, label], labels[is_ranked], predictions.ids[is_ranked].astype(str)
-    best = metrics.precision_at(k, p, y, label)
-    names = np.array([*predictions.classes, "–"])
-    parts = predictions.parts[is_ranked]
-    rows = [["rank", predictions.id_name, "probability", "label", "part"]]
-    for rank, index in enumerate(best.indices, 1):
-        rows.append([str(rank), ids[index], f"{p[index]:.4f}", names[y[index]], parts[index]])
-    num_excluded = int((~is_ranked).sum())
-    note = f"; {num_excluded:,} training nodes left out" if num_excluded else ""
-    return f"\n{aligned(rows, right=(0, 2))}\n\n{_precision(best, names[label])}{note}"
-
-
-def _precision(top: "Top", name: str) -> str:
-    share = "no label is known" if top.precision is None else f"precision {top.precision:.2%}"
-    counts = f"{top.correct:,} of {top.known:,} with a known label, {top.indices.size - top.known:,} unknown"
-    return f"top {top.indices.size:,} for {name}: {share} ({counts})"

@@ -137,6 +137,16 @@ def table(classes: "list[ClassScores]") -> str:
     return aligned(rows, right=(1, 2, 3, 4))
 
 
+def ranking(records: "list[RunRecord]") -> str:
+    """How well the probability of every class ranks the test nodes, as a table."""
+    from mggcn.cli.table import aligned
+    from mggcn.records import group
+    from mggcn.report.ranking import table as ranking_table
+
+    content = ranking_table(group(records)[0].rows)
+    return aligned([content.headings, *content.rows], right=range(1, len(content.headings)))
+
+
 def summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
     """The result as JSON: one run, or the means over several with the list of them."""
     runs: list[dict[str, Any]] = [

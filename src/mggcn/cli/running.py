@@ -16,13 +16,16 @@ from mggcn.dataset import Dataset, headline
 from mggcn.errors import InputError
 from mggcn.experiments import Experiment, Job, Outcome
 from mggcn.records import Epoch, Section, columns, duration, markdown
+from mggcn.records.tables import pipes
+from mggcn.report import ranking
 from mggcn.train import choose_device
 
 
 class ExperimentDisplay(experiments.ExperimentProgress):
     """Shows the runs of an experiment on standard error and prints its tables to standard output."""
 
-    def __init__(self, *, quiet: bool) -> None:
+    def __init__(self, *, quiet: bool, per_class: bool = False) -> None:
+        self._per_class = per_class
         self.sections: list[Section] = []
         self.names: list[str] = []
         self._quiet, self._open, self._shown = quiet, ExitStack(), display.Display(quiet=True)
@@ -69,6 +72,8 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         if section.problem:
             self.note(f"{section.dataset}: not run: {section.problem}")
         print(markdown(section), end="")  # noqa: T201
+        if self._per_class and section.measured:
+            print(f"\n{pipes(ranking.table(section.measured), text_columns=2)}")  # noqa: T201
 
     def _table(self) -> Table:
         assert self._section is not None  # noqa: S101  (set before the display starts)
@@ -101,9 +106,14 @@ def run(
     out: Path | None,
     jobs: int = 1,
     only: str | None = None,
-) -> None:
-    """Run an experiment for a command: show it, print its tables, and raise the problems that occurred."""
-    device, shown, interrupted = choose_device(options.device or "auto"), ExperimentDisplay(quiet=options.quiet), False
+    per_class: bool = False,
+) -> list[Section]:
+    """Run an experiment for a command: show it, print its tables, and raise the problems that occurred.
+
+    Returns its sections.
+    """
+    device, interrupted = choose_device(options.device or "auto"), False
+    shown = ExperimentDisplay(quiet=options.quiet, per_class=per_class)
     try:
         experiments.run(
             experiment,
@@ -141,6 +151,7 @@ def run(
             problems.append(f"{name}: none of the {what} could be run; {tried[0].label}, {tried[0].reasons[0]}")
     if problems:
         raise InputError("; ".join(problems))
+    return shown.sections
 
 
 def _result(outcome: Outcome) -> str:

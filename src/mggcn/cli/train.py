@@ -57,7 +57,7 @@ def train(
         out: The folder in which run folders are created.
         allow_import: Allow --config to import the Python code of a user-defined method.
         report: Write a page with charts into each run folder; needs `pip install 'mggcn[report]'`.
-        per_class: Also print precision, recall and F1 of every class.
+        per_class: Also print precision, recall and F1 of every class, and how well its probability ranks test nodes.
         resume: Continue the run in this folder after its last checkpoint; only --epochs and --set patience= may change.
         warm_start: Start from the weights of the run in this folder, with its method, settings and scaling of features;
             features are matched as for `mggcn predict`.
@@ -243,7 +243,11 @@ class _Runs:
         classes = results.classes([record for record, _ in self._results]) if self._per_class else []
         if classes:
             print(f"\n{results.table(classes)}")  # noqa: T201
+            print(f"\n{results.ranking([record for record, _ in self._results])}")  # noqa: T201
         if self._options.as_json:
-            by_class = {"per_class": [asdict(scores) for scores in classes]} if self._per_class else {}
+            by_class: dict[str, object] = {}
+            if self._per_class:
+                rankings = [asdict(record.ranking) if record.ranking else None for record, _ in self._results]
+                by_class = {"per_class": [asdict(scores) for scores in classes], "rankings": rankings}
             searched = {"tuned": {**asdict(tuned[0]), "out": str(tuned[1])}} if tuned else {}
             print(json.dumps(results.summary(self._results) | by_class | searched))  # noqa: T201

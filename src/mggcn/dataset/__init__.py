@@ -5,6 +5,7 @@ from mggcn.dataset.columns import Column
 from mggcn.dataset.dataset import Dataset
 from mggcn.dataset.features import Features, as_features, csr_parts
 from mggcn.dataset.headline import headline
+from mggcn.dataset.measures import Measure
 from mggcn.dataset.objects import as_dataset
 from mggcn.dataset.split import PARTS, UNLABELLED, Split
 
@@ -15,6 +16,7 @@ __all__ = [
     "Column",
     "Dataset",
     "Features",
+    "Measure",
     "Split",
     "as_dataset",
     "as_features",

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from mggcn.dataset.checks import check_descriptions, check_ids, check_labels, check_shape, check_types
 from mggcn.dataset.columns import Column
 from mggcn.dataset.features import Features, check_finite
+from mggcn.dataset.measures import Measure
 from mggcn.dataset.split import Split, check_part
 from mggcn.errors import InputError
 from mggcn.graph import Direction, Graph, as_array, node_numbers
@@ -46,8 +47,11 @@ class Dataset:
         source: one line on where the data came from; shown with every result.
         feature_names: the names of the columns of ``x``; empty if they have none.
         encoding: how columns of a table became the columns of ``x``; empty if they are not from a table.
+        measures: what the numbers of some features mean, by the name of the feature.
         edge_attributes: [graph.num_stored] each, aligned with ``graph.indices``; the entry of u in row v describes
             the edge from v to u (in a graph of direction ``in``, from u to v).
+        copies: the number of last nodes that are copies of others as of an earlier date, see
+            :mod:`mggcn.ethereum.time_split`; they are trained and validated on, but not scored unless they are named.
         notes: what was left out or assumed when the data was read, one sentence each.
         digest: sha256 of the stored folder's checksums, empty if the data set has not been stored.
         path: the dataset folder it was read from or stored in.
@@ -68,7 +72,9 @@ class Dataset:
     source: str = ""
     feature_names: tuple[str, ...] = ()
     encoding: tuple[Column, ...] = field(default=(), repr=False)
+    measures: Mapping[str, Measure] = field(default_factory=dict, repr=False)
     edge_attributes: Mapping[str, NDArray[np.generic]] = field(default_factory=dict, repr=False)
+    copies: int = 0
     notes: tuple[str, ...] = ()
     digest: str = ""
     path: Path | None = None
@@ -100,6 +106,11 @@ class Dataset:
     def num_nodes(self) -> int:
         """The number of nodes."""
         return self.graph.num_nodes
+
+    @property
+    def num_current(self) -> int:
+        """The number of nodes without copies."""
+        return self.num_nodes - self.copies
 
     @property
     def num_features(self) -> int:

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from mggcn.dataset.dataset import Dataset
 from mggcn.errors import InputError
 
+COPY = "@"
+"""What separates the id of a copy from its date."""
 _ADDRESS = re.compile("0x[0-9a-f]{40}", re.IGNORECASE)
 
 
@@ -33,6 +35,17 @@ def find_nodes(dataset: Dataset, ids: Sequence[str]) -> tuple[NDArray[np.int64],
         found = [node_of.get(text, node_of.get(_folded(text))) for text in ids]
     missing = [text for text, node in zip(ids, found, strict=True) if node is None]
     return np.array([node for node in found if node is not None], dtype=np.int64), missing
+
+
+def ids_without_date(dataset: Dataset, nodes: NDArray[np.int64]) -> NDArray[np.generic]:
+    """Return the ids of nodes, those of copies as of earlier dates without the date; text unless they are numbers."""
+    ids = dataset.ids_of(nodes)
+    if dataset.node_ids is None:
+        return ids
+    ids = ids.astype(str)
+    is_copy = nodes >= dataset.num_current
+    ids[is_copy] = [text.rpartition(COPY)[0] for text in ids[is_copy].tolist()]
+    return ids
 
 
 def _folded(text: str) -> str:

@@ -20,9 +20,10 @@ from mggcn.ethereum._tables import FEATURES
 from mggcn.ethereum._values import INT, TEXT, WEI
 from mggcn.storage import CsrWriter, FolderWriter, Meta
 
-_ACCOUNTS, _EDGES = "accounts.parquet", "edges.parquet"
+ACCOUNTS, EDGES = "accounts.parquet", "edges.parquet"
 _BATCH = 1 << 16
 _SHARES = (0.7, 0.1, 0.2)  # of train, val and test, as in the paper
+_ENDS = {"from_address": "node", "to_address": "other"}
 _EDGE_TABLE = {
     "node": ("src", INT),
     "other": ("dst", INT),
@@ -32,7 +33,7 @@ _EDGE_TABLE = {
     "out_last": ("last_time", INT),
     "fee": ("fee_wei", WEI),
 }
-"""The columns of ``edges.parquet``, by the column of the stage ``links`` that each comes from."""
+"""The columns of ``edges.parquet`` after the addresses of its ends, by the column of ``links`` each comes from."""
 
 
 def assemble(
@@ -45,10 +46,12 @@ def assemble(
     source: str,
     seed: int,
     notes: Sequence[str] = (),
+    is_split: bool = True,
 ) -> None:
     """Write the data set with a stratified split of its labelled accounts, and the tables beside it.
 
-    There is no split if ``labels``, the class of each account, is empty. Classes without an account are left out.
+    There is no split if ``labels``, the class of each account, is empty, or if it is split later. Classes without an
+    account are left out.
     """
     y, classes = _write_accounts(folder, work, labels)
     _write_graph(folder, work, y.size)
@@ -57,7 +60,7 @@ def assemble(
         y[draw_background(y, np.diff(indptr), background, seed)] = len(classes)
         classes.append(BACKGROUND)
     folder.write("y", y)
-    split = _split(y, classes, seed) if labels else None
+    split = _split(y, classes, seed) if labels and is_split else None
     if split is not None:
         folder.write_split(split)
     folder.finish(
@@ -72,6 +75,7 @@ def assemble(
             split_shares=list(split.shares) if split else [],
             id_name="address",
             feature_names=list(features.NAMES),
+            measures=features.MEASURES,
             notes=list(notes),
         )
     )
@@ -87,7 +91,7 @@ def _write_accounts(folder: FolderWriter, work: Path, labels: Mapping[str, str])
     numbers: dict[str | None, int] = {None: UNLABELLED, **{label: number for number, label in enumerate(names)}}
     y = np.empty(num_accounts, np.int64)
     schema = ibis.schema(FEATURES | {"label": TEXT}).to_pyarrow()
-    with parquet.ParquetWriter(folder.path / _ACCOUNTS, schema, compression="zstd") as writer:
+    with parquet.ParquetWriter(folder.path / ACCOUNTS, schema, compression="zstd") as writer:
         for batch in _batches(files):
             accounts: list[str] = batch["address"].to_pylist()
             label_column = [labels.get(account) for account in accounts]
@@ -99,7 +103,8 @@ def _write_accounts(folder: FolderWriter, work: Path, labels: Mapping[str, str])
             x.append(rows)
             y[start : start + len(accounts)] = [numbers[label] for label in label_column]
             start += len(accounts)
-    folder.add_table(_ACCOUNTS, folder.path / _ACCOUNTS)
+    ids.close()
+    folder.add_table(ACCOUNTS, folder.path / ACCOUNTS)
     present = np.unique(y[y != UNLABELLED])
     y[y != UNLABELLED] = np.searchsorted(present, y[y != UNLABELLED])
     return y, [names[number] for number in present]
@@ -123,8 +128,9 @@ def _write_graph(folder: FolderWriter, work: Path, num_nodes: int) -> None:
         name: folder.array(f"edge_{name}", np.float64 if name == "value" else np.int64, num_rows=num_pairs)
         for name in ("count", "value", "first", "last")
     }
-    schema = ibis.schema(dict(_EDGE_TABLE.values())).to_pyarrow()
-    with parquet.ParquetWriter(folder.path / _EDGES, schema, compression="zstd") as writer:
+    names = np.load(folder.path / "ids.npy", mmap_mode="r")
+    schema = ibis.schema(dict.fromkeys(_ENDS, TEXT) | dict(_EDGE_TABLE.values())).to_pyarrow()
+    with parquet.ParquetWriter(folder.path / EDGES, schema, compression="zstd") as writer:
         for batch in _batches(files):
             pairs = _pairs(batch)
             graph.append(pairs["node"].to_numpy(), pairs["other"].to_numpy())
@@ -132,10 +138,17 @@ def _write_graph(folder: FolderWriter, work: Path, num_nodes: int) -> None:
                 attributes[name].append(pairs[f"out_{name}"].to_numpy())
             attributes["value"].append(features.quotient(pairs["out_wei"], unit=features.ETHER))
             edges = pairs.filter(pyarrow.compute.greater(pairs["out_count"], 0))
-            columns = [edges[name] for name in _EDGE_TABLE]
+            ends = [_text(names[edges[end].to_numpy()]) for end in _ENDS.values()]
+            columns = [*ends, *(edges[name] for name in _EDGE_TABLE)]
             writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=schema))
     graph.close()
-    folder.add_table(_EDGES, folder.path / _EDGES)
+    folder.add_table(EDGES, folder.path / EDGES)
+
+
+def _text(names: NDArray[Any]) -> Any:
+    """Names of accounts as a column of text."""
+    column = pyarrow.array(names, pyarrow.binary() if names.dtype.kind == "S" else pyarrow.string())
+    return column.cast(pyarrow.string())
 
 
 def _pairs(batch: Any) -> Any:

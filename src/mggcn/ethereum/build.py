@@ -10,12 +10,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
-from datetime import time as clock
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,12 +24,14 @@ from mggcn.dataset import BACKGROUND, UNLABELLED, Dataset
 from mggcn.engines.stages import open_engine
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import pipeline
-from mggcn.ethereum._assembly import assemble
+from mggcn.ethereum._assembly import ACCOUNTS, EDGES, assemble
 from mggcn.ethereum._exported import read_tables
 from mggcn.ethereum._table_files import expand
 from mggcn.ethereum.label_lists import read_labels
+from mggcn.ethereum.own_features import add_columns, add_features
 from mggcn.ethereum.pipeline import BuildInputs, OnStage, Tally
 from mggcn.ethereum.simulate import is_simulated
+from mggcn.ethereum.time_split import TimeSplit
 
 EngineName = Literal["duckdb", "spark"]
 
@@ -53,6 +54,12 @@ class Built:
     unknown: int
     background: int = 0
 
+    @property
+    def num_edges(self) -> int:
+        """The number of edges between accounts, without those of copies."""
+        graph = self.dataset.graph
+        return int(graph.indptr[self.dataset.num_current]) // 2
+
 
 def build(
     inputs: BuildInputs,
@@ -64,6 +71,8 @@ def build(
     name: str | None = None,
     seed: int = 0,
     background: int = 0,
+    time_split: TimeSplit | None = None,
+    own_features: Path | None = None,
     overwrite: bool = False,
     quiet: bool = True,
 ) -> Built:
@@ -80,6 +89,9 @@ def build(
         seed: of the split, and of the accounts of ``background``.
         background: label so many unlabelled accounts as a class Background, see
             :func:`mggcn.dataset.draw_background`; too few with the degrees of labelled accounts give fewer.
+        time_split: split labelled accounts by the time they are first seen, with features as of each date, instead of
+            at random.
+        own_features: a table with the column address, whose other columns become features next to the thirteen.
         overwrite: replace an existing dataset folder.
         quiet: do not print the stages on standard error.
     """
@@ -92,37 +104,50 @@ def build(
     if background and (labels is None or BACKGROUND.lower() in map(str.lower, account_labels.values())):
         problem = "needs labelled accounts" if labels is None else f"{labels} has a class of the name {BACKGROUND}"
         raise InputError(f"--background: {problem}")
+    if time_split is not None:
+        time_split.check(inputs, has_labels=labels is not None)
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.work.", dir=out.parent) as folder, _timed(quiet) as on_stage:
-        work = Path(folder)
-        with open_engine(engine, work, memory) as running:
-            if inputs.from_tables:
-                tally = read_tables(running, inputs.transactions, work, on_stage)
-            else:
-                tally = pipeline.run(running, inputs, work, on_stage)
-        on_stage("data set")
+        is_whole = time_split is None and own_features is None
+        snapshots, tallies = [], []
         simulated = any(is_simulated(file) for file in files)
         title = _name(name or f"ethereum:{out.name}", simulated)
-        source = "SIMULATED: " * simulated + _source(tally, inputs, labels, seed, background)
-        with prefix_errors(labels or out), storage.writing(out, overwrite=overwrite) as writer:
-            assemble(writer, work, account_labels, background, name=title, source=source, seed=seed, notes=notes)
+        for number, dated in enumerate(time_split.inputs(inputs) if time_split else [inputs]):
+            work = Path(folder) / str(number)
+            work.mkdir()
+            tallies.append(_compute(dated, work, engine, memory, on_stage))
+            on_stage("data set")
+            how = str(time_split) if time_split else f"7:1:2 split of seed {seed}"
+            source = "SIMULATED: " * simulated + _source(tallies[0], inputs, labels, how, background)
+            described: dict[str, Any] = {"name": title, "source": source, "seed": seed, "notes": notes}
+            target = out if is_whole else work / "snapshot"
+            with prefix_errors(labels or out), storage.writing(target, overwrite=overwrite) as writer:
+                drawn = background if number == 0 else 0
+                assemble(writer, work, account_labels, drawn, is_split=time_split is None, **described)
+            snapshots.append(storage.load(target, mmap=True))
+        if not is_whole:
+            tables = {file: Path(folder) / "0" / "snapshot" / file for file in (ACCOUNTS, EDGES)}
+            if own_features is not None:
+                snapshots = add_features(snapshots, own_features, any_ids=inputs.any_ids)
+                add_columns(tables[ACCOUNTS], snapshots[0])
+            with prefix_errors(labels or out):
+                joined = time_split.join(snapshots) if time_split else snapshots[0]
+            storage.save(joined, out, overwrite=overwrite, tables=tables)
     dataset = storage.load(out, mmap=True)
-    num_labelled, drawn = (int(np.sum(test)) for test in (dataset.y != UNLABELLED, _is_background(dataset)))
-    unknown = len(account_labels) - (num_labelled - drawn)
-    return Built(dataset, tally, len(account_labels), unknown, drawn)
+    current = slice(dataset.num_current)
+    num_labelled, num_drawn = (
+        int(np.sum(test[current])) for test in (dataset.y != UNLABELLED, _is_background(dataset))
+    )
+    unknown = len(account_labels) - (num_labelled - num_drawn)
+    return Built(dataset, tallies[0], len(account_labels), unknown, num_drawn)
 
 
-def parse_as_of(text: str) -> int:
-    """Return the last second to include: the end of a date, or a time; in UTC unless the time has another zone."""
-    try:
-        with suppress(ValueError):
-            return int(datetime.combine(date.fromisoformat(text), clock(23, 59, 59), UTC).timestamp())
-        moment = datetime.fromisoformat(text)
-        return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp())
-    except (ValueError, OverflowError):
-        raise InputError(
-            f"--as-of: {text!r} is neither a date such as 2020-01-31 nor a time such as 2020-01-31T12:00:00"
-        ) from None
+def _compute(inputs: BuildInputs, work: Path, engine: EngineName, memory: str, on_stage: OnStage) -> Tally:
+    """Compute the stages of a build in a folder."""
+    with open_engine(engine, work, memory) as running:
+        if inputs.from_tables:
+            return read_tables(running, inputs.transactions, work, on_stage)
+        return pipeline.run(running, inputs, work, on_stage)
 
 
 def _is_background(dataset: Dataset) -> NDArray[np.bool_]:
@@ -136,12 +161,12 @@ def _name(name: str, simulated: bool) -> str:
     return f"{prefix}{colon}simulated-{last}"
 
 
-def _source(tally: Tally, inputs: BuildInputs, labels: Path | None, seed: int, background: int) -> str:
+def _source(tally: Tally, inputs: BuildInputs, labels: Path | None, split: str, background: int) -> str:
     parts = [f"{tally.kept:,} transactions ({', '.join(tally.formats)})"]
     if inputs.as_of is not None:
         parts.append(f"as of {datetime.fromtimestamp(inputs.as_of, UTC):%Y-%m-%d %H:%M:%S} UTC")
     if labels is not None:
-        parts.append(f"labels of {labels.name}, 7:1:2 split of seed {seed}")
+        parts.append(f"labels of {labels.name}, {split}")
     if background:
         parts.append(f"up to {background:,} unlabelled accounts as {BACKGROUND}")
     return "; ".join(parts)

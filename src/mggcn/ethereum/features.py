@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mggcn.dataset import Measure
+
 FORMULAS = {
     "balance": "sum of I - sum of O - fees of all sent transactions + ether from genesis, in ether; or from --balances",
     "in_degree": "distinct senders of I",
@@ -27,6 +29,22 @@ FORMULAS = {
 }
 """The formula of each feature; I and O are the transactions into and out of an account that moved value."""
 NAMES = tuple(FORMULAS)
+MEASURES = {
+    "balance": Measure("balance {} ether", "ether", is_log=True),
+    "in_degree": Measure("received from {} accounts", "accounts", is_log=True, counts="in"),
+    "out_degree": Measure("sent to {} accounts", "accounts", is_log=True, counts="out"),
+    "n_counterparties": Measure("transactions with {} accounts", "accounts", is_log=True, counts="both"),
+    "in_tx": Measure("received {} transactions", "transactions", is_log=True),
+    "out_tx": Measure("sent {} transactions", "transactions", is_log=True),
+    "in_eth": Measure("received {} ether", "ether", is_log=True),
+    "out_eth": Measure("sent {} ether", "ether", is_log=True),
+    "in_avg": Measure("received {} ether a transaction", "ether", is_log=True),
+    "out_avg": Measure("sent {} ether a transaction", "ether", is_log=True),
+    "max_eth": Measure("largest transfer {} ether", "ether", is_log=True),
+    "active_days": Measure("active for {} days", "days", is_log=True),
+    "tx_freq": Measure("{} transactions a day", "transactions a day", is_log=True),
+}
+"""What the stored numbers mean, in words."""
 ETHER = 10**18
 """In wei."""
 _DAY = 86_400

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import UNLABELLED, Dataset
+from mggcn.dataset import UNLABELLED, Dataset, Measure
+from mggcn.dataset.measures import plain
 from mggcn.errors import InputError
 from mggcn.explore._ids import IdIndex
 from mggcn.explore._medians import Medians, features_of
+from mggcn.explore._payments import Payments
 from mggcn.explore._picks import is_neighbour, parents
 from mggcn.report.charts import OKABE_ITO, SHAPES
 from mggcn.run import Run
@@ -27,6 +29,14 @@ MAX_DRAWS = 1000
 Answer = dict[str, Any]
 
 _MAX_FEATURES, _MAX_NEIGHBOURS, _MAX_PICKED, _MAX_SUGGESTED = 20, 200, 60, 10
+
+
+_SATURATED = 0.99
+
+
+def _is_saturated(probability: float) -> bool:
+    """Whether a probability is so near 1 that what adds to it is hardly seen in it."""
+    return bool(probability > _SATURATED)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,13 +96,15 @@ class Explorer:
     def features(self, node: int) -> Answer:
         """The features in which a node differs most from the medians of its predicted class.
 
-        A ``difference`` is in standard deviations of the training nodes.
+        Values and medians are in the unit of the feature, a ``difference`` is in standard deviations of the training
+        nodes.
         """
         row = features_of(self.dataset, node)
         predicted, label = int(self._probabilities(node).argmax()), self._label(node)
         medians, names = self._medians.medians, self.dataset.feature_names
         differences = (row - medians[predicted]) / self._medians.deviation
         order = np.argsort(-np.abs(differences), kind="stable")[:_MAX_FEATURES]
+        measures = [self._measure(column) for column in range(self.dataset.num_features)]
         return {
             "predicted": predicted,
             "label": label,
@@ -100,9 +112,10 @@ class Explorer:
             "features": [
                 {
                     "name": (names[column] if names else "") or f"feature {column}",
-                    "value": float(row[column]),
-                    "median": float(medians[predicted, column]),
-                    "median_of_label": None if label is None else float(medians[label, column]),
+                    "unit": measures[column].unit,
+                    "value": measures[column].value(float(row[column])),
+                    "median": measures[column].value(float(medians[predicted, column])),
+                    "median_of_label": None if label is None else measures[column].value(float(medians[label, column])),
                     "difference": float(differences[column]),
                 }
                 for column in order.tolist()
@@ -113,18 +126,22 @@ class Explorer:
     def attributions(self, node: int) -> Answer:
         """What features contribute to the probability of the predicted class, the largest contributions first.
 
-        ``target`` is the contribution of the node's own features, ``others`` that of all other nodes; ``reason`` says
-        why there is none.
+        If the probability is near 1, contributions are to its log-odds (``logits``), and so are ``value`` and
+        ``baseline``. ``target`` is the contribution of the node's own features, ``others`` that of all other nodes;
+        ``reason`` says why there is none.
         """
         try:
-            explained = explain(self.scorer, node, None, 1)
+            logits = _is_saturated(self._probabilities(node).max())
+            explained = explain(self.scorer, node, None, 1, logits=logits)
         except InputError as error:
             return {"reason": str(error), "total": self.dataset.num_features, "features": []}
         size = np.maximum(np.abs(explained.target), np.abs(explained.others))
         return {
             "reason": None,
+            "logits": logits,
             "predicted": explained.label,
             "probability": explained.probability,
+            "value": explained.value,
             "baseline": explained.baseline,
             "target": float(explained.target.sum()),
             "others": float(explained.others.sum()),
@@ -173,10 +190,13 @@ class Explorer:
     def influence(self, node: int, draws: int) -> Answer:
         """Leave-one-out over S(v): how much each pick adds to the probability of the predicted and of the true class.
 
-        The numbers of a pick, such as its position among the picks (``order``), are means over its ``draws``.
+        The numbers of a pick, such as its position among the picks (``order``), are means over its ``draws``. If the
+        probability is near 1, changes are those of the log-odds (``logits``).
         """
         label, (mean, effects) = self._label(node), self.scorer.effects(node, draws)
         predicted = int(mean.argmax())
+        logits = _is_saturated(mean[predicted])
+        changes = [effect.logit_changes if logits else effect.changes for effect in effects]
         names = self._names([effect.node for effect in effects])
         picks: list[Answer] = [
             {
@@ -184,14 +204,15 @@ class Explorer:
                 "label": self._label(effect.node),
                 "draws": effect.draws,
                 "order": effect.order,
-                "change": float(effect.changes[predicted]),
-                "change_of_label": None if label is None else float(effect.changes[label]),
+                "change": float(change[predicted]),
+                "change_of_label": None if label is None else float(change[label]),
             }
-            for effect, name in zip(effects, names, strict=True)
+            for effect, name, change in zip(effects, names, changes, strict=True)
         ]
         picks.sort(key=lambda pick: -abs(pick["change"]))
         return {
             "draws": draws,
+            "logits": logits,
             "predicted": predicted,
             "probability": float(mean[predicted]),
             "label": label,
@@ -199,18 +220,38 @@ class Explorer:
         }
 
     def neighbours(self, node: int) -> Answer:
-        """The first neighbours with their true and predicted classes."""
-        row = self.dataset.graph.row(node)
+        """Neighbours with their true and predicted classes, and what was ``sent`` to and ``received`` from them.
+
+        With such transactions, those with the largest sums are first.
+        """
+        payments = self._payments
+        row = payments.largest_first(node) if payments else self.dataset.graph.row(node)
         first = row[:_MAX_NEIGHBOURS].astype(np.int64)
         rows = self.scorer.probabilities(first) if first.size else np.empty((0, self.dataset.num_classes))
         return {
             "total": row.size,
             "direction": self.dataset.graph.direction,
+            "payments": payments is not None,
             "neighbours": [
-                {**about, "predicted": int(probabilities.argmax()), "probability": float(probabilities.max())}
-                for about, probabilities in zip(self._described(first.tolist()), rows, strict=True)
+                {
+                    **about,
+                    "predicted": int(probabilities.argmax()),
+                    "probability": float(probabilities.max()),
+                    **(payments.between(node, other) if payments else {}),
+                }
+                for other, about, probabilities in zip(
+                    first.tolist(), self._described(first.tolist()), rows, strict=True
+                )
             ],
         }
+
+    @cached_property
+    def _payments(self) -> Payments | None:
+        return Payments.of(self.dataset)
+
+    def _measure(self, column: int) -> Measure:
+        names = self.dataset.feature_names
+        return self.dataset.measures.get(names[column] if names else "") or plain("")
 
     @cached_property
     def _medians(self) -> Medians:

@@ -2,7 +2,11 @@ const DRAWS = 200, EFFECTS = 12, GRAPH_HEIGHT = 440, NAMED_FROM = 0.1;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const at = (name) => document.getElementById(name);
 const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
-const points = (share) => `${share > 0 ? "+" : ""}${(100 * share).toFixed(2)}`;
+const signed = (value) => `${value > 0 ? "+" : ""}${value.toFixed(2)}`;
+const points = (share) => signed(100 * share);
+const amount = (value) => value.toLocaleString("en", Math.abs(value) < 1000 ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 0 });
+/* Near 1, effects are shown as changes of the log-odds, not of the probability. */
+const scaleOf = (answer) => answer.logits ? { unit: "logits", of: "the log-odds", text: signed, factor: 1 } : { unit: "points", of: "the probability", text: points, factor: 100 };
 const number = (value) => value.toLocaleString("en");
 const short = (text) => text.length > 14 ? `${text.slice(0, 8)}…${text.slice(-4)}` : text;
 const SHORT_LABEL = "length(datum.label) > 14 ? slice(datum.label, 0, 8) + '…' + slice(datum.label, -4) : datum.label";
@@ -27,13 +31,13 @@ function element(name, content, attributes = {}) {
 }
 
 function link(id) {
-  return element("a", id, { href: `#${encodeURIComponent(id)}` });
+  return element("a", short(id), { href: `#${encodeURIComponent(id)}`, title: id });
 }
 
 function swatch(label) {
   if (label === null) return className(label);
   const { colour, shape, name } = about.classes[label];
-  return element("span", [element("span", "", { class: `swatch ${shape}`, style: `background:${colour}` }), name]);
+  return element("span", [element("span", "", { class: `swatch ${shape}`, style: `background:${colour}` }), name], { class: "class" });
 }
 
 const textCell = (text) => ({ content: text, key: text });
@@ -86,10 +90,11 @@ function drawProbabilities(node) {
 }
 
 function drawEffects(answer) {
+  const scale = scaleOf(answer);
   const values = answer.picks.slice(0, EFFECTS).map(({ id, change, label }) =>
-    ({ pick: id, change: change * 100, colour: label === null ? "#999999" : about.classes[label].colour }));
-  return bars("effects", `Change of the probability of ${className(answer.predicted)} by each pick`, values,
-    { field: "change", type: "quantitative", title: "change, percentage points", axis: { format: "+.1~f" } }, "pick", { labelExpr: SHORT_LABEL });
+    ({ pick: id, change: change * scale.factor, colour: label === null ? "#999999" : about.classes[label].colour }));
+  return bars("effects", `Change of ${scale.of} of ${className(answer.predicted)} by each pick`, values,
+    { field: "change", type: "quantitative", title: answer.logits ? "change, logits" : "change, percentage points", axis: { format: "+.2~f" } }, "pick", { labelExpr: SHORT_LABEL });
 }
 
 /* The sections of the page, each from one answer. */
@@ -125,49 +130,61 @@ async function showPicks(answer) {
 }
 
 async function showInfluence(answer) {
-  const differs = answer.label !== null && answer.label !== answer.predicted;
+  const differs = answer.label !== null && answer.label !== answer.predicted, scale = scaleOf(answer);
   at("influence-note").textContent =
     `${answer.draws === 1 ? "In the draw of the evaluation" : `On average over ${answer.draws} draws`} the predicted class is ${className(answer.predicted)} `
     + `with ${percent(answer.probability)}. Each pick in turn is removed from S(v) and the node is scored again with the others; `
-    + `the change is the probability with the pick minus that without it${answer.draws === 1 ? "" : ", averaged over the draws that contain it"}.`;
-  const headings = ["pick", "class", answer.draws === 1 ? "order" : "mean order", "change, points"];
-  if (differs) headings.push("change of true class, points");
+    + `the change is ${scale.of} with the pick minus that without it${answer.draws === 1 ? "" : ", averaged over the draws that contain it"}.`;
+  const headings = ["pick", "class", answer.draws === 1 ? "order" : "mean order", `change, ${scale.unit}`];
+  if (differs) headings.push(`change of true class, ${scale.unit}`);
   if (answer.draws > 1) headings.push("draws");
   table("influence", headings, answer.picks.map((pick) => [
     idCell(pick.id), classCell(pick.label), numberCell(pick.order, answer.draws === 1 ? number(pick.order) : pick.order.toFixed(1)),
-    numberCell(pick.change, points(pick.change)),
-    ...(differs ? [numberCell(pick.change_of_label, points(pick.change_of_label))] : []),
+    numberCell(pick.change, scale.text(pick.change)),
+    ...(differs ? [numberCell(pick.change_of_label, scale.text(pick.change_of_label))] : []),
     ...(answer.draws > 1 ? [numberCell(pick.draws)] : []),
   ]));
   await drawEffects(answer);
 }
 
 function showFeatures(answer) {
-  const differs = answer.label !== null && answer.label !== answer.predicted, rounded = (value) => numberCell(value, value === null ? "" : String(Number(value.toPrecision(4))));
+  const differs = answer.label !== null && answer.label !== answer.predicted, rounded = (value) => numberCell(value, value === null ? "" : amount(value));
+  const units = answer.features.some((feature) => feature.unit);
   at("features-note").textContent = `The ${answer.features.length} of ${number(answer.total)} features that differ most from the median of ${className(answer.predicted)}, `
     + "the predicted class, over its training nodes; the difference is in standard deviations of all training nodes.";
   const headings = ["feature", "value", `median of ${className(answer.predicted)}`];
   if (differs) headings.push(`median of ${className(answer.label)}, the true class`);
-  table("features", [...headings, "difference, σ"], answer.features.map((feature) => [
+  table("features", [...headings, ...(units ? ["unit"] : []), "difference, σ"], answer.features.map((feature) => [
     textCell(feature.name), rounded(feature.value), rounded(feature.median), ...(differs ? [rounded(feature.median_of_label)] : []),
-    numberCell(feature.difference, feature.difference.toFixed(2))]));
+    ...(units ? [textCell(feature.unit)] : []), numberCell(feature.difference, feature.difference.toFixed(2))]));
 }
 
 function showAttributions(answer) {
-  at("attributions-note").textContent = answer.reason ?? (`What features add to the probability of ${className(answer.predicted)}, the predicted class, in the draw of the evaluation `
-    + `(integrated gradients): ${points(answer.target)} points by this node's own features and ${points(answer.others)} by those of other nodes, `
-    + `from ${percent(answer.baseline)} if all scaled features are zero to ${percent(answer.probability)}. `
+  const scale = scaleOf(answer), whole = (value) => answer.logits ? value.toFixed(2) : percent(value);
+  at("attributions-note").textContent = answer.reason ?? (`What features add to ${scale.of} of ${className(answer.predicted)}, the predicted class, in the draw of the evaluation `
+    + `(integrated gradients): ${scale.text(answer.target)} ${scale.unit} by this node's own features and ${scale.text(answer.others)} by those of other nodes, `
+    + `from ${whole(answer.baseline)} if all scaled features are zero to ${whole(answer.value)}. `
+    + (answer.logits ? `The probability, ${percent(answer.probability, 2)}, is too near 100 % to show them. ` : "")
     + `The ${answer.features.length} of ${number(answer.total)} features with the largest contributions are shown.`);
-  table("attributions", ["feature", "of this node, points", "of other nodes, points"], answer.features.map((feature) => [
-    textCell(feature.name), numberCell(feature.target, points(feature.target)), numberCell(feature.others, points(feature.others))]));
+  table("attributions", ["feature", `of this node, ${scale.unit}`, `of other nodes, ${scale.unit}`], answer.features.map((feature) => [
+    textCell(feature.name), numberCell(feature.target, scale.text(feature.target)), numberCell(feature.others, scale.text(feature.others))]));
+}
+
+function paymentCells(payment) {
+  if (payment === null) return [numberCell(null, ""), textCell("")];
+  const { count, value, first, last } = payment, times = count > 1 ? ` (${number(count)} ×)` : "";
+  return [numberCell(value, `${amount(value)}${times}`), { content: first === last ? first : `${first} to ${last}`, key: last, kind: "when" }];
 }
 
 function showNeighbours(answer) {
+  const order = answer.payments ? ", the largest sums of ether first" : "";
   const first = answer.neighbours.length < answer.total ? `The first ${number(answer.neighbours.length)} of ${number(answer.total)}` : `All ${number(answer.total)}`;
   const kind = { both: "neighbours", in: "nodes with an edge to this node", out: "nodes with an edge from this node" }[answer.direction];
-  at("neighbours-note").textContent = answer.total ? `${first} ${kind}.` : `No ${kind}.`;
-  table("neighbours", ["node", "true class", "predicted", "probability, %", "degree"], answer.neighbours.map((node) => [
-    idCell(node.id), classCell(node.label), classCell(node.predicted), numberCell(node.probability, (100 * node.probability).toFixed(1)), numberCell(node.degree)]));
+  at("neighbours-note").textContent = answer.total ? `${first} ${kind}${order}.` : `No ${kind}.`;
+  const payments = answer.payments ? ["sent to it, ether", "when", "received from it, ether", "when"] : [];
+  table("neighbours", ["node", "true class", "predicted", "probability, %", ...payments, "degree"], answer.neighbours.map((node) => [
+    idCell(node.id), classCell(node.label), classCell(node.predicted), numberCell(node.probability, (100 * node.probability).toFixed(1)),
+    ...(answer.payments ? [...paymentCells(node.sent), ...paymentCells(node.received)] : []), numberCell(node.degree)]));
 }
 
 /* An answer about a node that is no longer shown is dropped. */

@@ -14,7 +14,7 @@ import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields, is_dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
@@ -22,7 +22,7 @@ import msgspec
 
 from mggcn.files import typed
 from mggcn.records.grouping import experiment_section, plain_label
-from mggcn.records.record import MAY_DIVERGE, Epoch, RunRecord, Smoothed, spaced
+from mggcn.records.record import MAY_DIVERGE, Epoch, RunRecord, spaced
 from mggcn.records.row import ExperimentInfo, Row, Section
 
 FORMAT, VERSION = "mggcn-records", 1
@@ -185,11 +185,15 @@ def _thinned(curve: Sequence[Epoch]) -> list[Epoch]:
 
 def _plain(value: Any) -> Any:
     """A value ready for JSON: a dataclass as an object."""
-    return {name: _short(part) for name, part in asdict(value).items()} if isinstance(value, Smoothed) else value
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
 
 
 def _short(value: Any) -> Any:
-    """A number with six digits; None if it is not finite, which JSON cannot hold."""
+    """A value with six digits for each number, None for one that is not finite, which JSON cannot hold."""
+    if isinstance(value, dict):
+        return {name: _short(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_short(part) for part in value]
     if isinstance(value, float):
         rounded = float(f"{value:.6g}")
         return (int(rounded) if rounded.is_integer() else rounded) if math.isfinite(value) else None

@@ -10,6 +10,7 @@ from msgspec import Meta
 from mggcn.dataset import Column
 from mggcn.dataset.columns import feature_names
 from mggcn.files import typed
+from mggcn.records.ranking import Ranking
 
 MAY_DIVERGE = ("val_loss", "train_loss")
 """The fields that may be infinite or not a number."""
@@ -120,6 +121,8 @@ class RunRecord:
             sha256 of the weights; None for weights drawn at random.
         smoothed: the figures of the smoothed scores; None without the setting ``smooth``. All other fields are of the
             model alone.
+        ranking: areas under curves, precision at k and thresholds of each class, with calibrated probabilities; None in
+            older records.
     """
 
     dataset: dict[str, Any]
@@ -153,6 +156,7 @@ class RunRecord:
     resumed: Count = 0
     warm_start: dict[str, Any] | None = None
     smoothed: Smoothed | None = None
+    ranking: Ranking | None = None
 
     @property
     def is_converged(self) -> bool:
@@ -178,6 +182,8 @@ class RunRecord:
         typed(_DataField, {"dataset": record.dataset})
         if any(len(row) != len(record.test_confusion) for row in record.test_confusion):
             raise ValueError("field test_confusion is not a square")
+        if record.ranking is not None:
+            record.ranking.check(len(record.test_confusion))
         for name in ("dataset", "settings", "environment"):
             try:
                 json.dumps(getattr(record, name), allow_nan=False)

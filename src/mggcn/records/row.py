@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
+from mggcn.records.ranking import mean
 from mggcn.records.record import Count, Finite, RunRecord
 
 PublishedLookup = Callable[[RunRecord], Mapping[str, float]]
@@ -23,7 +24,8 @@ _MEDIANS = ("epoch_seconds", "seconds_to_best", "seconds_to_near_best", "total_s
 class Figures:
     """The results and costs of a method over its seeds; see :class:`mggcn.records.RunRecord` for what they measure.
 
-    Times are medians, memory is the maximum, all others are means. A standard deviation is None for one seed.
+    Times are medians, memory is the maximum, all others are means. A standard deviation is None for one seed. Areas
+    under curves are also means over classes.
     """
 
     accuracy: float
@@ -42,6 +44,10 @@ class Figures:
     training_memory_bytes: int | None = None
     smoothed_accuracy: float | None = None
     smoothed_accuracy_std: float | None = None
+    pr_auc: float | None = None
+    pr_auc_std: float | None = None
+    roc_auc: float | None = None
+    roc_auc_std: float | None = None
 
     @classmethod
     def of(cls, records: Sequence[RunRecord]) -> "Figures":
@@ -53,8 +59,9 @@ class Figures:
         def deviation(name: str) -> float | None:
             return statistics.stdev(values(name)) if len(records) > 1 else None
 
-        smoothed = [record.smoothed.test_accuracy for record in records if record.smoothed is not None]
-        has_smoothed = len(smoothed) == len(records)
+        smoothed = [record.smoothed.test_accuracy if record.smoothed else None for record in records]
+        pr_auc = [mean(record.ranking.pr_auc) if record.ranking else None for record in records]
+        roc_auc = [mean(record.ranking.roc_auc) if record.ranking else None for record in records]
         return cls(
             **{name: statistics.fmean(values(field)) for name, field in _MEANS.items()},
             **{name: statistics.median(values(name)) for name in _MEDIANS},
@@ -62,9 +69,18 @@ class Figures:
             macro_f1_std=deviation("test_macro_f1"),
             peak_memory_bytes=max(record.peak_memory_bytes for record in records),
             training_memory_bytes=max(record.training_memory_bytes or 0 for record in records) or None,
-            smoothed_accuracy=statistics.fmean(smoothed) if has_smoothed else None,
-            smoothed_accuracy_std=statistics.stdev(smoothed) if has_smoothed and len(smoothed) > 1 else None,
+            **_mean_and_deviation("smoothed_accuracy", smoothed),
+            **_mean_and_deviation("pr_auc", pr_auc),
+            **_mean_and_deviation("roc_auc", roc_auc),
         )
+
+
+def _mean_and_deviation(name: str, values: Sequence[float | None]) -> dict[str, Any]:
+    """Two figures of a metric that older records lack; none unless all have it."""
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return {}
+    return {name: statistics.fmean(known), f"{name}_std": statistics.stdev(known) if len(known) > 1 else None}
 
 
 @dataclass(frozen=True)

@@ -173,11 +173,14 @@ def _macro_f1(row: Row) -> str:
     return percent(row.figures.macro_f1, row.figures.macro_f1_std) if row.records else _NOT_THERE
 
 
-def _smoothed(row: Row) -> str:
-    figures = row.figures if row.records else None
-    if figures is None or figures.smoothed_accuracy is None:
-        return _NOT_THERE
-    return percent(figures.smoothed_accuracy, figures.smoothed_accuracy_std)
+def _optional(heading: str, name: str, note: str) -> Column:
+    """A column of a metric that not all records have."""
+
+    def text(row: Row) -> str:
+        mean = getattr(row.figures, name) if row.records else None
+        return _NOT_THERE if mean is None else percent(mean, getattr(row.figures, f"{name}_std"))
+
+    return Column(heading, _figure(lambda figures: getattr(figures, name)), words=text, note=note)
 
 
 def _seeds(row: Row) -> str:
@@ -222,6 +225,9 @@ _ON_OTHER_HARDWARE = """\
 The paper's seconds were measured on its own hardware: compare the ratios of methods, not the seconds."""
 _NOTE_ON_SGC = """\
 SGC averages over neighbours once before training here, so its batches read their own targets only, at any depth."""
+_NOTE_ON_AREAS = """\
+*PR-AUC* (average precision) and *ROC-AUC* are areas under curves of test nodes ranked by the probability of a class,
+means over the classes that have test nodes."""
 _DIFFERENCE = Column("difference, points", lambda row: row.difference, lambda share: f"{share * 100:+.2f}")
 _TOTAL = Column(
     "total",
@@ -232,11 +238,12 @@ _TOTAL = Column(
 _RESULTS = (
     Column("accuracy, %", _figure(lambda figures: figures.accuracy), words=_accuracy, optional=False),
     Column("macro-F1, %", _figure(lambda figures: figures.macro_f1), words=_macro_f1, optional=False),
-    Column(
+    _optional("PR-AUC, %", "pr_auc", _NOTE_ON_AREAS),
+    _optional("ROC-AUC, %", "roc_auc", _NOTE_ON_AREAS),
+    _optional(
         "smoothed, %",
-        _figure(lambda figures: figures.smoothed_accuracy),
-        words=_smoothed,
-        note="*Smoothed* is the accuracy after a step that smooths the scores along edges from training labels; all "
+        "smoothed_accuracy",
+        "*Smoothed* is the accuracy after a step that smooths the scores along edges from training labels; all "
         "other columns are\nwithout it.",
     ),
 )

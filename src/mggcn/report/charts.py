@@ -18,7 +18,7 @@ ACCURACY, _HEIGHT, _ROW_HEIGHT = "test accuracy, %", 340, 20
 
 Values = list[dict[str, Any]]
 Spec = dict[str, Any]
-"""A chart in Vega-Lite, with the name of its data, which are ``rows``, ``curves``, ``varied`` or ``confusion``."""
+"""A chart in Vega-Lite, with the name of its data, such as ``rows``, ``curves`` or ``ranking``."""
 
 
 def most_points(sections: Sequence[Section]) -> int:

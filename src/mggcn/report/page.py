@@ -10,7 +10,7 @@ from importlib import resources
 
 from mggcn.errors import InputError
 from mggcn.records import Section, duration, environments, remarks
-from mggcn.report import charts, classes, headline, learning, tables, varied
+from mggcn.report import charts, classes, headline, learning, ranking, tables, varied
 from mggcn.report.html_table import html_table
 
 MOST_BYTES = 2_000_000
@@ -77,7 +77,11 @@ def _charts(section: Section) -> dict[str, charts.Spec]:
     several = _is_comparison(section)
     specs = charts.charts(section) | varied.charts(section) if several else learning.charts(section.measured[0])
     best = classes.best(section.measured)
-    return specs | ({"confusion": classes.chart(section.dataset, best)} if best and classes.data(best) else {})
+    if best and classes.data(best):
+        specs["confusion"] = classes.chart(section.dataset, best)
+    if best and ranking.data(best):
+        specs["ranking"] = ranking.chart(section.dataset, best)
+    return specs
 
 
 def _data(section: Section, source: str, points: int) -> charts.Values:
@@ -86,9 +90,10 @@ def _data(section: Section, source: str, points: int) -> charts.Values:
         return learning.data(section.measured[0], points)
     if source == "curves":
         return charts.curves_data(section, points)
-    if source == "confusion":
+    if source in ("confusion", "ranking"):
         best = classes.best(section.measured)
-        return classes.data(best) if best else []
+        of_classes = classes.data if source == "confusion" else ranking.data
+        return of_classes(best) if best else []
     return charts.rows_data(section) if source == "rows" else varied.data(section)
 
 
@@ -220,6 +225,11 @@ def _classes(section: Section, number: int, drawn: set[str]) -> list[str]:
     if _is_comparison(section):
         summary = "<summary>F1 of each class by method, in %</summary>"
         parts.append(f"<details>{summary}{html_table(classes.f1_table(section.measured))}</details>")
+    ranked = [row for row in section.measured if ranking.rankings(row)]
+    if ranked:
+        chart = _chart("ranking", number) if "ranking" in drawn else ""
+        ranks = html_table(ranking.table(ranked))
+        parts += ["<h3>Ranking</h3>", f"<p>{ranking.NOTE}</p>", ranks, chart]
     return parts
 
 

@@ -38,18 +38,20 @@ _TOLERANCE = 1e-3  # of the probability: a tenth of a percentage point
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
-    """Contributions to the probability of a class, which sum to ``probability - baseline`` up to the integration error.
+    """Contributions to the probability of a class, or its log-odds, which sum to ``value - baseline``.
+
+    The sum has an integration error.
 
     Attributes:
         target: [num_features] those of the target's own features.
         others: [num_features] those of the features of all other nodes, summed over the nodes.
-        probability: of the class.
-        baseline: the probability of the class if all scaled features are zero.
+        value: the probability of the class, or its log-odds.
+        baseline: the same if all scaled features are zero.
     """
 
     target: NDArray[np.float64]
     others: NDArray[np.float64]
-    probability: float
+    value: float
     baseline: float
 
 
@@ -66,10 +68,12 @@ def probabilities(scorer: Scorer, node: int, draw: int) -> Probabilities:
     """[classes] of a target in one of the evaluation's draws, from a batch of its own."""
     batch = scorer.batch(node, draw)
     with torch.no_grad(), scorer.compute.arithmetic():
-        return np.asarray(_forward(scorer, batch)(_rows(scorer.view, batch)).numpy())
+        return np.asarray(_forward(scorer, batch)(_rows(scorer.view, batch)).exp().numpy())
 
 
-def attribute(scorer: Scorer, node: int, label: int, draw: int, own: train.View) -> Attribution:
+def attribute(
+    scorer: Scorer, node: int, label: int, draw: int, own: train.View, *, logits: bool = False
+) -> Attribution:
     """Attribute the probability of a class in one of the evaluation's draws to the features; on the CPU.
 
     Args:
@@ -78,21 +82,23 @@ def attribute(scorer: Scorer, node: int, label: int, draw: int, own: train.View)
         label: the class.
         draw: the number of the draw.
         own: the result of :func:`target_only` for this target.
+        logits: attribute the log-odds instead of the probability.
     """
     batch = scorer.batch(node, draw)
     rows, of_target = _rows(scorer.view, batch), _rows(own, batch)
     forward = _forward(scorer, batch)
 
-    def probability(x: Tensor) -> Tensor:
-        return forward(x)[label]
+    def value(x: Tensor) -> Tensor:
+        scores = forward(x)
+        return train.log_odds(scores[None], torch.tensor([label]))[0] if logits else scores[label].exp()
 
     with scorer.compute.arithmetic():
         with torch.no_grad():
-            end, start = float(probability(rows)), float(probability(torch.zeros_like(rows)))
+            end, start = float(value(rows)), float(value(torch.zeros_like(rows)))
         gradient = torch.zeros_like(rows)
         for steps in _STEPS:
-            gradient = _mean_gradient(probability, rows, steps)
-            if abs(float((gradient * rows).sum()) - (end - start)) < _TOLERANCE:
+            gradient = _mean_gradient(value, rows, steps)
+            if abs(float((gradient * rows).sum()) - (end - start)) < _TOLERANCE * max(1.0, abs(end - start)):
                 break
     width = int(scorer.run.record.dataset["num_features"])
     total, target = (_by_feature(part * gradient, width) for part in (rows, of_target))
@@ -113,12 +119,12 @@ def target_only(scorer: Scorer, node: int) -> train.View:
 
 
 def _forward(scorer: Scorer, batch: Batch) -> Callable[[Tensor], Tensor]:
-    """From the dense input rows of a batch with one target to its calibrated probabilities."""
+    """From the dense input rows of a batch with one target to its calibrated log-probabilities."""
     model, temperature = scorer.run.model.eval(), scorer.run.record.temperature
 
     def forward(rows: Tensor) -> Tensor:
         scores = functional.log_softmax(model(rows, batch.blocks).double(), dim=1)
-        return train.calibrated(scores, temperature).exp()[0]
+        return train.calibrated(scores, temperature)[0]
 
     return forward
 

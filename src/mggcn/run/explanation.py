@@ -24,7 +24,8 @@ class Explanation:
         classes: the name of each class.
         label: the class that is explained, as an index of ``classes``.
         probabilities: [classes] calibrated, mean over the draws.
-        baseline: the probability of the explained class if all scaled features are zero.
+        value: what is explained: the probability of the class or, where asked for, its log-odds, mean over the draws.
+        baseline: the same if all scaled features are zero.
         features: the name of each feature.
         target: [num_features] the contributions of the node's own features.
         others: [num_features] the contributions of the features of all other nodes, summed over the nodes.
@@ -37,6 +38,7 @@ class Explanation:
     classes: tuple[str, ...]
     label: int
     probabilities: Probabilities
+    value: float
     baseline: float
     features: tuple[str, ...]
     target: NDArray[np.float64]
@@ -56,8 +58,8 @@ class Explanation:
 
     @property
     def error(self) -> float:
-        """What integration misses: the sum of all contributions minus ``probability - baseline``."""
-        return float(self.target.sum() + self.others.sum() - (self.probability - self.baseline))
+        """What integration misses: the sum of all contributions minus ``value - baseline``."""
+        return float(self.target.sum() + self.others.sum() - (self.value - self.baseline))
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A row for each effect on the probability of the explained class; needs the extra ``pandas``.
@@ -80,14 +82,14 @@ class Explanation:
         return to_frame({name: np.array(values, kinds[name]) for name, values in columns.items()})
 
 
-def explain(scorer: Scorer, node: int, label: int | None, draws: int) -> Explanation:
-    """Explain the probability of a class of a node, of the predicted class if ``label`` is None."""
+def explain(scorer: Scorer, node: int, label: int | None, draws: int, *, logits: bool = False) -> Explanation:
+    """Explain the probability of a class of a node, or its log-odds; of the predicted class if ``label`` is None."""
     check_attributable(scorer)
     data, run = scorer.dataset, scorer.run
     scores = np.mean([probabilities(scorer, node, draw) for draw in range(draws)], axis=0)
     label = int(scores.argmax()) if label is None else label
     own = target_only(scorer, node)
-    parts = [attribute(scorer, node, label, draw, own) for draw in range(draws)]
+    parts = [attribute(scorer, node, label, draw, own, logits=logits) for draw in range(draws)]
     picks = scorer.effects(node, draws)[1] if scorer.picker is not None else []
     ids = data.ids_of([node, *(pick.node for pick in picks)]).tolist()
     return Explanation(
@@ -96,6 +98,7 @@ def explain(scorer: Scorer, node: int, label: int | None, draws: int) -> Explana
         run.classes,
         label,
         scores,
+        float(np.mean([part.value for part in parts])),
         float(np.mean([part.baseline for part in parts])),
         _names(scorer),
         np.mean([part.target for part in parts], axis=0),

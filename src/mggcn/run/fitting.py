@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from mggcn import storage, train
@@ -20,7 +22,19 @@ from mggcn.records.record import RunRecord, near_best, seconds_until
 from mggcn.run.run import Run
 from mggcn.run.smoothing import measure
 from mggcn.run.warm_start import WarmStart
-from mggcn.train import ALONE, Checkpoints, Compute, Fitted, Prepared, Ranks, Training, choose_device, memory, metrics
+from mggcn.train import (
+    ALONE,
+    Checkpoints,
+    Compute,
+    Fitted,
+    Prepared,
+    Ranks,
+    Training,
+    choose_device,
+    memory,
+    metrics,
+    ranking,
+)
 from mggcn.train.progress import Silent
 
 _log = logging.getLogger(__name__)
@@ -127,22 +141,22 @@ def _nodes_per_batch(prepared: Prepared, dataset: Dataset, training: Training, k
 def _calibration(
     prepared: Prepared, dataset: Dataset, key: Key, compute: Compute, scores: Tensor, truth: Tensor, training: Training
 ) -> dict[str, Any]:
-    """The temperature for the validation nodes, and the test nodes' calibration error with and without it."""
-    val, temperature = dataset.require_split().val, 1.0
+    """The temperature for the validation nodes, and what calibrated probabilities of the test nodes are worth."""
+    val, temperature, y = dataset.require_split().val, 1.0, truth.cpu().numpy()
+    val_scores = train.predict(prepared.model, prepared.eval, val, key, compute, training.draws)
     if not training.background_prior:
-        temperature = train.choose_temperature(
-            train.predict(prepared.model, prepared.eval, val, key, compute, training.draws).cpu().numpy(),
-            dataset.y[val],
-        )
+        temperature = train.choose_temperature(val_scores.cpu().numpy(), dataset.y[val])
+    val_p, p = (_probabilities(train.calibrated(each, temperature)) for each in (val_scores, scores))
     return {
         "temperature": temperature,
-        "test_ece": _calibration_error(train.calibrated(scores, temperature), truth),
-        "test_ece_uncalibrated": _calibration_error(scores, truth),
+        "test_ece": metrics.calibration_error(p, y),
+        "test_ece_uncalibrated": metrics.calibration_error(_probabilities(scores), y),
+        "ranking": ranking.measure(val_p, dataset.y[val], p, y),
     }
 
 
-def _calibration_error(log_probabilities: Tensor, truth: Tensor) -> float:
-    return metrics.calibration_error(log_probabilities.exp().cpu().numpy(), truth.cpu().numpy())
+def _probabilities(log_probabilities: Tensor) -> NDArray[np.float64]:
+    return np.asarray(log_probabilities.exp().cpu().numpy(), np.float64)
 
 
 def _describe(dataset: Dataset) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, Dataset
+from mggcn.dataset.ids import ids_without_date
 from mggcn.errors import InputError, InputWarning
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class SplitIds:
     @classmethod
     def of(cls, dataset: Dataset) -> "SplitIds":
         """The ids of a data set's split."""
-        return cls(tuple(_names(dataset, nodes) for nodes in dataset.require_split().parts().values()))
+        return cls(tuple(ids_without_date(dataset, nodes) for nodes in dataset.require_split().parts().values()))
 
     @classmethod
     def read(cls, path: Path) -> "SplitIds | None":
@@ -73,7 +74,7 @@ class SplitIds:
         if self.are_numbers != (dataset.node_ids is None):
             return result
         known, part = np.concatenate(self.names), np.repeat(PARTS, [names.size for names in self.names])
-        order, wanted = np.argsort(known), _names(dataset, nodes)
+        order, wanted = np.argsort(known), ids_without_date(dataset, nodes)
         nearest = order[np.minimum(np.searchsorted(known, wanted, sorter=order), known.size - 1)]
         is_known = known[nearest] == wanted
         result[is_known] = part[nearest[is_known]]
@@ -101,8 +102,3 @@ def most_used(parts: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:
     for part in reversed(_BY_USE):
         result[np.any([of_run == part for of_run in parts], axis=0)] = part
     return result
-
-
-def _names(dataset: Dataset, nodes: NDArray[np.int64]) -> NDArray[np.generic]:
-    ids = dataset.ids_of(nodes)
-    return ids if dataset.node_ids is None else ids.astype(str)

@@ -4,7 +4,7 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,7 @@ class Predictions:
         parts: [n] what the run used each node for: ``train``, ``val``, ``test``, or ``new`` for a node in no part of
             its split. Nodes of another graph are recognised by their ids.
         id_name: the name of the id column.
+        details: further columns of the table, [n] each, by name.
     """
 
     nodes: NDArray[np.int64]
@@ -37,6 +38,7 @@ class Predictions:
     classes: tuple[str, ...]
     parts: NDArray[np.str_]
     id_name: str = "id"
+    details: Columns = field(default_factory=dict)
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -44,7 +46,7 @@ class Predictions:
         return np.asarray(self.probabilities.argmax(axis=1), np.int64)
 
     def save(self, path: str | Path) -> None:
-        """Write ids, the most probable ``class``, ``part`` and a probability per class, see :func:`column_names`."""
+        """Write ids, the most probable ``class``, ``part``, a probability per class (:func:`column_names`), details."""
         target = Path(path)
         check_format(target)
         write_table(target, self._columns())
@@ -55,7 +57,7 @@ class Predictions:
 
     def _columns(self) -> Columns:
         columns = {self.id_name: self.ids, "class": np.asarray(self.classes)[self.labels], "part": self.parts}
-        return columns | dict(zip(column_names(self.classes), self.probabilities.T, strict=True))
+        return {**columns, **dict(zip(column_names(self.classes), self.probabilities.T, strict=True)), **self.details}
 
 
 def column_names(classes: Sequence[str]) -> list[str]:

@@ -45,12 +45,14 @@ class PickEffect:
         draws: the number of draws that contain it; the other numbers are means over these.
         order: its position among the picks, from 1.
         changes: [classes] the probability with all picks minus that without this one.
+        logit_changes: [classes] the same of the log-odds, which differ also where probabilities are near 0 or 1.
     """
 
     node: int
     draws: int
     order: float
     changes: Probabilities
+    logit_changes: Probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,14 +114,15 @@ class Scorer:
     def effects(self, node: int, draws: int) -> tuple[Probabilities, list[PickEffect]]:
         """The probabilities of a target, mean over draws, and the leave-one-out effects of all its picks."""
         results = [self.leave_one_out(node, draw) for draw in range(draws)]
-        changes: dict[int, list[tuple[int, Probabilities]]] = defaultdict(list)
+        changes: dict[int, list[tuple[int, Probabilities, Probabilities]]] = defaultdict(list)
         for result in results:
             for order, (pick, without) in enumerate(zip(result.picks, result.without, strict=True), 1):
-                changes[pick].append((order, result.whole - without))
+                logits = log_odds(result.whole) - log_odds(without)
+                changes[pick].append((order, result.whole - without, logits))
         effects = []
         for pick, of_pick in changes.items():
-            orders, differences = zip(*of_pick, strict=True)
-            effects.append(PickEffect(pick, len(of_pick), float(np.mean(orders)), np.mean(differences, axis=0)))
+            orders, differences, logits = (np.mean(values, axis=0) for values in zip(*of_pick, strict=True))
+            effects.append(PickEffect(pick, len(of_pick), float(orders), differences, logits))
         return np.mean([result.whole for result in results], axis=0), effects
 
     def batch(self, node: int, draw: int) -> Batch:
@@ -154,6 +157,13 @@ class Scorer:
     def _row(self, node: int, draw: int) -> list[int]:
         """S(v) with its padding, as the model receives it."""
         return [node] if self.picker is None else [int(member) for member in self.batch(node, draw).nodes.tolist()]
+
+
+def log_odds(probabilities: Probabilities) -> Probabilities:
+    """[classes] log p - log(1 - p) of each class; 1 - p is the sum of the others, so that it is exact near p = 1."""
+    lowest = np.finfo(np.float64).tiny
+    others = np.array([np.delete(probabilities, label).sum() for label in range(probabilities.size)])
+    return np.asarray(np.log(np.maximum(probabilities, lowest)) - np.log(np.maximum(others, lowest)))
 
 
 def without_padding(members: Sequence[int]) -> list[int]:

@@ -1,7 +1,8 @@
-"""Tables of nodes under the user's ids: as CSV or Parquet files, and as pandas data frames."""
+"""Tables of nodes under the user's ids: as CSV, JSON lines or Parquet files, and as pandas data frames."""
 
 import csv
 import io
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,14 +16,15 @@ from mggcn.files import write_atomically
 if TYPE_CHECKING:
     import pandas
 
-FORMATS = (".csv", ".parquet")
+FORMATS = (".csv", ".jsonl", ".parquet")
 
 Columns = Mapping[str, NDArray[Any]]
 
 
 def write_table(path: Path, columns: Columns) -> None:
     """Write columns in the format of the suffix."""
-    write_atomically(path, _csv(columns) if path.suffix == ".csv" else _parquet(columns))
+    written = {".csv": _csv, ".jsonl": _json_lines}.get(path.suffix, _parquet)
+    write_atomically(path, written(columns))
 
 
 def to_frame(columns: Columns, index: str | None = None) -> "pandas.DataFrame":
@@ -57,12 +59,21 @@ def _csv(columns: Columns) -> bytes:
     return text.getvalue().encode()
 
 
+def _json_lines(columns: Columns) -> bytes:
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    lines = (json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) for row in rows)
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
 def _parquet(columns: Columns) -> bytes:
     import pyarrow
     from pyarrow import parquet
 
     sink = io.BytesIO()
-    parquet.write_table(pyarrow.table({name: _values(column) for name, column in columns.items()}), sink)
+    arrays = {name: pyarrow.array(_values(column)) for name, column in columns.items()}
+    is_empty = {name: array.null_count == len(array) for name, array in arrays.items()}
+    typed = {name: array.cast(pyarrow.string()) if is_empty[name] else array for name, array in arrays.items()}
+    parquet.write_table(pyarrow.table(typed), sink)
     return sink.getvalue()
 
 

@@ -47,6 +47,8 @@ def save(
                 id_name=dataset.id_name,
                 feature_names=list(dataset.feature_names),
                 encoding=list(dataset.encoding),
+                measures=dict(dataset.measures),
+                copies=dataset.copies,
                 notes=list(dataset.notes),
             )
         )
@@ -88,6 +90,8 @@ def load(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
                 source=meta.source,
                 feature_names=tuple(meta.feature_names),
                 encoding=tuple(meta.encoding),
+                measures=meta.measures,
+                copies=meta.copies,
                 notes=tuple(meta.notes),
                 edge_attributes={Path(name).stem.removeprefix(EDGE): arrays[name] for name in edge_files},
                 digest=digest_of(meta.files),

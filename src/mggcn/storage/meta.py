@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from mggcn.dataset import Column
+from mggcn.dataset import Column, Measure
 from mggcn.errors import InputError
 from mggcn.files import read_json
 from mggcn.graph import Direction
@@ -45,6 +45,8 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     id_name: str = "id"
     feature_names: list[str] = []
     encoding: list[Column] = []
+    measures: dict[str, Measure] = {}
+    copies: int = 0
     notes: list[str] = []
     tables: dict[str, str] = {}
     files: dict[str, ArrayFile] = {}

@@ -10,7 +10,7 @@ from mggcn.train.progress import Progress
 from mggcn.train.ranks import ALONE, Ranks
 from mggcn.train.scaling import Scaler
 from mggcn.train.state import Fitted
-from mggcn.train.temperature import calibrated, choose_temperature, fit_temperature
+from mggcn.train.temperature import calibrated, choose_temperature, fit_temperature, log_odds
 from mggcn.train.training import Training
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "fit_temperature",
     "hidden",
     "inputs_of",
+    "log_odds",
     "nodes_per_batch",
     "predict",
 ]

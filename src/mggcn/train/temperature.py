@@ -79,6 +79,18 @@ def fit_temperature(log_probabilities: NDArray[np.float64], y: NDArray[np.int64]
     return math.exp(-brentq(slope, low, high, xtol=1e-12))
 
 
+def log_odds(log_probabilities: Tensor, labels: Tensor) -> Tensor:
+    """[n] log p - log(1 - p) of a class of each node, exact where p is near 1.
+
+    Args:
+        log_probabilities: [n, classes].
+        labels: [n] the classes.
+    """
+    column = labels.to(log_probabilities.device)[:, None]
+    others = log_probabilities.scatter(1, column, -torch.inf)
+    return log_probabilities.gather(1, column)[:, 0] - torch.logsumexp(others, dim=1)
+
+
 def calibrated(log_probabilities: Tensor, temperature: float) -> Tensor:
     """[n, classes] log-probabilities at a temperature; unchanged at temperature 1."""
     if temperature == 1:

@@ -156,10 +156,13 @@ def test_per_class_scores(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main([*TRAIN, "--epochs", "5", "--seeds", "2", "--per-class", "--quiet", "--json"]) == 0
     *lines, last = capsys.readouterr().out.splitlines()
     result = json.loads(last)
-    assert lines[-4].split() == ["class", "precision", "recall", "F1", "test", "nodes"]
-    assert [line.split()[0] for line in lines[-3:]] == ["red", "green", "blue"]
+    assert lines[-9].split() == ["class", "precision", "recall", "F1", "test", "nodes"]
+    assert [line.split()[0] for line in lines[-8:-5]] == ["red", "green", "blue"]
     assert sum(scores["support"] for scores in result["per_class"]) == 2 * 18
-    assert f"{result['per_class'][0]['recall']:.2%}" in lines[-3]
+    assert f"{result['per_class'][0]['recall']:.2%}" in lines[-8]
+    assert lines[-4].split()[:5] == ["class", "test", "nodes", "PR-AUC,", "%"]
+    areas = [ranking["pr_auc"][0] for ranking in result["rankings"]]
+    assert lines[-3].split()[:3] == ["red", "7", f"{50 * sum(areas):.1f}"]
 
 
 def test_predict_prints_metrics_over_known_labels(
@@ -230,11 +233,11 @@ def test_the_nodes_with_the_highest_probability(
     assert [row[3] for row in rows] == [small.classes[small.y[node]] for node in nodes]
     assert [float(row[2]) for row in rows] == sorted((float(row[2]) for row in rows), reverse=True)
     right = sum(row[3] == "green" for row in rows)
-    assert lines[-2] == (
+    assert lines[-3] == (
         f"top 8 for green: precision {right / 8:.2%} ({right} of 8 with a known label, 0 unknown)"
         "; 30 training nodes left out"
     )
-    assert lines[-1].startswith("among the 18 test nodes only, top 8 for green: precision ")
+    assert lines[-2].startswith("among the 18 test nodes only, top 8 for green: precision ")
     assert main(["predict", run, "--top", "green:60", "--with-training"]) == 0
     assert "top 60 for green: precision 33.33% (20 of 60 with a known label, 0 unknown)" in capsys.readouterr().out
     storage.save(replace(small, name="new", y=np.full(60, -1), classes=(), split=None), folder / "new")
@@ -344,7 +347,7 @@ def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture
         (["train", "data", "--out", "data/x.npy/runs"], "x.npy is not a folder"),
         (["train", "."], "meta.json"),
         (["predict", "data", "--out", "p.csv"], "data: not a run folder (record.json is missing)"),
-        (["predict", "data", "--out", "p.txt"], "p.txt: predictions are written as .csv or .parquet, not .txt"),
+        (["predict", "data", "--out", "p.txt"], "p.txt: predictions are written as .csv, .jsonl or .parquet, not .txt"),
         (["predict", "data"], "--out"),
         (["data", "import", "none.npz", "--out", "d"], "none.npz"),
         (["data", "import", "g.npz", "--out", "data"], "data: already exists"),

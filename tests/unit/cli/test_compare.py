@@ -56,6 +56,38 @@ def test_a_table_records_and_json(folder: Path, capsys: pytest.CaptureFixture[st
     assert "[1/4] gcn seed 0: test accuracy" in err
 
 
+def test_rankings_of_classes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "data", "--methods", "gcn,mlp", "--seeds", "2", *QUICK, "--per-class"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert " | PR-AUC, % | ROC-AUC, % | " in lines[0]
+    start = next(number for number, line in enumerate(lines) if line.startswith("| method | class | test nodes | "))
+    rows = [tuple(line.strip("| ").split(" | ")[:2]) for line in lines[start + 2 :]]
+    assert rows == [(method, name) for method in ("gcn", "mlp") for name in ("red", "green", "blue")]
+    means = {}
+    for record in records.Ledger(folder / "compare" / "data" / "records.jsonl").records.values():
+        assert record.ranking is not None
+        means.setdefault(record.method, []).append(record.ranking.pr_auc[1])
+    cells = {line.split(" | ")[0]: line.split(" | ") for line in lines[start + 2 :] if " green " in line}
+    assert cells["| gcn"][3] == f"{100 * statistics.fmean(means['gcn']):.1f}"
+
+
+def test_data_sets_side_by_side(folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+    storage.save(replace(small, name="other", split=Split.stratified(small.y, 3)), folder / "other")
+    assert main(["compare", "data", "other", "--methods", "gcn,mlp", "--seeds", "2", *QUICK, "--out", "both"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    headings = lines[-4].strip("| ").split(" | ")
+    assert headings[:3] == ["method", "accuracy, %: data", "accuracy, %: other"]
+    assert headings[-1] == "PR-AUC, %: other"
+    for line in lines[-2:]:
+        method, *cells = line.strip("| ").split(" | ")
+        for name, cell in zip(("data", "other"), cells, strict=False):
+            book = records.Ledger(folder / "both" / name / "records.jsonl").records.values()
+            accuracy = statistics.fmean(record.test_accuracy for record in book if record.method == method)
+            assert cell.startswith(f"{accuracy * 100:.2f} ± ")
+    assert main(["compare", "data", "other", "--methods", "mlp", "--json"]) == 2
+    assert "--json: prints one line for one data set" in capsys.readouterr().err
+
+
 def test_random_splits(folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
     random = Split.stratified(small.y, 5, (0.5, 0.2, 0.3))
     storage.save(replace(small, split=random, source="made up; split of seed 5"), folder / "random")

@@ -43,7 +43,7 @@ def test_the_mean_of_two_runs(folder: Path, small: Dataset, capsys: pytest.Captu
     assert "(mean probabilities of 2 runs)" in out
     assert "top 2 for red" in out
     rows = [line.split(",") for line in Path("p.csv").read_text().splitlines()[1:]]
-    np.testing.assert_allclose([[float(p) for p in row[3:]] for row in rows], together.probabilities, rtol=1e-6)
+    np.testing.assert_allclose([[float(p) for p in row[3:6]] for row in rows], together.probabilities, rtol=1e-6)
 
 
 def test_runs_that_do_not_match(folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
@@ -263,3 +263,92 @@ def test_a_run_with_a_background_class_knows_the_others(
 
 def test_without_enough_labelled_nodes_there_is_no_warning(folder: Path, small: Dataset) -> None:
     assert separability(fit(small, "mlp", settings={"epochs": 1}), small) is None
+
+
+def test_alerts_have_the_required_precision_on_validation_nodes(
+    folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    train()
+    capsys.readouterr()
+    assert main(["predict", RUNS[0], "--at-precision", "0.6", "--out", "p.csv"]) == 0
+    out = capsys.readouterr().out
+    assert "thresholds for a precision of 60.00% on the validation nodes" in out
+    run = load_run(RUNS[0])
+    p, (val, test) = run.predict().probabilities, (small.split.val, small.split.test)
+    expected = np.full(60, "", object)
+    best = np.zeros(60)
+    for label, name in enumerate(small.classes):
+        reached = [t for t in p[val, label] if (small.y[val] == label)[p[val, label] >= t].mean() >= 0.6]
+        line = next(line.split() for line in out.splitlines() if line.startswith(f"{name} "))
+        if not reached:
+            assert line[1] == "–"
+            continue
+        is_alert = p[:, label] >= min(reached)
+        is_first = is_alert & (p[:, label] > best)
+        expected[is_first], best[is_first] = name, p[is_first, label]
+        assert line[1:3] == [f"{min(reached):.4f}", f"{is_alert[val].sum()}"]
+        correct = (is_alert[test] & (small.y[test] == label)).sum()
+        assert line[4] == f"{is_alert[test].sum()}"
+        assert line[6] == f"{correct / (small.y[test] == label).sum():.2%}"
+    rows = [line.split(",") for line in Path("p.csv").read_text().splitlines()]
+    column = rows[0].index("alert")
+    assert [row[column] for row in rows[1:]] == expected.tolist()
+
+
+def test_a_precision_that_cannot_be_required(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train()
+    capsys.readouterr()
+    for word in ("0", "1.5"):
+        assert main(["predict", RUNS[0], "--at-precision", word, "--out", "p.csv"]) == 2
+        message = f"mggcn: error: --at-precision: {word} is not a share above 0 and at most 1\n"
+        assert capsys.readouterr().err == message
+    storage.save(storage.load(folder / "data"), folder / "new")
+    shutil.rmtree(folder / "data")
+    assert main(["predict", RUNS[0], "--dataset", "new", "--at-precision", "0.9", "--out", "p.csv"]) == 2
+    assert "--at-precision: needs the validation nodes of the training data" in capsys.readouterr().err
+    assert not Path("p.csv").exists()
+
+
+def test_a_ranking_is_measured_on_test_nodes(folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+    train()
+    capsys.readouterr()
+    assert main(["predict", RUNS[0], "--top", "green:10"]) == 0
+    out = capsys.readouterr().out
+    ranking = load_run(RUNS[0]).record.ranking
+    assert ranking is not None
+    label = small.classes.index("green")
+    areas = f"PR-AUC {ranking.pr_auc[label]:.2%}; ROC-AUC {ranking.roc_auc[label]:.2%}"
+    curve = ", ".join(
+        f"{k}: {share:.2%}" for k, share in zip(ranking.ks, ranking.precision_at[label], strict=True) if k <= 10
+    )
+    assert f"green among them: {areas}; precision at {curve}\n" in out
+
+
+def test_the_table_says_what_is_known_and_who_scored(folder: Path, small: Dataset) -> None:
+    named = replace(small, feature_names=("age", "size", "tone"), name="named")
+    storage.save(named, folder / "named")
+    assert main(["train", "named", "--method", "mlp", "--no-report", "--quiet", "--epochs", "20"]) == 0
+    run = "runs/named-mlp-seed0"
+    assert main(["predict", run, "--out", "p.jsonl", "--reasons", "4"]) == 0
+    rows = [json.loads(line) for line in Path("p.jsonl").read_text().splitlines()]
+    assert [row["label"] for row in rows] == [small.classes[label] for label in small.y]
+    for name in small.classes:
+        ranked = sorted((row for row in rows if row["class"] == name), key=lambda row: row["rank"])
+        assert [row["rank"] for row in ranked] == list(range(1, len(ranked) + 1))
+        probabilities = [row[f"p_{name}"] for row in ranked]
+        assert probabilities == sorted(probabilities, reverse=True)
+        assert all((row["reason_1"] is not None) == (row["rank"] <= 4) for row in ranked)
+    reasons = [row[f"reason_{number}"] for row in rows for number in (1, 2, 3) if row[f"reason_{number}"]]
+    assert {reason.split()[0] for reason in reasons} <= {"age", "size", "tone"}
+    assert {row["model"] for row in rows} == {"named-mlp-seed0"}
+    assert {row["data"] for row in rows} == {f"named {storage.load(folder / 'named').digest[:12]}"}
+    assert len({row["scored_at"] for row in rows}) == 1
+
+
+def test_reasons_need_names_of_features(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train()
+    capsys.readouterr()
+    assert main(["predict", RUNS[0], "--out", "p.csv", "--reasons", "4"]) == 2
+    assert capsys.readouterr().err == "mggcn: error: small: no reasons from its features: they have no names\n"
+    assert not Path("p.csv").exists()
+    assert main(["predict", RUNS[0], "--out", "p.csv"]) == 0

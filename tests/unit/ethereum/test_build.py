@@ -16,9 +16,10 @@ from mggcn import files, storage
 from mggcn.cli import main
 from mggcn.errors import InputError, require
 from mggcn.ethereum import features
-from mggcn.ethereum.build import build, parse_as_of
+from mggcn.ethereum.build import build
 from mggcn.ethereum.features import ETHER, integers, quotient
 from mggcn.ethereum.pipeline import BuildInputs
+from mggcn.ethereum.time_split import parse_as_of
 from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, address, transaction, write
 
@@ -87,6 +88,8 @@ def test_the_tables_beside_it_are_exact(built: Path) -> None:
     assert accounts.schema.field("balance_wei").type == pa.decimal128(38, 0)
     assert accounts["out_wei"].to_pylist()[0] == 5 * ETH + 8
     assert edges.to_pylist()[0] == {
+        "from_address": A,
+        "to_address": B,
         "src": 0,
         "dst": 1,
         "count": 2,

@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 import mggcn
 from mggcn import methods, storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.dataset import Dataset, Measure
 from mggcn.errors import InputError
 from mggcn.explore import Explorer, draw_picks, server
 from mggcn.explore._ids import IdIndex
@@ -155,6 +155,68 @@ def test_features_are_listed_by_their_difference(run: Run, small: Dataset) -> No
     )
     named = Explorer.of(run, replace(small, feature_names=("age", "", "gas"))).features(5)
     assert {feature["name"] for feature in named["features"]} == {"age", "feature 1", "gas"}
+
+
+def test_features_are_shown_in_their_units(run: Run, small: Dataset) -> None:
+    measures = {"gas": Measure("{} gas", "units", is_log=True)}
+    named = replace(small, feature_names=("age", "", "gas"), measures=measures)
+    plain, in_units = (
+        {feature["name"]: feature for feature in Explorer.of(run, data).features(5)["features"]}
+        for data in (small, named)
+    )
+    assert in_units["age"] | {"name": "feature 0"} == plain["feature 0"]
+    assert in_units["gas"]["unit"] == "units"
+    for name in ("value", "median", "median_of_label"):
+        stored = plain["feature 2"][name]
+        assert in_units["gas"][name] == pytest.approx(np.sign(stored) * np.expm1(abs(stored)))
+    assert in_units["gas"]["difference"] == plain["feature 2"]["difference"]
+
+
+def test_neighbours_have_amount_direction_and_time(run: Run, small: Dataset) -> None:
+    graph = small.graph
+    attributes = {name: np.zeros(graph.num_stored) for name in ("count", "value", "first", "last")}
+    node, (first, second) = 5, graph.row(5)[:2].tolist()
+
+    def pay(sender: int, receiver: int, count: int, value: float) -> None:
+        entry = graph.indptr[sender] + np.searchsorted(graph.row(sender), receiver)
+        for name, given in (("count", count), ("value", value), ("first", 86_400), ("last", 86_400 * count)):
+            attributes[name][entry] = given
+
+    pay(node, first, 1, 2.5)
+    pay(second, node, 3, 7.0)
+    pay(node, second, 1, 0.5)
+    answer = Explorer.of(run, replace(small, edge_attributes=attributes)).neighbours(node)
+    assert answer["payments"]
+    assert [one["id"] for one in answer["neighbours"][:2]] == [f"node-{second}", f"node-{first}"]
+    assert answer["total"] == len(answer["neighbours"]) == graph.row(node).size
+    largest, next_one, *others = answer["neighbours"]
+    assert largest["sent"] == {"count": 1, "value": 0.5, "first": "1970-01-02", "last": "1970-01-02"}
+    assert largest["received"] == {"count": 3, "value": 7.0, "first": "1970-01-02", "last": "1970-01-04"}
+    assert (next_one["sent"]["value"], next_one["received"]) == (2.5, None)
+    assert all(one["sent"] is one["received"] is None for one in others)
+    plain = Explorer.of(run, small).neighbours(node)
+    assert not plain["payments"]
+    assert "sent" not in plain["neighbours"][0]
+
+
+def test_effects_are_logits_where_probabilities_are_saturated(run: Run, small: Dataset) -> None:
+    node = int(run.predict(device="cpu").probabilities.max(axis=1).argmin())
+    usual = Explorer.of(run, small)
+    assert not usual.influence(node, 1)["logits"]
+    assert not usual.attributions(node)["logits"]
+    steep = replace(run, record=replace(run.record, temperature=run.record.temperature / 300), scored_on=None)
+    explorer = Explorer.of(steep, small)
+    influence, attributions = explorer.influence(5, 1), explorer.attributions(5)
+    assert influence["probability"] > 0.999
+    assert influence["logits"]
+    assert attributions["logits"]
+    assert max(abs(pick["change"]) for pick in influence["picks"]) > 0.1
+    added = sum(feature["target"] + feature["others"] for feature in attributions["features"])
+    assert added == pytest.approx(attributions["value"] - attributions["baseline"], rel=2e-2)
+    p = explorer.node(5)["probabilities"]
+    others = sum(p) - max(p)
+    if others:
+        assert attributions["value"] == pytest.approx(np.log(max(p)) - np.log(others), rel=1e-3)
 
 
 def test_the_addresses_answer(get: Callable[..., Any], small: Dataset) -> None:

@@ -151,7 +151,7 @@ def test_predict_writes_embeddings(
     assert table.column("id").to_pylist() == small.node_ids.tolist()
     assert np.array_equal(table.column("h3").to_numpy(), expected.values[:, 3])
     assert main(["predict", "run", "--embeddings", "h.txt"]) == 2
-    message = "h.txt: embeddings are written as .csv, .parquet or .npy, not .txt"
+    message = "h.txt: embeddings are written as .csv, .jsonl, .parquet or .npy, not .txt"
     assert capsys.readouterr().err == f"mggcn: error: {message}\n"
     assert main(["predict", "run"]) == 2
     assert "name a file to write (--out, --embeddings)" in capsys.readouterr().err

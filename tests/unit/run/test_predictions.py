@@ -1,5 +1,8 @@
 """The columns of predictions."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -29,3 +32,39 @@ def test_sql_reads_the_columns_without_quotes(tmp_path: object) -> None:
     table = duckdb.read_parquet(path)
     rows = table.filter("p_phish > 0.5 AND p_ico_wallet < 0.5").project("address, part").fetchall()
     assert rows == [("0xa", "train")]
+
+
+def test_details_follow_the_probabilities_in_every_format(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    details = {
+        "label": np.array(["Phish", None], object),
+        "rank": np.array([1, 2]),
+        "reason_3": np.array([None, None], object),
+    }
+    predictions = Predictions(
+        np.arange(2),
+        np.array(["0xa", "0xb"]),
+        np.array([[0.75, 0.25], [0.625, 0.375]]),
+        ("Phish", "Börse"),
+        np.array(["train", "new"]),
+        "address",
+        details,
+    )
+    for name in ("p.csv", "p.jsonl", "p.parquet"):
+        predictions.save(tmp_path / name)
+    rows = [
+        {"address": "0xa", "class": "Phish", "part": "train", "p_phish": 0.75, "p_borse": 0.25, "label": "Phish"},
+        {"address": "0xb", "class": "Phish", "part": "new", "p_phish": 0.625, "p_borse": 0.375, "label": None},
+    ]
+    expected = [row | {"rank": rank, "reason_3": None} for rank, row in enumerate(rows, 1)]
+    assert [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()] == expected
+    table = parquet.read_table(tmp_path / "p.parquet")
+    assert table.to_pylist() == expected
+    assert str(table.schema.field("reason_3").type) == "string"
+    assert (tmp_path / "p.csv").read_text() == (
+        "address,class,part,p_phish,p_borse,label,rank,reason_3\n"
+        "0xa,Phish,train,0.75,0.25,Phish,1,\n"
+        "0xb,Phish,new,0.625,0.375,,2,\n"
+    )

@@ -155,7 +155,7 @@ def test_predictions_as_csv_and_parquet(run: mggcn.Run, tmp_path: Path) -> None:
 
 
 def test_predictions_of_other_kinds_are_refused(run: mggcn.Run, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"p\.xlsx: predictions are written as \.csv or \.parquet"):
+    with pytest.raises(InputError, match=r"p\.xlsx: predictions are written as \.csv, \.jsonl or \.parquet"):
         run.predict(nodes=[0]).save(tmp_path / "p.xlsx")
 
 

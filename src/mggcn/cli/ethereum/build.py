@@ -16,12 +16,14 @@ def build(
     /,
     *,
     labels: str | None = None,
+    features: str | None = None,
     out: Path | None = None,
     engine: Literal["duckdb", "spark", "sql"] = "duckdb",
     dialect: str = "bigquery",
     into: str | None = None,
     from_tables: Annotated[bool, Parameter(negative=())] = False,
     as_of: str | None = None,
+    split: str = "random",
     memory: str = "4GB",
     columns: str | None = None,
     ids: Literal["address", "text"] = "address",
@@ -35,7 +37,7 @@ def build(
     overwrite: Annotated[bool, Parameter(negative=())] = False,
     quiet: Annotated[bool, Parameter(negative=())] = False,
 ) -> None:
-    """Build a data set of accounts: a graph, 13 features, labels and a stratified 7:1:2 split.
+    """Build a data set of accounts: a graph, 13 features, labels and a split.
 
     Reads ethereum-etl, BigQuery exports, cryo, Etherscan's txlist and XBlock, as Parquet, CSV or JSON; the format is
     recognised by the columns. At the end it prints how many rows each rule dropped or changed.
@@ -44,12 +46,16 @@ def build(
         transactions: Files or folders, here or at s3://, gs:// and hdfs:// addresses; with --engine sql, the name of a
             table.
         labels: A CSV file with the columns address and label; without it no account is labelled.
+        features: A table (CSV, Parquet, JSON lines) with the column address; its other columns become features next to
+            the thirteen.
         out: The dataset folder to write; it also receives accounts.parquet and edges.parquet.
         engine: duckdb runs in this process, spark on a cluster or on this machine; sql only prints the SQL script.
         dialect: The SQL dialect of --engine sql: bigquery, snowflake, trino, databricks, clickhouse, duckdb and others.
         into: With --engine sql, the schema of the tables that are created, such as project.dataset.
         from_tables: The files are the tables mggcn_links and mggcn_features of that script, exported as Parquet.
         as_of: Ignore later transactions. A date (included to its end) or a time such as 2020-01-31T12:00:00, in UTC.
+        split: random (7:1:2 within each class), or time:2018-12-31,2019-06-30: train on accounts seen until the first
+            date, validate on those first seen until the second, test on later ones; features are as of each date.
         memory: The memory limit of the engine, such as 4GB; at least 500MB.
         columns: The columns of a table in no known format: from=…,to=…,value=…,time=…, with eth=… for a value in ether,
             and optionally hash, block, status, error, contract, gas, price, fee, count.
@@ -75,9 +81,11 @@ def build(
     from mggcn.ethereum import formats
     from mggcn.ethereum._remote import local_files
     from mggcn.ethereum.pipeline import BuildInputs
+    from mggcn.ethereum.time_split import TimeSplit, parse_as_of
 
     roles = None if columns is None else formats.parse_columns(columns)
-    until = None if as_of is None else building.parse_as_of(as_of)
+    until = None if as_of is None else parse_as_of(as_of)
+    time_split = TimeSplit.parse(split)
     if engine == "sql":
         from mggcn.ethereum import sql
 
@@ -94,8 +102,8 @@ def build(
     if not 0 <= max_dropped <= 1:
         raise InputError(f"--max-dropped: {max_dropped:g} is not a share from 0 to 1")
     storage.check_free(out, overwrite=overwrite)
-    with local_files([labels, receipts, blocks, balances, *transactions], out) as paths:
-        label_file, receipt_file, block_file, balance_file, *files = paths
+    with local_files([labels, features, receipts, blocks, balances, *transactions], out) as paths:
+        label_file, feature_file, receipt_file, block_file, balance_file, *files = paths
         inputs = BuildInputs(
             tuple(file for file in files if file is not None),
             roles,
@@ -116,6 +124,8 @@ def build(
             name=name,
             seed=seed,
             background=background,
+            time_split=time_split,
+            own_features=feature_file,
             overwrite=overwrite,
             quiet=quiet,
         )
@@ -133,7 +143,9 @@ def _lines(built: "Built", out: Path) -> list[str]:
         if built.background:
             lines.append(f"{built.background:,} unlabelled accounts of similar degrees are the class Background")
         lines += [*_split_lines(data), ""]
-    return [*lines, f"{data.name}: {data.num_nodes:,} accounts, {data.graph.num_edges:,} edges in {out}"]
+    if data.copies:
+        lines += [f"{data.copies:,} copies of accounts as of the dates of the split, without edges to others", ""]
+    return [*lines, f"{data.name}: {data.num_current:,} accounts, {built.num_edges:,} edges in {out}"]
 
 
 def _split_lines(data: "Dataset") -> list[str]:

@@ -1,0 +1,95 @@
+"""Alerts: the nodes whose probability of a class reaches a threshold that was chosen on the validation nodes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from mggcn.dataset import BACKGROUND
+from mggcn.errors import InputError
+from mggcn.run.ensembles import ensemble
+from mggcn.run.labels import labels_in
+from mggcn.run.parts import VAL, most_used, parts_of
+from mggcn.run.run import Run
+from mggcn.train.ranking import threshold_for
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """The lowest probability of each class that has the required precision on the validation nodes.
+
+    Attributes:
+        required: the precision.
+        classes: the name of each class.
+        values: [classes] the thresholds; NaN where no probability has the required precision, and for the class
+            Background, which needs no alert.
+        reached: [classes] the number of validation nodes that reach the threshold.
+        members: [classes] the number of validation nodes of the class.
+    """
+
+    required: float
+    classes: tuple[str, ...]
+    values: NDArray[np.float64]
+    reached: NDArray[np.int64]
+    members: NDArray[np.int64]
+
+    def reach(self, probabilities: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """[n, classes] whether nodes are an alert for a class."""
+        return np.asarray(probabilities >= self.values)
+
+    def alerts(self, probabilities: NDArray[np.float64]) -> NDArray[np.str_]:
+        """[n] the most probable of the classes that a node is an alert for; empty if it is none."""
+        reached = self.reach(probabilities)
+        best = np.where(reached, probabilities, -1).argmax(axis=1)
+        return np.where(reached.any(axis=1), np.array(self.classes)[best], "")
+
+
+def thresholds(
+    runs: Sequence[Run],
+    required: float,
+    *,
+    draws: int | None = None,
+    calibrated: bool = True,
+    smooth: bool = False,
+    device: str | torch.device = "auto",
+    root: Path | None = None,
+) -> Thresholds:
+    """Choose the thresholds of runs, or of their mean, on the nodes of their training data that all validated on.
+
+    Args:
+        runs: at least one, see :func:`mggcn.run.ensemble` for this and the following ones.
+        required: the precision among validation nodes that reach a threshold, above 0 and at most 1.
+        draws: see there.
+        calibrated: see there.
+        smooth: see there.
+        device: see there.
+        root: the folder in which named data sets are searched.
+    """
+    if not 0 < required <= 1:
+        raise InputError(f"--at-precision: {required:g} is not a share above 0 and at most 1")
+    try:
+        data = runs[0].training_data(root)
+    except (InputError, OSError) as error:
+        raise InputError(
+            f"--at-precision: needs the validation nodes of the training data, which are not available ({error})"
+        ) from None
+    every, labels = np.arange(data.num_nodes), labels_in(data, runs[0].classes)
+    parts = most_used([parts_of(run, data, every, root) for run in runs])
+    nodes = every[(parts == VAL) & (labels >= 0)]
+    if data.copies:
+        nodes = np.intersect1d(nodes, data.require_split().val)  # without later copies of the same accounts
+    if not nodes.size:
+        raise InputError("--at-precision: the runs have no validation nodes in common")
+    predictions = ensemble(
+        runs, data, nodes, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root
+    )
+    classes, values = runs[0].classes, np.full(len(runs[0].classes), np.nan)
+    for label, name in enumerate(classes):
+        bound = threshold_for(required, predictions.probabilities[:, label], labels[nodes] == label)
+        if bound is not None and name != BACKGROUND:
+            values[label] = bound
+    reached = (predictions.probabilities >= values).sum(axis=0)
+    return Thresholds(required, classes, values, reached, np.bincount(labels[nodes], minlength=len(classes)))
