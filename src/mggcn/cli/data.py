@@ -134,7 +134,8 @@ def import_file(
 
     Args:
         files: A .npz with num_nodes, edge_index, x (or its CSR parts), y and optional train_idx, val_idx, test_idx; or
-            an edge list: one or more tables, or a quoted pattern such as 'edges-*.csv'.
+            an edge list: one or more tables, or a quoted pattern such as 'edges-*.csv'; or a folder with the raw files
+            of an OGB node data set, csv.gz or binary .npz.
         out: The dataset folder to write.
         nodes: The node table of an edge list, in one or more files. Without it the nodes are the ends of the edges.
         features: all other columns of the node table; structural, made of the edges, as for tables without such
@@ -143,7 +144,7 @@ def import_file(
         seed: Of the stratified 60/20/20 split that is drawn if the file contains none.
         direction: both makes edges symmetric; in and out keep one direction.
         memory: Read tables of any size with so much memory, such as 2GB, and the disk beside --out; the folder is the
-            same. Needs `pip install 'mggcn[tables]'`.
+            same. Needs `pip install 'mggcn[tables]'`. OGB's binary files are always read so, with 4GB if left out.
         overwrite: Replace an existing dataset folder.
         quiet: Do not show the progress of an import with --memory.
         columns: Which columns of the tables to read.
@@ -154,6 +155,14 @@ def import_file(
 
     storage.check_free(out, overwrite=overwrite)
     name = name or out.resolve().name
+    if files[0].is_dir():
+        if len(files) > 1 or nodes or columns or features != "all" or direction != "both":
+            raise InputError(f"{files[0]}: a folder of OGB is a whole data set; other files and options are for tables")
+        with StageDisplay(quiet=quiet) as display:
+            limit = {} if memory is None else {"memory": memory}
+            data = datasets.import_ogb(files[0], out, name=name, overwrite=overwrite, on_rows=display.update, **limit)
+        print(f"{_size(data)} in {out}")  # noqa: T201
+        return
     selected = features if features in ("all", "none", "structural") else features.split(",")
     if files[0].suffix.lower() == ".npz":
         if len(files) > 1 or nodes or columns or memory:

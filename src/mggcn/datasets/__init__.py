@@ -13,13 +13,14 @@ from pathlib import Path
 from mggcn import storage
 from mggcn.dataset import Dataset
 from mggcn.datasets import _digits, _ogb, _planetoid, _planetoid_files, _synthetic, pyg
+from mggcn.datasets._ogb import import_ogb
 from mggcn.datasets.npz import read_npz
 from mggcn.datasets.root import data_roots
 from mggcn.datasets.streamed import import_tables
 from mggcn.datasets.table import read_tables
 from mggcn.errors import InputError, unknown
 
-__all__ = ["import_tables", "load", "names", "raw_folder", "read_npz", "read_tables", "stored"]
+__all__ = ["import_ogb", "import_tables", "load", "names", "raw_folder", "read_npz", "read_tables", "stored"]
 
 _log = logging.getLogger(__name__)
 

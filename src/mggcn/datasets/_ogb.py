@@ -1,4 +1,4 @@
-"""Open Graph Benchmark's node data sets, from their raw ``csv.gz`` files below ``ogb/<name>`` of the data root.
+"""Open Graph Benchmark's node data sets, from their raw ``csv.gz`` or ``.npz`` files below ``ogb/<name>``.
 
 If they are missing, OGB's own class fetches them. Its cached ``processed`` files are pickles and are never read.
 """
@@ -13,12 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from mggcn import storage
 from mggcn.dataset import UNLABELLED, Dataset, Split, as_features
+from mggcn.datasets._ogb_binary import RAW as BINARY
+from mggcn.datasets._ogb_binary import OgbBinary
+from mggcn.datasets._sorted_edges import OnRows
 from mggcn.datasets.root import find_folder, load_or_build, notice, writable_root
+from mggcn.engines.database import megabytes
 from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.graph import Graph
 
 RAW = ("edge.csv.gz", "node-feat.csv.gz", "node-label.csv.gz", "num-node-list.csv.gz")
+DEFAULT_MEMORY = "4GB"
 
 
 def load(name: str, root: Path | None, _seed: int, mmap: bool | None) -> Dataset:
@@ -28,8 +34,56 @@ def load(name: str, root: Path | None, _seed: int, mmap: bool | None) -> Dataset
     return load_or_build(f"converted/ogb-{name}", partial(_build, name, root), root=root, mmap=mmap)
 
 
-def read(folder: Path, name: str) -> Dataset:
-    """Read a data set in OGB's layout: ``raw/*.csv.gz``, ``split/<scheme>/*.csv.gz``, ``mapping/labelidx2*.csv.gz``."""
+def import_ogb(
+    folder: Path,
+    out: Path,
+    *,
+    memory: str = DEFAULT_MEMORY,
+    name: str | None = None,
+    overwrite: bool = False,
+    on_rows: OnRows = lambda *_: None,
+) -> Dataset:
+    """Write a data set in one of OGB's layouts as a dataset folder, and return it mapped.
+
+    Args:
+        folder: that has ``raw`` with OGB's ``csv.gz`` or ``.npz`` files, ``split`` and ``mapping``.
+        out: the folder to write.
+        memory: the limit for the layout of ``.npz`` files, which is not read into memory.
+        name: the name of the data set; the name of the folder ``out`` if None.
+        overwrite: replace an existing dataset folder.
+        on_rows: is called with a stage, its rows done and their total.
+    """
+    storage.check_free(out, overwrite=overwrite)
+    title = name or out.resolve().name
+    built = read(folder, folder.resolve().name, title, memory, on_rows)
+    if isinstance(built, Dataset):
+        storage.save(built, out, overwrite=overwrite)
+    else:
+        built.save(out, overwrite=overwrite)
+    return storage.load(out, mmap=True)
+
+
+def read(
+    folder: Path,
+    name: str,
+    title: str | None = None,
+    memory: str = DEFAULT_MEMORY,
+    on_rows: OnRows = lambda *_: None,
+) -> Dataset | OgbBinary:
+    """Read a data set in one of OGB's layouts: ``raw``, ``split/<scheme>/*.csv.gz``, ``mapping/labelidx2*.csv.gz``.
+
+    Args:
+        folder: the folder of the data set.
+        name: OGB's name of it.
+        title: its name as a data set; ``ogb:`` and the name if None.
+        memory: the limit for binary files, which are read only when they are saved as a dataset folder.
+        on_rows: reports the progress of that.
+    """
+    title = title or f"ogb:{name}"
+    if (folder / "raw" / BINARY[0]).is_file():
+        scheme, split = _split(folder / "split")
+        source = f"OGB {name}, raw files; its split by {scheme}"
+        return OgbBinary(folder, title, source, split, _class_names(folder / "mapping"), megabytes(memory), on_rows)
     edge, feat, label, count = (folder / "raw" / file for file in RAW)
     counts = _table(count, np.int64).ravel()
     if counts.size != 1:
@@ -41,16 +95,16 @@ def read(folder: Path, name: str) -> Dataset:
     y = _labels(label, num_nodes)
     scheme, split = _split(folder / "split")
     x = as_features(_table(feat, np.float32, rows=num_nodes))
-    classes = _classes(folder / "mapping", int(y.max()) + 1)
+    names = _class_names(folder / "mapping")
+    classes = tuple(names.get(label, f"class {label}") for label in range(int(y.max()) + 1))
     with prefix_errors(folder):
-        return Dataset(
-            f"ogb:{name}", graph, x, y, classes, split, source=f"OGB {name}, raw files; its split by {scheme}"
-        )
+        return Dataset(title, graph, x, y, classes, split, source=f"OGB {name}, raw files; its split by {scheme}")
 
 
-def _build(name: str, root: Path | None) -> Dataset:
+def _build(name: str, root: Path | None) -> Dataset | OgbBinary:
     location = f"ogb/{name.replace('-', '_')}"
-    stored = find_folder(location, [f"raw/{file}" for file in RAW], root)
+    layouts = (find_folder(location, [f"raw/{file}" for file in files], root) for files in (RAW, BINARY))
+    stored = next(filter(None, layouts), None)
     return read(stored or _download(name, writable_root(root) / location), name)
 
 
@@ -69,8 +123,10 @@ def _download(name: str, folder: Path) -> Path:
     except Exception as error:  # noqa: BLE001 - OGB fails in any way its host and files do
         raise InputError(f"ogb:{name}: OGB's download failed ({first_line(error)})") from None
     missing = [file for file in RAW if not (folder / "raw" / file).is_file()]
-    if missing:
-        raise InputError(f"{folder / 'raw' / missing[0]}: missing; only OGB's sets of one graph in csv.gz are read")
+    if missing and not (folder / "raw" / BINARY[0]).is_file():
+        raise InputError(
+            f"{folder / 'raw' / missing[0]}: missing; only OGB's sets of one graph in csv.gz or .npz are read"
+        )
     return folder
 
 
@@ -108,11 +164,11 @@ def _split(folder: Path) -> tuple[str, Split]:
         return schemes[0].name, Split.of(*parts)
 
 
-def _classes(folder: Path, count: int) -> tuple[str, ...]:
-    """Class names from OGB's mapping; a class that it does not list is called by its number."""
-    names: dict[str, str] = {}
+def _class_names(folder: Path) -> dict[int, str]:
+    """Class names from OGB's mapping, by class number; it need not list all."""
+    names: dict[int, str] = {}
     for path in folder.glob("labelidx2*.csv.gz"):
         with gzip.open(path, "rt", encoding="utf-8") as file:
             lines = [line.rstrip("\n").split(",", 1) for line in file]
-        names |= {row[0]: row[1] for row in lines if len(row) == 2}
-    return tuple(names.get(str(label), f"class {label}") for label in range(count))
+        names |= {int(row[0]): row[1] for row in lines if len(row) == 2 and row[0].isdecimal()}
+    return names

@@ -20,7 +20,19 @@ OnRows = Callable[[str, int, int | None], None]
 
 MOST_NODES = 2**31 - 1
 _BATCH = 1 << 20
-_READING = "edges"
+_LEAST_FOR_DUCKDB = 400  # megabytes
+_BYTES_PER_NODE = 24  # labels, split and the temporary arrays of drawing one
+
+
+def limit_of_duckdb(memory: int, num_nodes: int) -> int:
+    """The megabytes that the arrays of so many nodes leave of ``memory``; InputError, with the minimum, if too few."""
+    arrays = num_nodes * _BYTES_PER_NODE // 10**6
+    if memory < arrays + _LEAST_FOR_DUCKDB:
+        raise InputError(
+            f"--memory: {memory}MB is too little for {num_nodes:,} nodes; "
+            f"at least {arrays + _LEAST_FOR_DUCKDB}MB are needed"
+        )
+    return memory - arrays
 
 
 def write_graph(

@@ -82,6 +82,8 @@ def load_or_build(
         saved = storage.save(built, target) if isinstance(built, Dataset) else built.save(target)
     except (InputError, OSError) as error:
         if not storage.is_dataset(target):  # else another process stored it meanwhile
+            if isinstance(error, InputError):
+                raise
             raise InputError(f"{target}: cannot be written ({first_line(error)})") from None
         saved = None
     return saved if isinstance(saved, Dataset) and not mmap else storage.load(target, mmap=mmap)

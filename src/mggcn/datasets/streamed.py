@@ -20,7 +20,7 @@ from mggcn.dataset.columns import encoding_notes, feature_names
 from mggcn.dataset.split import NO_SPLIT, complete_split
 from mggcn.dataset.tables import FeatureChoice, TableColumns, features_without_nodes, minus_one_note
 from mggcn.datasets._ids_on_disk import IdsOnDisk, ids_of
-from mggcn.datasets._sorted_edges import OnRows, first_unknown, number_ends, write_graph
+from mggcn.datasets._sorted_edges import OnRows, first_unknown, limit_of_duckdb, number_ends, write_graph
 from mggcn.datasets._streamed_nodes import StreamedNodes, cell, position
 from mggcn.datasets.columns import CHUNK, Paths, Table
 from mggcn.engines.database import Database, connect, first_row, megabytes, one_line_errors
@@ -29,8 +29,6 @@ from mggcn.graph import Direction, Graph
 from mggcn.storage import FolderWriter, Meta
 
 _ENDS = ("source", "target")
-_LEAST_FOR_DUCKDB = 400  # megabytes
-_BYTES_PER_NODE = 24  # labels, split and the temporary arrays of drawing one
 _STRUCTURE_BYTES = (108, 36)  # of the graph and structural features: for each node, for each stored entry
 
 
@@ -125,7 +123,7 @@ class _Import:
         node_ids, edge_ids = IdsOnDisk(self.work, "nodes", ["id"]), IdsOnDisk(self.work, "edges", ["source", "target"])
         if table is not None:
             table.read(node_ids)
-        limit = self._limit_of_duckdb(node_ids.num_rows)
+        limit = limit_of_duckdb(self.memory, node_ids.num_rows)
         self._read_edges(edge_ids)
         subject = str(self.nodes or self.edges)
         database = connect(self.work, limit)
@@ -166,16 +164,6 @@ class _Import:
             )
         )
         return notes
-
-    def _limit_of_duckdb(self, num_nodes: int) -> int:
-        """The memory that the arrays of so many nodes leave, in megabytes; InputError if it is too little."""
-        arrays = num_nodes * _BYTES_PER_NODE // 10**6
-        if self.memory < arrays + _LEAST_FOR_DUCKDB:
-            raise InputError(
-                f"--memory: {self.memory}MB is too little for {num_nodes:,} nodes; "
-                f"at least {arrays + _LEAST_FOR_DUCKDB}MB are needed"
-            )
-        return self.memory - arrays
 
     def _read_edges(self, ids: IdsOnDisk) -> None:
         columns = (self.columns.source, self.columns.target)

@@ -43,7 +43,9 @@ def one_line_errors(subject: str) -> Iterator[None]:
 
     try:
         yield
-    except duckdb.OutOfMemoryException:
+    except duckdb.OutOfMemoryException as error:
+        if "max_temp_directory_size" in str(error):
+            raise InputError(f"{subject}: the disk is too small for what exceeds --memory") from None
         raise InputError(f"--memory: too little for {subject}, even with the disk's help; allow more") from None
     except duckdb.Error as error:
         raise InputError(_csv_error(str(error)) or f"{subject}: {first_line(error)}") from None

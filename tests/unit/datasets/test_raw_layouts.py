@@ -3,6 +3,7 @@
 import gzip
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 
@@ -11,6 +12,7 @@ import pytest
 from scipy.sparse import coo_matrix, csr_matrix, save_npz
 
 from mggcn import datasets
+from mggcn.cli import main
 from mggcn.datasets import pyg
 from mggcn.errors import InputError
 
@@ -191,6 +193,100 @@ def test_bad_ogb_files_are_errors(tmp_path: Path, file: str, rows, message: str)
     with pytest.raises(InputError) as caught:
         datasets.load("ogb:ogbn-arxiv", root=tmp_path)
     assert message in str(caught.value)
+
+
+def _ogb_binary(folder: Path, compressed: bool = True, **changed: object) -> Path:
+    """OGB's files in the binary layout; ``changed`` replaces arrays, and leaves out those that are None."""
+    _ogb(folder)
+    for path in (folder / "raw").iterdir():
+        path.unlink()
+    arrays = {
+        "edge_index": ENDS,
+        "node_feat": X,
+        "node_year": np.arange(N),
+        "num_nodes_list": np.array([N]),
+        "num_edges_list": np.array([ENDS.shape[1]]),
+        "node_label": np.where(Y < 0, np.nan, Y).reshape(-1, 1),
+    }
+    arrays = {name: array for name, array in (arrays | changed).items() if array is not None}
+    save = np.savez_compressed if compressed else np.savez
+    save(folder / "raw" / "node-label.npz", **{name: arrays.pop(name) for name in ["node_label"] if name in arrays})
+    save(folder / "raw" / "data.npz", **arrays)
+    return folder
+
+
+@pytest.mark.parametrize("compressed", [True, False])
+@pytest.mark.parametrize("block", [8, 40, 1 << 24])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_ogbs_binary_files_give_the_folder_of_its_csv_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compressed: bool, block: int, order: str
+):
+    monkeypatch.setattr("mggcn.datasets._ogb_binary._BLOCK", block)
+    _ogb(tmp_path / "csv" / "ogb" / "ogbn_arxiv")
+    _ogb_binary(tmp_path / "npz" / "ogb" / "ogbn_arxiv", compressed, edge_index=np.asarray(ENDS, order=order))
+    text, binary = (datasets.load("ogb:ogbn-arxiv", root=tmp_path / layout) for layout in ("csv", "npz"))
+    _check(binary)
+    files = [{path.name: path.read_bytes() for path in data.path.iterdir()} for data in (text, binary)]
+    assert files[0] == files[1]
+    assert [path.name for path in binary.path.parent.iterdir()] == ["ogb-ogbn-arxiv"]
+
+
+def test_other_types_of_ogbs_binary_arrays(tmp_path: Path):
+    changed = {"node_feat": X.astype(np.float64), "edge_index": ENDS.astype(np.int32), "node_label": Y.reshape(-1, 1)}
+    _check(datasets.load("ogb:ogbn-arxiv", root=_ogb_binary(tmp_path / "ogb" / "ogbn_arxiv", **changed).parents[1]))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"edge_index": ENDS + 1}, "data.npz: edge_index: "),
+        ({"edge_index": ENDS[:, 1:]}, "data.npz: edge_index: int64 of shape [2, "),
+        ({"edge_index": ENDS.T}, "data.npz: edge_index: int64 of shape ["),
+        ({"edge_index": ENDS * 1.0}, "data.npz: edge_index: float64 of shape [2, "),
+        ({"edge_index": None}, "data.npz: field edge_index is missing (it holds node_feat, node_year"),
+        ({"node_feat": X[1:]}, "data.npz: node_feat: 29 rows for 30 nodes"),
+        ({"node_feat": np.asfortranarray(X)}, "data.npz: node_feat: must be a matrix of numbers, row after row"),
+        ({"node_feat": X * np.nan}, "data.npz: node_feat: x of node 0, feature 0 is nan"),
+        ({"node_feat": np.array([[None]] * N)}, "data.npz: node_feat: must hold numbers, not Python objects"),
+        ({"num_nodes_list": np.array([10, 20])}, "data.npz: num_nodes_list: shape [2]; one graph is needed"),
+        ({"node_label": Y[1:].reshape(-1, 1)}, "node-label.npz: node_label: int64 of shape [29, 1]"),
+        ({"node_label": Y.reshape(-1, 1) + 0.5}, "node-label.npz: node_label: 0.5 of node 0 is not a class number"),
+        ({"node_label": np.full((N, 1), np.nan)}, "split: split: train holds node 0, which has no label"),
+    ],
+)
+def test_bad_binary_ogb_files_are_errors_and_nothing_is_converted(tmp_path: Path, changed: dict, message: str):
+    _ogb_binary(tmp_path / "ogb" / "ogbn_arxiv", **changed)
+    with pytest.raises(InputError) as caught:
+        datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert list((tmp_path / "converted").glob("*")) == []
+
+
+def test_damaged_binary_ogb_files_are_errors(tmp_path: Path):
+    path = _ogb_binary(tmp_path / "ogb" / "ogbn_arxiv") / "raw" / "data.npz"
+    whole = path.read_bytes()
+    middle = len(whole) // 3
+    for content in (b"", b"1,2\n", whole[:-20], whole[:middle] + bytes(40) + whole[middle + 40 :]):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"data\.npz: \w+: not readable"):
+            datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+
+
+@pytest.mark.parametrize("layout", [_ogb, _ogb_binary])
+def test_a_folder_of_ogb_is_imported(tmp_path: Path, layout: Callable, capsys: pytest.CaptureFixture[str]):
+    folder = layout(tmp_path / "papers")
+    assert main(["data", "import", str(folder), "--out", str(tmp_path / "d"), "--quiet"]) == 0
+    assert capsys.readouterr().out.startswith("d: 30 nodes, ")
+    data = datasets.load(tmp_path / "d")
+    assert data.source == "OGB papers, raw files; its split by time"
+    assert main(["data", "import", str(folder), "--out", str(tmp_path / "d")]) == 2
+    assert main(["data", "import", str(folder), "--out", str(tmp_path / "e"), "--features", "none"]) == 2
+    assert "a folder of OGB is a whole data set" in capsys.readouterr().err
+    assert main(["data", "import", str(folder), "--out", str(tmp_path / "e"), "--memory", "1GB", "--quiet"]) == 0
+    assert datasets.load(tmp_path / "e").digest == data.digest
+    assert main(["data", "import", str(tmp_path), "--out", str(tmp_path / "f")]) == 2
+    assert capsys.readouterr().err.endswith("num-node-list.csv.gz not found.\n")
 
 
 def test_damaged_ogb_files_are_errors(tmp_path: Path):

@@ -235,7 +235,7 @@ def test_too_little_memory_names_the_minimum(tmp_path: Path, monkeypatch: pytest
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), [[0, 1]])
     with pytest.raises(InputError, match="--memory: '20MB' is too little; an engine needs at least 500MB"):
         import_tables(edges, nodes, tmp_path / "d", memory="20MB")
-    monkeypatch.setattr(streamed, "_BYTES_PER_NODE", 6 * 10**6)
+    monkeypatch.setattr("mggcn.datasets._sorted_edges._BYTES_PER_NODE", 6 * 10**6)
     with pytest.raises(InputError, match="--memory: 999MB is too little for 100 nodes; at least 1000MB are needed"):
         import_tables(edges, nodes, tmp_path / "d", memory="999MB")
     assert import_tables(edges, nodes, tmp_path / "d", memory="1GB").num_nodes == 100
