@@ -1,8 +1,9 @@
 """A dataset on disk: a folder of ``.npy`` files and a ``meta.json`` with their sizes, types and checksums.
 
-A folder is written under a temporary name, flushed, and renamed, so that a killed write leaves nothing that loads. It
-is read into memory (checksums verified) or memory-mapped (sizes and types verified), as the same :class:`Dataset`.
-Edge attributes are mapped in both cases, because few readers use them.
+A folder is written under a temporary name, flushed, and renamed, so that a killed write leaves nothing that loads. Its
+``meta.json`` begins with its own checksum since version 2. A folder is read into memory (checksums verified) or
+memory-mapped (sizes and types verified), as the same :class:`Dataset`. Edge attributes are mapped in both cases,
+because few readers use them.
 """
 
 import hashlib
@@ -11,6 +12,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,12 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, Column, Dataset, Split, csr_parts
+from mggcn.dataset.checks import check_name
+from mggcn.drafts import name_errors, recover
 from mggcn.errors import InputError, first_line, prefix_errors
-from mggcn.files import read_json, replacing, sha256, write_durably
+from mggcn.files import is_sealed, read_json, replacing, sealed, sha256, write_durably
 from mggcn.graph import Direction, Graph
 
 FORMAT = "mggcn-dataset"
-VERSION = 1
+VERSION = 2
+"""Of ``meta.json``; in version 1, which is still read, it has no checksum of its own."""
 META = "meta.json"
 
 _MAPPED = ("indptr.npy", "indices.npy", "x.npy", "x_indptr.npy", "x_indices.npy", "x_data.npy", "ids.npy")
@@ -71,7 +76,7 @@ def save(
     arrays = _arrays(dataset)
     if any(isinstance(array, np.memmap) for array in arrays.values()):
         dataset = replace(dataset, graph=replace(dataset.graph))  # runs the checks, which mapping a folder skips
-    with replacing(target) as draft:
+    with replacing(target, partial(check_free, overwrite=overwrite)) as draft:
         for name, array in arrays.items():
             _write_array(draft / name, array)
         for name, path in (tables or {}).items():
@@ -95,18 +100,28 @@ def save(
             files=_describe(arrays),
         )
         fields = msgspec.to_builtins(meta) | {"checked": _checked(meta)}
-        write_durably(draft / META, json.dumps(fields, indent=2).encode() + b"\n")
+        write_durably(draft / META, sealed(json.dumps(fields, indent=2) + "\n"))
     return replace(dataset, path=target.resolve(), digest=_digest(meta.files), checked=True)
 
 
 def check_free(target: Path, *, overwrite: bool) -> None:
-    """Raise InputError unless a dataset folder may be written: ``overwrite`` replaces only another dataset folder."""
+    """Raise InputError unless a dataset folder may be written.
+
+    ``overwrite`` replaces only another dataset folder in which there is nothing else.
+    """
+    recover(target)
     if not target.exists():
         return
     if not overwrite:
         raise InputError(f"{target}: already exists")
     if not is_dataset(target):
         raise InputError(f"{target}: not a dataset folder, so it is not replaced")
+    with prefix_errors("--overwrite"):
+        meta = _read_meta(target)
+    listed = {META, *meta.files, *meta.tables}
+    others = sorted(path.name for path in target.iterdir() if path.name not in listed or path.is_dir())
+    if others:
+        raise InputError(f"{target}: holds {others[0]}, which is not of the data set, so it is not replaced")
 
 
 def load(folder: str | Path, *, mmap: bool = False) -> Dataset:
@@ -189,7 +204,7 @@ def _storable_ids(ids: NDArray[Any]) -> NDArray[Any]:
 
 
 def _write_array(path: Path, array: NDArray[Any]) -> None:
-    with path.open("wb") as file:
+    with name_errors(path), path.open("wb") as file:
         np.lib.format.write_array(file, np.ascontiguousarray(array), allow_pickle=False)
         file.flush()
         os.fsync(file.fileno())
@@ -208,15 +223,20 @@ def _describe(arrays: Mapping[str, NDArray[Any]]) -> dict[str, _ArrayFile]:
 
 def _read_meta(root: Path) -> _Meta:
     path = root / META
+    recover(root)
     if not path.is_file():
         raise InputError(f"{root}: not a dataset folder ({META} is missing)")
     fields = read_json(path, dict[str, Any])
     if fields.get("format") != FORMAT:
         raise InputError(f"{path}: field format is not {FORMAT!r}")
     version = fields.get("version", 0)
-    if version != VERSION:
-        raise InputError(f"{path}: version {version} cannot be read, only version {VERSION}")
+    if version not in (1, VERSION):
+        raise InputError(f"{path}: version {version} cannot be read, only versions up to {VERSION}")
+    if version == VERSION and not is_sealed(path):
+        raise InputError(f"{path}: its checksum is missing")
     meta = read_json(path, _Meta)
+    with prefix_errors(path):
+        check_name(meta.name)
     for name in meta.files:
         if Path(name).name != name or not name.endswith(".npy"):
             raise InputError(f"{path}: files holds {name!r}, not the name of a .npy file")

@@ -87,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed the pipe
         return 1
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return _fail(f"{error.filename}: {error.strerror or error}" if error.filename else str(error))
     except RankError as error:
         _fail(str(error))
         return 1

@@ -124,25 +124,29 @@ def import_file(
         columns: Which columns of the tables to read.
     """
     from mggcn import datasets, storage
+    from mggcn.drafts import claimed
     from mggcn.errors import InputError
 
     storage.check_free(out, overwrite=overwrite)
-    name = name or out.resolve().name
-    if files[0].suffix.lower() == ".npz":
-        if len(files) > 1 or nodes or columns:
-            raise InputError(f"{files[0]}: an .npz file is a whole data set; other files and columns are for tables")
-        data = datasets.read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
-    else:
-        data = datasets.read_tables(
-            files,
-            nodes,
-            features=features if features in ("all", "none", "structural") else features.split(","),
-            name=name,
-            seed=seed,
-            direction=direction,
-            **_arguments(columns or ColumnOptions()),
-        )
-    storage.save(data, out, overwrite=overwrite)
+    with claimed(out):
+        name = name or out.resolve().name
+        if files[0].suffix.lower() == ".npz":
+            if len(files) > 1 or nodes or columns:
+                raise InputError(
+                    f"{files[0]}: an .npz file is a whole data set; other files and columns are for tables"
+                )
+            data = datasets.read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
+        else:
+            data = datasets.read_tables(
+                files,
+                nodes,
+                features=features if features in ("all", "none", "structural") else features.split(","),
+                name=name,
+                seed=seed,
+                direction=direction,
+                **_arguments(columns or ColumnOptions()),
+            )
+        storage.save(data, out, overwrite=overwrite)
     print(f"{_size(data)} in {out}")  # noqa: T201
     _print_notes(data)
 

@@ -158,7 +158,7 @@ def train(
                 tuned, plan = tuning.best, tuning.best_plan
         create = partial(RunFolder.create, dataset=data, plan=plan, device=run_device, origin=origin, numbered=True)
         create = partial(create, again=ranks.is_restarted, ranks=ranks)
-        folder = out / f"{data.name.replace(':', '-')}-{label}"
+        folder = out / f"{data.name.replace(':', '-').replace('/', '-')}-{label}"
         folders = (
             create(Path(f"{folder}-seed{number}"), seed=number) for number in range(first_seed, first_seed + seeds)
         )

@@ -40,13 +40,22 @@ def check_shape(what: str, shape: tuple[int, ...], num_nodes: int, ndim: int) ->
         raise InputError(f"{what} has {shape[0]} rows but the graph has {num_nodes} nodes")
 
 
+def check_name(name: str) -> None:
+    """Raise InputError unless a name can be shown on a line and be part of a file's name."""
+    if not name.isprintable() or name.startswith(("/", ".")) or ".." in name.split("/"):
+        raise InputError(f"name: {name!r} cannot be the name of a data set: folders of results are named after it")
+
+
 def check_descriptions(dataset: "Dataset") -> None:
     """Raise InputError unless names and encoding fit the features, and attributes the edges."""
+    check_name(dataset.name)
     if dataset.feature_names and len(dataset.feature_names) != dataset.num_features:
         raise InputError(f"feature_names: {len(dataset.feature_names)} names for {dataset.num_features} features")
     if dataset.encoding and feature_names(dataset.encoding) != dataset.feature_names:
         raise InputError(f"{dataset.name}: encoding describes other features than feature_names")
     for name, values in dataset.edge_attributes.items():
+        if "/" in name or not name.isprintable():
+            raise InputError(f"edge_attributes: {name!r} cannot be part of a file's name")
         if values.shape != dataset.graph.indices.shape:
             raise InputError(f"edge_{name} has shape {values.shape}, but {dataset.graph.num_stored} edges are stored")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mggcn import storage
 from mggcn.dataset import Dataset
+from mggcn.drafts import claimed
 from mggcn.errors import InputError, first_line
 
 ENV = "MGGCN_DATA"
@@ -60,11 +61,12 @@ def load_or_build(folder: str | Path, build: Callable[[], Dataset], *, root: Pat
     if stored is not None:
         return storage.load(stored, mmap=mmap)
     target = writable_root(root) / folder
-    dataset = build()
-    try:
-        dataset = storage.save(dataset, target)
-    except (InputError, OSError) as error:
+    with claimed(target, wait=True):
         if storage.is_dataset(target):  # another process stored it meanwhile
             return storage.load(target, mmap=mmap)
-        raise InputError(f"{target}: cannot be written ({first_line(error)})") from None
+        dataset = build()
+        try:
+            dataset = storage.save(dataset, target)
+        except (InputError, OSError) as error:
+            raise InputError(f"{target}: cannot be written ({first_line(error)})") from None
     return storage.load(target, mmap=True) if mmap else dataset

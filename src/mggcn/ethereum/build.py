@@ -7,7 +7,6 @@ from v to u, with count 0 if there were none.
 """
 
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -26,6 +25,7 @@ from pyarrow import parquet
 
 from mggcn import storage
 from mggcn.dataset import BACKGROUND, UNLABELLED, Dataset, Split, draw_background
+from mggcn.drafts import claimed, draft_folder
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import features, pipeline
 from mggcn.ethereum._engines import open_engine, stage_files
@@ -112,9 +112,7 @@ def build(
     if background and (labels is None or BACKGROUND.lower() in map(str.lower, account_labels.values())):
         problem = "needs labelled accounts" if labels is None else f"{labels} has a class of the name {BACKGROUND}"
         raise InputError(f"--background: {problem}")
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.work.", dir=out.parent) as folder, _timed(quiet) as on_stage:
-        work = Path(folder)
+    with claimed(out), draft_folder(out) as work, _timed(quiet) as on_stage:
         with open_engine(engine, work, memory) as running:
             if inputs.from_tables:
                 tally = read_tables(running, inputs.transactions, work, on_stage)
