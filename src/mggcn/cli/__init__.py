@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
+from mggcn import memory
 from mggcn.cli import (
     bench,
     compare,
@@ -91,6 +92,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RankError as error:
         _fail(str(error))
         return 1
+    except (MemoryError, RuntimeError, SystemError, ImportError) as error:
+        if not (missing := memory.shortage(error)):
+            raise
+        return _fail(f"not enough memory: {missing}")
     except KeyboardInterrupt:
         if ranks.may_print():
             sys.stderr.write("mggcn: interrupted\n")

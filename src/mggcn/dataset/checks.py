@@ -14,6 +14,9 @@ from mggcn.graph import Graph
 if TYPE_CHECKING:
     from mggcn.dataset.dataset import Dataset
 
+MAX_CLASSES = 10_000
+"""Tables of true against predicted classes grow with its square."""
+
 _NONE = type(None)
 _TYPES = (  # field, types, what they are called, how to convert another type
     ("graph", (Graph,), "a Graph", "mggcn.Graph.from_edges(source, target, num_nodes)"),
@@ -49,6 +52,8 @@ def check_name(name: str) -> None:
 def check_descriptions(dataset: "Dataset") -> None:
     """Raise InputError unless names and encoding fit the features, and attributes the edges."""
     check_name(dataset.name)
+    if len(dataset.classes) > MAX_CLASSES:
+        raise InputError(f"classes: {len(dataset.classes):,} are more than {MAX_CLASSES:,}")
     if dataset.feature_names and len(dataset.feature_names) != dataset.num_features:
         raise InputError(f"feature_names: {len(dataset.feature_names)} names for {dataset.num_features} features")
     if dataset.encoding and feature_names(dataset.encoding) != dataset.feature_names:

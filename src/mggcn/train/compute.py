@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import torch
 
+from mggcn import memory
 from mggcn.errors import InputError
 from mggcn.train.ranks import ALONE, Ranks
 
@@ -49,12 +49,7 @@ class Compute:
         """The free memory of the device; None where the system does not report it."""
         if self.device.type == "cuda":
             return torch.cuda.mem_get_info(self.device)[0]
-        try:
-            lines = Path("/proc/meminfo").read_text().splitlines()
-        except OSError:
-            return None
-        free = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-        return free[0] if free else None
+        return memory.available()
 
     @contextmanager
     def arithmetic(self) -> Iterator[None]:
