@@ -5,11 +5,9 @@ locked file without content that reserves NAME for one writer. Readers ignore bo
 those whose writer is gone. Locks end with their process, however it ends.
 """
 
-import ctypes
 import errno
 import fcntl
 import os
-import secrets
 import shutil
 import threading
 from collections.abc import Iterator
@@ -157,7 +155,7 @@ def _parent_of(target: Path) -> Iterator[None]:
 
 
 def _name(target: Path) -> Path:
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}{_SUFFIX}")
+    return target.with_name(f".{target.name}.{os.urandom(4).hex()}{_SUFFIX}")
 
 
 def _replaced(target: Path) -> Path:
@@ -201,6 +199,8 @@ def _remove(draft: Path) -> None:
 
 def _exchange(one: Path, other: Path) -> bool:
     """Exchange two names at once; False if the system or the file system cannot."""
+    import ctypes
+
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if rename is None:
         return False

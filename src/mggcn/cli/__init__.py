@@ -1,6 +1,7 @@
 """The command line. Commands import what they need when they run, so that ``--help`` is fast."""
 
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -73,9 +74,16 @@ def launch(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; for bad input print one line on standard error and return 2."""
-    tokens = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None:
-        signals.install()
+    if arguments is not None:
+        return _main(list(arguments))
+    signals.install()
+    code = _main(sys.argv[1:])
+    number = signals.received()
+    signals.end()
+    return code if number is None else signals.exit_code(number)
+
+
+def _main(tokens: list[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", InputWarning)
@@ -92,14 +100,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RankError as error:
         _fail(str(error))
         return 1
-    except (MemoryError, RuntimeError, SystemError, ImportError) as error:
+    except Exception as error:
+        if signals.received():
+            return 1  # what a library makes of the signal, such as DuckDB's "Query interrupted"
         if not (missing := memory.shortage(error)):
             raise
         return _fail(f"not enough memory: {missing}")
     except KeyboardInterrupt:
-        if ranks.may_print():
-            sys.stderr.write("mggcn: interrupted\n")
-        return 130
+        return signals.exit_code(signal.SIGINT)
     return code if isinstance(code, int) else 0
 
 
@@ -115,5 +123,7 @@ def _show_warning(
 
 
 def _fail(message: str) -> int:
+    if signals.received():
+        return 1  # the signal is what is printed
     sys.stderr.write(f"mggcn: error: {message}\n")
     return 2
