@@ -20,6 +20,7 @@ from mggcn.cli import (
     explore,
     methods,
     predict,
+    printing,
     ranks,
     report,
     signals,
@@ -77,6 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is not None:
         return _main(list(arguments))
     signals.install()
+    printing.install()
     code = _main(sys.argv[1:])
     number = signals.received()
     signals.end()
@@ -119,11 +121,11 @@ def _show_warning(
     if not issubclass(category, InputWarning):
         sys.stderr.write(text)
     elif ranks.may_print():
-        sys.stderr.write(f"mggcn: warning: {message}\n")
+        sys.stderr.write(f"mggcn: warning: {printing.visible(str(message))}\n")
 
 
 def _fail(message: str) -> int:
     if signals.received():
         return 1  # the signal is what is printed
-    sys.stderr.write(f"mggcn: error: {message}\n")
+    sys.stderr.write(f"mggcn: error: {printing.visible(message)}\n")
     return 2

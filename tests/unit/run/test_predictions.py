@@ -1,9 +1,12 @@
 """The columns of predictions."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from mggcn.run.predictions import Predictions, column_names
+from mggcn.run.table import write_table
 
 
 @pytest.mark.parametrize(
@@ -29,3 +32,8 @@ def test_sql_reads_the_columns_without_quotes(tmp_path: object) -> None:
     table = duckdb.read_parquet(path)
     rows = table.filter("p_phish > 0.5 AND p_ico_wallet < 0.5").project("address, part").fetchall()
     assert rows == [("0xa", "train")]
+
+
+def test_cells_that_a_spreadsheet_takes_for_formulas_are_written_as_they_are(tmp_path: Path) -> None:
+    write_table(tmp_path / "p.csv", {"id": np.array(["=1+1", "@x", "-2"]), "class": np.array(["+a", "b,c", "d"])})
+    assert (tmp_path / "p.csv").read_text() == 'id,class\n=1+1,+a\n@x,"b,c"\n-2,d\n'
