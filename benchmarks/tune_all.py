@@ -4,8 +4,8 @@
     mggcn experiment run experiments/tuned/cora.toml --jobs 16
 
 Trials see only training and validation nodes; the first has the default recipe. Every method is searched as by
-``mggcn tune``, in a folder of its own (``--out``), so that a second call continues. A method that has not finished its
-trials after ``--minutes`` is left out of the experiment and named in its first lines.
+``mggcn tune``, in a folder of its own (``--out``), so that a second call continues. A search that has not finished its
+trials after ``--minutes`` on one core is left out of the experiment and named in its first lines.
 """
 
 import argparse
@@ -30,6 +30,8 @@ from mggcn.train import choose_device
 from mggcn.train.progress import Silent
 from mggcn.tune import Search, Tuning
 
+FIXED = {"batch_size": 256}
+"""The same for all trials and methods: small batches would only multiply the time."""
 EXPERIMENTS = Path(__file__).parents[1] / "experiments" / "tuned"
 FOLDERS = experiments.read(EXPERIMENTS.parent / "default.toml").folders
 
@@ -53,14 +55,14 @@ def load(name: str) -> Dataset:
     return storage.load(next(filter(storage.is_dataset, made))) if name in FOLDERS else datasets.load(name)
 
 
-def search(dataset: str, method: str, trials: int, device: str, end: float, out: Path) -> Found:
-    """Search for the settings of a method until the number of trials or the end of the time."""
+def search(dataset: str, method: str, trials: int, device: str, minutes: float, out: Path) -> Found:
+    """Search for the settings of a method until the number of trials or the end of its time."""
     torch.set_num_threads(1)
     started = time.monotonic()
-    task = Search(load(dataset), method, device=choose_device(device))
+    task = Search(load(dataset), method, device=choose_device(device), fixed=FIXED)
     tuning = Tuning(task, out / f"{folder_name(dataset)}-{method}")
     with tuning.opened():
-        for _ in tuning.run(trials, lambda _: Silent(), timeout=max(0.0, end - time.time())):
+        for _ in tuning.run(trials, lambda _: Silent(), timeout=60 * minutes):
             pass
         best, done = tuning.best, len(tuning.trials)
     start = task.start
@@ -102,14 +104,13 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20, help="of the experiment that is written")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--minutes", type=float, default=1e6, help="start no trial after this time")
+    parser.add_argument("--minutes", type=float, default=1e6, help="start no trial of a search after this time")
     parser.add_argument("--out", type=Path, default=Path("tune"))
     options = parser.parse_args()
-    end = time.time() + 60 * options.minutes
     found: dict[str, list[Found]] = {dataset: [] for dataset in options.datasets}
     with ProcessPoolExecutor(options.jobs) as pool:
         tasks = [
-            pool.submit(search, dataset, method, options.trials, options.device, end, options.out)
+            pool.submit(search, dataset, method, options.trials, options.device, options.minutes, options.out)
             for dataset in options.datasets
             for method in options.methods
         ]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 
 
@@ -35,6 +36,12 @@ def unknown(kind: str, name: str, valid: Iterable[str]) -> InputError:
     near = get_close_matches(name.lower(), known, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"valid: {', '.join(known)}"
     return InputError(f"unknown {kind} {name!r}; {hint}")
+
+
+def require(module: str, extra: str) -> None:
+    """Raise InputError if a library is missing, naming the extra that has it."""
+    if find_spec(module) is None:
+        raise InputError(f"this needs {module}: pip install 'mggcn[{extra}]'")
 
 
 @contextmanager

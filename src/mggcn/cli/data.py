@@ -1,4 +1,4 @@
-"""``mggcn data``: list, fetch, describe and import data sets."""
+"""``mggcn data``: list, fetch, describe, import and verify data sets."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+from mggcn.cli import cache
 from mggcn.cli.options import Switch
 
 if TYPE_CHECKING:
     from mggcn.dataset import Dataset
 
-app = App(name="data", help="List, fetch, describe and import data sets.")
+app = App(name="data", help="List, fetch, describe, import and verify data sets.")
+app.command(cache.app)
 
 
 @app.command(name="list")
@@ -70,6 +72,24 @@ def info(dataset: str, /, *, root: Path | None = None) -> None:
     _print_notes(data)
 
 
+@app.command
+def verify(folder: Path, /, *, quiet: Switch = False) -> None:
+    """Check every byte of a dataset folder by its checksums.
+
+    Loading a folder does so, too, unless it is mapped: then only sizes and types are checked.
+
+    Args:
+        folder: A dataset folder.
+        quiet: Do not show the progress.
+    """
+    from mggcn import storage
+    from mggcn.cli.display import StageDisplay
+
+    with StageDisplay(quiet=quiet) as display:
+        verified = storage.verify(folder, display.update)
+    print(f"{_size(verified.dataset)}: {verified.num_files} files, {verified.num_bytes:,} bytes verified")  # noqa: T201
+
+
 @Parameter(name="*")
 @dataclass(frozen=True)
 class ColumnOptions:
@@ -103,7 +123,9 @@ def import_file(
     name: str | None = None,
     seed: int = 0,
     direction: Literal["both", "in", "out"] = "both",
+    memory: str | None = None,
     overwrite: Switch = False,
+    quiet: Switch = False,
     columns: ColumnOptions | None = None,
 ) -> None:
     """Convert files to a dataset folder.
@@ -120,39 +142,60 @@ def import_file(
         name: The name of the data set in runs; the name of the folder --out if left out.
         seed: Of the stratified 60/20/20 split that is drawn if the file contains none.
         direction: both makes edges symmetric; in and out keep one direction.
+        memory: Read tables of any size with so much memory, such as 2GB, and the disk beside --out; the folder is the
+            same. Needs `pip install 'mggcn[tables]'`.
         overwrite: Replace an existing dataset folder.
+        quiet: Do not show the progress of an import with --memory.
         columns: Which columns of the tables to read.
     """
     from mggcn import datasets, storage
+    from mggcn.cli.display import StageDisplay
     from mggcn.drafts import claimed
     from mggcn.errors import InputError
 
     storage.check_free(out, overwrite=overwrite)
     with claimed(out):
         name = name or out.resolve().name
+        selected = features if features in ("all", "none", "structural") else features.split(",")
         if files[0].suffix.lower() == ".npz":
-            if len(files) > 1 or nodes or columns:
+            if len(files) > 1 or nodes or columns or memory:
                 raise InputError(
-                    f"{files[0]}: an .npz file is a whole data set; other files and columns are for tables"
+                    f"{files[0]}: an .npz file is a whole data set; other files, columns and --memory are for tables"
                 )
             data = datasets.read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
+        elif memory is not None:
+            with StageDisplay(quiet=quiet) as display:
+                data = datasets.import_tables(
+                    files,
+                    nodes,
+                    out,
+                    memory=memory,
+                    features=selected,
+                    name=name,
+                    seed=seed,
+                    direction=direction,
+                    overwrite=overwrite,
+                    on_rows=display.update,
+                    **_arguments(columns or ColumnOptions()),
+                )
         else:
             data = datasets.read_tables(
                 files,
                 nodes,
-                features=features if features in ("all", "none", "structural") else features.split(","),
+                features=selected,
                 name=name,
                 seed=seed,
                 direction=direction,
                 **_arguments(columns or ColumnOptions()),
             )
-        storage.save(data, out, overwrite=overwrite)
+        if memory is None:
+            storage.save(data, out, overwrite=overwrite)
     print(f"{_size(data)} in {out}")  # noqa: T201
     _print_notes(data)
 
 
 def _arguments(columns: ColumnOptions) -> dict[str, Any]:
-    """The columns as arguments of :func:`mggcn.datasets.read_tables`."""
+    """The columns as arguments of :func:`mggcn.datasets.read_tables` and :func:`mggcn.datasets.import_tables`."""
     options = asdict(columns)
     return {"categories": options.pop("category"), **options}
 

@@ -100,8 +100,8 @@ class StageDisplay(Display):
         self._clock = clock
         self._stage, self._written, self._started, self._first = "", 0.0, 0.0, 0
 
-    def update(self, stage: str, done: int, total: int) -> None:
-        """Show how much of a stage is done."""
+    def update(self, stage: str, done: int, total: int | None) -> None:
+        """Show how much of a stage is done; ``total`` is None if it is not known."""
         self.bar(stage, done, total)
         now, is_new = self._clock(), stage != self._stage
         if is_new:
@@ -109,9 +109,10 @@ class StageDisplay(Display):
         if is_new or done == total or now - self._written >= _SECONDS_PER_LINE:
             self._written = now
             left = ""
-            if self._first < done < total:
+            if total is not None and self._first < done < total:
                 left = f", about {_span((now - self._started) / (done - self._first) * (total - done))} left"
-            self.line(f"{stage}: {done:,} of {total:,}{left}")
+            of_total = "" if total is None else f" of {total:,}"
+            self.line(f"{stage}: {done:,}{of_total}{left}")
 
     def note(self, text: str) -> None:
         """Show why the current stage does not move, until it does."""

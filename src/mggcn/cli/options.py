@@ -20,12 +20,15 @@ class RunOptions:
     Attributes:
         device: auto (the default) takes the GPU if there is one.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
+        mmap: Map the dataset folder instead of reading it, as is done by itself if it is larger than half of the free
+            memory; its checksums are then not verified (see `mggcn data verify`).
         quiet: Print only the results.
         as_json: End standard output with one line of JSON.
     """
 
     device: Device | None = None
     root: Path | None = None
+    mmap: Switch = False
     quiet: Switch = False
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
 

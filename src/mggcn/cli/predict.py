@@ -35,6 +35,7 @@ def predict(
     allow_import: Switch = False,
     device: Device = "auto",
     root: Path | None = None,
+    mmap: Switch = False,
 ) -> None:
     """Score nodes of the graph a run was trained on, or of a new graph with the same features.
 
@@ -65,6 +66,8 @@ def predict(
         allow_import: Allow the run to import the Python code of a user-defined method.
         device: auto takes the GPU if there is one.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
+        mmap: Map the dataset folder instead of reading it, as is done by itself if it is larger than half of the free
+            memory; its checksums are then not verified (see `mggcn data verify`).
     """
     import warnings
 
@@ -97,7 +100,10 @@ def predict(
     trained = runs[0]
     ranking = _class_and_count(top, trained.classes) if top is not None else None
     check_alike(runs, same_data=dataset is None)
-    data = load_data(dataset, root, ranks) if dataset else ranks.in_turn(lambda: trained.training_data(root))
+    if dataset:
+        data = load_data(dataset, root, ranks, mmap or None)
+    else:
+        data = ranks.in_turn(lambda: trained.training_data(root, mmap=mmap or None))
     selected = np.arange(data.num_nodes) if nodes is None else _read_nodes(nodes, data)
     if selected.size < ranks.size:
         raise InputError(f"{data.name}: {selected.size} nodes are fewer than the ranks, {ranks.size}")

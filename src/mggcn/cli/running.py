@@ -107,7 +107,15 @@ def run(
     device, shown, interrupted = choose_device(options.device or "auto"), ExperimentDisplay(quiet=options.quiet), False
     try:
         experiments.run(
-            experiment, seeds=seeds, device=device, jobs=jobs, only=only, out=out, root=options.root, progress=shown
+            experiment,
+            seeds=seeds,
+            device=device,
+            jobs=jobs,
+            only=only,
+            out=out,
+            root=options.root,
+            mmap=options.mmap or None,
+            progress=shown,
         )
     except KeyboardInterrupt:
         if not shown.sections:

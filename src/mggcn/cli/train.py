@@ -101,7 +101,14 @@ def train(
         }
         others |= {"config": config, "warm-start": warm_start, "device": options.device}
         opened = resuming.open_run(
-            resume, dataset, changed, options.root, others, allow_import=allow_import, ranks=ranks
+            resume,
+            dataset,
+            changed,
+            options.root,
+            others,
+            mmap=options.mmap or None,
+            allow_import=allow_import,
+            ranks=ranks,
         )
         if opened is not None:
             if not options.quiet:
@@ -143,7 +150,7 @@ def train(
             raise InputError("--tune: searches in one process; leave it out under torchrun")
         require_optuna()
         check_writable(search_folder)
-    data = load_data(name, options.root, ranks)
+    data = load_data(name, options.root, ranks, options.mmap or None)
     plan = methods.resolve(method, data.name, changes, preset=start, traits=methods.Traits.of(data))
     tuning = None
     if tune is not None:
@@ -216,7 +223,11 @@ class _Runs:
             title = f"{data.name} {plan.name.rpartition(':')[2]} seed {folder.seed}"
             alone = partial(EpochDisplay, title, plan.training.epochs, quiet=quiet)
             again = resuming.command(
-                folder.path, self._options.root, allow_import=self._allow_import, ranks=folder.ranks
+                folder.path,
+                self._options.root,
+                mmap=self._options.mmap,
+                allow_import=self._allow_import,
+                ranks=folder.ranks,
             )
             with watch(folder.seed) if watch else alone() as progress:
                 run = resuming.train_in(folder, progress, self._every, again, quiet=quiet)

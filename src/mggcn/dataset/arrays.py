@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import sparray, spmatrix
 
 from mggcn.dataset.checks import MAX_CLASSES, check_labels
-from mggcn.dataset.columns import FeatureTable, feature_names
+from mggcn.dataset.columns import FeatureTable, encoding_notes, feature_names
 from mggcn.dataset.dataset import Dataset
 from mggcn.dataset.features import as_features
 from mggcn.dataset.split import NO_SPLIT, UNLABELLED, complete_split
@@ -71,7 +71,7 @@ def from_arrays(
     if isinstance(x, FeatureTable):
         encoding, filled = x.fill(split.train if split else None)
         fields |= {"encoding": encoding, "feature_names": feature_names(encoding)}
-        made, notes = [*x.notes()], [*notes, *filled]
+        made, notes = [*encoding_notes(x.columns)], [*notes, *filled]
     elif features is None:
         from mggcn.dataset.structure import structural_features
 
@@ -80,7 +80,7 @@ def from_arrays(
         made = [f"structural features, made of the edges: {', '.join(columns)}"]
     for text in notes:
         warnings.warn(f"{name}: {text}", DataWarning, stacklevel=stacklevel)
-    notes = (*notes, *made, *_removed(*removed))
+    notes = (*notes, *made, *removed_note(*removed))
     return Dataset(name, graph, features, labels, names, split, source=source, notes=notes, **fields)
 
 
@@ -103,7 +103,8 @@ def is_edge_data(name: str) -> bool:
     return name in ("weight", "weights") or (name.startswith("edge_") and name != "edge_index")
 
 
-def _removed(num_loops: int, num_duplicates: int) -> list[str]:
+def removed_note(num_loops: int, num_duplicates: int) -> list[str]:
+    """The note on edges that are not stored, none if there are none."""
     counts = ((num_loops, "self-loop"), (num_duplicates, "duplicate edge"))
     parts = [f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count]
     return [f"{' and '.join(parts)} removed"] if parts else []

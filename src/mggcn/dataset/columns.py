@@ -74,6 +74,11 @@ class FeatureTable:
 
     def fill(self, train: NDArray[np.int64] | None) -> tuple[tuple[Column, ...], list[str]]:
         """Fill empty cells with the mean over ``train``, over all rows if None; the columns with it, and a note."""
+        filled, counts = self.fill_columns(train)
+        return filled, empty_note(counts, train)
+
+    def fill_columns(self, train: NDArray[np.int64] | None) -> tuple[tuple[Column, ...], dict[str, int]]:
+        """Like :meth:`fill`, with the number of empty cells of each column that has some instead of the note."""
         filled, position, counts = [], 0, {}
         for column in self.columns:
             values = self.x[:, position]
@@ -86,16 +91,17 @@ class FeatureTable:
                 values[np.isnan(values)] = mean
             filled.append(msgspec.structs.replace(column, mean=mean))
             position += len(column.features)
-        return tuple(filled), _empty_note(counts, "column" if train is None else "training nodes")
+        return tuple(filled), counts
 
-    def notes(self) -> Iterator[str]:
-        """What categories and dates became."""
-        texts = [f"{column.name!r} ({len(column.categories)})" for column in self.columns if column.kind == "category"]
-        dates = [repr(column.name) for column in self.columns if column.kind == "date"]
-        if texts:
-            yield f"columns as categories: {', '.join(texts)}"
-        if dates:
-            yield f"dates as days since 1970-01-01: {', '.join(dates)}"
+
+def encoding_notes(columns: Sequence[Column]) -> Iterator[str]:
+    """What categories and dates became."""
+    texts = [f"{column.name!r} ({len(column.categories)})" for column in columns if column.kind == "category"]
+    dates = [repr(column.name) for column in columns if column.kind == "date"]
+    if texts:
+        yield f"columns as categories: {', '.join(texts)}"
+    if dates:
+        yield f"dates as days since 1970-01-01: {', '.join(dates)}"
 
 
 def feature_names(columns: Iterable[Column]) -> tuple[str, ...]:
@@ -124,12 +130,17 @@ class Encoder:
             survey.add(chunk, self._num_rows, is_forced=name in self._forced)
         self._num_rows += chunk.num_rows
 
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What the columns are, after the survey; InputError if that is not clear."""
+        return tuple(survey.column(name in self._forced) for name, survey in self._surveys.items())
+
     def encode(self, chunks: Iterable[Chunk]) -> FeatureTable:
         """Encode the chunks, which are those of the survey again."""
-        columns = tuple(survey.column(name in self._forced) for name, survey in self._surveys.items())
+        columns = self.columns
         x, start = np.zeros((self._num_rows, len(feature_names(columns))), np.float32), 0
         for chunk in chunks:
-            _write(x[start : start + chunk.num_rows], chunk, columns)
+            write_features(x[start : start + chunk.num_rows], chunk, columns)
             start += chunk.num_rows
         return FeatureTable(x, columns)
 
@@ -154,9 +165,11 @@ class _Survey:
         else:
             for row, value in enumerate(values):
                 self._count(parse(value)[0], 1, start, chunk, row)
-        if is_forced or len(self.texts) <= MOST_CATEGORIES:  # beyond these no column becomes categories by itself
-            self.texts.update(map(text_of, values))
-            self.texts.discard("")
+        for text in map(text_of, values):
+            if len(self.texts) > MOST_CATEGORIES and not is_forced:
+                break  # with more no column becomes categories by itself
+            if text:
+                self.texts.add(text)
 
     def _count(self, kind: str, count: int, start: int = 0, chunk: Chunk | None = None, row: int = 0) -> None:
         self.counts[kind] = self.counts.get(kind, 0) + count
@@ -191,8 +204,8 @@ class _Survey:
         return Column(self.name, "category", categories=tuple(sorted(self.texts)), has_empty=has_empty)
 
 
-def _write(x: NDArray[np.float32], chunk: Chunk, columns: Sequence[Column]) -> None:
-    """Write the features of a chunk into the rows ``x``."""
+def write_features(x: NDArray[np.float32], chunk: Chunk, columns: Sequence[Column]) -> None:
+    """Write the features of a chunk into the rows ``x``, which are 0; empty cells of numbers become NaN."""
     position = 0
     for column in columns:
         values, width = chunk.columns[column.name], len(column.features)
@@ -227,7 +240,9 @@ def _mean(values: NDArray[np.float32]) -> float:
     return float(known.mean(dtype=np.float64)) if known.size else 0.0
 
 
-def _empty_note(counts: Mapping[str, int], part: str) -> list[str]:
+def empty_note(counts: Mapping[str, int], train: NDArray[np.int64] | None) -> list[str]:
+    """The note on the number of empty cells in each column, none if there are none."""
+    part = "column" if train is None else "training nodes"
     listed = ", ".join(f"{name!r} ({count:,})" for name, count in counts.items())
     return (
         [f"empty cells, marked in a feature each, numbers filled with the mean of the {part}: {listed}"]

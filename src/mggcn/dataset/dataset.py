@@ -18,6 +18,7 @@ from mggcn.dataset.features import Features, check_finite
 from mggcn.dataset.split import Split, check_part
 from mggcn.errors import InputError
 from mggcn.graph import Direction, Graph, as_array, node_numbers
+from mggcn.mapping import MappedFiles
 
 if TYPE_CHECKING:
     import networkx
@@ -50,6 +51,7 @@ class Dataset:
         notes: what was left out or assumed when the data was read, one sentence each.
         digest: sha256 of the stored folder's checksums, empty if the data set has not been stored.
         path: the dataset folder it was read from or stored in.
+        mapped: the files of a mapped folder, which must not change.
         checked: skip the checks of values, for arrays that are known to be valid; :func:`dataclasses.replace` does not
             keep it.
     """
@@ -70,6 +72,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     digest: str = ""
     path: Path | None = None
+    mapped: MappedFiles | None = field(default=None, repr=False)
     checked: InitVar[bool] = False
 
     def __post_init__(self, checked: bool) -> None:
@@ -275,6 +278,11 @@ class Dataset:
         from mggcn.dataset.pyg import to_pyg
 
         return to_pyg(self)
+
+    def check_unchanged(self) -> None:
+        """Raise InputError if the data set is mapped and its files have changed since."""
+        if self.mapped is not None:
+            self.mapped.check()
 
     def with_split(self, split: Split) -> "Dataset":
         """Return the same data with another split."""

@@ -46,16 +46,16 @@ def csr_parts(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], s
     return csr_array((data, indices, indptr), shape=shape)
 
 
-def check_finite(x: Features) -> None:
-    """Raise InputError, naming node and feature, if a value is not finite."""
+def check_finite(x: Features, first: int = 0) -> None:
+    """Raise InputError, naming node and feature, if a value is not finite; ``first`` is the node of the first row."""
     if not isinstance(x, np.ndarray):
         bad = np.flatnonzero(~np.isfinite(x.data))
         if bad.size:
             row = int(np.searchsorted(x.indptr, bad[0], side="right")) - 1
-            raise InputError(f"x of node {row}, feature {x.indices[bad[0]]} is {x.data[bad[0]]}")
+            raise InputError(f"x of node {first + row}, feature {x.indices[bad[0]]} is {x.data[bad[0]]}")
         return
     for start in range(0, x.shape[0], _CHECK_ROWS):
         part = x[start : start + _CHECK_ROWS]
         if not np.isfinite(part).all():
             row, column = np.argwhere(~np.isfinite(part))[0]
-            raise InputError(f"x of node {start + row}, feature {column} is {part[row, column]}")
+            raise InputError(f"x of node {first + start + row}, feature {column} is {part[row, column]}")

@@ -3,7 +3,7 @@
 Nodes keep the order of their table; predictions list them by their ids.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -91,9 +91,9 @@ def from_tables(
             seed=seed,
             direction=direction,
             source=source or (f"{nodes.name} and {edges.name}" if nodes else edges.name),
-            notes=[*ignored_edge_data(others, edges.name), *_minus_one(classes)],
+            notes=[*ignored_edge_data(others, edges.name), *minus_one_note(classes)],
             stacklevel=stacklevel + 1,
-            node_ids=np.array(ids, dtype=np.int64 if all(map(_is_integer, ids)) else str),
+            node_ids=np.array(ids, dtype=np.int64 if all(map(is_integer, ids)) else str),
             id_name=columns.id,
         )
 
@@ -113,19 +113,11 @@ class _NodeTable:
 
 
 def _read_nodes(nodes: Source, columns: TableColumns) -> _NodeTable:
-    others = (columns.id, columns.label, columns.split)
-    features, kind = _chosen_features(columns, [name for name in nodes.names if name not in others])
-    # A column that is only assumed to be there may be missing.
-    optional = [
-        column
-        for column, default in ((columns.label, LABEL), (columns.split, SPLIT))
-        if column in nodes.names or column != default
-    ]
-    categories = [*columns.categories, *(name for name in features if name in nodes.categorical)]
-    table, encoder = _NodeTable(features=kind), Encoder(features, categories)
+    features, kind, optional, encoder = node_columns(nodes, columns)
+    table = _NodeTable(features=kind)
     for chunk in nodes.chunks([columns.id, *optional, *features]):
         _take_ids(chunk, columns.id, table.numbers)
-        table.labels += _texts(chunk, columns.label)
+        table.labels += texts_of(chunk, columns.label)
         table.parts += _take_parts(chunk, columns.split)
         encoder.survey(chunk)
     if features:
@@ -133,16 +125,35 @@ def _read_nodes(nodes: Source, columns: TableColumns) -> _NodeTable:
     return table
 
 
+def node_columns(nodes: Source, columns: TableColumns) -> tuple[Sequence[str], str, list[str], Encoder]:
+    """The feature columns of a node table, what to do without any, the other columns to read, and the encoder."""
+    others = (columns.id, columns.label, columns.split)
+    features, kind = chosen_features(columns, [name for name in nodes.names if name not in others])
+    # A column that is only assumed to be there may be missing.
+    optional = [
+        column
+        for column, default in ((columns.label, LABEL), (columns.split, SPLIT))
+        if column in nodes.names or column != default
+    ]
+    categories = [*columns.categories, *(name for name in features if name in nodes.categorical)]
+    return features, kind, optional, Encoder(features, categories)
+
+
 def _without_nodes(columns: TableColumns) -> _NodeTable:
+    return _NodeTable(features=features_without_nodes(columns))
+
+
+def features_without_nodes(columns: TableColumns) -> str:
+    """What the features of an edge list are, ``none`` or ``structural``; InputError if columns of nodes are named."""
     for what, name, default in (("label", columns.label, LABEL), ("split", columns.split, SPLIT)):
         if name != default:
             raise InputError(f"{what} column {name!r}: there is no node table")
-    features, kind = _chosen_features(columns, [])
+    features, kind = chosen_features(columns, [])
     Encoder(features, columns.categories)  # raises InputError if there are any
-    return _NodeTable(features=kind)
+    return kind
 
 
-def _chosen_features(columns: TableColumns, names: Sequence[str]) -> tuple[Sequence[str], str]:
+def chosen_features(columns: TableColumns, names: Sequence[str]) -> tuple[Sequence[str], str]:
     """The columns that are features, and what to do if there are none: ``none`` or ``structural``."""
     if isinstance(columns.features, str):
         if columns.features not in ("all", "none", "structural"):
@@ -157,7 +168,7 @@ def _chosen_features(columns: TableColumns, names: Sequence[str]) -> tuple[Seque
 
 
 def _take_ids(chunk: Chunk, column: str, numbers: dict[str, int]) -> None:
-    for row, key in enumerate(_texts(chunk, column)):
+    for row, key in enumerate(texts_of(chunk, column)):
         if not key:
             raise InputError(f"{chunk.at(row)}: column {column!r} is empty")
         if key in numbers:
@@ -166,7 +177,7 @@ def _take_ids(chunk: Chunk, column: str, numbers: dict[str, int]) -> None:
 
 
 def _take_parts(chunk: Chunk, column: str) -> list[str]:
-    parts = _texts(chunk, column)
+    parts = texts_of(chunk, column)
     for row, part in enumerate(parts):
         if part and part not in PARTS:
             raise InputError(f"{chunk.at(row)}: column {column!r}: {part!r} is not one of {', '.join(PARTS)} or empty")
@@ -177,7 +188,7 @@ def _read_edges(edges: Source, columns: TableColumns, numbers: dict[str, int], i
     """[2, E] the node numbers of the ends; ids that ``numbers`` does not have are added if ``is_open``, else errors."""
     parts = [np.empty((2, 0), np.int64)]
     for chunk in edges.chunks([columns.source, columns.target]):
-        texts = [_texts(chunk, column) for column in (columns.source, columns.target)]
+        texts = [texts_of(chunk, column) for column in (columns.source, columns.target)]
         if is_open:
             for key in (key for pair in zip(*texts, strict=True) for key in pair if key):
                 numbers.setdefault(key, len(numbers))
@@ -193,14 +204,19 @@ def _read_edges(edges: Source, columns: TableColumns, numbers: dict[str, int], i
     return np.concatenate(parts, axis=1)
 
 
-def _classes(labels: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+def sorted_classes(labels: Iterable[str]) -> list[str]:
+    """The different labels without the empty one, in the order of their numbers if all are numbers."""
     present = set(labels) - {""}
-    names = sorted(present, key=int) if all(_is_integer(name) for name in present) else sorted(present)
+    return sorted(present, key=int) if all(is_integer(name) for name in present) else sorted(present)
+
+
+def _classes(labels: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    names = sorted_classes(labels)
     numbers = {name: number for number, name in enumerate(names)} | {"": UNLABELLED}
     return tuple(names), np.array([numbers[label] for label in labels], dtype=np.int64)
 
 
-def _minus_one(classes: Sequence[str]) -> list[str]:
+def minus_one_note(classes: Sequence[str]) -> list[str]:
     """The note on a label that means "no label" in PyG, but is a class here."""
     is_class = len(classes) > 2 and str(UNLABELLED) in classes
     return ["the label -1 is a class; leave it empty where there is no label"] if is_class else []
@@ -218,14 +234,14 @@ def _parts(table: _NodeTable, y: NDArray[np.int64]) -> Sequence[NDArray[np.int64
     return [train, val if val.size else None, test]
 
 
-def _is_integer(text: str) -> bool:
+def is_integer(text: str) -> bool:
     """Whether the text is an int64 in its plain form, so that nothing is lost by keeping the number."""
     digits = text.removeprefix("-")
     plain = digits.isascii() and digits.isdigit() and len(digits) < 20
     return plain and str(int(text)) == text and abs(int(text)) < 2**63
 
 
-def _texts(chunk: Chunk, column: str) -> list[str]:
+def texts_of(chunk: Chunk, column: str) -> list[str]:
     """The values of a column as text, empty if the table has no such column."""
     values: Any = chunk.columns.get(column)
     if values is None:

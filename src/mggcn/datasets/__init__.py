@@ -15,15 +15,16 @@ from mggcn.dataset import Dataset
 from mggcn.datasets import _digits, _ogb, _planetoid, _planetoid_files, _synthetic, pyg
 from mggcn.datasets.npz import read_npz
 from mggcn.datasets.root import data_roots
+from mggcn.datasets.streamed import import_tables
 from mggcn.datasets.table import read_tables
 from mggcn.errors import InputError, unknown
 
-__all__ = ["load", "names", "raw_folder", "read_npz", "read_tables", "stored"]
+__all__ = ["import_tables", "load", "names", "raw_folder", "read_npz", "read_tables", "stored"]
 
 _log = logging.getLogger(__name__)
 
-Loader = Callable[[Path | None, int, bool], Dataset]
-ArgumentLoader = Callable[[str, Path | None, int, bool], Dataset]
+Loader = Callable[[Path | None, int, bool | None], Dataset]
+ArgumentLoader = Callable[[str, Path | None, int, bool | None], Dataset]
 
 _NAMED: dict[str, Loader] = {
     **{
@@ -45,25 +46,27 @@ _WITH_ARGUMENT: dict[str, tuple[str, ArgumentLoader]] = {
 }
 
 
-def load(name: str | Path, *, root: Path | None = None, seed: int = 0, mmap: bool = False) -> Dataset:
+def load(name: str | Path, *, root: Path | None = None, seed: int = 0, mmap: bool | None = None) -> Dataset:
     """Load a data set.
 
     Args:
         name: a known name (see :func:`names`) or a dataset folder.
         root: the data root; else the environment's ``MGGCN_DATA``, else the per-user cache.
         seed: of splits that were not published, and of generated data sets.
-        mmap: map the arrays of a dataset folder instead of reading them.
+        mmap: map the arrays of a dataset folder instead of reading them; None does so if they are larger than half of
+            the free memory.
     """
     started = time.perf_counter()
     memory.require_address_space()
     _log.debug("data roots: %s", ", ".join(map(str, data_roots(root))))
     dataset = _load(name, root, seed, mmap)
     seconds = time.perf_counter() - started
-    _log.info("%s: loaded in %.2f s: %s", dataset.path or dataset.name, seconds, dataset.source)
+    how = "loaded" if dataset.mapped is None else "mapped"
+    _log.info("%s: %s in %.2f s: %s", dataset.path or dataset.name, how, seconds, dataset.source)
     return dataset
 
 
-def _load(name: str | Path, root: Path | None, seed: int, mmap: bool) -> Dataset:
+def _load(name: str | Path, root: Path | None, seed: int, mmap: bool | None) -> Dataset:
     text = str(name)
     if not isinstance(name, Path):
         if text in _NAMED:

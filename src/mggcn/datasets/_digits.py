@@ -10,7 +10,7 @@ from mggcn.graph import Graph
 NEIGHBOURS = 10
 
 
-def load(_root: Path | None, seed: int, _mmap: bool) -> Dataset:
+def load(_root: Path | None, seed: int, _mmap: bool | None) -> Dataset:
     """Load 1,797 images of 64 pixels in 10 classes, joined to their 10 nearest; a stratified 60/20/20 split."""
     from sklearn.datasets import load_digits
     from sklearn.neighbors import NearestNeighbors

@@ -21,7 +21,7 @@ from mggcn.graph import Graph
 RAW = ("edge.csv.gz", "node-feat.csv.gz", "node-label.csv.gz", "num-node-list.csv.gz")
 
 
-def load(name: str, root: Path | None, _seed: int, mmap: bool) -> Dataset:
+def load(name: str, root: Path | None, _seed: int, mmap: bool | None) -> Dataset:
     """Load OGB's data set ``name``, for example ``ogbn-arxiv``, converted to a dataset folder the first time."""
     if not name.startswith("ogbn-") or not name.removeprefix("ogbn-").isidentifier():
         raise InputError(f"ogb:{name}: not the name of an OGB node data set, such as ogbn-arxiv or ogbn-products")

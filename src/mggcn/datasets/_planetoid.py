@@ -39,7 +39,7 @@ CLASSES = {
 }
 
 
-def load(name: str, public: bool, root: Path | None, seed: int, _mmap: bool) -> Dataset:
+def load(name: str, public: bool, root: Path | None, seed: int, _mmap: bool | None) -> Dataset:
     """Load ``cora``, ``citeseer`` or ``pubmed``; ``seed`` is only used if LINQS's Cora replaces Planetoid's.
 
     FastGCN's split trains on all nodes except 500 for validation and 1,000 for test; the ``public`` one on 20 of each

@@ -8,6 +8,7 @@ which hides the class in a single node and averages out over neighbours.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mggcn import storage
 from mggcn.dataset import UNLABELLED, Dataset, Split
 from mggcn.datasets.root import load_or_build
 from mggcn.errors import InputError
@@ -81,39 +83,102 @@ _PLANS = {
 }
 
 
-def load(name: str, scale: str, root: Path | None, seed: int, mmap: bool) -> Dataset:
+def load(name: str, scale: str, root: Path | None, seed: int, mmap: bool | None) -> Dataset:
     """Load ``reddit-like`` or ``ethereum-like`` at a scale, generated and stored the first time."""
     try:
         factor = float(scale)
     except ValueError:
         raise InputError(f"{name}:{scale}: the scale is not a number") from None
-    build = partial(generate, name, factor, seed)
+    build = partial(Synthetic, name, factor, seed)
     return load_or_build(f"synthetic/{name}-{factor:.12g}-{seed}", build, root=root, mmap=mmap)
 
 
 def generate(name: str, scale: float = 1.0, seed: int = 0) -> Dataset:
     """Generate a graph like Reddit or like the paper's Ethereum graph; ``scale`` multiplies nodes, edges and labels."""
-    plan = _PLANS[name]
-    if not math.isfinite(scale) or scale <= 0:
-        raise InputError(f"{name}: scale {scale:g} is not a positive number")
-    num_nodes = round(plan.num_nodes * scale)
-    smallest = 10 * len(plan.classes)
-    if num_nodes < smallest:
-        raise InputError(f"{name}: scale {scale:g} leaves {num_nodes} nodes; {smallest} are the fewest")
-    rng = np.random.default_rng(seed)
-    num_edges = min(round(plan.num_edges * scale), int(_MOST_DENSE * num_nodes * (num_nodes - 1) / 2))
-    label = rng.permutation(np.repeat(np.arange(len(plan.classes)), _counts(num_nodes, plan.class_shares)))
-    weight = 0.05 + rng.pareto(plan.tail, num_nodes)
-    np.minimum(weight, weight.sum() * _HUB * num_nodes / (2 * num_edges), out=weight)
-    community = np.where(rng.random(num_nodes) < plan.strays, rng.permutation(label), label)
-    graph = _graph(rng, community, weight, num_edges, plan.homophily)
-    x = _features(rng, label, len(plan.classes), plan.num_features, plan.signal)
-    pool = _labelled(rng, label, weight, plan, scale)
-    y = np.full(num_nodes, UNLABELLED, dtype=np.int64)
-    y[pool] = label[pool]
-    split = _split(rng, y, pool, np.array(plan.split_sizes) / plan.num_labelled)
-    source = f"synthetic: degree-corrected block model, scale {scale:g}, seed {seed}"
-    return Dataset(name, graph, x, y, plan.classes, split, inductive=plan.inductive, source=source)
+    return Synthetic(name, scale, seed).dataset()
+
+
+class Synthetic:
+    """A synthetic data set of which the graph is drawn; features and labels are drawn once, by one of its methods.
+
+    Args:
+        name: ``reddit-like`` or ``ethereum-like``.
+        scale: multiplies nodes, edges and labels.
+        seed: of all draws.
+    """
+
+    def __init__(self, name: str, scale: float, seed: int) -> None:
+        plan = _PLANS[name]
+        if not math.isfinite(scale) or scale <= 0:
+            raise InputError(f"{name}: scale {scale:g} is not a positive number")
+        num_nodes = round(plan.num_nodes * scale)
+        smallest = 10 * len(plan.classes)
+        if num_nodes < smallest:
+            raise InputError(f"{name}: scale {scale:g} leaves {num_nodes} nodes; {smallest} are the fewest")
+        rng = np.random.default_rng(seed)
+        num_edges = min(round(plan.num_edges * scale), int(_MOST_DENSE * num_nodes * (num_nodes - 1) / 2))
+        label = rng.permutation(np.repeat(np.arange(len(plan.classes)), _counts(num_nodes, plan.class_shares)))
+        weight = 0.05 + rng.pareto(plan.tail, num_nodes)
+        np.minimum(weight, weight.sum() * _HUB * num_nodes / (2 * num_edges), out=weight)
+        community = np.where(rng.random(num_nodes) < plan.strays, rng.permutation(label), label)
+        self._graph = _graph(rng, community, weight, num_edges, plan.homophily)
+        self._name, self._plan, self._scale, self._rng, self._label, self._weight = (
+            name,
+            plan,
+            scale,
+            rng,
+            label,
+            weight,
+        )
+        self._source = f"synthetic: degree-corrected block model, scale {scale:g}, seed {seed}"
+
+    def dataset(self) -> Dataset:
+        """The data set in memory."""
+        plan, x = self._plan, np.empty((self._label.size, self._plan.num_features), np.float32)
+        for start, rows in self._features():
+            x[start : start + rows.shape[0]] = rows
+        y, split = self._labels()
+        return Dataset(
+            self._name, self._graph, x, y, plan.classes, split, inductive=plan.inductive, source=self._source
+        )
+
+    def save(self, target: Path) -> None:
+        """Write the data set as a folder, without all features in memory."""
+        with storage.writing(target) as folder:
+            folder.write("indptr", self._graph.indptr)
+            folder.write("indices", self._graph.indices)
+            x = folder.array("x", np.float32, (self._plan.num_features,), self._label.size)
+            for _, rows in self._features():
+                x.append(rows)
+            y, split = self._labels()
+            folder.write("y", y)
+            folder.write_split(split)
+            folder.finish(
+                storage.Meta(
+                    name=self._name,
+                    num_features=self._plan.num_features,
+                    direction="both",
+                    classes=list(self._plan.classes),
+                    inductive=self._plan.inductive,
+                    source=self._source,
+                )
+            )
+
+    def _features(self) -> Iterator[tuple[int, Matrix]]:
+        """The features, some rows at a time, each with the number of its first node."""
+        width, signal = self._plan.num_features, np.float32(self._plan.signal)
+        means = self._rng.standard_normal((len(self._plan.classes), width), dtype=np.float32) * signal
+        for start in range(0, self._label.size, _ROWS):
+            label = self._label[start : start + _ROWS]
+            yield start, self._rng.standard_normal((label.size, width), dtype=np.float32) + means[label]
+
+    def _labels(self) -> tuple[Nodes, Split]:
+        """Labels and split, which are drawn after the features."""
+        pool = _labelled(self._rng, self._label, self._weight, self._plan, self._scale)
+        y = np.full(self._label.size, UNLABELLED, dtype=np.int64)
+        y[pool] = self._label[pool]
+        shares = np.array(self._plan.split_sizes) / self._plan.num_labelled
+        return y, _split(self._rng, y, pool, shares)
 
 
 def _counts(total: int, shares: tuple[float, ...]) -> Nodes:
@@ -163,14 +228,6 @@ def _merge(rng: np.random.Generator, old: Nodes, drawn: Nodes, most: int) -> Nod
 def _draw(ends: Weights, point: Weights) -> Nodes:
     """Return the index of the interval of the cumulative weights ``ends`` that contains each point."""
     return np.minimum(np.searchsorted(ends, point, side="right") - 1, ends.size - 2)
-
-
-def _features(rng: np.random.Generator, label: Nodes, num_classes: int, width: int, signal: float) -> Matrix:
-    means = rng.standard_normal((num_classes, width), dtype=np.float32) * np.float32(signal)
-    x = rng.standard_normal((label.size, width), dtype=np.float32)
-    for start in range(0, label.size, _ROWS):
-        x[start : start + _ROWS] += means[label[start : start + _ROWS]]
-    return x
 
 
 def _labelled(rng: np.random.Generator, label: Nodes, weight: Weights, plan: _Plan, scale: float) -> Nodes:

@@ -28,7 +28,7 @@ _RAW: dict[str, tuple[Callable[[Path, str], Dataset], Sequence[str]]] = {
 _MULTILABEL = ("Yelp", "AmazonProducts", "PPI")
 
 
-def load(name: str, root: Path | None, seed: int, mmap: bool) -> Dataset:
+def load(name: str, root: Path | None, seed: int, mmap: bool | None) -> Dataset:
     """Load PyG's data set ``name``, or ``name/part`` if its class takes a name, for example ``Coauthor/CS``."""
     if not all(word.isidentifier() for word in name.split("/")) or name.count("/") > 1:
         raise InputError(f"pyg:{name}: not the name of a PyG data set, such as Flickr or Coauthor/CS")

@@ -5,6 +5,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Protocol
 
 from mggcn import storage
 from mggcn.dataset import Dataset
@@ -12,6 +13,7 @@ from mggcn.drafts import claimed
 from mggcn.errors import InputError, first_line
 
 ENV = "MGGCN_DATA"
+PREPARED = "prepared"
 
 
 def notice(text: str) -> None:
@@ -55,7 +57,22 @@ def writable_root(root: Path | None = None) -> Path:
     raise InputError(f"{folders[0]}: cannot be written, nor can {folders[-1]}; name a folder in {ENV}")
 
 
-def load_or_build(folder: str | Path, build: Callable[[], Dataset], *, root: Path | None, mmap: bool) -> Dataset:
+def prepared_folder(dataset: Dataset) -> Path:
+    """The folder beside a data set for what is computed from it before training, in the data root if need be."""
+    beside = dataset.path.parent if dataset.path is not None else None
+    return (beside if beside is not None and os.access(beside, os.W_OK) else writable_root()) / PREPARED
+
+
+class Storable(Protocol):
+    """A data set that writes its own folder."""
+
+    def save(self, target: Path) -> object:
+        """Write the dataset folder ``target``."""
+
+
+def load_or_build(
+    folder: str | Path, build: Callable[[], Dataset | Storable], *, root: Path | None, mmap: bool | None
+) -> Dataset:
     """Load the dataset ``folder`` below the data root; if it does not exist, build the data set and store it there."""
     stored = find_folder(folder, [storage.META], root)
     if stored is not None:
@@ -64,9 +81,9 @@ def load_or_build(folder: str | Path, build: Callable[[], Dataset], *, root: Pat
     with claimed(target, wait=True):
         if storage.is_dataset(target):  # another process stored it meanwhile
             return storage.load(target, mmap=mmap)
-        dataset = build()
+        built = build()
         try:
-            dataset = storage.save(dataset, target)
+            saved = storage.save(built, target) if isinstance(built, Dataset) else built.save(target)
         except (InputError, OSError) as error:
             raise InputError(f"{target}: cannot be written ({first_line(error)})") from None
-    return storage.load(target, mmap=True) if mmap else dataset
+    return saved if isinstance(saved, Dataset) and not mmap else storage.load(target, mmap=mmap)

@@ -6,11 +6,11 @@ from pathlib import Path
 import pyarrow
 from pyarrow import parquet
 
+from mggcn.engines.stages import Engine, Table, Types, check_types, stage_files
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _tables
-from mggcn.ethereum._engines import Engine, check_types, stage_files
 from mggcn.ethereum._table_files import TableFiles, expand, name_files
-from mggcn.ethereum._values import Table, Types, whole
+from mggcn.ethereum._values import whole
 from mggcn.ethereum.pipeline import OnStage, Tally
 from mggcn.ethereum.sql import PREFIX
 

@@ -10,7 +10,8 @@ from typing import TypeAlias
 
 import ibis
 
-from mggcn.ethereum._values import FLAG, INT, TEXT, WEI, Column, Table, Types, whole
+from mggcn.engines.stages import Table, Types
+from mggcn.ethereum._values import FLAG, INT, TEXT, WEI, Column, whole
 from mggcn.ethereum.rules import CHANGED
 
 Stage: TypeAlias = Callable[[str, Table, Types], Table]

@@ -4,17 +4,15 @@ Values that cannot be read become null. Text that cannot be read is replaced by 
 that no cast fails in any engine. No expression uses floats, because engines round them differently.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import ibis
 
+from mggcn.engines.stages import Table
 from mggcn.errors import InputError
 
 Column: TypeAlias = Any
-Table: TypeAlias = Any
-Types: TypeAlias = Mapping[str, str]
-"""The type of each column."""
 
 TEXT, INT, FLAG, WEI = "string", "int64", "boolean", "decimal(38,0)"
 

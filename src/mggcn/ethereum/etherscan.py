@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 from urllib.parse import quote_plus
 
-from mggcn.errors import InputError, first_line, prefix_errors
-from mggcn.ethereum import require
+from mggcn.errors import InputError, first_line, prefix_errors, require
 
 URL = "https://api.etherscan.io/v2/api"
 KEY_VARIABLE = "ETHERSCAN_API_KEY"

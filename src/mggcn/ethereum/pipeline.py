@@ -7,11 +7,11 @@ from pathlib import Path
 
 import ibis
 
+from mggcn.engines.stages import Engine, Table, Types, check_types, stage_files
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _table_files, _tables, _values, formats, rules
-from mggcn.ethereum._engines import Engine, check_types, stage_files
 from mggcn.ethereum._table_files import TableFiles
-from mggcn.ethereum._values import WEI, Column, Table, Types
+from mggcn.ethereum._values import WEI, Column
 
 OnStage = Callable[[str], None]
 """Called with the name of each stage when it starts."""

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 
 import ibis
 
+from mggcn.engines.stages import Table
 from mggcn.errors import InputError
 from mggcn.ethereum import _values
-from mggcn.ethereum._values import FLAG, INT, TEXT, WEI, Column, Table
+from mggcn.ethereum._values import FLAG, INT, TEXT, WEI, Column
 
 DROPPED = {
     "no_time": "its time is missing, or neither seconds since 1970 nor a time in UTC",

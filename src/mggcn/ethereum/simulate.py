@@ -11,8 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mggcn.errors import InputError
-from mggcn.ethereum import require
+from mggcn.errors import InputError, require
 from mggcn.ethereum._simulate_behaviours import BEHAVIOURS
 from mggcn.ethereum._simulate_rows import Rows, hex_text, table
 from mggcn.ethereum._simulate_world import CLASSES, Accounts, Transfers, World, draw_lifetimes

@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 import ibis
 import sqlglot
 
+from mggcn.engines.stages import Table, Types, unmerged_selects
 from mggcn.errors import InputError, unknown
 from mggcn.ethereum import _tables, rules
-from mggcn.ethereum._engines import unmerged_selects
-from mggcn.ethereum._values import INT, TEXT, Table, Types
+from mggcn.ethereum._values import INT, TEXT
 from mggcn.ethereum.formats import INTERNAL, recognise
 
 DIALECTS = ("bigquery", "clickhouse", "databricks", "datafusion", "duckdb", "snowflake", "trino")

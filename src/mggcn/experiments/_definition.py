@@ -179,14 +179,14 @@ class Experiment:
         """The data sets that the user still has to make."""
         return [name for name in self.folders if _folder(name, root) is None]
 
-    def load(self, dataset: str, root: Path | None = None) -> Dataset:
+    def load(self, dataset: str, root: Path | None = None, *, mmap: bool | None = None) -> Dataset:
         """Load one of the data sets; ``root`` is also searched for folders that the user made."""
         if dataset not in self.folders:
-            return datasets.load(dataset, root=root)
+            return datasets.load(dataset, root=root, mmap=mmap)
         folder = _folder(dataset, root)
         if folder is None:
             raise InputError(f"{self.folders[dataset]}; there is no folder {data_roots(root)[0] / dataset}")
-        return storage.load(folder)
+        return storage.load(folder, mmap=mmap)
 
 
 ABLATIONS = tuple(

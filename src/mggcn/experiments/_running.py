@@ -56,6 +56,7 @@ def run(
     only: str | None = None,
     out: Path | str | None = None,
     root: Path | None = None,
+    mmap: bool | None = None,
     progress: ExperimentProgress | None = None,
 ) -> list[Section]:
     """Run an experiment and write a table for each of its data sets; runs that were finished earlier are not repeated.
@@ -75,12 +76,13 @@ def run(
         only: run only where this is part of a data set's name or of a label.
         out: the folder of the results; ``experiments-runs/NAME`` if None.
         root: the folder in which data sets are searched.
+        mmap: map dataset folders instead of reading them; None does so if they are larger than half of the free memory.
         progress: receives what happens.
 
     Returns:
         A table for each data set. A data set that is not available has a table, too, which says why.
     """
-    work = _Work(experiment, seeds, device, out, root, progress)
+    work = _Work(experiment, seeds, device, out, root, mmap, progress)
     if jobs < 1:
         raise InputError(f"--jobs: {jobs} is less than 1")
     if jobs > 1 and work.experiment.alone:
@@ -112,13 +114,15 @@ class _Work:
         device: str | torch.device,
         out: Path | str | None,
         root: Path | None = None,
+        mmap: bool | None = None,
         progress: ExperimentProgress | None = None,
     ) -> None:
         if seeds is not None and seeds < 1:
             raise InputError(f"--seeds: {seeds} is less than 1")
         what = experiment if isinstance(experiment, Experiment) else read(experiment)
         self.experiment = what if seeds is None else replace(what, seeds=seeds)
-        self.device, self.root, self.progress = choose_device(device), root, progress or ExperimentProgress()
+        self.device, self.root, self.mmap = choose_device(device), root, mmap
+        self.progress = progress or ExperimentProgress()
         plans = [plan for dataset in what.datasets for plan in what.plans(dataset)]
         self.out = Path(out) if out else what.folder
         self.ledger = Ledger(self.out / RECORDS)
@@ -129,7 +133,7 @@ class _Work:
     def fill(self, name: str, labels: set[str], processes: int) -> Section:
         """Train what is missing on one data set; its table, with the runs that were finished earlier."""
         try:
-            data = self.experiment.load(name, self.root)
+            data = self.experiment.load(name, self.root, mmap=self.mmap)
             if self.experiment.splits:
                 data = random_split(data, 0)
             data.require_split()
@@ -171,7 +175,9 @@ class _Work:
     def _train(self, name: str, data: Dataset, waiting: list[Job], processes: int) -> Iterator[Outcome]:
         if processes == 1:
             return _execution.execute(data, waiting, self.ledger, self.progress.run_starts)
-        return _parallel.execute(partial(self.experiment.load, name, self.root), waiting, self.ledger, processes)
+        return _parallel.execute(
+            partial(self.experiment.load, name, self.root, mmap=self.mmap), waiting, self.ledger, processes
+        )
 
     def _schedule(self, name: str, data: Dataset | None = None) -> Schedule:
         """The runs on a data set, whose identity is kept in a file so that runs can be counted without the data."""

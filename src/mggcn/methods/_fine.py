@@ -4,14 +4,50 @@ from typing import Literal
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array, hstack
 from torch import Tensor
 
 from mggcn.dataset import Features
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
+from mggcn.methods._strips import write_rows
+from mggcn.methods.method import GraphView
 from mggcn.sampling.adjacency import propagated, propagation
+from mggcn.storage import Draft
+from mggcn.train import Inputs
 
 FineNorm = Literal["mean", "symmetric", "half"]
+
+
+def fine_inputs(view: GraphView, hops: int, norm: FineNorm, include_self: bool) -> Inputs:
+    """The rows ``[x | Ax | … | A^hops x]``, kept on disk if the run has a cache."""
+    if view.cache is None:
+        return view.inputs(*_parts(view, hops, norm, include_self))
+
+    def build(draft: Draft) -> None:
+        if norm == "mean" and isinstance(view.scaled.features, np.ndarray):
+            write_rows(draft, view.graph, view.scaled, hops, include_self, view.threads)
+            return
+        parts = _parts(view, hops, norm, include_self)
+        if isinstance(view.x, np.ndarray):
+            draft.write("rows", np.hstack(parts))
+            return
+        joined = csr_array(hstack(parts, format="csr"))
+        for name in ("data", "indices", "indptr"):
+            draft.write(name, getattr(joined, name))
+
+    what = {**(view.source or {}), "rows": "fine", "hops": hops, "norm": norm, "include_self": include_self}
+    arrays = view.cache.arrays(what, build)
+    if "rows" in arrays:
+        return view.inputs(arrays["rows"])
+    return view.inputs(csr_array((arrays["data"], arrays["indices"], arrays["indptr"])))
+
+
+def _parts(view: GraphView, hops: int, norm: FineNorm, include_self: bool) -> list[Features]:
+    parts = [view.x]
+    for _ in range(hops):
+        parts.append(fine(view.graph, parts[-1], norm, include_self, view.threads))
+    return parts
 
 
 def fine(graph: Graph, x: Features, norm: FineNorm, include_self: bool, threads: int | None) -> Features:

@@ -1,6 +1,7 @@
 """Method: one class per paper, whose fields are its settings; GraphView: the graph that a method prepares."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,8 +13,10 @@ from torch import nn
 from mggcn.dataset import Features
 from mggcn.graph import Graph
 from mggcn.keys import Key
+from mggcn.storage import Cache
 from mggcn.train import Compute, Inputs, Views, inputs_of
 from mggcn.train.bounds import check_bounds
+from mggcn.train.scaling import Scaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,21 +25,33 @@ class GraphView:
 
     Attributes:
         graph: the edges; in inductive training only those between training nodes.
-        x: [num_nodes, num_features] scaled features.
+        scaled: the features with their scaling.
         known_labels: [num_nodes] the labels of the training nodes, -1 for all others.
         num_classes: the number of classes.
         model: the method's module, for samplers that depend on it.
         key: the run's random key.
         compute: the device, precision and threads of the run.
+        source: what the graph and its features are, if what is computed from them may be kept on disk.
     """
 
     graph: Graph
-    x: Features
+    scaled: Scaled
     known_labels: NDArray[np.int64]
     num_classes: int
     model: nn.Module
     key: Key
     compute: Compute
+    source: Mapping[str, str] | None = None
+
+    @property
+    def x(self) -> Features:
+        """[num_nodes, num_features] scaled features."""
+        return self.scaled.whole
+
+    @property
+    def cache(self) -> Cache | None:
+        """Keeps what is computed from this graph; None if it has to be in memory."""
+        return self.compute.cache if self.source is not None else None
 
     @property
     def threads(self) -> int | None:

@@ -21,12 +21,13 @@ import torch
 from torch import nn
 
 from mggcn.kernels.pick import Explore, PickTable
-from mggcn.methods._fine import FineNorm, fine, fine_on
+from mggcn.methods._fine import FineNorm, fine_inputs, fine_on
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
 from mggcn.nn import MGGCN
 from mggcn.nn.mg_gcn import WITHOUT_ROOT
 from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler, grains
+from mggcn.storage import Draft
 from mggcn.train import DenseInputs, View, Views, dense
 from mggcn.train.bounds import Count
 
@@ -91,28 +92,39 @@ class MixGrained(Network):
 
     def prepare(self, view: GraphView) -> Views:
         """The fine layer's means, and the running sums of degrees from which picks are drawn."""
-        graph, x, threads = view.graph, view.x, view.threads
-        weights = np.ones(graph.num_nodes, np.int64) if self.pick_by == "uniform" else None
-        table = PickTable.of(graph, weights=weights, threads=threads)
+        graph, threads, shape = view.graph, view.threads, view.scaled.features.shape
+        table = self._table(view)
         fixed_key = view.key.fold("once") if self.redraw == "once" else None
         options = (self.picks, self.layers, self.skip_self, self.padding, fixed_key)
         coarse_self = self.conv in WITHOUT_ROOT
         if self._has_fixed_shapes and view.compute.holds(
-            4 * (2 * (1 + self.hops) * x.shape[0] * x.shape[1] + 4 * graph.num_stored)
+            4 * (2 * (1 + self.hops) * shape[0] * shape[1] + 4 * graph.num_stored)
         ):
             on_device = table.on(view.compute.device)
             sampler = DeviceMixGrainedSampler(on_device, *options, coarse_self=coarse_self, explore=self.explore)
-            parts = [dense(x).to(view.compute.device)]
+            parts = [dense(view.x).to(view.compute.device)]
             for _ in range(self.hops):
                 parts.append(fine_on(on_device.indptr, on_device.indices, parts[-1], self.fine_norm, self.fine_self))
             inputs = DenseInputs((torch.cat(parts, dim=1).to(view.compute.dtype),))
             return Views(View(inputs, sampler), View(inputs, replace(sampler, merge_from=None)))
-        hops = [x]
-        for _ in range(self.hops if self.fine else 0):
-            hops.append(fine(graph, hops[-1], self.fine_norm, self.fine_self, threads))
+        inputs_on_host = fine_inputs(view, self.hops if self.fine else 0, self.fine_norm, self.fine_self)
         ablated = (self.fine, self.skip, self.explore)
         sampler_on_host = MixGrainedSampler(table, *options, threads, coarse_self, *ablated)
-        return Views.same(View(view.inputs(*hops), sampler_on_host))
+        return Views.same(View(inputs_on_host, sampler_on_host))
+
+    def _table(self, view: GraphView) -> PickTable:
+        """The running sums from which picks are drawn, kept on disk if the run has a cache."""
+        graph = view.graph
+        weights = np.ones(graph.num_nodes, np.int64) if self.pick_by == "uniform" else graph.degrees
+        if view.cache is None:
+            return PickTable.of(graph, weights=weights, threads=view.threads)
+
+        def build(draft: Draft) -> None:
+            draft.write("sums", PickTable.of(graph, weights=weights, threads=view.threads).sums)
+
+        what = {name: value for name, value in (view.source or {}).items() if name != "scaling"}
+        arrays = view.cache.arrays({**what, "sums": self.pick_by}, build)
+        return PickTable(graph, weights, arrays["sums"])
 
     @property
     def _has_fixed_shapes(self) -> bool:

@@ -1,5 +1,6 @@
 """Plan: a method with every setting resolved; from a plan and a data set to what the training loop needs."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from typing import Any
@@ -9,15 +10,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mggcn import methods
+from mggcn import methods, storage
 from mggcn.dataset import UNLABELLED, Dataset
+from mggcn.datasets.root import prepared_folder
 from mggcn.errors import InputError, unknown
 from mggcn.kernels.threads import available
 from mggcn.keys import Key
 from mggcn.methods import published, settings
 from mggcn.methods.method import GraphView, Method
 from mggcn.methods.published import Preset, Traits
+from mggcn.storage import Cache
 from mggcn.train import ALONE, Compute, Prepared, Ranks, Scaler, Training
+from mggcn.train.scaling import Scaled
 
 WITHOUT_EFFECT = ("threads", "smooth")
 """Settings that cannot change the results of a model."""
@@ -44,10 +48,16 @@ class Plan:
         values = {field.name: getattr(self.method, field.name) for field in fields(self.method)}
         return {name: settings.plain(value) for name, value in {**values, **asdict(self.training)}.items()}
 
-    def compute(self, device: torch.device, ranks: Ranks = ALONE) -> Compute:
-        """The device, precision, threads and ranks of a run; ranks on one machine share its cores."""
+    def compute(self, device: torch.device, ranks: Ranks = ALONE, dataset: Dataset | None = None) -> Compute:
+        """The device, precision, threads, ranks and cache of a run.
+
+        Ranks on one machine share its cores. What is computed from a mapped data set before training, or for several
+        ranks on a machine, is kept on disk.
+        """
         threads = self.training.threads or (max(1, available() // ranks.local_size) if ranks.size > 1 else None)
-        return Compute(device, self.training.precision, threads, ranks)
+        on_disk = dataset is not None and (dataset.mapped is not None or ranks.local_size > 1)
+        cache = Cache(prepared_folder(dataset)) if dataset is not None and on_disk else None
+        return Compute(device, self.training.precision, threads, ranks, cache)
 
     def prepare(
         self,
@@ -77,7 +87,8 @@ class Plan:
             whole = self.method.prepare(view)
             on_train = self.training.training_graph
             if on_train == "train" or (on_train == "auto" and dataset.inductive):
-                part = self.method.prepare(replace(view, graph=dataset.graph.subgraph(split.train)))
+                source = view.source and {**view.source, "graph": "train", "train": _hash(split.train)}
+                part = self.method.prepare(replace(view, graph=dataset.graph.subgraph(split.train), source=source))
                 return Prepared(model, part.train, whole.eval, scaler)
         return Prepared(model, whole.train, whole.eval, scaler)
 
@@ -90,8 +101,17 @@ class Plan:
 
 def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute) -> GraphView:
     """A data set as methods receive it: scaled features, and training labels (all labels if there is no split)."""
-    x, labels = scaler.apply(dataset.x), known_labels(dataset)
-    return GraphView(dataset.graph, x, labels, dataset.num_classes, model, key, compute)
+    scaled, labels = Scaled(dataset.x, scaler), known_labels(dataset)
+    source = None
+    if compute.cache is not None:
+        stored = dataset.mapped is not None and isinstance(dataset.x, np.memmap)
+        digest = dataset.digest if stored else storage.digest(replace(dataset, digest="", checked=True))
+        source = {"name": dataset.name, "data": digest, "scaling": scaler.digest, "graph": "whole"}
+    return GraphView(dataset.graph, scaled, labels, dataset.num_classes, model, key, compute, source)
+
+
+def _hash(nodes: NDArray[np.int64]) -> str:
+    return hashlib.sha256(nodes.tobytes()).hexdigest()
 
 
 def known_labels(dataset: Dataset) -> NDArray[np.int64]:

@@ -40,8 +40,8 @@ class Traits(msgspec.Struct, frozen=True):
 class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settings that methods use on data sets instead of their defaults; ``*`` stands for all of them.
 
-    ``features`` limits them to data sets with sparse or with dense features, ``most_nodes`` to those with at most so
-    many nodes, and ``least_degree`` to those whose nodes have on average at least so many neighbours.
+    ``features`` limits them to data sets with sparse or with dense features, ``least_nodes`` and ``most_nodes`` to
+    those with so many nodes, and ``least_degree`` to those whose nodes have on average at least so many neighbours.
     """
 
     methods: list[str]
@@ -49,25 +49,28 @@ class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     datasets: tuple[str, ...] = ("*",)
     features: Literal["any", "sparse", "dense"] = "any"
+    least_nodes: int = 0
     most_nodes: int | None = None
-    least_degree: float | None = None
+    least_degree: float = 0.0
     preset: Preset = "paper"
 
     @property
     def condition(self) -> str:
         """The traits of the data sets that have them, in words."""
-        nodes = f", at most {self.most_nodes:,} nodes" if self.most_nodes is not None else ""
-        degree = f", a mean degree of at least {self.least_degree:g}" if self.least_degree is not None else ""
-        return f"{self.features} features{nodes}{degree}"
+        least = f", at least {self.least_nodes:,} nodes" if self.least_nodes else ""
+        most = f", at most {self.most_nodes:,} nodes" if self.most_nodes is not None else ""
+        degree = f", a mean degree of at least {self.least_degree:g}" if self.least_degree else ""
+        return f"{self.features} features{least}{most}{degree}"
 
     def holds(self, traits: Traits | None) -> bool:
         """Whether a data set with these traits has them; of unknown traits only what any data set has."""
         if traits is None:
-            return (self.features, self.most_nodes, self.least_degree) == ("any", None, None)
+            return (self.features, self.least_nodes, self.most_nodes, self.least_degree) == ("any", 0, None, 0.0)
         return (
             self.features in ("any", "sparse" if traits.sparse else "dense")
+            and self.least_nodes <= traits.nodes
             and (self.most_nodes is None or traits.nodes <= self.most_nodes)
-            and (self.least_degree is None or traits.degree >= self.least_degree)
+            and self.least_degree <= traits.degree
         )
 
 

@@ -30,6 +30,7 @@ from mggcn.methods import GraphView
 from mggcn.nn.rows import to_dense
 from mggcn.run._features import match_features
 from mggcn.run.scoring import Probabilities, Scorer
+from mggcn.train.scaling import Scaled, Scaler
 
 _STEPS = (32, 128, 512)
 _TOLERANCE = 1e-3  # of the probability: a tenth of a percentage point
@@ -107,7 +108,7 @@ def target_only(scorer: Scorer, node: int) -> train.View:
     indptr = np.where(np.arange(data.num_nodes + 1) > node, row.nnz, 0)
     x = as_features(csr_array((row.data, row.indices, indptr), shape=(data.num_nodes, row.shape[1])))
     unlabelled = np.full(data.num_nodes, UNLABELLED)
-    view = GraphView(data.graph, x, unlabelled, len(run.classes), run.model, run.key, compute)
+    view = GraphView(data.graph, Scaled(x, Scaler("none")), unlabelled, len(run.classes), run.model, run.key, compute)
     return run.plan.method.prepare(view).eval
 
 

@@ -41,7 +41,7 @@ def fit_plan(
     The run of every rank has the same weights and metrics.
     """
     split, device = dataset.require_split(), choose_device(device)
-    key, compute = Key.of(seed), plan.compute(device, ranks)
+    key, compute = Key.of(seed), plan.compute(device, ranks, dataset)
     given, state = dataset, checkpoints.state if checkpoints else None
     _log.info(
         "%s on %s, seed %d, on %s with %d threads", plan.name, dataset.name, seed, device, torch.get_num_threads()

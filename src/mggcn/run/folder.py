@@ -101,12 +101,14 @@ class RunFolder:
         changes: Mapping[str, object] | None = None,
         *,
         root: Path | None = None,
+        mmap: bool | None = None,
         allow_import: bool = False,
         ranks: Ranks = ALONE,
     ) -> "RunFolder":
         """Read the folder of a run that is not finished, and load its data set unless it is given.
 
-        ``changes`` replace settings; a checkpoint accepts only other numbers of epochs, and another patience.
+        ``changes`` replace settings; a checkpoint accepts only other numbers of epochs, and another patience. ``mmap``
+        is as in :func:`mggcn.load`.
         """
         config = ranks.first(lambda: _read_config(path))
         if config.dataset is None or config.method is None:
@@ -119,7 +121,7 @@ class RunFolder:
                     f"{name}: a run is resumed with its own settings, except for {' and '.join(MAY_CHANGE)}"
                 )
         device = choose_device(config.device)
-        data = dataset or load_data(config.dataset, root, ranks)
+        data = dataset or load_data(config.dataset, root, ranks, mmap)
         plan = methods.resolve(config.method, data.name, {**config.settings, **(changes or {})}, preset=config.preset)
         origin = WarmStart.of(config.warm_start, allow_import=allow_import) if config.warm_start else None
         check_ranks(ranks, data, plan, config.seed, device, origin)

@@ -60,9 +60,9 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
     return Run(record, plan, model, scaler, path=root.resolve(), split_ids=split_ids)
 
 
-def load_data(name: str, root: Path | None, ranks: Ranks) -> Dataset:
+def load_data(name: str, root: Path | None, ranks: Ranks, mmap: bool | None = None) -> Dataset:
     """Load a data set on every rank; the first of a machine downloads or generates it, and the others map its files."""
-    return ranks.in_turn(lambda: datasets.load(name, root=root, mmap=ranks.size > 1))
+    return ranks.in_turn(lambda: datasets.load(name, root=root, mmap=True if ranks.size > 1 else mmap))
 
 
 def is_finished(folder: Path) -> bool:

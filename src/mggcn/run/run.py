@@ -136,6 +136,7 @@ class Run:
         if known is not None:
             probabilities = smoothing.apply(self, data, probabilities, known)[targets]
         parts = parts_of(self, data, targets, root)
+        data.check_unchanged()
         return Predictions(targets, data.ids_of(targets), probabilities, self.classes, parts, data.id_name)
 
     def embed(
@@ -171,6 +172,7 @@ class Run:
         targets = targets_of(data, nodes, ids)
         view, compute = self.view(data, choose_device(device))
         values = train.hidden(self.model, view, targets, self.key, compute, self._draws(draws))
+        data.check_unchanged()
         return Embeddings(targets, data.ids_of(targets), values.cpu().numpy(), data.id_name)
 
     def explain(
@@ -255,7 +257,8 @@ class Run:
         model = self.model.to(device)
         if self.scored_on is not None and dataset is self.dataset and self.scored_on[1].device.type == device.type:
             return self.scored_on
-        compute, matched = self.plan.compute(device), match_features(dataset, self.record.dataset)
+        matched = match_features(dataset, self.record.dataset)
+        compute = self.plan.compute(device, dataset=matched)
         view = methods.view_of(matched, self.scaler, model, self.key, compute)
         return self.plan.method.prepare(view).eval, compute
 
@@ -283,12 +286,15 @@ class Run:
         expected = self.record.dataset["name"], self.record.dataset["digest"]
         return data is self.dataset or (data.name, storage.digest(data)) == expected
 
-    def training_data(self, root: Path | None = None) -> Dataset:
-        """The data set the run was trained on, loaded again if necessary; an error if it has changed."""
+    def training_data(self, root: Path | None = None, *, mmap: bool | None = None) -> Dataset:
+        """The data set the run was trained on, loaded again if necessary; an error if it has changed.
+
+        ``mmap`` is as in :func:`mggcn.load`.
+        """
         if self.dataset is not None:
             return self.dataset
         name, digest = self.record.dataset["path"] or self.record.dataset["name"], self.record.dataset["digest"]
-        data = datasets.load(name, root=root)
+        data = datasets.load(name, root=root, mmap=mmap)
         if digest and storage.digest(data) != digest:
             raise InputError(f"{name}: the data set changed since {self.path or 'the run'} was trained on it")
         return data

@@ -9,6 +9,7 @@ import torch
 
 from mggcn import memory
 from mggcn.errors import InputError
+from mggcn.storage import Cache
 from mggcn.train.ranks import ALONE, Ranks
 
 Precision = Literal["tf32", "fp32", "bf16"]
@@ -26,12 +27,14 @@ class Compute:
             precision.
         threads: of the sampler on the CPU; all cores when None.
         ranks: the processes that train and score together.
+        cache: keeps what is computed before training on disk; None computes it in memory.
     """
 
     device: torch.device
     precision: Precision = "tf32"
     threads: int | None = None
     ranks: Ranks = ALONE
+    cache: Cache | None = None
 
     @property
     def dtype(self) -> torch.dtype:

@@ -40,9 +40,10 @@ class Epochs:
     def __init__(self, prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> None:
         split = dataset.require_split()
         self._training, self._key, self._device = training, key, compute.device
+        self._dataset, self._view = dataset, prepared.train
         self.first_peak: int | None = None
         memory.restart_peak(compute.device)
-        labels = torch.from_numpy(np.array(dataset.y)).to(compute.device)
+        labels = torch.from_numpy(dataset.y if dataset.y.flags.writeable else np.array(dataset.y)).to(compute.device)
         weight = _class_weights(dataset, training, compute.device)
         prior, ranks = training.background_prior, compute.ranks
         if prior and ranks.size > 1:
@@ -66,11 +67,12 @@ class Epochs:
 
     def run(self, number: int) -> float:
         """Train the epoch of this number, counted without gaps; return its mean loss."""
-        batches = self._drawing.take(number)
-        twins = self._drawing.again(number) if self._training.consistency else None
+        batches = self._view.prefetched(self._drawing.take(number))
+        twins = self._view.prefetched(self._drawing.again(number)) if self._training.consistency else None
         loss = self.step.over(batches, twins, key=self._key.fold("inputs", number))
         if self.first_peak is None:
             self.first_peak = memory.peak(self._device)
+        self._dataset.check_unchanged()
         if not math.isfinite(loss):
             raise InputError(f"lr: training diverged at epoch {number} with learning rate {self._training.lr}")
         return loss

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from mggcn.block import Repeats
 from mggcn.dataset import Features
+from mggcn.mapping import MappedRows
 from mggcn.nn.rows import RepeatedRows, Rows, SparseRows
 from mggcn.train.compute import Compute
 
@@ -34,6 +35,7 @@ class DenseInputs:
     """Dense rows on one device: on a CPU several matrices side by side, which views may share; on a GPU one."""
 
     parts: tuple[Tensor, ...]
+    mapped: tuple[MappedRows, ...] = ()  # the parts that are in mapped files
 
     @property
     def width(self) -> int:
@@ -52,6 +54,11 @@ class DenseInputs:
         if distinct.numel() == nodes.numel():
             return self.gather(nodes, self.parts[0].new_empty(nodes.numel(), self.width))
         return RepeatedRows(self.gather(distinct, self.parts[0].new_empty(distinct.numel(), self.width)), index)
+
+    def prefetch(self, nodes: Tensor) -> None:
+        """Have the rows of nodes read from mapped files in the background."""
+        for part in self.mapped:
+            part.prefetch(nodes.numpy())
 
     def gather(self, nodes: Tensor, out: Tensor) -> Tensor:
         """Fill ``out`` [n, width] with the rows of ``nodes``, all parts side by side, on the CPU."""
@@ -108,7 +115,8 @@ def inputs_of(parts: list[Features], compute: Compute) -> Inputs:
     sparse = sparse_inputs(parts)
     if sparse is not None:
         return sparse
-    table = DenseInputs(tuple(dense(part) for part in parts))
+    mapped = [MappedRows.of(part) for part in parts if isinstance(part, np.ndarray)]
+    table = DenseInputs(tuple(dense(part) for part in parts), tuple(part for part in mapped if part is not None))
     return table if compute.device.type == "cpu" else HostInputs(table, compute.device)
 
 

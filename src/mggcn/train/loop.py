@@ -165,7 +165,8 @@ def _of_batches(
     model.eval()
     with torch.no_grad(), compute.arithmetic():
         for draw in range(draws):
-            yield torch.cat([function(b) for b in view.sampler.batches(nodes, key.fold("eval", draw), EVAL_BATCH)])
+            batches = view.sampler.batches(nodes, key.fold("eval", draw), EVAL_BATCH)
+            yield torch.cat([function(batch) for batch in view.prefetched(batches)])
 
 
 def _is_better(new: Scores, old: Scores, select: str) -> bool:

@@ -1,5 +1,7 @@
 """What the training loop needs: a model, and the input rows and samplers that it trains and is scored with."""
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -7,8 +9,10 @@ from torch import Tensor, nn
 
 from mggcn.block import Batch, Sampler
 from mggcn.nn.rows import Rows, to_dense
-from mggcn.train.inputs import Inputs
+from mggcn.train.inputs import DenseInputs, HostInputs, Inputs
 from mggcn.train.scaling import Scaler
+
+_AHEAD = 4  # batches
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +26,23 @@ class View:
         """The input rows of a batch: a dense tensor, unless the model declares ``accepts_rows``."""
         rows = self.inputs.rows(batch.nodes, batch.repeats)
         return rows if getattr(model, "accepts_rows", False) else to_dense(rows)
+
+    def prefetched(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """The same batches; rows that are in mapped files are read in the background some batches ahead.
+
+        A sampler that draws whole batches may read the model, so its next batch is not drawn before it is needed.
+        """
+        table = self.inputs.table if isinstance(self.inputs, HostInputs) else self.inputs
+        if not isinstance(table, DenseInputs) or not table.mapped:
+            yield from batches
+            return
+        waiting: deque[Batch] = deque()
+        for batch in batches:
+            table.prefetch(batch.nodes.cpu())
+            waiting.append(batch)
+            if len(waiting) > (_AHEAD if getattr(self.sampler, "draws_per_target", False) else 0):
+                yield waiting.popleft()
+        yield from waiting
 
 
 @dataclass(frozen=True, eq=False)

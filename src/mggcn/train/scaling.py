@@ -1,6 +1,8 @@
 """Feature scaling, fitted on training nodes and stored with the weights, so that new graphs are scaled the same way."""
 
+import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -71,6 +73,30 @@ class Scaler:
             np.subtract(_dense(x[start : start + _SUM_ROWS]), self.mean, out=part)
             part /= self.deviation
         return out
+
+    @property
+    def digest(self) -> str:
+        """A hash of the scaling, by which what was scaled is told apart."""
+        arrays = (self.mean, self.deviation, self.idf)
+        values = b"".join(b"-" if array is None else array.tobytes() for array in arrays)
+        return hashlib.sha256(self.kind.encode() + values).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Scaled:
+    """The features of a data set with their scaling, which is applied when they are read."""
+
+    features: Features
+    scaler: Scaler
+
+    @cached_property
+    def whole(self) -> Features:
+        """[num_nodes, num_features] in memory."""
+        return self.scaler.apply(self.features)
+
+    def rows(self, start: int, stop: int) -> Features:
+        """The rows from ``start`` to ``stop``, bit-equal to those of the whole matrix."""
+        return self.scaler.apply(self.features[start:stop])
 
 
 def _normalise_rows(x: Features) -> Features:

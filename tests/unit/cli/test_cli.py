@@ -291,6 +291,9 @@ def test_options_of_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
         ([*base, *nodes, "--out", "x", "--features", "sise"], "features: 'sise' is not one of the columns 'size'"),
         ([*base, *nodes, "--out", "x", "--split-column", "part"], "column 'part' is missing"),
         (["data", "import", "g.npz", "--nodes", "n0.tsv", "--out", "x"], "g.npz: an .npz file is a whole data set"),
+        (["data", "import", "g.npz", "--memory", "1GB", "--out", "x"], "g.npz: an .npz file is a whole data set"),
+        (["data", "import", "e0.csv", "--memory", "1MB", "--out", "x"], "--memory: '1MB' is too little"),
+        (["data", "import", "e0.csv", "--memory", "lots", "--out", "x"], "--memory: 'lots' is not an amount of memory"),
         (["data", "import", "g.npz", "--id-column", "key", "--out", "x"], "g.npz: an .npz file is a whole data set"),
         (
             ["data", "import", "g.npz", "--features", "size", "--out", "x"],

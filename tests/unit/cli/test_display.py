@@ -64,6 +64,14 @@ def test_stages_as_lines_with_the_time_left(capsys: pytest.CaptureFixture[str]) 
     ]
 
 
+def test_a_stage_of_unknown_length(capsys: pytest.CaptureFixture[str]) -> None:
+    now = 0.0
+    shown = display.StageDisplay(clock=lambda: now)
+    for now, done in ((0.0, 1_000), (10.0, 2_000), (40.0, 3_000)):  # noqa: B007
+        shown.update("rows", done, None)
+    assert capsys.readouterr().err.splitlines() == ["rows: 1,000", "rows: 3,000"]
+
+
 def test_a_live_display_shows_bars_and_no_lines(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = a_terminal(monkeypatch)
     with display.Display(remaining=True) as shown:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from mggcn.dataset import Column, Dataset
-from mggcn.dataset.columns import Chunk, Encoder, FeatureTable, feature_names
+from mggcn.dataset.columns import Chunk, Encoder, FeatureTable, encoding_notes, feature_names
 from mggcn.errors import InputError
 
 
@@ -135,11 +135,11 @@ def test_many_texts_in_a_long_column_are_categories() -> None:
 def test_notes_say_what_was_made() -> None:
     table = encode(["a", "", "b", ""])
     _, notes = table.fill(np.array([0]))
-    assert [*table.notes()] == ["columns as categories: 'c' (2)"]
+    assert [*encoding_notes(table.columns)] == ["columns as categories: 'c' (2)"]
     assert notes == [
         "empty cells, marked in a feature each, numbers filled with the mean of the training nodes: 'c' (2)"
     ]
-    assert [*encode(["2020-01-01"]).notes()] == ["dates as days since 1970-01-01: 'c'"]
+    assert [*encoding_notes(encode(["2020-01-01"]).columns)] == ["dates as days since 1970-01-01: 'c'"]
 
 
 def test_a_data_set_checks_its_encoding(small: Dataset) -> None:

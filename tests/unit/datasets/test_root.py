@@ -108,7 +108,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, monkeypatch:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(storage, "_write_array", full)
+    monkeypatch.setattr(storage.FolderWriter, "write", full)
     with pytest.raises(
         InputError,
         match=r"converted/tiny: cannot be written \(\[Errno 28\] No space left on device: .*converted/tiny'\)",

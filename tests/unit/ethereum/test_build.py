@@ -14,8 +14,8 @@ from pyarrow import parquet
 
 from mggcn import files, storage
 from mggcn.cli import main
-from mggcn.errors import InputError
-from mggcn.ethereum import features, require
+from mggcn.errors import InputError, require
+from mggcn.ethereum import features
 from mggcn.ethereum.build import build, parse_as_of
 from mggcn.ethereum.features import ETHER, integers, quotient
 from mggcn.ethereum.pipeline import BuildInputs

@@ -10,9 +10,9 @@ import ibis
 import pyarrow as pa
 import pytest
 
+from mggcn.engines.stages import check_types
 from mggcn.errors import InputError
 from mggcn.ethereum import _values, rules
-from mggcn.ethereum._engines import check_types
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 

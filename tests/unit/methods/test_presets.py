@@ -47,8 +47,8 @@ def test_our_recipe_does_not_depend_on_the_name_of_the_data(method: str, traits:
 
 
 def test_our_recipe_depends_on_nodes_and_features() -> None:
-    small, large, dense, same, unknown = (resolved("mg-gcn", "my own", "default", traits) for traits in (*TRAITS, None))
-    recipe = published.recipe("mg-gcn")
+    small, large, dense, huge, unknown = (resolved("mg-gcn", "my own", "default", traits) for traits in (*TRAITS, None))
+    recipe, huge_dense = published.recipe("mg-gcn"), "dense features, at least 1,000,000 nodes"
     assert {name: value for name, value in large.items() if dense[name] != value} == recipe["sparse features"]
     of_small = {name: value for name, value in small.items() if large[name] != value}
     assert of_small == recipe["sparse features, at most 5,000 nodes"]
@@ -58,7 +58,8 @@ def test_our_recipe_depends_on_nodes_and_features() -> None:
     of_close = {name: value for name, value in close.items() if small[name] != value}
     assert of_close == recipe["sparse features, at most 5,000 nodes, a mean degree of at least 3"]
     assert dense["scaling"] == "auto"
-    assert same == dense
+    assert {name: value for name, value in huge.items() if dense[name] != value} == recipe[huge_dense]
+    assert resolved("mg-gcn", "my own", "default", Traits(10**6 - 1, 9.0, sparse=False)) == dense
     assert unknown == dense, "what holds for any data set"
 
 

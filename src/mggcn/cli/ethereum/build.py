@@ -66,7 +66,7 @@ def build(
         overwrite: Replace an existing dataset folder.
         quiet: Do not print the stages.
     """
-    from mggcn.ethereum import require
+    from mggcn.errors import require
 
     require("ibis", "ethereum")
     from mggcn import storage

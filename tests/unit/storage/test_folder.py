@@ -163,7 +163,7 @@ def test_what_is_put_into_a_folder_while_it_is_replaced_is_kept(
         (tmp_path / "d" / "notes.txt").write_text("mine")
         write(path, content)
 
-    monkeypatch.setattr(storage, "write_durably", meanwhile)
+    monkeypatch.setattr("mggcn.storage.writer.write_durably", meanwhile)
     with pytest.raises(InputError, match=r"d: holds notes\.txt"):
         storage.save(small, tmp_path / "d", overwrite=True)
     assert (tmp_path / "d" / "notes.txt").read_text() == "mine"
@@ -190,7 +190,7 @@ def test_a_failed_write_leaves_nothing(small: Dataset, tmp_path: Path, monkeypat
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(storage, "write_durably", fail)
+    monkeypatch.setattr("mggcn.storage.writer.write_durably", fail)
     with pytest.raises(OSError, match="No space"):
         storage.save(small, tmp_path / "d")
     assert list(tmp_path.iterdir()) == []
@@ -217,7 +217,7 @@ import os, signal, numpy as np
 from mggcn import files, graph, storage
 from mggcn.dataset import Dataset
 from mggcn.graph import Graph
-storage.write_durably = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+storage.writer.write_durably = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 data = Dataset("d", Graph.from_edges([0], [1], 2), np.ones((2, 1), np.float32), np.full(2, -1), ())
 storage.save(data, {str(tmp_path / "d")!r})
 """

@@ -1,0 +1,1 @@
+"""The engines that compute tables larger than memory: DuckDB in this process, or Spark."""

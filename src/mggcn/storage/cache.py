@@ -1,0 +1,168 @@
+"""Arrays that preparing computes, kept on disk in folders named by a hash of all that they depend on.
+
+A folder is written under a temporary name by the one process that holds its lock, and renamed; other processes wait for
+it. It is mapped when it is read, with the sizes and types of its files verified. One that is damaged is written again.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from mggcn.errors import InputError, InputWarning, first_line
+from mggcn.files import read_json, replacing, sealed, write_durably
+from mggcn.storage.meta import META, ArrayFile
+from mggcn.storage.writer import ArrayWriter
+
+FORMAT = "mggcn-prepared"
+VERSION = 1
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    """The content of ``meta.json`` of a folder: what the arrays depend on, and their types, shapes and checksums."""
+
+    format: str
+    what: dict[str, Any]
+    files: dict[str, ArrayFile]
+
+
+class Draft:
+    """A folder while it is written.
+
+    Attributes:
+        path: for files of the work itself, too; they are removed.
+        memory: the bytes that the work may take.
+    """
+
+    def __init__(self, path: Path, memory: int) -> None:
+        self.path, self.memory = path, memory
+        self._writers: dict[str, ArrayWriter] = {}
+
+    def array(self, name: str, dtype: DTypeLike, row_shape: tuple[int, ...], num_rows: int) -> ArrayWriter:
+        """Return the writer of a new array."""
+        self._writers[name] = ArrayWriter(self.path / f"{name}.npy", dtype, row_shape, num_rows)
+        return self._writers[name]
+
+    def write(self, name: str, array: NDArray[Any]) -> None:
+        """Write a whole array."""
+        self.array(name, array.dtype, array.shape[1:], array.shape[0]).append(array)
+
+    def finish(self, what: Mapping[str, Any]) -> None:
+        """Write ``meta.json``, and remove all other files."""
+        for writer in self._writers.values():
+            writer.close()
+        files = {name: writer.describe() for name, writer in self._writers.items()}
+        for path in self.path.iterdir():
+            if path.stem not in files:
+                path.unlink()
+        meta = _Meta(FORMAT, dict(what), files)
+        write_durably(self.path / META, sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
+
+    def abandon(self) -> None:
+        """Close all files as they are."""
+        for writer in self._writers.values():
+            writer.abandon()
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A folder of the cache: what its arrays depend on, and its size."""
+
+    path: Path
+    what: Mapping[str, Any]
+    num_bytes: int
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A folder of prepared arrays.
+
+    Attributes:
+        folder: created when the first array is kept.
+        memory: the bytes that computing arrays may take.
+    """
+
+    folder: Path
+    memory: int = 2 << 30
+
+    def arrays(self, what: Mapping[str, Any], build: Callable[[Draft], None]) -> dict[str, NDArray[Any]]:
+        """Return the mapped arrays of this description; ``build`` writes them if they are not there.
+
+        Changes of the mapped arrays are private to the process and never reach the disk.
+        """
+        text = json.dumps({"version": VERSION, **what}, sort_keys=True)
+        entry = self.folder / hashlib.sha256(text.encode()).hexdigest()[:24]
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with _locked(self.folder / f".{entry.name}.lock"):
+                return _read(entry) or self._built(entry, what, build)
+        except OSError as error:
+            raise InputError(f"{self.folder}: cannot be written ({first_line(error)})") from None
+
+    def _built(self, entry: Path, what: Mapping[str, Any], build: Callable[[Draft], None]) -> dict[str, NDArray[Any]]:
+        with replacing(entry, lambda _: None) as path:  # a damaged one is replaced
+            draft = Draft(path, self.memory)
+            try:
+                build(draft)
+                draft.finish(what)
+            finally:
+                draft.abandon()
+        return _read(entry) or {}
+
+    def entries(self) -> Iterator[Entry]:
+        """The folders of the cache."""
+        for path in sorted(self.folder.glob("*/")):
+            try:
+                meta = read_json(path / META, _Meta)
+            except InputError:
+                continue
+            yield Entry(path, meta.what, sum(file.stat().st_size for file in path.iterdir()))
+
+    def clear(self) -> int:
+        """Remove all folders that no process is writing; return their size in bytes."""
+        freed = 0
+        for entry in list(self.entries()):
+            lock = self.folder / f".{entry.path.name}.lock"
+            with _locked(lock):
+                shutil.rmtree(entry.path)
+                lock.unlink()
+            freed += entry.num_bytes
+        return freed
+
+
+def _read(entry: Path) -> dict[str, NDArray[Any]] | None:
+    """Map the arrays of a folder; None if it is not there or damaged."""
+    if not entry.exists():
+        return None
+    try:
+        files = read_json(entry / META, _Meta).files
+        arrays = {name: np.load(entry / f"{name}.npy", mmap_mode="c") for name in files}
+        for name, file in files.items():
+            if (arrays[name].dtype.str, list(arrays[name].shape)) != (file.dtype, file.shape):
+                raise InputError(f"{name}.npy is of another type or shape")
+    except (InputError, OSError, ValueError, EOFError) as error:
+        warnings.warn(f"{entry}: damaged ({first_line(error)}), prepared again", InputWarning, stacklevel=4)
+        return None
+    return arrays
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a folder; waits for the process that has it."""
+    while True:
+        with path.open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:  # else it was cleared meanwhile
+                yield
+                return

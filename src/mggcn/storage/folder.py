@@ -1,0 +1,165 @@
+"""Saving a data set as a folder, and loading it."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn.dataset import PARTS, Dataset, Split, csr_parts
+from mggcn.errors import InputError, first_line, prefix_errors
+from mggcn.files import sha256
+from mggcn.graph import Graph
+from mggcn.mapping import MappedFiles, is_too_large
+from mggcn.storage.meta import EDGE, META, ArrayFile, Meta, checked_value, digest_of, read_meta
+from mggcn.storage.writer import array_header, blocks, writing
+
+_READ_ONLY = ("indptr.npy", "indices.npy", "x_indptr.npy", "x_indices.npy", "x_data.npy", "ids.npy")
+_SHARED = ("x.npy", "y.npy")  # mapped so that torch can use them without a copy; the file is never written
+
+
+def save(
+    dataset: Dataset, folder: str | Path, *, overwrite: bool = False, tables: Mapping[str, Path] | None = None
+) -> Dataset:
+    """Write ``dataset`` as ``folder`` and return it as stored there; ``tables`` are files to keep beside the arrays."""
+    target = Path(folder)
+    with writing(target, overwrite=overwrite) as writer:
+        arrays = _arrays(dataset)
+        if any(isinstance(array, np.memmap) for array in arrays.values()):
+            dataset = replace(dataset, graph=replace(dataset.graph))  # runs the checks, which mapping a folder skips
+        for name, array in arrays.items():
+            writer.write(name, array)
+        for name, path in (tables or {}).items():
+            writer.add_table(name, path)
+        meta = writer.finish(
+            Meta(
+                name=dataset.name,
+                num_features=dataset.num_features,
+                direction=dataset.graph.direction,
+                classes=list(dataset.classes),
+                inductive=dataset.inductive,
+                source=dataset.source,
+                split_seed=dataset.split.seed if dataset.split else None,
+                split_shares=list(dataset.split.shares) if dataset.split else [],
+                id_name=dataset.id_name,
+                feature_names=list(dataset.feature_names),
+                encoding=list(dataset.encoding),
+                notes=list(dataset.notes),
+            )
+        )
+    return replace(dataset, path=target.resolve(), digest=digest_of(meta.files), checked=True)
+
+
+def load(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
+    """Read a dataset folder.
+
+    Args:
+        folder: the folder.
+        mmap: map graph, features, labels and ids instead of reading and verifying them; None does so if they are larger
+            than half of the free memory.
+    """
+    root = Path(folder)
+    meta = read_meta(root)
+    if mmap is None:
+        mmap = is_too_large(sum((root / name).stat().st_size for name in meta.files if (root / name).is_file()))
+    arrays = {name: _read_array(root / name, file, mmap) for name, file in meta.files.items()}
+    edge_files = [name for name in arrays if name.startswith(EDGE)]
+    checked = mmap or meta.checked == checked_value(meta)
+    with prefix_errors(root):
+        try:
+            graph = Graph(arrays["indptr.npy"], arrays["indices.npy"], meta.direction, checked=checked)
+            x = arrays.get("x.npy")
+            if x is None:
+                parts = (arrays["x_data.npy"], arrays["x_indices.npy"], arrays["x_indptr.npy"])
+                x = csr_parts(*parts, (graph.num_nodes, meta.num_features))
+            return Dataset(
+                name=meta.name,
+                graph=graph,
+                x=x,
+                y=arrays["y.npy"],
+                classes=tuple(meta.classes),
+                split=_split(arrays, meta) if "train.npy" in arrays else None,
+                node_ids=arrays.get("ids.npy"),
+                id_name=meta.id_name,
+                inductive=meta.inductive,
+                source=meta.source,
+                feature_names=tuple(meta.feature_names),
+                encoding=tuple(meta.encoding),
+                notes=tuple(meta.notes),
+                edge_attributes={Path(name).stem.removeprefix(EDGE): arrays[name] for name in edge_files},
+                digest=digest_of(meta.files),
+                path=root.resolve(),
+                mapped=MappedFiles.of(arrays.values()) if mmap else None,
+                checked=checked,
+            )
+        except KeyError as error:
+            raise InputError(f"{META}: field files: {error} is missing") from None
+
+
+def _split(arrays: Mapping[str, NDArray[Any]], meta: Meta) -> Split:
+    parts = (arrays[f"{part}.npy"] for part in PARTS)
+    return Split(*parts, seed=meta.split_seed, shares=tuple(meta.split_shares))
+
+
+def digest(dataset: Dataset) -> str:
+    """Return :attr:`Dataset.digest`, computed from the arrays if the data set has not been stored."""
+    return dataset.digest or digest_of({f"{name}.npy": _describe(array) for name, array in _arrays(dataset).items()})
+
+
+def _arrays(dataset: Dataset) -> dict[str, NDArray[Any]]:
+    arrays: dict[str, NDArray[Any]] = {
+        "indptr": dataset.graph.indptr,
+        "indices": dataset.graph.indices,
+        "y": dataset.y,
+    }
+    if isinstance(dataset.x, np.ndarray):
+        arrays["x"] = dataset.x
+    else:
+        arrays |= {"x_indptr": dataset.x.indptr, "x_indices": dataset.x.indices, "x_data": dataset.x.data}
+    if dataset.split is not None:
+        arrays |= dataset.split.parts()
+    if dataset.node_ids is not None:
+        arrays["ids"] = _storable_ids(dataset.node_ids)
+    return arrays | {f"{EDGE}{name}": values for name, values in dataset.edge_attributes.items()}
+
+
+def _storable_ids(ids: NDArray[Any]) -> NDArray[Any]:
+    """Text as bytes if it is ASCII, which needs a quarter of the space."""
+    if ids.dtype.kind not in "US":
+        return ids
+    try:
+        return ids.astype(np.bytes_)
+    except UnicodeEncodeError:
+        return ids
+
+
+def _describe(array: NDArray[Any]) -> ArrayFile:
+    """Return the type, shape and checksum of an array's ``.npy`` file, without writing it."""
+    content = hashlib.sha256(array_header(array.dtype, array.shape))
+    for block in blocks(array):
+        content.update(block)
+    return ArrayFile(array.dtype.str, list(array.shape), content.hexdigest())
+
+
+def _read_array(path: Path, file: ArrayFile, mmap: bool) -> NDArray[Any]:
+    if not path.is_file():
+        raise InputError(f"{path}: missing, though {META} lists it")
+    edge = path.name.startswith(EDGE)
+    verified = not (mmap and (edge or path.name in (*_READ_ONLY, *_SHARED)))
+    if verified and sha256(path) != file.sha256:
+        raise InputError(f"{path}: sha256 differs from {META}; the file is damaged or was changed")
+    mapped = (edge or not verified) and 0 not in file.shape
+    mode: Literal["c", "r"] = "c" if path.name in _SHARED else "r"
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode=mode if mapped else None, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise InputError(f"{path}: cannot be read ({first_line(error)})") from None
+    if array.dtype.str != file.dtype or list(array.shape) != file.shape:
+        raise InputError(f"{path}: holds {array.dtype.str} {list(array.shape)}, {META} says {file.dtype} {file.shape}")
+    size = path.stat().st_size
+    if isinstance(array, np.memmap) and array.offset + array.nbytes != size:
+        raise InputError(f"{path}: {size:,} bytes, but its header says {array.offset + array.nbytes:,}")
+    return array

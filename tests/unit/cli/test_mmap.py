@@ -1,0 +1,70 @@
+"""``--mmap`` of ``train``, ``predict`` and ``compare``."""
+
+from pathlib import Path
+
+import pytest
+
+from mggcn import datasets, storage
+from mggcn.cli import main
+from mggcn.dataset import Dataset
+from mggcn.train import epochs
+
+QUIET = ("--quiet", "--set", "epochs=2")
+
+
+@pytest.fixture
+def loads(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Whether each load of the folder ``data`` mapped it."""
+    monkeypatch.chdir(tmp_path)
+    storage.save(small, tmp_path / "data")
+    mapped: list[bool] = []
+    load = datasets._load
+
+    def noted(*arguments: object) -> Dataset:
+        data = load(*arguments)
+        mapped.append(data.mapped is not None)
+        return data
+
+    monkeypatch.setattr(datasets, "_load", noted)
+    return mapped
+
+
+def weights(run: str) -> bytes:
+    return Path(run, "weights.safetensors").read_bytes()
+
+
+def test_train_and_predict(loads: list[bool], capsys: pytest.CaptureFixture[str]) -> None:
+    train = ["train", "data", "--method", "mlp", "--no-report", *QUIET]
+    assert main([*train, "--out", "a"]) == main([*train, "--out", "b", "--mmap"]) == 0
+    assert loads == [False, True]
+    assert weights("a/small-mlp-seed0") == weights("b/small-mlp-seed0")
+    loads.clear()
+    for number, option in enumerate([[], ["--mmap"], ["--dataset", "data"], ["--dataset", "data", "--mmap"]]):
+        assert main(["predict", "a/small-mlp-seed0", "--out", f"{number}.csv", *option]) == 0
+        assert loads[0] == ("--mmap" in option)
+        loads.clear()
+    assert len({Path(f"{number}.csv").read_bytes() for number in range(4)}) == 1
+
+
+def test_compare_and_tune(loads: list[bool]) -> None:
+    assert main(["compare", "data", "--methods", "mlp", "--seeds", "1", "--mmap", *QUIET]) == 0
+    assert loads == [True]
+    pytest.importorskip("optuna")
+    assert main(["tune", "data", "--method", "mlp", "--trials", "1", "--mmap", *QUIET]) == 0
+    assert loads == [True, True]
+
+
+def test_a_folder_that_changes_while_training_is_one_line(
+    loads: list[bool], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = epochs.Epochs.run
+
+    def run_and_change(self: epochs.Epochs, number: int) -> float:
+        Path("data", "x.npy").touch()
+        return run(self, number)
+
+    monkeypatch.setattr(epochs.Epochs, "run", run_and_change)
+    assert main(["train", "data", "--method", "mlp", "--no-report", "--mmap", *QUIET]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if line.startswith("mggcn: error: ")] == [lines[-1]]
+    assert "x.npy: changed while it was mapped" in lines[-1]

@@ -1,0 +1,299 @@
+"""An import with a memory limit writes the bytes of one in memory, and refuses the same rows with the same words."""
+
+import csv
+import gzip
+import operator
+import warnings
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mggcn import storage
+from mggcn.dataset.columns import Column
+from mggcn.datasets import columns, import_tables, read_tables, streamed
+from mggcn.datasets._ids_on_disk import IdsOnDisk, ids_of
+from mggcn.datasets._streamed_nodes import StreamedNodes, _strips
+from mggcn.errors import DataWarning, InputError
+
+pyarrow = pytest.importorskip("pyarrow")
+pytest.importorskip("duckdb")
+
+Rows = Iterable[Sequence[Any]]
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "CHUNK", 50)
+    monkeypatch.setattr(streamed, "CHUNK", 50)
+    monkeypatch.setattr("mggcn.datasets._sorted_edges._BATCH", 64)
+
+
+def write_csv(path: Path, names: Sequence[str], rows: Rows) -> Path:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wt", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(names)
+        table.writerows(rows)
+    return path
+
+
+def write_parquet(path: Path, **arrays: Any) -> Path:
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table(arrays), path)
+    return path
+
+
+def both(tmp_path: Path, edges: Any, nodes: Any = None, **options: Any) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    with warnings.catch_warnings(action="ignore", category=DataWarning):
+        storage.save(read_tables(edges, nodes, name="d", **options), tmp_path / "memory")
+        import_tables(edges, nodes, tmp_path / "disk", memory="500MB", name="d", **options)
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["disk", "memory"]
+    contents = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("memory", "disk")]
+    return contents[0], contents[1]
+
+
+def graph_of(count: int, num_edges: int, seed: int = 0) -> np.ndarray:
+    """Edges with loops, and with duplicates in both directions."""
+    pairs = np.random.default_rng(seed).integers(0, count, (num_edges, 2))
+    return np.concatenate([pairs, pairs[:20], pairs[20:40, ::-1], np.repeat(np.arange(3), 2).reshape(3, 2)])
+
+
+def features(count: int) -> list[list[Any]]:
+    """A number with empty cells, a number, a text with empty cells, a boolean, a date."""
+    rng = np.random.default_rng(1)
+    return [
+        [
+            "" if node % 7 == 0 else rng.random(),
+            rng.integers(0, 9),
+            ["Oslo", "Rome", ""][node % 3],
+            ["true", "false"][node % 2],
+            f"2024-05-{node % 28 + 1:02d}",
+        ]
+        for node in range(count)
+    ]
+
+
+NAMES = ("age", "size", "city", "is_new", "day")
+IDS = {
+    "text": lambda node: f"node {node}",
+    "unicode": lambda node: f"ñ{node}",
+    "row numbers": lambda node: node,
+    "integers in any order": lambda node: (node * 7919) % 100_003 - 500,
+    "integers and text": lambda node: f"{node:03d}" if node % 2 else node,
+    "large integers": lambda node: 2**63 - 150 + int(node),
+}
+
+
+@pytest.mark.parametrize("kind", IDS)
+@pytest.mark.parametrize("direction", ["both", "in", "out"])
+def test_csv(tmp_path: Path, kind: str, direction: str) -> None:
+    name = IDS[kind]
+    labels = ["red", "blue", ""]
+    nodes = write_csv(
+        tmp_path / "n.csv",
+        ("label", "id", *NAMES),
+        ([labels[node % 3], f" {name(node)} ", *cells] for node, cells in enumerate(features(210))),
+    )
+    edges = write_csv(
+        tmp_path / "e.csv.gz", ("w", "source", "target"), ((1, name(a), name(b)) for a, b in graph_of(210, 900))
+    )
+    one, other = both(tmp_path, edges, nodes, direction=direction)
+    assert one == other
+    assert "edge weights" in other["meta.json"].decode()
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_an_edge_list_alone(tmp_path: Path, kind: str) -> None:
+    name = IDS[kind]
+    edges = write_csv(tmp_path / "e.csv", ("source", "target"), ((name(a), name(b)) for a, b in graph_of(210, 900)))
+    one, other = both(tmp_path, edges)
+    assert one == other
+
+
+@pytest.mark.parametrize("order", ["row numbers", "increasing", "any"])
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint64, np.float64, str, None])
+def test_parquet(tmp_path: Path, order: str, dtype: Any) -> None:
+    ids = {"row numbers": np.arange(300), "increasing": np.arange(300) * 3}.get(order)
+    ids = np.random.default_rng(3).permutation(900)[:300] if ids is None else ids
+    ends = ids[graph_of(300, 1500)]
+    label = pyarrow.array([None if node % 5 == 0 else node % 3 for node in range(300)])
+    x = {"a": np.linspace(0, 1, 300, dtype=np.float32), "b": np.arange(300) % 4 == 0}
+
+    def column(values: np.ndarray) -> Any:
+        if dtype is None:
+            return pyarrow.array(values).dictionary_encode()
+        return pyarrow.array(values.astype(dtype))
+
+    nodes = [
+        write_parquet(
+            tmp_path / f"n{part}.parquet", id=column(ids[rows]), label=label[rows], **{k: v[rows] for k, v in x.items()}
+        )
+        for part, rows in enumerate((slice(0, 130), slice(130, 300)))
+    ]
+    edges = write_parquet(tmp_path / "e.parquet", source=column(ends[:, 0]), target=column(ends[:, 1]))
+    one, other = both(tmp_path, edges, nodes)
+    assert one == other
+
+
+def test_ids_of_different_types_in_the_two_tables(tmp_path: Path) -> None:
+    nodes = write_parquet(tmp_path / "n.parquet", id=np.arange(100), a=np.ones(100))
+    edges = write_csv(tmp_path / "e.csv", ("source", "target"), graph_of(100, 200).tolist())
+    assert operator.eq(*both(tmp_path, edges, nodes))
+    words = write_parquet(tmp_path / "w.parquet", source=["1", "2", " 3 "], target=["2", "3", "99"])
+    (tmp_path / "again").mkdir()
+    assert operator.eq(*both(tmp_path / "again", words, nodes))
+
+
+@pytest.mark.parametrize("choice", ["none", "structural", ["size", "age"]])
+def test_choices_of_features(tmp_path: Path, choice: Any) -> None:
+    rows = ([node, *cells] for node, cells in enumerate(features(120)))
+    nodes = write_csv(tmp_path / "n.csv", ("id", *NAMES), rows)
+    edges = write_csv(tmp_path / "e.csv", ("source", "target"), graph_of(120, 300).tolist())
+    assert operator.eq(*both(tmp_path, edges, nodes, features=choice))
+
+
+def test_names_of_columns_categories_and_a_split(tmp_path: Path) -> None:
+    parts = ["train", "train", "train", "test", ""]
+    rows = [[f"n{n}", n % 4, parts[n % 5], *cells] for n, cells in enumerate(features(150))]
+    nodes = write_csv(tmp_path / "n.csv", ("key", "kind", "part", *NAMES), rows)
+    ends = [[f"n{a}", f"n{b}"] for a, b in graph_of(150, 400)]
+    edges = write_csv(tmp_path / "e.csv", ("from", "to"), ends)
+    named = {"id_column": "key", "source_column": "from", "target_column": "to", "label_column": "kind"}
+    one, other = both(tmp_path, edges, nodes, split_column="part", categories=["size"], seed=4, **named)
+    assert one == other
+    assert "held out by seed 4" in other["meta.json"].decode()
+
+
+def test_features_that_do_not_fit_into_memory_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = StreamedNodes.write_features
+    monkeypatch.setattr(StreamedNodes, "write_features", lambda *arguments: whole(*arguments[:-1], 1))
+    labels = ["red", "blue", ""]
+    rows = ([node, labels[node % 3], *cells] for node, cells in enumerate(features(210)))
+    nodes = write_csv(tmp_path / "n.csv", ("id", "label", *NAMES), rows)
+    edges = write_csv(tmp_path / "e.csv", ("source", "target"), graph_of(210, 900).tolist())
+    assert operator.eq(*both(tmp_path, edges, nodes))
+
+
+def test_strips_keep_the_features_of_a_column_together() -> None:
+    table = [Column("a", "number"), Column("b", "category", categories=("x", "y", "z")), Column("c", "date")]
+    assert [(first, stop) for first, stop, _ in _strips(table, 10, 40 * 2)] == [(0, 1), (1, 4), (4, 5)]
+    assert [(first, stop) for first, stop, _ in _strips(table, 10, 40 * 4)] == [(0, 4), (4, 5)]
+    assert [(first, stop) for first, stop, _ in _strips(table, 10, 40 * 5)] == [(0, 5)]
+    assert list(_strips([], 10, 40)) == []
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges"),
+    [
+        ([["a", 1], ["b", 2], ["a", 3]], [["a", "b"]]),
+        ([[1, 1], [2, 2], [1, 3]], [[1, 2]]),
+        ([[f"n{row % 119}", 1] for row in range(120)], [["n1", "n2"]]),
+        ([["a", 1], ["", 2]], [["a", "a"]]),
+        ([["a", 1], ["b", 2]], [["a", "b"], ["b", "c"]]),
+        ([["a", 1], ["b", 2]], [["a", "b"], ["c", "b"]]),
+        ([["a", 1], ["b", 2]], [["a", "b"], ["", "b"]]),
+        ([[0, 1], [1, 2]], [[0, 1]] * 70 + [[1, 2]]),
+        ([[0, 1], [1, 2]], [[0, 1], [-1, 0]]),
+        ([[5, 1], [3, 2]], [[5, 3]] * 70 + [[4, 3]]),
+        ([["a", 1], ["b", "x"], ["c", 3]], [["a", "b"]]),
+        ([["a", 1], ["b", 1e300]], [["a", "b"]]),
+        ([], []),
+        (None, []),
+        (None, [["a", "b"], ["a", ""]]),
+        (None, [["a", "b", "c"]]),
+    ],
+)
+def test_the_same_line_is_refused_with_the_same_words(tmp_path: Path, nodes: Any, edges: Any) -> None:
+    table = None if nodes is None else write_csv(tmp_path / "n.csv", ("id", "size"), nodes)
+    listed = write_csv(tmp_path / "e.csv", ("source", "target"), edges)
+    with pytest.raises(InputError) as expected:
+        read_tables(listed, table)
+    with pytest.raises(InputError) as actual:
+        import_tables(listed, table, tmp_path / "d", memory="500MB")
+    assert str(actual.value) == str(expected.value)
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv"] * (1 + (nodes is not None))
+
+
+@pytest.mark.parametrize("rows", [[["a", "red", "later"]], [["a", "", "train"], ["b", "red", "train"]]])
+def test_a_split_that_cannot_be_is_refused_with_the_same_words(tmp_path: Path, rows: list) -> None:
+    nodes = write_csv(tmp_path / "n.csv", ("id", "label", "split"), rows)
+    edges = write_csv(tmp_path / "e.csv", ("source", "target"), [["a", "a"]])
+    with pytest.raises(InputError) as expected:
+        read_tables(edges, nodes)
+    with pytest.raises(InputError) as actual:
+        import_tables(edges, nodes, tmp_path / "d", memory="500MB")
+    assert str(actual.value) == str(expected.value)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_too_little_memory_names_the_minimum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes = write_csv(tmp_path / "n.csv", ("id", "size"), [[node, 1] for node in range(100)])
+    edges = write_csv(tmp_path / "e.csv", ("source", "target"), [[0, 1]])
+    with pytest.raises(InputError, match="--memory: '20MB' is too little; an engine needs at least 500MB"):
+        import_tables(edges, nodes, tmp_path / "d", memory="20MB")
+    monkeypatch.setattr(streamed, "_BYTES_PER_NODE", 6 * 10**6)
+    with pytest.raises(InputError, match="--memory: 999MB is too little for 100 nodes; at least 1000MB are needed"):
+        import_tables(edges, nodes, tmp_path / "d", memory="999MB")
+    assert import_tables(edges, nodes, tmp_path / "d", memory="1GB").num_nodes == 100
+
+
+def test_structural_features_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streamed, "_STRUCTURE_BYTES", (10**9, 0))
+    edges = write_csv(tmp_path / "e.csv", ("source", "target"), [["a", "b"]])
+    with pytest.raises(InputError, match="structural ones of this graph need 2000MB, more than --memory 500MB"):
+        import_tables(edges, None, tmp_path / "d", memory="500MB")
+    assert [path.name for path in tmp_path.iterdir()] == ["e.csv"]
+
+
+def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    edges = write_csv(tmp_path / "e.csv", ("source", "target"), [["a", "b"]])
+    for owner, method in ((IdsOnDisk, "append"), (storage.CsrWriter, "append"), (storage.FolderWriter, "finish")):
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, method, full)
+            with pytest.raises(OSError, match="No space left"):
+                import_tables(edges, None, tmp_path / "d", memory="500MB")
+        assert [path.name for path in tmp_path.iterdir()] == ["e.csv"]
+
+
+def test_progress_of_every_stage(tmp_path: Path) -> None:
+    nodes = write_csv(tmp_path / "n.csv", ("id", "size"), [[f"n{node}", node] for node in range(120)])
+    ends = [[f"n{a}", f"n{b}"] for a, b in graph_of(120, 300)]
+    edges = write_csv(tmp_path / "e.csv", ("source", "target"), ends)
+    reported: list[tuple[str, int, int | None]] = []
+    import_tables(edges, nodes, tmp_path / "d", memory="500MB", on_rows=lambda *row: reported.append(row))
+    last = {stage: (done, total) for stage, done, total in reported}
+    assert list(last) == ["nodes", "edges", "joined edges", "sorted edges", "features"]
+    assert last["nodes"] == (120, None)
+    assert last["edges"] == (len(ends), None)
+    assert last["features"] == (120, 120)
+    assert last["sorted edges"][0] == last["sorted edges"][1]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["1", "-20", " 3 "], [1, -20, 3]),
+        (["1", "02"], ["1", "02"]),
+        (["1", "+2"], ["1", "+2"]),
+        (["-0"], ["-0"]),
+        (["1", ""], ["1", ""]),
+        (["9223372036854775807"], [2**63 - 1]),
+        (["9223372036854775808"], ["9223372036854775808"]),
+        (["-9223372036854775808"], ["-9223372036854775808"]),
+        (np.array([1, 2], np.uint8), [1, 2]),
+        (np.array([2**63], np.uint64), [str(2**63)]),
+        (np.array([-(2**63)]), [str(-(2**63))]),
+        (np.array([1.0, 2.5]), ["1", "2.5"]),
+        ([1, None], ["1", ""]),
+    ],
+)
+def test_ids_are_integers_only_in_their_plain_form(values: Any, expected: list) -> None:
+    assert list(ids_of(values)) == expected
+    assert isinstance(ids_of(values), np.ndarray) == isinstance(expected[0], int)

@@ -1,0 +1,60 @@
+"""Input rows on disk: equal bits, whatever the width of the strips, and the same training."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array
+
+import mggcn
+from mggcn import methods, storage
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.keys import Key
+from mggcn.storage import Cache
+from mggcn.train import Compute
+
+CPU = torch.device("cpu")
+
+
+@pytest.mark.parametrize("scaling", ["row", "root", "standard", "none"])
+@pytest.mark.parametrize(("hops", "columns"), [(1, 1), (2, 2), (1, 100)])
+def test_rows_in_strips_have_the_bits_of_those_in_memory(
+    small: Dataset, tmp_path: Path, scaling: str, hops: int, columns: int
+) -> None:
+    plan = methods.resolve("mg-gcn", small.name, {"scaling": scaling, "hops": hops}, preset="paper")
+    in_memory = plan.prepare(small, Key.of(0), Compute(CPU))
+    cache = Cache(tmp_path, memory=12 * small.num_nodes * columns)
+    on_disk = plan.prepare(small, Key.of(0), Compute(CPU, cache=cache))
+    (rows,) = on_disk.train.inputs.parts
+    assert torch.equal(rows, torch.cat(in_memory.train.inputs.parts, dim=1))
+
+
+def test_too_little_memory_for_a_column_is_refused(small: Dataset, tmp_path: Path) -> None:
+    plan, needed = methods.resolve("mg-gcn", small.name, {}), 12 * small.num_nodes
+    cache = Cache(tmp_path, memory=needed - 1)
+    with pytest.raises(InputError, match=f"--memory: {needed - 1:,} bytes are not enough, {needed:,} are needed"):
+        plan.prepare(small, Key.of(0), Compute(CPU, cache=cache))
+    assert not any("rows" in entry.what for entry in cache.entries())
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("inductive", [False, True])
+@pytest.mark.parametrize("norm", ["mean", "symmetric"])
+def test_training_from_disk_has_the_weights_of_training_in_memory(
+    small: Dataset, tmp_path: Path, sparse: bool, inductive: bool, norm: str
+) -> None:
+    x = csr_array(np.maximum(small.x, 0)) if sparse else small.x
+    data = storage.save(replace(small, x=x, inductive=inductive), tmp_path / "data")
+    settings = {"epochs": 3, "fine_norm": norm, "scaling": "none"}
+    weights = []
+    for mmap in (False, True, True):
+        run = mggcn.fit(storage.load(data.path, mmap=mmap), settings=settings, device="cpu")
+        weights.append([parameter.detach().clone() for parameter in run.model.parameters()])
+    for others in zip(*weights, strict=True):
+        assert all(torch.equal(others[0], other) for other in others[1:])
+    kept = [entry.what for entry in Cache(tmp_path / "prepared").entries()]
+    assert [what["graph"] for what in kept if "rows" in what].count("whole") == 1
+    assert any(what["graph"] == "train" for what in kept) == inductive

@@ -1,0 +1,74 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mggcn import storage
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+from mggcn.storage import CsrWriter
+
+
+def written(
+    folder: Path,
+    num_nodes: int,
+    batches: list[tuple[list[int], list[int]]],
+    direction: str = "both",
+    num_entries: int | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    folder.mkdir(exist_ok=True)
+    writer = storage.FolderWriter(folder)
+    csr = CsrWriter(writer, num_nodes, direction, num_entries)
+    try:
+        for rows, neighbours in batches:
+            csr.append(np.array(rows, np.int64), np.array(neighbours, np.int64))
+        csr.close()
+    finally:
+        writer.abandon()
+    return np.load(folder / "indptr.npy"), np.load(folder / "indices.npy")
+
+
+@pytest.mark.parametrize("direction", ["both", "in", "out"])
+@pytest.mark.parametrize("size", [1, 7, 64, 10_000])
+@pytest.mark.parametrize("knows_entries", [True, False])
+def test_batches_of_any_size_give_the_graph(tmp_path: Path, direction: str, size: int, knows_entries: bool) -> None:
+    rng = np.random.default_rng(size)
+    graph = Graph.from_edges(rng.integers(5, 90, 200), rng.integers(5, 90, 200), 100, direction=direction)
+    rows, columns = graph.edges()
+    starts = range(0, rows.size, size)
+    batches = [(rows[start : start + size].tolist(), columns[start : start + size].tolist()) for start in starts]
+    indptr, indices = written(tmp_path, 100, batches, direction, rows.size if knows_entries else None)
+    assert np.array_equal(indptr, graph.indptr)
+    assert np.array_equal(indices, graph.indices)
+    assert (indptr.dtype, indices.dtype) == (np.int64, np.int32)
+
+
+def test_long_gaps_between_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mggcn.storage.csr._ROWS", 3)
+    indptr, indices = written(tmp_path, 20, [([2], [17]), ([], []), ([17], [2])])
+    assert indptr.tolist() == [0] * 3 + [1] * 15 + [2] * 3
+    assert indices.tolist() == [17, 2]
+
+
+def test_a_graph_without_entries(tmp_path: Path) -> None:
+    indptr, indices = written(tmp_path, 3, [])
+    assert (indptr.tolist(), indices.tolist()) == ([0, 0, 0, 0], [])
+
+
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        ([([0, 1], [1, 0]), ([0], [2])], "row 0 is not sorted or repeats a neighbour"),
+        ([([0], [1]), ([0], [1])], "row 0 is not sorted or repeats a neighbour"),
+        ([([0, 0], [2, 1])], "row 0 is not sorted or repeats a neighbour"),
+        ([([1], [1])], "self-loop at node 1"),
+        ([([0], [3])], "index 3 is out of range for 3 nodes"),
+        ([([3], [0])], "index 3 is out of range for 3 nodes"),
+        ([([-1], [0])], "index -1 is out of range for 3 nodes"),
+        ([([0], [1])], "not symmetric"),
+        ([([0, 1, 2], [1, 2, 0])], "not symmetric"),
+    ],
+)
+def test_entries_that_are_no_graph_are_errors(tmp_path: Path, batches: list, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        written(tmp_path, 3, batches)

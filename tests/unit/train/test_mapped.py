@@ -1,0 +1,89 @@
+"""Training and scoring on a mapped folder give the bits of training in memory."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array
+
+from mggcn import fit, memory, storage
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.mapping import MappedRows
+from mggcn.methods import METHODS
+from mggcn.run import load_run
+
+
+@pytest.fixture
+def rows_asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rows that are prefetched."""
+    asked: list[int] = []
+    monkeypatch.setattr(MappedRows, "prefetch", lambda _, rows: asked.extend(rows.tolist()))
+    return asked
+
+
+def weights(data: Dataset, method: str, **settings: object) -> dict[str, torch.Tensor]:
+    run = fit(data, method, settings={"epochs": 2, "batch_size": 4, **settings}, device="cpu")
+    tested = torch.from_numpy(run.predict(nodes=data.split.test).probabilities)
+    return {**run.model.state_dict(), "probabilities": tested}
+
+
+@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("deepwalk", "node2vec")])
+def test_weights_are_equal(small: Dataset, tmp_path: Path, method: str) -> None:
+    if method == "cluster-gcn":
+        pytest.importorskip("pymetis")
+    storage.save(small, tmp_path / "d")
+    assert_equal(tmp_path / "d", method, scaling="none")
+
+
+@pytest.mark.parametrize("method", ["mg-gcn", "mlp"])
+@pytest.mark.parametrize("scaling", ["none", "auto"])
+def test_weights_of_sparse_features_are_equal(small: Dataset, tmp_path: Path, method: str, scaling: str) -> None:
+    storage.save(replace(small, x=csr_array(small.x)), tmp_path / "d")
+    assert_equal(tmp_path / "d", method, scaling=scaling)
+
+
+def assert_equal(folder: Path, method: str, **settings: object) -> None:
+    expected, actual = (weights(storage.load(folder, mmap=mmap), method, **settings) for mmap in (False, True))
+    assert expected.keys() == actual.keys()
+    assert all(torch.equal(expected[name], actual[name]) for name in expected)
+
+
+def test_rows_are_prefetched_before_they_are_used(small: Dataset, tmp_path: Path, rows_asked: list[int]) -> None:
+    storage.save(small, tmp_path / "d")
+    weights(storage.load(tmp_path / "d", mmap=False), "mlp", scaling="none")
+    assert rows_asked == []
+    weights(storage.load(tmp_path / "d", mmap=True), "mlp", scaling="none")
+    assert set(rows_asked) >= set(small.split.train.tolist()) | set(small.split.test.tolist())
+
+
+def test_labels_and_features_are_not_copied(small: Dataset, tmp_path: Path) -> None:
+    storage.save(small, tmp_path / "d")
+    data = storage.load(tmp_path / "d", mmap=True)
+    for array in (data.x, data.y):
+        assert torch.from_numpy(array).data_ptr() == array.ctypes.data
+    run = fit(data, "mlp", settings={"epochs": 1, "scaling": "none"}, device="cpu")
+    assert run.view(data, torch.device("cpu"))[0].inputs.parts[0].data_ptr() == data.x.ctypes.data
+
+
+def test_a_folder_that_changes_while_it_is_mapped_is_an_error(small: Dataset, tmp_path: Path) -> None:
+    storage.save(small, tmp_path / "d")
+    data = storage.load(tmp_path / "d", mmap=True)
+    run = fit(data, "mlp", settings={"epochs": 1}, device="cpu")
+    np.load(tmp_path / "d" / "x.npy", mmap_mode="r+")[0] = 7
+    (tmp_path / "d" / "x.npy").touch()
+    for use in (lambda: fit(data, "mlp", settings={"epochs": 2}, device="cpu"), lambda: run.predict(), run.embed):
+        with pytest.raises(InputError, match=r"x\.npy: changed while it was mapped"):
+            use()
+
+
+def test_runs_of_large_data_load_it_mapped(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = storage.save(small, tmp_path / "d")
+    fit(stored, "mlp", settings={"epochs": 1}, device="cpu").save(tmp_path / "run")
+    run = load_run(tmp_path / "run")
+    assert run.training_data().mapped is None
+    assert run.training_data(mmap=True).mapped is not None
+    monkeypatch.setattr(memory, "available", lambda: 1)
+    assert run.training_data().mapped is not None
