@@ -1,9 +1,12 @@
-"""Files on disk: atomic and flushed writing, checksums, and typed reading of JSON and TOML."""
+"""Files on disk: atomic and flushed writing, checksums, and typed reading of JSON and TOML.
+
+Every JSON object that is written to be read again begins with its checksum, see :func:`sealed`.
+"""
 
 import hashlib
+import json
 import os
 import re
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,57 +15,80 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from mggcn.errors import InputError
+from mggcn.drafts import claimed, draft_file, draft_folder, exchange, name_errors
+from mggcn.errors import InputError, first_line
 
 T = TypeVar("T")
 
 _MISSING = re.compile(r"Object missing required field `(.+?)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.+?)`")
 _STEP = re.compile(r"([^.\[\]]+)(?=\.|\[|$)|\[(\d+|\.\.\.)\]")
+_CHECKSUM = re.compile(rb'\{"checksum": "([0-9a-f]{64})",[\n ]')
+_HEAD_BYTES = 96
 _FIELD = re.compile(r"(.+) - at `\$\.?(.+)`")
 
 
 def check_file_free(path: Path, *, overwrite: bool) -> None:
     """Raise InputError unless a file may be written at ``path``: no folder, and no file unless ``overwrite``."""
-    if path.is_dir():
-        raise InputError(f"{path}: a folder, not a file to write")
+    check_file_writable(path)
     if path.exists() and not overwrite:
         raise InputError(f"{path}: already exists")
 
 
-def check_writable(folder: Path) -> None:
-    """Raise InputError, before any work is done, if a folder cannot be created or written to."""
+def check_writable(folder: Path, name: str = "--out") -> None:
+    """Raise InputError, before any work is done, if a folder cannot be created or written to.
+
+    Args:
+        folder: to be written to.
+        name: what the error calls it.
+    """
     existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not existing.is_dir():
-        raise InputError(f"--out: {existing} is not a folder")
-    if not os.access(existing, os.W_OK):
-        raise InputError(f"--out: {existing} cannot be written")
+        raise InputError(f"{name}: {existing} is not a folder")
+    try:
+        with tempfile.TemporaryFile(dir=existing):
+            return
+    except OSError as error:
+        raise InputError(f"{name}: {existing} cannot be written ({error.strerror})") from None
+
+
+def check_file_writable(path: Path) -> None:
+    """Raise InputError, before any work is done, if a file cannot be created or replaced at ``path``."""
+    if path.is_dir():
+        raise InputError(f"{path}: is a folder")
+    check_writable(path.absolute().parent, str(path))
+
+
+def _refuse(target: Path) -> None:
+    raise InputError(f"{target}: already exists")
 
 
 @contextmanager
-def replacing(target: Path) -> Iterator[Path]:
-    """Yield a temporary folder that replaces ``target`` if the block succeeds and is removed if it fails."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
+def replacing(target: Path, check: Callable[[Path], None] = _refuse) -> Iterator[Path]:
+    """Yield a temporary folder that gets the name ``target`` if the block succeeds and is removed if it fails.
+
+    The name is claimed until then, so that no other writer can take it.
+
+    Args:
+        target: of the folder.
+        check: raises InputError if an existing ``target`` may not be replaced, as is the case by default.
+    """
+    with name_errors(target), claimed(target), draft_folder(target) as draft:
+        if target.exists():
+            check(target)
         yield draft
-        draft.chmod(0o755)
         _sync(draft)
         if target.exists():
-            old = Path(tempfile.mkdtemp(prefix=f".{target.name}.old.", dir=target.parent))
-            target.rename(old / target.name)
-            draft.rename(target)
-            shutil.rmtree(old)
+            check(target)
+            exchange(draft, target)
         else:
             draft.rename(target)
         _sync(target.parent)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def write_durably(path: Path, content: bytes) -> None:
     """Write a file and flush it to the disk."""
-    with path.open("wb") as file:
+    with name_errors(path), path.open("wb") as file:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
@@ -70,14 +96,53 @@ def write_durably(path: Path, content: bytes) -> None:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old or the new content, even if the process is killed meanwhile."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    with name_errors(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with draft_file(path) as draft:
+            write_durably(draft, content)
+            draft.replace(path)
+            _sync(path.parent)
+
+
+def sealed(text: str, end: str = "\n") -> bytes:
+    """A JSON object with a first field ``checksum``, the sha256 of everything after that field.
+
+    Args:
+        text: the object as JSON.
+        end: what follows the field, a new line or a space.
+    """
+    rest = text[1:].lstrip().encode()
+    return f'{{"checksum": "{hashlib.sha256(rest).hexdigest()}",{end}'.encode() + rest
+
+
+def unsealed(content: bytes) -> tuple[bytes, bool]:
+    """A JSON object without its checksum, and whether it had one; raises ValueError if it is not the right one."""
+    head = _CHECKSUM.match(content)
+    if head is None:
+        return content, False
+    rest = content[head.end() :]
+    if hashlib.sha256(rest).hexdigest().encode() != head[1]:
+        raise ValueError("wrong checksum")
+    return b"{" + rest, True
+
+
+def is_sealed(path: Path) -> bool:
+    """Whether a JSON file begins with a checksum."""
+    with path.open("rb") as file:
+        return _CHECKSUM.match(file.read(_HEAD_BYTES)) is not None
+
+
+def parse_json(content: bytes) -> Any:
+    """Parse JSON that may be hostile; raises ValueError for everything that is not a value of text and numbers."""
     try:
-        write_durably(draft, content)
-        draft.replace(path)
-        _sync(path.parent)
-    finally:
-        draft.unlink(missing_ok=True)
+        values = json.loads(content)
+        if b"\\ud" in content.lower():
+            json.dumps(values, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("holds half of a surrogate pair, which is no character") from None
+    return values
 
 
 def sha256(path: Path) -> str:
@@ -98,16 +163,22 @@ def read_toml(path: Path, kind: type[T]) -> T:
 
 def _read(path: Path, kind: type[T], language: str, decode: Callable[..., Any]) -> T:
     try:
-        content = path.read_bytes()
+        content, _ = unsealed(path.read_bytes())
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+    except ValueError as error:
+        raise InputError(f"{path}: {error}") from None
     try:
-        value: T = decode(content, type=kind)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{path}: {_problem(str(error), decode(content))}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: not valid {language} ({error})") from None
-    return value
+        try:
+            value: T = decode(content, type=kind)
+            return value
+        except msgspec.ValidationError as error:
+            problem = _problem(str(error), decode(content))
+    except RecursionError:
+        problem = f"not valid {language} (nested too deeply)"
+    except ValueError as error:
+        problem = f"not valid {language} ({first_line(error)})"
+    raise InputError(f"{path}: {problem}")
 
 
 def typed(kind: type[T], values: object) -> T:

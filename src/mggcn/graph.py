@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 
+from mggcn import memory
 from mggcn.errors import InputError, first_line
 
 Direction = Literal["both", "in", "out"]
 IntArray = NDArray[np.integer[Any]]
 
 _CHECK_CHUNK = 1 << 24
+_BYTES_PER_NODE = 16  # two copies of indptr
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +60,7 @@ class Graph:
         """
         if not isinstance(num_nodes, int | np.integer) or num_nodes < 0:
             raise InputError(f"num_nodes: {num_nodes!r} is not a number of nodes")
+        memory.require(_BYTES_PER_NODE * int(num_nodes), f"num_nodes: a graph of {num_nodes:,} nodes")
         src, dst = _endpoints(source, "source", num_nodes), _endpoints(target, "target", num_nodes)
         if src.shape != dst.shape:
             raise InputError(f"edges: {src.size} sources but {dst.size} targets")

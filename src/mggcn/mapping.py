@@ -9,24 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mggcn import memory
 from mggcn.errors import InputError
 
 _SHARE = 0.5  # of the free memory; folders above it are mapped
 
 
-def free_memory() -> int | None:
-    """The bytes of memory that are free or hold copies of files; None where the system does not report it."""
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-    except OSError:
-        return None
-    free = [int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")]
-    return free[0] if free else None
-
-
 def is_too_large(num_bytes: int) -> bool:
     """Whether arrays of this size should be mapped: they are larger than half of the free memory."""
-    free = free_memory()
+    free = memory.available()
     return free is not None and num_bytes > _SHARE * free
 
 

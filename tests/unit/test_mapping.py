@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import mapping, storage
+from mggcn import memory, storage
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.mapping import MappedFiles, MappedRows
@@ -88,13 +88,8 @@ def test_folders_larger_than_half_of_the_free_memory_are_mapped(
     storage.save(small, tmp_path / "d")
     size = sum(path.stat().st_size for path in (tmp_path / "d").glob("*.npy"))
     for free, is_mapped in ((2 * size - 2, True), (2 * size, False), (None, False)):
-        monkeypatch.setattr(mapping, "free_memory", lambda free=free: free)
+        monkeypatch.setattr(memory, "available", lambda free=free: free)
         data = storage.load(tmp_path / "d")
         assert [isinstance(array, np.memmap) for array in (data.x, data.y, data.graph.indices)] == [is_mapped] * 3
         assert (data.mapped is not None) == is_mapped
     assert storage.load(tmp_path / "d", mmap=True).mapped is not None
-
-
-def test_the_free_memory_of_this_machine() -> None:
-    free = mapping.free_memory()
-    assert free is None or free > 2**20

@@ -1,6 +1,7 @@
 """The command line. Commands import what they need when they run, so that ``--help`` is fast."""
 
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
+from mggcn import memory
 from mggcn.cli import (
     bench,
     compare,
@@ -18,6 +20,7 @@ from mggcn.cli import (
     explore,
     methods,
     predict,
+    printing,
     ranks,
     report,
     signals,
@@ -72,9 +75,17 @@ def launch(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; for bad input print one line on standard error and return 2."""
-    tokens = list(sys.argv[1:] if arguments is None else arguments)
-    if arguments is None:
-        signals.install()
+    if arguments is not None:
+        return _main(list(arguments))
+    signals.install()
+    printing.install()
+    code = _main(sys.argv[1:])
+    number = signals.received()
+    signals.end()
+    return code if number is None else signals.exit_code(number)
+
+
+def _main(tokens: list[str]) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", InputWarning)
@@ -87,14 +98,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed the pipe
         return 1
     except OSError as error:
-        return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        return _fail(f"{error.filename}: {error.strerror or error}" if error.filename else str(error))
     except RankError as error:
         _fail(str(error))
         return 1
+    except Exception as error:
+        if signals.received():
+            return 1  # what a library makes of the signal, such as DuckDB's "Query interrupted"
+        if not (missing := memory.shortage(error)):
+            raise
+        return _fail(f"not enough memory: {missing}")
     except KeyboardInterrupt:
-        if ranks.may_print():
-            sys.stderr.write("mggcn: interrupted\n")
-        return 130
+        return signals.exit_code(signal.SIGINT)
     return code if isinstance(code, int) else 0
 
 
@@ -106,9 +121,11 @@ def _show_warning(
     if not issubclass(category, InputWarning):
         sys.stderr.write(text)
     elif ranks.may_print():
-        sys.stderr.write(f"mggcn: warning: {message}\n")
+        sys.stderr.write(f"mggcn: warning: {printing.visible(str(message))}\n")
 
 
 def _fail(message: str) -> int:
-    sys.stderr.write(f"mggcn: error: {message}\n")
+    if signals.received():
+        return 1  # the signal is what is printed
+    sys.stderr.write(f"mggcn: error: {printing.visible(message)}\n")
     return 2

@@ -151,52 +151,55 @@ def import_file(
     """
     from mggcn import datasets, storage
     from mggcn.cli.display import StageDisplay
+    from mggcn.drafts import claimed
     from mggcn.errors import InputError
 
     storage.check_free(out, overwrite=overwrite)
-    name = name or out.resolve().name
-    if files[0].is_dir():
-        if len(files) > 1 or nodes or columns or features != "all" or direction != "both":
-            raise InputError(f"{files[0]}: a folder of OGB is a whole data set; other files and options are for tables")
-        with StageDisplay(quiet=quiet) as display:
-            limit = {} if memory is None else {"memory": memory}
-            data = datasets.import_ogb(files[0], out, name=name, overwrite=overwrite, on_rows=display.update, **limit)
-        print(f"{_size(data)} in {out}")  # noqa: T201
-        return
-    selected = features if features in ("all", "none", "structural") else features.split(",")
-    if files[0].suffix.lower() == ".npz":
-        if len(files) > 1 or nodes or columns or memory:
-            raise InputError(
-                f"{files[0]}: an .npz file is a whole data set; other files, columns and --memory are for tables"
-            )
-        data = datasets.read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
-    elif memory is not None:
-        with StageDisplay(quiet=quiet) as display:
-            data = datasets.import_tables(
+    with claimed(out):
+        name = name or out.resolve().name
+        selected = features if features in ("all", "none", "structural") else features.split(",")
+        if files[0].is_dir():
+            if len(files) > 1 or nodes or columns or features != "all" or direction != "both":
+                raise InputError(
+                    f"{files[0]}: a folder of OGB is a whole data set; other files and options are for tables"
+                )
+            with StageDisplay(quiet=quiet) as display:
+                limit = {} if memory is None else {"memory": memory}
+                on_rows = display.update
+                data = datasets.import_ogb(files[0], out, name=name, overwrite=overwrite, on_rows=on_rows, **limit)
+        elif files[0].suffix.lower() == ".npz":
+            if len(files) > 1 or nodes or columns or memory:
+                raise InputError(
+                    f"{files[0]}: an .npz file is a whole data set; other files, columns and --memory are for tables"
+                )
+            data = datasets.read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
+        elif memory is not None:
+            with StageDisplay(quiet=quiet) as display:
+                data = datasets.import_tables(
+                    files,
+                    nodes,
+                    out,
+                    memory=memory,
+                    features=selected,
+                    name=name,
+                    seed=seed,
+                    direction=direction,
+                    overwrite=overwrite,
+                    on_rows=display.update,
+                    **_arguments(columns or ColumnOptions()),
+                )
+        else:
+            data = datasets.read_tables(
                 files,
                 nodes,
-                out,
-                memory=memory,
                 features=selected,
                 name=name,
                 seed=seed,
                 direction=direction,
-                overwrite=overwrite,
-                on_rows=display.update,
                 **_arguments(columns or ColumnOptions()),
             )
-    else:
-        data = datasets.read_tables(
-            files,
-            nodes,
-            features=selected,
-            name=name,
-            seed=seed,
-            direction=direction,
-            **_arguments(columns or ColumnOptions()),
-        )
-    if memory is None:
-        storage.save(data, out, overwrite=overwrite)
+        if data.path is None:
+            storage.save(data, out, overwrite=overwrite)
     print(f"{_size(data)} in {out}")  # noqa: T201
     _print_notes(data)
 

@@ -17,6 +17,8 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from mggcn.cli.printing import visible
+
 if TYPE_CHECKING:
     from mggcn.records import Epoch
 
@@ -57,14 +59,14 @@ class Display:
     def line(self, text: str) -> None:
         """Write a line, unless this is a terminal."""
         if self._has_lines:
-            sys.stderr.write(text + "\n")
+            sys.stderr.write(visible(text) + "\n")
             sys.stderr.flush()
 
     def bar(self, name: str, done: int, total: int | None, text: str = "") -> None:
         """Show or move the bar of a task, on a terminal."""
         if name not in self._tasks:
-            self._tasks[name] = self._bars.add_task(name, total=total, completed=done, text=text)
-        self._bars.update(self._tasks[name], completed=done, total=total, text=text)
+            self._tasks[name] = self._bars.add_task(visible(name), total=total, completed=done, text="")
+        self._bars.update(self._tasks[name], completed=done, total=total, text=visible(text))
 
     def show(self, render: Callable[[], RenderableType]) -> None:
         """Show what a function returns above the bars, on a terminal; it is called for every refresh."""

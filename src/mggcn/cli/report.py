@@ -22,11 +22,10 @@ def report(
     """
     from mggcn import methods, records
     from mggcn.errors import InputError
-    from mggcn.files import write_atomically
+    from mggcn.files import check_file_writable, write_atomically
     from mggcn.report import render
 
-    if out.is_dir():
-        raise InputError(f"--out: {out} is a folder, not a file")
+    check_file_writable(out)
     if out.resolve() in records.record_files(runs):
         raise InputError(f"--out: {out} is one of the files that the report is made of")
     sections = records.read(

@@ -12,6 +12,7 @@ from rich.text import Text
 from mggcn import experiments
 from mggcn.cli import display
 from mggcn.cli.options import RunOptions
+from mggcn.cli.printing import visible
 from mggcn.dataset import Dataset, headline
 from mggcn.errors import InputError
 from mggcn.experiments import Experiment, Job, Outcome
@@ -78,13 +79,13 @@ class ExperimentDisplay(experiments.ExperimentProgress):
     def _table(self) -> Table:
         assert self._section is not None  # noqa: S101  (set before the display starts)
         job, shown = self._job, columns(self._section)
-        table = Table(title=Text(self._title), caption=Text(self._caption()), caption_justify="left")
+        table = Table(title=Text(visible(self._title)), caption=Text(self._caption()), caption_justify="left")
         for number, column in enumerate(shown):
             table.add_column(column.heading, justify="right" if number else "left", no_wrap=number == 0)
         for row in self._section.rows:
             is_running = job is not None and job.label == row.label
             style = "bold cyan" if is_running else "" if row.done == row.seeds else "dim"
-            table.add_row(*(Text(column.text(row)) for column in shown), style=style)
+            table.add_row(*(Text(visible(column.text(row))) for column in shown), style=style)
         return table
 
     def _caption(self) -> str:

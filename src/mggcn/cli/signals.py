@@ -1,8 +1,9 @@
 """Ctrl-C and SIGTERM: the first ends a command with cleanup, the second at once.
 
-Python handles a signal only between two of its own instructions, which a long kernel can delay. A thread therefore
-watches the signals, too: it ends the process if the second signal comes, or if a command that said what to do last is
-still running a short time after the first.
+Python handles a signal only between two of its own instructions, which a long kernel can delay, and libraries such as
+DuckDB turn what a handler raises into errors of their own. A thread therefore watches the signals, too: it ends the
+process if the second signal comes, or if the command is still running a short time after the first. The drafts of the
+process are then removed.
 """
 
 import os
@@ -10,17 +11,21 @@ import select
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
 from mggcn.cli import ranks
 
-_PATIENCE = 1.0  # seconds until a command is ended that has not ended itself
+_PATIENCE = 1.0  # seconds until a command is ended that said what to do last and has not ended itself
+_MOST_PATIENCE = 2.0  # seconds until any command is ended
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 _SHOW_CURSOR = "\x1b[?25h"
 
 _last: list[Callable[[], None]] = []
+_received: list[int] = []
+_said: list[int] = []
 
 
 def install() -> None:
@@ -31,6 +36,26 @@ def install() -> None:
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     threading.Thread(target=_watch, args=(read,), daemon=True).start()
+
+
+def end() -> None:
+    """End at once from now on, because nothing is left to be cleaned up; for the main thread of a command."""
+    for number in _ENDING:
+        signal.signal(number, lambda number, _: _exit(number))
+
+
+def received() -> int | None:
+    """The signal that is ending this command."""
+    return _received[0] if _received else None
+
+
+def exit_code(number: int) -> int:
+    """Print, once, that the command is interrupted or terminated, and return its exit code."""
+    if not _said and ranks.may_print():
+        _said.append(number)
+        sys.stderr.write("mggcn: interrupted\n" if number == signal.SIGINT else "mggcn: terminated\n")
+        sys.stderr.flush()
+    return 128 + number
 
 
 def leave_to_server() -> None:
@@ -53,19 +78,21 @@ def _end(number: int, _: FrameType | None) -> None:
     """Exit with cleanup, so that temporary files and folders are removed; further signals are for the thread."""
     for each in _ENDING:
         signal.signal(each, lambda *_: None)
+    _received.append(number)
     if number == signal.SIGTERM:
-        if ranks.may_print():
-            sys.stderr.write("mggcn: terminated\n")
-        sys.exit(128 + number)
+        sys.exit(exit_code(number))
     raise KeyboardInterrupt
 
 
 def _watch(pipe: int) -> None:
-    number = _next(pipe, None)
+    number = _next(pipe, None) or signal.SIGTERM
+    started = time.monotonic()
     while (again := _next(pipe, _PATIENCE)) is None:
         if _last:
             _last[-1]()
-            _exit(number or signal.SIGTERM)
+            _exit(number)
+        if time.monotonic() - started >= _MOST_PATIENCE:
+            _exit(number)
     _exit(again)
 
 
@@ -82,4 +109,6 @@ def _exit(number: int) -> None:
     if sys.stderr.isatty():
         sys.stderr.write(_SHOW_CURSOR)
         sys.stderr.flush()
-    os._exit(128 + number)
+    if drafts := sys.modules.get("mggcn.drafts"):
+        drafts.remove_own()
+    os._exit(exit_code(number))

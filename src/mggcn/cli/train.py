@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from mggcn.tune import Trial
 
 
+_LARGEST_SEED = 2**62  # what records hold
+
+
 def train(
     dataset: str | None = None,
     /,
@@ -132,8 +135,9 @@ def train(
         source = config or warm_start
         raise InputError(f"{source}: names code to import ({imports[0]}); if you trust it, add --allow-import")
     first_seed = base.seed if seed is None else seed
-    if first_seed < 0:
-        raise InputError(f"--seed: {first_seed} is less than 0")
+    if not 0 <= first_seed <= _LARGEST_SEED:
+        problem = "is less than 0" if first_seed < 0 else f"is more than {_LARGEST_SEED:,}"
+        raise InputError(f"--seed: {str(first_seed)[:40]} {problem}")
     changes = {**base.settings, **changed}
     start = preset or base.preset
     run_device, method = choose_device(options.device or base.device), method or base.method or "mg-gcn"
@@ -165,7 +169,7 @@ def train(
                 tuned, plan = tuning.best, tuning.best_plan
         create = partial(RunFolder.create, dataset=data, plan=plan, device=run_device, origin=origin, numbered=True)
         create = partial(create, again=ranks.is_restarted, ranks=ranks)
-        folder = out / f"{data.name.replace(':', '-')}-{label}"
+        folder = out / f"{data.name.replace(':', '-').replace('/', '-')}-{label}"
         folders = (
             create(Path(f"{folder}-seed{number}"), seed=number) for number in range(first_seed, first_seed + seeds)
         )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import sparray, spmatrix
 
-from mggcn.dataset.checks import check_labels
+from mggcn.dataset.checks import MAX_CLASSES, check_labels
 from mggcn.dataset.columns import FeatureTable, encoding_notes, feature_names
 from mggcn.dataset.dataset import Dataset
 from mggcn.dataset.features import as_features
@@ -86,6 +86,9 @@ def from_arrays(
 
 def numbered_classes(y: NDArray[np.int64]) -> tuple[str, ...]:
     """Return the names ``class 0``, ``class 1``, … up to the largest class number in ``y``."""
+    if y.size and y.max() >= MAX_CLASSES:
+        node = int(y.argmax())
+        raise InputError(f"y of node {node} is {y[node]}, and a data set has at most {MAX_CLASSES:,} classes")
     return tuple(f"class {label}" for label in range(int(y.max(initial=UNLABELLED)) + 1))
 
 

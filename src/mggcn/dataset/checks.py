@@ -14,6 +14,9 @@ from mggcn.graph import Graph
 if TYPE_CHECKING:
     from mggcn.dataset.dataset import Dataset
 
+MAX_CLASSES = 10_000
+"""Tables of true against predicted classes grow with its square."""
+
 _NONE = type(None)
 _TYPES = (  # field, types, what they are called, how to convert another type
     ("graph", (Graph,), "a Graph", "mggcn.Graph.from_edges(source, target, num_nodes)"),
@@ -40,13 +43,24 @@ def check_shape(what: str, shape: tuple[int, ...], num_nodes: int, ndim: int) ->
         raise InputError(f"{what} has {shape[0]} rows but the graph has {num_nodes} nodes")
 
 
+def check_name(name: str) -> None:
+    """Raise InputError unless a name can be shown on a line and be part of a file's name."""
+    if not name.isprintable() or name.startswith(("/", ".")) or ".." in name.split("/"):
+        raise InputError(f"name: {name!r} cannot be the name of a data set: folders of results are named after it")
+
+
 def check_descriptions(dataset: "Dataset") -> None:
     """Raise InputError unless names and encoding fit the features, and attributes the edges."""
+    check_name(dataset.name)
+    if len(dataset.classes) > MAX_CLASSES:
+        raise InputError(f"classes: {len(dataset.classes):,} are more than {MAX_CLASSES:,}")
     if dataset.feature_names and len(dataset.feature_names) != dataset.num_features:
         raise InputError(f"feature_names: {len(dataset.feature_names)} names for {dataset.num_features} features")
     if dataset.encoding and feature_names(dataset.encoding) != dataset.feature_names:
         raise InputError(f"{dataset.name}: encoding describes other features than feature_names")
     for name, values in dataset.edge_attributes.items():
+        if "/" in name or not name.isprintable():
+            raise InputError(f"edge_attributes: {name!r} cannot be part of a file's name")
         if values.shape != dataset.graph.indices.shape:
             raise InputError(f"edge_{name} has shape {values.shape}, but {dataset.graph.num_stored} edges are stored")
 

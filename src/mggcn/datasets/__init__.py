@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from mggcn import storage
+from mggcn import memory, storage
 from mggcn.dataset import Dataset
 from mggcn.datasets import _digits, _ogb, _planetoid, _planetoid_files, _synthetic, pyg
 from mggcn.datasets._ogb import import_ogb
@@ -58,6 +58,7 @@ def load(name: str | Path, *, root: Path | None = None, seed: int = 0, mmap: boo
             the free memory.
     """
     started = time.perf_counter()
+    memory.require_address_space()
     _log.debug("data roots: %s", ", ".join(map(str, data_roots(root))))
     dataset = _load(name, root, seed, mmap)
     seconds = time.perf_counter() - started

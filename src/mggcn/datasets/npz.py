@@ -6,6 +6,7 @@ Fields: ``num_nodes``; ``edge_index`` [2, E]; and optionally ``x`` [num_nodes, f
 note.
 """
 
+import math
 import zipfile
 import zlib
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from mggcn import memory
 from mggcn.dataset import Dataset, csr_parts
 from mggcn.dataset.arrays import from_arrays, ignored_edge_data, is_edge_data
 from mggcn.errors import InputError, first_line, prefix_errors
@@ -23,6 +25,7 @@ from mggcn.graph import Direction
 Fields = dict[str, NDArray[Any]]
 
 _CSR = ("x_data", "x_indices", "x_indptr", "x_shape")
+_MOST_COMPRESSED = 1100  # deflate's largest ratio is 1032
 _SPLIT = ("train_idx", "val_idx", "test_idx")
 
 
@@ -79,6 +82,7 @@ def read_fields(path: Path, required: tuple[str, ...], optional: tuple[str, ...]
             for field in archive.files:
                 if field in (*required, *optional):
                     problem = field
+                    _check_size(archive, field, path)
                     fields[field] = archive[field]
     except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
         if isinstance(error, InputError):
@@ -88,6 +92,19 @@ def read_fields(path: Path, required: tuple[str, ...], optional: tuple[str, ...]
         if field not in fields:
             raise InputError(f"{path}: field {field} is missing (it holds {content})")
     return fields
+
+
+def _check_size(archive: Any, field: str, path: Path) -> None:
+    """Raise InputError, before it is allocated, for an array that the file or the memory cannot hold."""
+    entry = archive.zip.getinfo(f"{field}.npy" if f"{field}.npy" in archive.zip.namelist() else field)
+    with archive.zip.open(entry) as member:
+        version = np.lib.format.read_magic(member)
+        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read_header(member)
+    needed = math.prod(shape) * dtype.itemsize
+    if needed > entry.file_size or entry.file_size > _MOST_COMPRESSED * (entry.compress_size + 1):
+        raise InputError(f"{path}: {field}: {memory.size(needed)}, of shape {list(shape)}, are not in the file")
+    memory.require(needed, f"{path}: {field}: an array of shape {list(shape)}")
 
 
 def _num_nodes(value: NDArray[Any]) -> int:

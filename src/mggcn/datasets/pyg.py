@@ -6,7 +6,6 @@ and Reddit2 are read from them. Any other data set is processed anew by PyG's ow
 """
 
 import inspect
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,8 +17,8 @@ from mggcn.dataset.pyg import torch_geometric
 from mggcn.dataset.split import NO_SPLIT, complete_split
 from mggcn.datasets._raw_layouts import REDDIT_FILES, SAINT_FILES, read_reddit, read_saint
 from mggcn.datasets.root import find_folder, load_or_build, notice, writable_root
+from mggcn.drafts import draft_folder
 from mggcn.errors import InputError, first_line, unknown
-from mggcn.files import replacing
 
 _RAW: dict[str, tuple[Callable[[Path, str], Dataset], Sequence[str]]] = {
     "Reddit": (read_reddit, REDDIT_FILES),
@@ -77,13 +76,13 @@ def _download(name: str, files: Sequence[str], folder: Path) -> Path:
     notice(f"fetching {name} through PyG into {folder}")
     source = pyg_class.__new__(pyg_class)  # without __init__, which would process the files and load its own pickle
     try:
-        with replacing(folder) as draft:
+        with draft_folder(folder) as draft:
             source.root, raw = str(draft), draft / "raw"
             raw.mkdir()
             source.download()
+            folder.mkdir(parents=True, exist_ok=True)
             for file in files:
-                (raw / file).rename(draft / file)
-            shutil.rmtree(raw)
+                (raw / file).replace(folder / file)
     except Exception as error:  # noqa: BLE001 - PyG's downloads raise whatever their hosts cause
         raise InputError(
             f"{name}: PyG's download failed ({first_line(error)}); put {', '.join(files)} into {folder}"

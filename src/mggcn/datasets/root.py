@@ -9,6 +9,7 @@ from typing import Protocol
 
 from mggcn import storage
 from mggcn.dataset import Dataset
+from mggcn.drafts import claimed
 from mggcn.errors import InputError, first_line
 
 ENV = "MGGCN_DATA"
@@ -77,13 +78,12 @@ def load_or_build(
     if stored is not None:
         return storage.load(stored, mmap=mmap)
     target = writable_root(root) / folder
-    built = build()
-    try:
-        saved = storage.save(built, target) if isinstance(built, Dataset) else built.save(target)
-    except (InputError, OSError) as error:
-        if not storage.is_dataset(target):  # else another process stored it meanwhile
-            if isinstance(error, InputError):
-                raise
+    with claimed(target, wait=True):
+        if storage.is_dataset(target):  # another process stored it meanwhile
+            return storage.load(target, mmap=mmap)
+        built = build()
+        try:
+            saved = storage.save(built, target) if isinstance(built, Dataset) else built.save(target)
+        except OSError as error:
             raise InputError(f"{target}: cannot be written ({first_line(error)})") from None
-        saved = None
     return saved if isinstance(saved, Dataset) and not mmap else storage.load(target, mmap=mmap)

@@ -4,7 +4,6 @@ The tables are read in chunks as :func:`mggcn.datasets.table.read_tables` reads 
 disk, where DuckDB joins, mirrors and sorts the edges. In memory are labels and split, and some columns of features.
 """
 
-import tempfile
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from mggcn.datasets._ids_on_disk import IdsOnDisk, ids_of
 from mggcn.datasets._sorted_edges import OnRows, first_unknown, limit_of_duckdb, number_ends, write_graph
 from mggcn.datasets._streamed_nodes import StreamedNodes, cell, position
 from mggcn.datasets.columns import CHUNK, Paths, Table
+from mggcn.drafts import claimed, draft_folder
 from mggcn.engines.database import Database, connect, first_row, megabytes, one_line_errors
 from mggcn.errors import DataWarning, InputError, prefix_errors, require
 from mggcn.graph import Direction, Graph
@@ -83,9 +83,8 @@ def import_tables(
         id_column, source_column, target_column, label_column, split_column, features, tuple(categories)
     )
     title = name or out.resolve().name
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.work.", dir=out.parent) as work:
-        job = _Import(edge_table, node_table, columns, Path(work), limit, seed, direction, on_rows)
+    with claimed(out), draft_folder(out) as work:
+        job = _Import(edge_table, node_table, columns, work, limit, seed, direction, on_rows)
         with storage.writing(out, overwrite=overwrite) as folder:
             notes = job.write(folder, title)
     for text in notes:

@@ -5,7 +5,6 @@ then read like any others. Credentials come from where pyarrow's file systems se
 """
 
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import pyarrow
 from pyarrow import fs
 
+from mggcn.drafts import draft_folder
 from mggcn.errors import InputError, first_line
 
 _REMOTE = re.compile("[a-z][a-z0-9+.-]+://", re.IGNORECASE)
@@ -26,12 +26,11 @@ def local_files(names: Sequence[str | None], beside: Path) -> Iterator[list[Path
     if not any(name is not None and _REMOTE.match(name) for name in names):
         yield [None if name is None else Path(name) for name in names]
         return
-    beside.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{beside.name}.remote.", dir=beside.parent) as folder:
+    with draft_folder(beside) as folder:
         paths: list[Path | None] = []
         for number, name in enumerate(names):
             if name is not None and _REMOTE.match(name):
-                paths.append(_copy(name, Path(folder, str(number))))
+                paths.append(_copy(name, folder / str(number)))
             else:
                 paths.append(None if name is None else Path(name))
         yield paths

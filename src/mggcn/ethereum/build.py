@@ -7,7 +7,6 @@ from v to u, with count 0 if there were none.
 """
 
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 
 from mggcn import storage
 from mggcn.dataset import BACKGROUND, UNLABELLED, Dataset
+from mggcn.drafts import claimed, draft_folder
 from mggcn.engines.stages import open_engine
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import pipeline
@@ -106,8 +106,7 @@ def build(
         raise InputError(f"--background: {problem}")
     if time_split is not None:
         time_split.check(inputs, has_labels=labels is not None)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{out.name}.work.", dir=out.parent) as folder, _timed(quiet) as on_stage:
+    with claimed(out), draft_folder(out) as folder, _timed(quiet) as on_stage:
         is_whole = time_split is None and own_features is None
         snapshots, tallies = [], []
         simulated = any(is_simulated(file) for file in files)

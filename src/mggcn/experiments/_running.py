@@ -17,7 +17,7 @@ from mggcn.experiments._definition import Experiment, folder_name
 from mggcn.experiments._file import read
 from mggcn.experiments._schedule import Job, Outcome, Schedule, outdated, recall
 from mggcn.experiments._splits import random_split
-from mggcn.files import check_writable, read_json, write_atomically
+from mggcn.files import check_writable, read_json, sealed, write_atomically
 from mggcn.records import Ledger, Section, identity, markdown, notes, pack
 from mggcn.records.reading import EXPERIMENT, RECORDS, read_experiment
 from mggcn.train import Progress, choose_device
@@ -186,7 +186,7 @@ class _Work:
             known = identity(data) if data is not None else _read_identity(path)
             self._schedules[name] = Schedule(self.experiment, name, known)
             if data is not None and not self.experiment.flat:
-                write_atomically(path, (json.dumps(known, indent=2) + "\n").encode())
+                write_atomically(path, sealed(json.dumps(known, indent=2) + "\n"))
         return self._schedules[name]
 
     def _write_table(self, section: Section, first_line: str) -> None:

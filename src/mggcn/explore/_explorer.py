@@ -4,7 +4,10 @@ What depends on the whole graph is computed only once. In all answers, a class i
 of a node, or None if it is unknown, and ``total`` also counts what is not listed.
 """
 
+import math
+import time
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -37,6 +40,25 @@ _SATURATED = 0.99
 def _is_saturated(probability: float) -> bool:
     """Whether a probability is so near 1 that what adds to it is hardly seen in it."""
     return bool(probability > _SATURATED)
+
+
+class _InTime:
+    """The numbers of draws, of which none begins after some seconds, except for the first.
+
+    Attributes:
+        made: how many draws there were.
+    """
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._most, self._end = most, time.monotonic() + seconds
+        self.made = 0
+
+    def __iter__(self) -> Iterator[int]:
+        for draw in range(self._most):
+            if draw and time.monotonic() >= self._end:
+                return
+            self.made = draw + 1
+            yield draw
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,16 +179,18 @@ class Explorer:
             ],
         }
 
-    def picks(self, node: int, draws: int) -> Answer:
+    def picks(self, node: int, draws: int, seconds: float = math.inf) -> Answer:
         """How often nodes are picked over many draws, the target first, and which edges between them are walked.
 
-        A ``share`` is that of the draws; ``hops`` is the distance from the target in the shortest walk.
+        A ``share`` is that of the draws; ``hops`` is the distance from the target in the shortest walk. No draw begins
+        after so many seconds; ``draws`` counts those that were made.
         """
         graph = self.dataset.graph
         counts: Counter[int] = Counter()
         walked: Counter[tuple[int, int]] = Counter()
         distance = {node: 0}
-        for draw in range(draws):
+        in_time = _InTime(draws, seconds)
+        for draw in in_time:
             members = self.scorer.members(node, draw)
             counts.update(members[1:])
             steps = [0]
@@ -174,6 +198,7 @@ class Explorer:
                 steps.append(steps[parent] + 1)
                 distance[pick] = min(distance.get(pick, steps[-1]), steps[-1])
                 walked[members[parent], pick] += 1
+        draws = in_time.made
         shown = [node, *(pick for pick, _ in counts.most_common(_MAX_PICKED))]
         nodes = [
             {**about, "hops": distance[member], "share": counts[member] / draws if member != node else 1.0}
@@ -187,13 +212,14 @@ class Explorer:
                     links.append({"source": i, "target": j, "share": walked[source, target] / draws})
         return {"draws": draws, "total": len(counts), "nodes": nodes, "links": links}
 
-    def influence(self, node: int, draws: int) -> Answer:
+    def influence(self, node: int, draws: int, seconds: float = math.inf) -> Answer:
         """Leave-one-out over S(v): how much each pick adds to the probability of the predicted and of the true class.
 
         The numbers of a pick, such as its position among the picks (``order``), are means over its ``draws``. If the
-        probability is near 1, changes are those of the log-odds (``logits``).
+        probability is near 1, changes are those of the log-odds (``logits``). No draw begins after so many seconds.
         """
-        label, (mean, effects) = self._label(node), self.scorer.effects(node, draws)
+        in_time = _InTime(draws, seconds)
+        label, (mean, effects) = self._label(node), self.scorer.effects(node, in_time)
         predicted = int(mean.argmax())
         logits = _is_saturated(mean[predicted])
         changes = [effect.logit_changes if logits else effect.changes for effect in effects]
@@ -211,7 +237,7 @@ class Explorer:
         ]
         picks.sort(key=lambda pick: -abs(pick["change"]))
         return {
-            "draws": draws,
+            "draws": in_time.made,
             "logits": logits,
             "predicted": predicted,
             "probability": float(mean[predicted]),

@@ -1,12 +1,12 @@
 """The explorer as a local page: JSON answers and the files that show them, served only to 127.0.0.1.
 
-Requests are answered one at a time, as there is one user. Web pages elsewhere cannot read the answers: requests for
-other host names are refused (also for a name that resolves to this machine), and no answer allows other origins.
+Answers are computed by a few threads, those over many draws for a limited time. Web pages elsewhere can neither read
+answers nor start the work for them: requests for other host names are refused (also for a name that resolves to this
+machine), so are requests that a browser says come from another site, and no answer allows other origins.
 """
 
 import socket
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from importlib import import_module, resources
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import msgspec
 
 from mggcn.errors import InputError
 from mggcn.explore._explorer import MAX_DRAWS, Explorer
+from mggcn.explore._workers import BusyError, Workers, impatient_protocol
 from mggcn.report.page import vega
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     Endpoint = Callable[[Request], Awaitable[Response]]
 
 HOST = "127.0.0.1"
+_SECONDS = 10.0  # after which no further draw of an answer begins
+_MOST_CONNECTIONS = 64
 _HOSTS = [HOST, "localhost"]
 _HEADERS = {
     "content-security-policy": (
@@ -61,9 +64,14 @@ def application(explorer: Explorer) -> "Starlette":
     from starlette.responses import Response
     from starlette.routing import Route
 
+    workers = Workers()
+
     def endpoint(respond: "Callable[[Request], Response]") -> "Endpoint":
         async def respond_async(request: "Request") -> "Response":
-            return respond(request)
+            try:
+                return await workers.answer(lambda: respond(request))
+            except BusyError as error:
+                return json({"error": str(error)}, 503)
 
         return respond_async
 
@@ -75,11 +83,12 @@ def application(explorer: Explorer) -> "Starlette":
         return Response(msgspec.json.encode(answer), status, media_type="application/json")
 
     def about_node(answer: Callable[..., Any], default_draws: int | None = None) -> "Endpoint":
-        """Answer about the node ``?id=``, over ``?draws=`` draws if the answer depends on them."""
+        """Answer about the node ``?id=``, over at most ``?draws=`` draws if the answer depends on them."""
 
         def respond(request: "Request") -> "Response":
             try:
-                draws = [_draws(request.query_params.get("draws", str(default_draws)))] if default_draws else []
+                text = request.query_params.get("draws", str(default_draws))
+                draws = [_draws(text), _SECONDS] if default_draws else []
             except InputError as error:
                 return json({"error": str(error)}, 400)
             try:
@@ -106,6 +115,7 @@ def application(explorer: Explorer) -> "Starlette":
         middleware=[
             Middleware(_SecurityHeaders),
             Middleware(TrustedHostMiddleware, allowed_hosts=_HOSTS, www_redirect=False),
+            Middleware(_SameOrigin),
         ],
     )
 
@@ -129,13 +139,20 @@ def build(explorer: Explorer) -> "uvicorn.Server":
     """The server, to be run on a socket from :func:`listen`."""
     import uvicorn
 
-    options = uvicorn.Config(application(explorer), log_level="warning", lifespan="off", timeout_graceful_shutdown=2)
+    options = uvicorn.Config(
+        application(explorer),
+        http=impatient_protocol(),
+        log_level="warning",
+        lifespan="off",
+        limit_concurrency=_MOST_CONNECTIONS,
+        timeout_graceful_shutdown=1,
+    )
     return uvicorn.Server(options)
 
 
 def serve(explorer: Explorer, listener: socket.socket) -> None:
     """Answer requests until the process is interrupted."""
-    with listener, suppress(KeyboardInterrupt):
+    with listener:
         build(explorer).run(sockets=[listener])
 
 
@@ -153,6 +170,22 @@ class _SecurityHeaders:
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
+
+
+class _SameOrigin:
+    """Refuses requests that another site starts, by a header that browsers add and pages cannot change."""
+
+    def __init__(self, app: "ASGIApp") -> None:
+        self._app = app
+
+    async def __call__(self, scope: "Scope", receive: "Receive", send: "Send") -> None:
+        from starlette.responses import PlainTextResponse
+
+        site = dict(scope.get("headers", ())).get(b"sec-fetch-site", b"none")
+        if site in (b"same-origin", b"none"):
+            await self._app(scope, receive, send)
+        else:
+            await PlainTextResponse("only for pages of this server", 403)(scope, receive, send)
 
 
 def _draws(text: str) -> int:

@@ -7,7 +7,8 @@ to those of the next one. Numbers have six digits. Absolute paths are left out b
 of features because only predictions need them.
 
 An experiment writes the same format beside its ledger, with the digests of its runs (``specs``) instead of the runs.
-Files of earlier versions also hold ``paper``, which is not read: published results come from the package.
+Since version 2 a file begins with its checksum, see :func:`mggcn.files.sealed`. Files of earlier versions also hold
+``paper``, which is not read: published results come from the package.
 """
 
 import itertools
@@ -20,12 +21,12 @@ from typing import Any
 
 import msgspec
 
-from mggcn.files import typed
+from mggcn.files import sealed, typed
 from mggcn.records.grouping import experiment_section, plain_label
 from mggcn.records.record import MAY_DIVERGE, Epoch, RunRecord, spaced
 from mggcn.records.row import ExperimentInfo, Row, Section
 
-FORMAT, VERSION = "mggcn-records", 1
+FORMAT, VERSION = "mggcn-records", 2
 _MOST_POINTS = 100
 _SHARED = ("dataset", "method", "settings", "device", "curve", "environment")
 _PER_SEED = [field.name for field in fields(RunRecord) if field.name not in _SHARED]
@@ -71,7 +72,7 @@ def pack(sections: Iterable[Section]) -> str:
             del said["reference"]
         parts.append(_object({"experiment": said or None, "dataset": section.dataset}, lines=map(_json, rows)))
     shared = {"datasets": map(_json, datasets), "environments": map(_json, environments)}
-    return _object({"format": FORMAT, "version": VERSION}, **shared, sections=parts) + "\n"
+    return sealed(_object({"format": FORMAT, "version": VERSION}, **shared, sections=parts) + "\n").decode()
 
 
 def is_packed(values: object) -> bool:
@@ -79,14 +80,23 @@ def is_packed(values: object) -> bool:
     return isinstance(values, dict) and values.get("format") == FORMAT
 
 
-def unpack(values: Mapping[str, Any], known: Mapping[str, RunRecord]) -> tuple[list[Section], list[RunRecord]]:
+def unpack(
+    values: Mapping[str, Any], known: Mapping[str, RunRecord], *, is_sealed: bool
+) -> tuple[list[Section], list[RunRecord]]:
     """The sections of experiments in a packed file, and the records that are of no experiment.
 
-    ``known`` are the records of a ledger, for rows that have ``specs``. Raises ValueError or IndexError for what
-    :func:`pack` does not write.
+    Raises ValueError or IndexError for what :func:`pack` does not write.
+
+    Args:
+        values: parsed.
+        known: the records of a ledger, for rows that have ``specs``.
+        is_sealed: whether the file had a checksum.
     """
-    if values.get("version") != VERSION:
-        raise ValueError(f"version {values.get('version')!r}, not {VERSION}")
+    version = values.get("version")
+    if version not in (1, VERSION):
+        raise ValueError(f"version {version!r}, not {VERSION}")
+    if version == VERSION and not is_sealed:
+        raise ValueError("its checksum is missing")
     file, sections, others = typed(_File, values), [], [*known.values()]
     for part in file.sections:
         if part.experiment is None:

@@ -1,7 +1,8 @@
 """Ledger: the records of finished runs in a file of JSON lines, each with the digest of its spec.
 
-A killed process may leave a last line without its end. Such a line is skipped when the file is read, and removed before
-the next line is written.
+Every line begins with its checksum, see :func:`mggcn.files.sealed`; lines of earlier versions have none. A killed
+process may leave a last line without its end. Such a line is skipped when the file is read, and removed before the next
+line is written.
 """
 
 import fcntl
@@ -11,8 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import BinaryIO, TypedDict
 
+from mggcn.drafts import name_errors
 from mggcn.errors import InputError
-from mggcn.files import typed
+from mggcn.files import parse_json, sealed, typed, unsealed
 from mggcn.records.record import RunRecord
 
 
@@ -29,16 +31,18 @@ class Ledger:
         if path.exists():
             with path.open("rb") as file:
                 fcntl.flock(file, fcntl.LOCK_SH)  # until the file is closed
-                whole, _, _ = file.read().rpartition(b"\n")
+                whole, _, tail = file.read().rpartition(b"\n")
             for number, line in enumerate(whole.splitlines(), 1):
                 spec, record = self._parse(number, line)
                 self.records[spec] = record
+            if _is_whole(tail[:-1]):
+                raise InputError(f"{path}: the end of the last line is damaged")
 
     def add(self, spec: str, record: RunRecord) -> None:
         """Append a record and flush it to the disk; other processes may do the same."""
-        line = json.dumps({"spec": spec, **asdict(record)}).encode() + b"\n"
+        line = sealed(json.dumps({"spec": spec, **asdict(record)}), " ") + b"\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab+") as file:
+        with name_errors(self.path), self.path.open("ab+") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             cut_torn_line(file)
             file.write(line)
@@ -52,7 +56,7 @@ class Ledger:
 
     def _parse(self, number: int, line: bytes) -> tuple[str, RunRecord]:
         try:
-            values = json.loads(line)
+            values = parse_json(unsealed(line)[0])
             spec = typed(_Line, values)["spec"]
             return spec, RunRecord.of({name: value for name, value in values.items() if name != "spec"})
         except ValueError as error:
@@ -63,6 +67,13 @@ class _Line(TypedDict):
     """What a line holds beside the record."""
 
     spec: str
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        return unsealed(line)[1]
+    except ValueError:
+        return False
 
 
 def cut_torn_line(file: BinaryIO) -> None:

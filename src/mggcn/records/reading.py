@@ -1,11 +1,15 @@
 """Reading the records of a report from run folders, ledgers, experiments and packed files."""
 
+import hashlib
 import json
 import warnings
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any, TypedDict
 
 from mggcn.errors import InputError, InputWarning
+from mggcn.files import parse_json, sealed, typed, unsealed
 from mggcn.records._packing import is_packed, unpack
 from mggcn.records.grouping import group, with_published
 from mggcn.records.ledger import Ledger
@@ -60,6 +64,39 @@ def read_experiment(path: Path, ledger: Ledger | None = None) -> tuple[list[Sect
     return _read_json(path, records) if path.is_file() else ([], list(records.values()))
 
 
+def record_content(record: RunRecord, files: Mapping[str, bytes]) -> bytes:
+    """The content of a ``record.json``, with its checksum and those of the files beside it."""
+    checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    return sealed(json.dumps({"files": checksums, **asdict(record)}, indent=2) + "\n")
+
+
+def read_record(path: Path) -> tuple[RunRecord, dict[str, str]]:
+    """A ``record.json``, and the checksums of the files beside it; of a folder of an earlier version there are none."""
+    try:
+        content, is_sealed = unsealed(path.read_bytes())
+        return _parse_record(parse_json(content), is_sealed=is_sealed)
+    except ValueError as error:
+        raise InputError(f"{path}: not a run record ({error})") from None
+
+
+def _parse_record(values: Any, *, is_sealed: bool) -> tuple[RunRecord, dict[str, str]]:
+    if not is_sealed:
+        return RunRecord.of(values), {}
+    checksums = typed(_Checksums, values)["files"]
+    return RunRecord.of({name: value for name, value in values.items() if name != "files"}), checksums
+
+
+class _Checksums(TypedDict):
+    """What a record.json holds beside the record."""
+
+    files: dict[str, str]
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    """Whether a file is a draft or in one, or in another hidden folder."""
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
 def _files(path: Path) -> list[Path]:
     """The files with records in a path; an experiment stands for its ledger if there is one."""
     if not path.exists():
@@ -70,10 +107,11 @@ def _files(path: Path) -> list[Path]:
         return [path]
     kinds = (RECORD, RECORDS, EXPERIMENT)
     inside = [path / name for name in kinds if (path / name).is_file()]
-    inside = inside or sorted(file for name in kinds for file in path.rglob(name))
+    inside = inside or sorted(file for name in kinds for file in path.rglob(name) if not _is_hidden(file, path))
     if is_unfinished(path):
         raise InputError(unfinished(path))
-    for folder in sorted(found.parent for found in path.rglob(CHECKPOINT) if is_unfinished(found.parent)):
+    found = (each.parent for each in path.rglob(CHECKPOINT) if not _is_hidden(each, path))
+    for folder in sorted(folder for folder in found if is_unfinished(folder)):
         warnings.warn(f"{unfinished(folder)}; left out", InputWarning, stacklevel=2)
     if not inside:
         raise InputError(f"{path}: holds neither a {RECORD} nor a {RECORDS}")
@@ -93,12 +131,13 @@ def _read(path: Path) -> tuple[list[Section], list[RunRecord]]:
 
 def _read_json(path: Path, known: Mapping[str, RunRecord]) -> tuple[list[Section], list[RunRecord]]:
     try:
-        values = json.loads(path.read_text())
+        content, is_sealed = unsealed(path.read_bytes())
+        values = parse_json(content)
         if is_packed(values):
-            return unpack(values, known)
+            return unpack(values, known, is_sealed=is_sealed)
         if path.name == EXPERIMENT:
             raise ValueError("written by an older version, or not by mggcn")
-        return [], [RunRecord.of(values)]
+        return [], [_parse_record(values, is_sealed=is_sealed)[0]]
     except (ValueError, IndexError) as error:
         what = "the description of an experiment" if path.name == EXPERIMENT else "a run record"
         raise InputError(f"{path}: not {what} ({error})") from None

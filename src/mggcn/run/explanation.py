@@ -90,7 +90,7 @@ def explain(scorer: Scorer, node: int, label: int | None, draws: int, *, logits:
     label = int(scores.argmax()) if label is None else label
     own = target_only(scorer, node)
     parts = [attribute(scorer, node, label, draw, own, logits=logits) for draw in range(draws)]
-    picks = scorer.effects(node, draws)[1] if scorer.picker is not None else []
+    picks = scorer.effects(node, range(draws))[1] if scorer.picker is not None else []
     ids = data.ids_of([node, *(pick.node for pick in picks)]).tolist()
     return Explanation(
         node,

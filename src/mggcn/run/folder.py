@@ -14,6 +14,7 @@ import torch
 
 from mggcn import methods
 from mggcn.dataset import Dataset
+from mggcn.drafts import remove_abandoned
 from mggcn.errors import InputError
 from mggcn.files import write_atomically
 from mggcn.methods import Plan
@@ -201,6 +202,7 @@ def _claim(path: Path, *, numbered: bool) -> tuple[Path, tuple[Path, ...]]:
     """Create a folder that does not exist; return it, and all folders that were created, the innermost first."""
     missing = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
+    remove_abandoned(path.parent, depth=2)
     names = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
     for candidate in itertools.chain([path], names):
         try:

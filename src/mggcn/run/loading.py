@@ -3,19 +3,22 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
-from torch import Tensor
+from torch import Tensor, nn
 
 from mggcn import datasets, methods
 from mggcn.dataset import Dataset
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
+from mggcn.files import sha256
 from mggcn.methods.settings import is_import_path
-from mggcn.records.reading import RECORD, is_unfinished, unfinished
+from mggcn.records.reading import RECORD, is_unfinished, read_record, unfinished
 from mggcn.records.record import RunRecord
 from mggcn.run.parts import SPLIT, SplitIds
 from mggcn.run.run import SCALER_ARRAYS, WEIGHTS, Run
 from mggcn.train import Ranks, Scaler
+from mggcn.train.scaling import FITTED
 
 
 def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
@@ -31,10 +34,10 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
         raise InputError(unfinished(root))
     if not is_finished(root):
         raise InputError(f"{root}: not a run folder ({RECORD} is missing)")
+    record, checksums = read_record(root / RECORD)
     try:
-        record = RunRecord.from_json((root / RECORD).read_text())
         record.check_complete()
-    except (ValueError, TypeError, KeyError) as error:
+    except ValueError as error:
         raise InputError(f"{root / RECORD}: not a run record ({error})") from None
     if not allow_import:
         refuse_imports(root / RECORD, record.method, record.settings)
@@ -42,19 +45,19 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
         plan = methods.resolve(record.method, record.dataset["name"], record.settings, preset="paper")
     except InputError as error:
         raise InputError(f"{root / RECORD}: not a run record ({error})") from None
+    _verify(root, checksums)
     try:
         tensors = load_tensors((root / WEIGHTS).read_bytes())
     except FileNotFoundError:
         raise InputError(f"{root}: not a run folder ({WEIGHTS} is missing)") from None
     except SafetensorError as error:
         raise InputError(f"{root / WEIGHTS}: cannot be read ({error})") from None
-    try:
-        model = plan.method.model(record.dataset["num_features"], len(record.dataset["classes"]), None)
-        model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
-    except RuntimeError:
-        raise InputError(f"{root / WEIGHTS}: does not fit the model that {RECORD} describes") from None
+    model = plan.method.model(record.dataset["num_features"], len(record.dataset["classes"]), None)
+    with prefix_errors(root / WEIGHTS):
+        _load_weights(model, {name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
+        scaler = _scaler(record, tensors)
     split_ids = SplitIds.read(root / SPLIT)
-    return Run(record, plan, model, _scaler(record, tensors), path=root.resolve(), split_ids=split_ids)
+    return Run(record, plan, model, scaler, path=root.resolve(), split_ids=split_ids)
 
 
 def load_data(name: str, root: Path | None, ranks: Ranks, mmap: bool | None = None) -> Dataset:
@@ -77,6 +80,36 @@ def refuse_imports(path: Path, method: object, settings: Mapping[str, object]) -
             )
 
 
-def _scaler(record: RunRecord, tensors: dict[str, Tensor]) -> Scaler:
+def _verify(folder: Path, checksums: Mapping[str, str]) -> None:
+    """Raise InputError for a file that is not as it was when the record was written."""
+    for name, expected in checksums.items():
+        path = folder / Path(name).name
+        if not path.is_file():
+            raise InputError(f"{path}: missing, though {RECORD} lists it")
+        if sha256(path) != expected:
+            raise InputError(f"{path}: sha256 differs from {RECORD}; the file is damaged or was changed")
+
+
+def _load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    expected = {name: tensor.dtype for name, tensor in model.state_dict().items()}
+    for name, tensor in weights.items():
+        if name in expected and tensor.dtype != expected[name]:
+            raise InputError(f"{name} holds {tensor.dtype}, but the model has {expected[name]}")
+        if not tensor.isfinite().all():
+            raise InputError(f"{name} holds a number that is not finite")
+    try:
+        model.load_state_dict(weights)
+    except RuntimeError:
+        raise InputError(f"does not fit the model that {RECORD} describes") from None
+
+
+def _scaler(record: RunRecord, tensors: Mapping[str, Tensor]) -> Scaler:
     parts = {name: tensors[f"scaler.{name}"].numpy() for name in SCALER_ARRAYS if f"scaler.{name}" in tensors}
-    return Scaler(record.settings["scaling"], **parts)
+    scaler, width = Scaler(record.settings["scaling"], **parts), record.dataset["num_features"]
+    for name, array in parts.items():
+        if array.shape != (width,) or array.dtype != np.float32 or not np.isfinite(array).all():
+            raise InputError(f"scaler.{name} is not {width} finite numbers, one for each feature")
+    if set(parts) != FITTED.get(scaler.kind, set()):
+        held = " and ".join(parts) or "nothing"
+        raise InputError(f"holds {held} for the scaling of features, which does not fit scaling {scaler.kind}")
+    return scaler

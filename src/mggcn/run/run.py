@@ -25,7 +25,7 @@ from mggcn.errors import InputError, unknown
 from mggcn.files import replacing, write_durably
 from mggcn.keys import Key
 from mggcn.methods import Plan
-from mggcn.records.reading import CONFIG, RECORD
+from mggcn.records.reading import CONFIG, RECORD, record_content
 from mggcn.records.record import RunRecord
 from mggcn.run import smoothing
 from mggcn.run._features import match_features
@@ -265,8 +265,6 @@ class Run:
     def save(self, folder: str | Path) -> "Run":
         """Write the run folder and return the run as saved there."""
         target = Path(folder)
-        if target.exists():
-            raise InputError(f"{target}: already exists")
         with replacing(target) as draft:
             for name, content in self.files().items():
                 write_durably(draft / name, content)
@@ -279,12 +277,9 @@ class Run:
             if (array := getattr(self.scaler, name)) is not None:
                 tensors[f"scaler.{name}"] = torch.from_numpy(array)
         split_ids = self.split_ids or (None if self.dataset is None else SplitIds.of(self.dataset))
-        return {
-            WEIGHTS: save_tensors(tensors),
-            **({} if split_ids is None else {SPLIT: split_ids.to_bytes()}),
-            CONFIG: tomli_w.dumps(config_of(self.record)).encode(),
-            RECORD: self.record.to_json().encode(),
-        }
+        files = {WEIGHTS: save_tensors(tensors), **({} if split_ids is None else {SPLIT: split_ids.to_bytes()})}
+        config = tomli_w.dumps(config_of(self.record)).encode()
+        return {**files, CONFIG: config, RECORD: record_content(self.record, files)}
 
     def is_trained_on(self, data: Dataset) -> bool:
         """Whether this is the data set of the run, whatever its split."""

@@ -1,7 +1,7 @@
 """Scores of single nodes with a run's model, their picks, and the effect of each pick on the scores."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -111,9 +111,9 @@ class Scorer:
         without = self._score_members([row[:index] + row[index + 1 :] for index in indices])
         return LeaveOneOut([row[index] for index in indices], whole, without)
 
-    def effects(self, node: int, draws: int) -> tuple[Probabilities, list[PickEffect]]:
+    def effects(self, node: int, draws: Iterable[int]) -> tuple[Probabilities, list[PickEffect]]:
         """The probabilities of a target, mean over draws, and the leave-one-out effects of all its picks."""
-        results = [self.leave_one_out(node, draw) for draw in range(draws)]
+        results = [self.leave_one_out(node, draw) for draw in draws]
         changes: dict[int, list[tuple[int, Probabilities, Probabilities]]] = defaultdict(list)
         for result in results:
             for order, (pick, without) in enumerate(zip(result.picks, result.without, strict=True), 1):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.errors import InputError
-from mggcn.files import write_atomically
+from mggcn.files import check_file_writable, write_atomically
 
 if TYPE_CHECKING:
     import pandas
@@ -42,8 +42,7 @@ def check_format(path: Path, kind: str = "predictions", formats: tuple[str, ...]
     if path.suffix not in formats:
         listed = f"{', '.join(formats[:-1])} or {formats[-1]}"
         raise InputError(f"{path}: {kind} are written as {listed}, not {path.suffix or 'no suffix'}")
-    if path.is_dir():
-        raise InputError(f"{path}: is a folder")
+    check_file_writable(path)
     if path.suffix == ".parquet":
         try:
             import pyarrow  # noqa: F401

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mggcn.errors import InputError, InputWarning, first_line
-from mggcn.files import read_json, replacing, write_durably
+from mggcn.files import read_json, replacing, sealed, write_durably
 from mggcn.storage.meta import META, ArrayFile
 from mggcn.storage.writer import ArrayWriter
 
@@ -67,7 +67,7 @@ class Draft:
             if path.stem not in files:
                 path.unlink()
         meta = _Meta(FORMAT, dict(what), files)
-        write_durably(self.path / META, json.dumps(msgspec.to_builtins(meta), indent=2).encode() + b"\n")
+        write_durably(self.path / META, sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
 
     def abandon(self) -> None:
         """Close all files as they are."""
@@ -111,7 +111,7 @@ class Cache:
             raise InputError(f"{self.folder}: cannot be written ({first_line(error)})") from None
 
     def _built(self, entry: Path, what: Mapping[str, Any], build: Callable[[Draft], None]) -> dict[str, NDArray[Any]]:
-        with replacing(entry) as path:
+        with replacing(entry, lambda _: None) as path:  # a damaged one is replaced
             draft = Draft(path, self.memory)
             try:
                 build(draft)

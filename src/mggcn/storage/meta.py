@@ -9,12 +9,15 @@ from typing import Any
 import msgspec
 
 from mggcn.dataset import Column, Measure
-from mggcn.errors import InputError
-from mggcn.files import read_json
+from mggcn.dataset.checks import check_name
+from mggcn.drafts import recover
+from mggcn.errors import InputError, prefix_errors
+from mggcn.files import is_sealed, read_json
 from mggcn.graph import Direction
 
 FORMAT = "mggcn-dataset"
-VERSION = 1
+VERSION = 2
+"""Of ``meta.json``, which begins with its own checksum; in version 1, which is still read, it has none."""
 META = "meta.json"
 EDGE = "edge_"
 
@@ -61,15 +64,20 @@ def is_dataset(folder: str | Path) -> bool:
 def read_meta(root: Path) -> Meta:
     """Read ``meta.json`` of a dataset folder."""
     path = root / META
+    recover(root)
     if not path.is_file():
         raise InputError(f"{root}: not a dataset folder ({META} is missing)")
     fields = read_json(path, dict[str, Any])
     if fields.get("format") != FORMAT:
         raise InputError(f"{path}: field format is not {FORMAT!r}")
     version = fields.get("version", 0)
-    if version != VERSION:
-        raise InputError(f"{path}: version {version} cannot be read, only version {VERSION}")
+    if version not in (1, VERSION):
+        raise InputError(f"{path}: version {version} cannot be read, only versions up to {VERSION}")
+    if version == VERSION and not is_sealed(path):
+        raise InputError(f"{path}: its checksum is missing")
     meta = read_json(path, Meta)
+    with prefix_errors(path):
+        check_name(meta.name)
     for name in meta.files:
         if Path(name).name != name or not name.endswith(".npy"):
             raise InputError(f"{path}: files holds {name!r}, not the name of a .npy file")

@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mggcn.dataset import PARTS, Split
-from mggcn.errors import InputError
-from mggcn.files import replacing, sha256, write_durably
-from mggcn.storage.meta import EDGE, META, ArrayFile, Meta, checked_value, is_dataset
+from mggcn.drafts import recover
+from mggcn.errors import InputError, prefix_errors
+from mggcn.files import replacing, sealed, sha256, write_durably
+from mggcn.storage.meta import EDGE, META, ArrayFile, Meta, checked_value, is_dataset, read_meta
 
 _BLOCK = 1 << 24  # bytes that are converted and hashed at a time
 _FEATURES = ("x", "x_indptr", "x_indices", "x_data")
@@ -150,7 +152,7 @@ class FolderWriter:
             files={name: files[name] for name in names},
         )
         meta = msgspec.structs.replace(meta, checked=checked_value(meta))
-        write_durably(self.path / META, json.dumps(msgspec.to_builtins(meta), indent=2).encode() + b"\n")
+        write_durably(self.path / META, sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
         return meta
 
     def abandon(self) -> None:
@@ -163,7 +165,7 @@ class FolderWriter:
 def writing(target: Path, *, overwrite: bool = False) -> Iterator[FolderWriter]:
     """Write a dataset folder; it appears as ``target`` at the end of the block, and nothing is left if that fails."""
     check_free(target, overwrite=overwrite)
-    with replacing(target) as draft:
+    with replacing(target, partial(check_free, overwrite=overwrite)) as draft:
         folder = FolderWriter(draft)
         try:
             yield folder
@@ -172,10 +174,20 @@ def writing(target: Path, *, overwrite: bool = False) -> Iterator[FolderWriter]:
 
 
 def check_free(target: Path, *, overwrite: bool) -> None:
-    """Raise InputError unless a dataset folder may be written: ``overwrite`` replaces only another dataset folder."""
+    """Raise InputError unless a dataset folder may be written.
+
+    ``overwrite`` replaces only another dataset folder in which there is nothing else.
+    """
+    recover(target)
     if not target.exists():
         return
     if not overwrite:
         raise InputError(f"{target}: already exists")
     if not is_dataset(target):
         raise InputError(f"{target}: not a dataset folder, so it is not replaced")
+    with prefix_errors("--overwrite"):
+        meta = read_meta(target)
+    listed = {META, *meta.files, *meta.tables}
+    others = sorted(path.name for path in target.iterdir() if path.name not in listed or path.is_dir())
+    if others:
+        raise InputError(f"{target}: holds {others[0]}, which is not of the data set, so it is not replaced")

@@ -7,7 +7,6 @@ and holds everything else, with the checksums of both files.
 import fcntl
 import hashlib
 import json
-import re
 import shutil
 import threading
 import time
@@ -23,8 +22,9 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
+from mggcn.drafts import remove_abandoned
 from mggcn.errors import InputError, InputWarning
-from mggcn.files import write_atomically
+from mggcn.files import parse_json, sealed, unsealed, write_atomically
 from mggcn.records.record import Epoch
 from mggcn.train.identity import Identity, difference
 from mggcn.train.metrics import Scores
@@ -37,7 +37,6 @@ EVERY = 10.0
 _FORMAT = 1
 _GENERATIONS = 2
 _LOCK = "lock"
-_HEAD = re.compile(rb'\{"checksum": "([0-9a-f]{64})",\n')
 _COPY_EVERY = 0.2  # seconds; what an interrupt can lose
 _SHARE = 0.01  # of the time that writing may take
 
@@ -83,8 +82,7 @@ class Checkpoints:
     def _lock_and_read(self) -> State | None:
         self._lock = lock(self.folder)
         try:
-            for draft in self.folder.glob(".*.draft"):
-                draft.unlink()
+            remove_abandoned(self.folder)
             return self._read()
         except BaseException:
             self._lock.close()
@@ -164,9 +162,8 @@ class Checkpoints:
             "curve": [asdict(epoch) for epoch in fitted.curve],
             "tensors": hashlib.sha256(tensors).hexdigest(),
         }
-        rest = json.dumps(values).encode()[1:]
         write_atomically(path.with_suffix(".safetensors"), tensors)
-        write_atomically(path, f'{{"checksum": "{hashlib.sha256(rest).hexdigest()}",\n'.encode() + rest)
+        write_atomically(path, sealed(json.dumps(values)))
         for old in sorted(self.folder.glob("*.json"))[:-_GENERATIONS]:
             _unlink(old)
 
@@ -221,11 +218,10 @@ def lock(folder: Path) -> BinaryIO:
 
 def _parse(path: Path) -> tuple[dict[str, Any], State]:
     """Read a generation; raises an error if it is not what was written."""
-    content = path.read_bytes()
-    head = _HEAD.match(content)
-    if head is None or hashlib.sha256(content[head.end() :]).hexdigest().encode() != head[1]:
-        raise ValueError("wrong checksum")
-    values = json.loads(content)
+    content, is_sealed = unsealed(path.read_bytes())
+    if not is_sealed:
+        raise ValueError("its checksum is missing")
+    values = parse_json(content)
     if values["format"] != _FORMAT:
         raise ValueError(f"format {values['format']}, not {_FORMAT}")
     tensors = path.with_suffix(".safetensors").read_bytes()

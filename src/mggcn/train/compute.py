@@ -7,8 +7,8 @@ from typing import Literal
 
 import torch
 
+from mggcn import memory
 from mggcn.errors import InputError
-from mggcn.mapping import free_memory
 from mggcn.storage import Cache
 from mggcn.train.ranks import ALONE, Ranks
 
@@ -52,7 +52,7 @@ class Compute:
         """The free memory of the device; None where the system does not report it."""
         if self.device.type == "cuda":
             return torch.cuda.mem_get_info(self.device)[0]
-        return free_memory()
+        return memory.available()
 
     @contextmanager
     def arithmetic(self) -> Iterator[None]:

@@ -13,6 +13,9 @@ from mggcn.dataset import Dataset, Features
 
 Scaling = Literal["auto", "row", "root", "tfidf", "standard", "none"]
 
+FITTED = {"standard": {"mean", "deviation"}, "tfidf": {"idf"}}
+"""The arrays that a scaler of this kind has."""
+
 _SUM_ROWS = 1 << 16
 
 

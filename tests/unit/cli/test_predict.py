@@ -14,6 +14,7 @@ from mggcn.cli import main
 from mggcn.dataset import Dataset, Split
 from mggcn.errors import InputWarning
 from mggcn.graph import Graph
+from mggcn.records.reading import read_record
 from mggcn.run import ensemble, load_run
 from mggcn.run.resemblance import separability
 
@@ -174,6 +175,7 @@ def test_a_training_node_of_any_run_is_one_of_the_ensemble(folder: Path, small: 
 def test_folders_of_older_runs(later: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
     train()
     Path(RUNS[0], "split.npz").unlink()
+    Path(RUNS[0], "record.json").write_text(read_record(Path(RUNS[0], "record.json"))[0].to_json())
     with_data = load_run(RUNS[0]).predict(later).parts
     assert set(with_data) == {"train", "val", "test", "new"}
     shutil.rmtree("data")

@@ -1,33 +1,83 @@
-"""A command that is terminated removes its temporary files."""
+"""A command that is interrupted or terminated ends soon, with one line and its exit code, and leaves nothing."""
 
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
-WAITING = """
-import sys, tempfile, time
-from mggcn import cli
+import pytest
+
+ENDINGS = [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
+COMMAND = """
+import sys, time
+from pathlib import Path
+from mggcn import cli, drafts
 
 @cli.app.command
 def wait() -> None:
-    with tempfile.TemporaryDirectory(dir="."):
-        print("started", flush=True)
-        time.sleep(60)
+    with drafts.draft_folder(Path("out")):
+        try:
+            print("started", flush=True)
+            {body}
+        finally:
+            {last}
 
 sys.exit(cli.main())
 """
+OWN_ERROR = """
+            try:
+                time.sleep(60)
+            except BaseException:
+                raise {error}"""
+BODIES = {
+    "in Python": ("time.sleep(60)", "pass"),
+    "in a kernel, during which Python handles no signal": (
+        "import hashlib; hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)",
+        "pass",
+    ),
+    "in a library with an error of its own": (OWN_ERROR.format(error="RuntimeError('Query interrupted')"), "pass"),
+    "in a library whose error is bad input": (OWN_ERROR.format(error="cli.InputError('t.csv: interrupted')"), "pass"),
+    "in a cleanup that takes long": ("time.sleep(60)", "time.sleep(60)"),
+}
+QUERY = "select sum(a.range * b.range % 7) from range(1000000) a, range(1000000) b"
 
 
-def test_a_terminated_command_leaves_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", WAITING, "wait"]
+def end(command: list[str], folder: Path, number: int) -> tuple[int, str, float]:
+    """Start a command, send it a signal when it says that it has started; its exit code, output and time to end."""
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, cwd=tmp_path, stdout=pipe, stderr=pipe, text=True) as process:
+    with subprocess.Popen(command, cwd=folder, stdout=pipe, stderr=pipe, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == "started\n"
-        assert list(tmp_path.iterdir())
-        process.send_signal(signal.SIGTERM)
-        assert process.stderr.read() == "mggcn: terminated\n"
-    assert process.returncode == 128 + signal.SIGTERM
-    assert not list(tmp_path.iterdir())
+        started = time.monotonic()
+        process.send_signal(number)
+        error = process.stderr.read()
+    return process.returncode, error, time.monotonic() - started
+
+
+@pytest.mark.parametrize(("number", "word"), ENDINGS)
+@pytest.mark.parametrize("where", BODIES)
+def test_a_command_ends_with_one_line_and_leaves_nothing(tmp_path: Path, where: str, number: int, word: str) -> None:
+    body, last = BODIES[where]
+    code, error, seconds = end([sys.executable, "-c", COMMAND.format(body=body, last=last), "wait"], tmp_path, number)
+    assert (code, error) == (128 + number, f"mggcn: {word}\n")
+    assert seconds < 30, "60 seconds if it were not ended"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "word"), ENDINGS)
+def test_a_command_ends_while_libraries_are_imported(tmp_path: Path, number: int, word: str) -> None:
+    slow = tmp_path / "cyclopts.py"
+    slow.write_text("import time\nprint('started', flush=True)\ntime.sleep(60)\n")
+    script = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); from mggcn.__main__ import main; sys.exit(main())"
+    code, error, _ = end([sys.executable, "-c", script], tmp_path, number)
+    assert (code, error) == (128 + number, f"mggcn: {word}\n")
+
+
+@pytest.mark.parametrize(("number", "word"), ENDINGS)
+def test_duckdb_is_interrupted(tmp_path: Path, number: int, word: str) -> None:
+    body = f"import duckdb; duckdb.sql({QUERY!r}).fetchall()"
+    code, error, _ = end([sys.executable, "-c", COMMAND.format(body=body, last="pass"), "wait"], tmp_path, number)
+    assert (code, error) == (128 + number, f"mggcn: {word}\n")
+    assert list(tmp_path.iterdir()) == []

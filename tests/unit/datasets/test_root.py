@@ -1,3 +1,4 @@
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +8,7 @@ from mggcn import storage
 from mggcn.dataset import Dataset, Split
 from mggcn.datasets import root
 from mggcn.datasets.root import load_or_build
+from mggcn.drafts import claimed
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 
@@ -91,12 +93,15 @@ def test_mapping_holds_from_the_first_time(tmp_path: Path):
     assert isinstance(load_or_build(FOLDER, _tiny, root=tmp_path, mmap=True).x, np.memmap)
 
 
-def test_a_second_process_that_was_faster_is_no_error(tmp_path: Path):
-    def build() -> Dataset:
-        storage.save(_tiny(), tmp_path / FOLDER)
-        return _tiny()
+def test_what_another_writer_is_building_is_waited_for_and_not_built_again(tmp_path: Path):
+    def never() -> Dataset:
+        raise AssertionError("built twice")
 
-    assert load_or_build(FOLDER, build, root=tmp_path, mmap=False).path == tmp_path / FOLDER
+    with ThreadPoolExecutor(1) as pool:
+        with claimed(tmp_path / FOLDER):
+            waiting = pool.submit(load_or_build, FOLDER, never, root=tmp_path, mmap=False)
+            storage.save(_tiny(), tmp_path / FOLDER)
+        assert waiting.result(timeout=60).path == tmp_path / FOLDER
 
 
 def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -104,7 +109,10 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, monkeypatch:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(storage.FolderWriter, "write", full)
-    with pytest.raises(InputError, match=r"converted/tiny: cannot be written \(\[Errno 28\] No space left on device\)"):
+    with pytest.raises(
+        InputError,
+        match=r"converted/tiny: cannot be written \(\[Errno 28\] No space left on device: .*converted/tiny'\)",
+    ):
         load_or_build(FOLDER, _tiny, root=tmp_path, mmap=False)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 

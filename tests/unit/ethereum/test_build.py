@@ -307,7 +307,7 @@ def test_a_folder_that_is_read_is_not_replaced(
     file = write(tmp_path / "t.parquet", ledger())
     assert main(["ethereum", "build", "t.parquet", "--out", "d"]) == 0
     assert main(["ethereum", "build", str(file.rename(tmp_path / "d" / "t.parquet")), "--out", "d", "--overwrite"]) == 2
-    assert "d: holds t.parquet, which is to be read, so it is not replaced" in capsys.readouterr().err
+    assert "d: holds t.parquet, which is not of the data set, so it is not replaced" in capsys.readouterr().err
     assert (tmp_path / "d" / "t.parquet").is_file()
 
 

@@ -319,7 +319,7 @@ def test_explore_needs_its_extra(
     assert capsys.readouterr().err == "mggcn: error: explore needs uvicorn: pip install 'mggcn[explore]'\n"
 
 
-def test_explore_ends_quietly_when_interrupted(folder: Path) -> None:
+def test_explore_ends_when_interrupted(folder: Path) -> None:
     assert main(["train", "data", "--epochs", "2", "--quiet", "--no-report"]) == 0
     command = [sys.executable, "-m", "mggcn", "explore", "runs/small-mg-gcn-seed0", "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -330,8 +330,8 @@ def test_explore_ends_quietly_when_interrupted(folder: Path) -> None:
             assert json.load(answer)["num_nodes"] == 60
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
-    assert (process.returncode, out) == (0, "")
-    assert [text for text in err.splitlines() if not text.startswith("compiling ")] == []
+    assert (process.returncode, out) == (130, "")
+    assert [text for text in err.splitlines() if not text.startswith("compiling ")] == ["mggcn: interrupted"]
 
 
 def test_train_leaves_a_page_for_each_seed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mggcn.errors import InputError
+from mggcn.files import unsealed
 from mggcn.records import (
     Epoch,
     ExperimentInfo,
@@ -24,6 +25,7 @@ from mggcn.records import (
 )
 from mggcn.report import render
 from mggcn.report.tables import commands
+from tests import sealing
 from tests.records import RECORDS, record
 
 INFO = ExperimentInfo("tiny", "A title", "Table 1", "accuracy", 3, "paper, whole graph")
@@ -55,6 +57,10 @@ def packed(sections: list[Section], tmp_path: Path) -> tuple[str, list[Section]]
     text = pack(sections)
     (tmp_path / "packed.json").write_text(text)
     return text, read([tmp_path / "packed.json"])
+
+
+def _values(sections: list[Section]) -> Any:
+    return json.loads(unsealed(pack(sections).encode())[0])
 
 
 def records_of(sections: list[Section]) -> list[RunRecord]:
@@ -136,7 +142,7 @@ def _without(name: str) -> Any:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda values: values.update(version=2), "version 2, not 1"),
+        (lambda values: values.update(version=3), "version 3, not 2"),
         (lambda values: values.update(datasets=[]), "list index out of range"),
         (_without("settings"), "field 'settings' is missing"),
         (lambda values: values["sections"][0]["lines"][0]["runs"]["seed"].append(7), "zip"),
@@ -144,9 +150,9 @@ def _without(name: str) -> Any:
     ],
 )
 def test_what_is_not_packed_is_refused_by_name(tmp_path: Path, spoil: Any, message: str) -> None:
-    values = json.loads(pack(group(RECORDS)))
+    values = _values(group(RECORDS))
     spoil(values)
-    (tmp_path / "packed.json").write_text(json.dumps(values))
+    sealing.write(tmp_path / "packed.json", values)
     with pytest.raises(InputError, match=f"packed.json: not a run record .*{message}"):
         read([tmp_path / "packed.json"])
 
@@ -183,9 +189,9 @@ def _line(**changes: Any) -> Any:
     ],
 )
 def test_what_no_experiment_writes_is_refused_by_name(tmp_path: Path, spoil: Any, message: str) -> None:
-    values = json.loads(pack(SECTIONS))
+    values = _values(SECTIONS)
     spoil(values["sections"][0])
-    (tmp_path / "packed.json").write_text(json.dumps(values))
+    sealing.write(tmp_path / "packed.json", values)
     with pytest.raises(InputError, match=re.escape(f"packed.json: not a run record ({message}")):
         read([tmp_path / "packed.json"])
 
@@ -210,18 +216,25 @@ def test_smoothed_figures_are_kept_and_shown_in_a_column_of_their_own(tmp_path: 
 
 
 def test_files_from_before_calibration_was_measured_are_read(tmp_path: Path) -> None:
-    text, new = packed(group([record(test_ece=0.05, temperature=1.5), record("mlp")]), tmp_path)
+    _, new = packed(group([record(test_ece=0.05, temperature=1.5), record("mlp")]), tmp_path)
     assert {one.test_ece for one in records_of(new)} == {0.05, None}
-    values = json.loads(text)
+    values = sealing.values_of(tmp_path / "packed.json")
     for line in values["sections"][0]["lines"]:
         for name in ("temperature", "test_ece", "test_ece_uncalibrated"):
             line["runs"].pop(name, None)
-    (tmp_path / "old.json").write_text(json.dumps(values))
+    (tmp_path / "old.json").write_text(json.dumps(values | {"version": 1}))
     assert {(one.temperature, one.test_ece) for one in records_of(read([tmp_path / "old.json"]))} == {(1.0, None)}
 
 
 def test_the_papers_numbers_in_older_files_are_not_read(tmp_path: Path) -> None:
-    values = json.loads(pack(SECTIONS))
+    values = _values(SECTIONS)
     values["sections"][0]["lines"][0]["paper"] = {"accuracy": 0.9}
-    (tmp_path / "old.json").write_text(json.dumps(values))
+    (tmp_path / "old.json").write_text(json.dumps(values | {"version": 1}))
     assert read([tmp_path / "old.json"])[0].rows[0].published == {}
+
+
+def test_a_file_of_the_current_version_needs_its_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "packed.json"
+    path.write_text(json.dumps(_values(SECTIONS)))
+    with pytest.raises(InputError, match=r"packed\.json: not a run record \(its checksum is missing\)"):
+        read([path])

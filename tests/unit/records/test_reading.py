@@ -89,3 +89,13 @@ def test_packed_records_are_not_packed_onto_themselves(tmp_path: Path, capsys: p
     assert main(["report", str(path), "--out", str(path), "--format", "json"]) == 2
     assert "is one of the files that the report is made of" in capsys.readouterr().err
     assert path.read_bytes() == before
+
+
+def test_hidden_folders_are_not_read(tmp_path: Path) -> None:
+    for name in ("run", ".run.1a2b3c4d.mggcn-draft", ".run.x.old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "record.json").write_text(record(seed=len(name)).to_json())
+    (tmp_path / ".other" / "checkpoint").mkdir(parents=True)
+    (tmp_path / ".other" / "config.toml").write_text("")
+    [section] = read([tmp_path])
+    assert [run.seed for row in section.rows for run in row.records] == [3]

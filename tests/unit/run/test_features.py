@@ -1,6 +1,5 @@
 """Features of a data set to score: matched with the run's by name, or by position if one side has no names."""
 
-import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ import mggcn
 from mggcn.cli import main
 from mggcn.dataset import Dataset, as_features
 from mggcn.errors import InputError, InputWarning
+from tests import sealing
 
 NAMES = ("age", "gas", "degree")
 
@@ -99,9 +99,9 @@ def test_records_have_names_only_where_the_data_has(run: mggcn.Run, small: Datas
 
 def test_a_record_with_too_few_names_is_refused(run: mggcn.Run) -> None:
     path = run.path / "record.json"
-    record = json.loads(path.read_text())
+    record = sealing.values_of(path)
     record["dataset"]["feature_names"].pop()
-    path.write_text(json.dumps(record))
+    sealing.write(path, record)
     with pytest.raises(InputError, match="field dataset has 2 feature_names for 3 features"):
         mggcn.load_run(run.path)
 

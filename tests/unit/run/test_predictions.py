@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mggcn.run.predictions import Predictions, column_names
+from mggcn.run.table import write_table
 
 
 @pytest.mark.parametrize(
@@ -68,3 +69,8 @@ def test_details_follow_the_probabilities_in_every_format(tmp_path: Path) -> Non
         "0xa,Phish,train,0.75,0.25,Phish,1,\n"
         "0xb,Phish,new,0.625,0.375,,2,\n"
     )
+
+
+def test_cells_that_a_spreadsheet_takes_for_formulas_are_written_as_they_are(tmp_path: Path) -> None:
+    write_table(tmp_path / "p.csv", {"id": np.array(["=1+1", "@x", "-2"]), "class": np.array(["+a", "b,c", "d"])})
+    assert (tmp_path / "p.csv").read_text() == 'id,class\n=1+1,+a\n@x,"b,c"\n-2,d\n'

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.numpy import load_file, save_file
 
 import mggcn
 from mggcn import datasets, storage
@@ -16,6 +17,7 @@ from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Graph
 from mggcn.run import read_config
 from mggcn.train import choose_device
+from tests import sealing
 
 NEWER = {"input_dropout": 0, "label_smoothing": 0, "consistency": 0, "averaging": 0, "draws": 1}
 
@@ -97,10 +99,10 @@ def test_a_record_of_an_older_version_has_neutral_newer_settings(small: Dataset,
     data = replace(small, name="cora")
     run = mggcn.fit(data, settings={"epochs": 3}, preset="paper", device="cpu").save(tmp_path / "old")
     path, newer = run.path / "record.json", ("hops", "fine_norm", *NEWER)
-    record = json.loads(path.read_text())
+    record = sealing.values_of(path)
     for name in newer:
         del record["settings"][name]
-    path.write_text(json.dumps(record))
+    sealing.write(path, record)
     loaded = mggcn.load_run(run.path)
     assert {name: loaded.plan.settings[name] for name in newer} == {"hops": 1, "fine_norm": "mean", **NEWER}
     assert loaded.plan.settings == run.plan.settings
@@ -213,17 +215,56 @@ def test_bad_run_folders(run: mggcn.Run, tmp_path: Path) -> None:
         mggcn.load_run(tmp_path)
     whole = (run.path / "weights.safetensors").read_bytes()
     (run.path / "weights.safetensors").write_bytes(whole[:-40])
-    with pytest.raises(InputError, match=r"weights\.safetensors: cannot be read"):
+    with pytest.raises(InputError, match=r"weights\.safetensors: sha256 differs from record\.json"):
         mggcn.load_run(run.path)
     (run.path / "weights.safetensors").unlink()
+    with pytest.raises(InputError, match=r"weights\.safetensors: missing, though record\.json lists it"):
+        mggcn.load_run(run.path)
+    (run.path / "record.json").write_text(run.record.to_json())
     with pytest.raises(InputError, match=r"weights\.safetensors is missing"):
+        mggcn.load_run(run.path)
+    (run.path / "weights.safetensors").write_bytes(whole[:-40])
+    with pytest.raises(InputError, match=r"weights\.safetensors: cannot be read"):
+        mggcn.load_run(run.path)
+
+
+def test_a_folder_of_an_earlier_version_has_no_checksums_and_is_read(run: mggcn.Run) -> None:
+    (run.path / "record.json").write_text(run.record.to_json())
+    assert mggcn.load_run(run.path).record == run.record
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"model.first.weight": np.float32(np.nan)}, "holds a number that is not finite"),
+        ({"model.first.weight": np.float64(1)}, "holds torch.float64, but the model has torch.float32"),
+        ({"scaler.mean": None}, "holds deviation for the scaling of features, which does not fit scaling standard"),
+        ({"scaler.mean": np.float32(np.inf)}, "scaler.mean is not 3 finite numbers"),
+        ({"scaler.deviation": np.ones(4, np.float32)}, "scaler.deviation is not 3 finite numbers"),
+        ({"scaler.idf": np.ones(3, np.float32)}, "holds mean and deviation and idf for the scaling"),
+    ],
+)
+def test_weights_that_cannot_be_right_are_refused_without_checksums_too(
+    run: mggcn.Run, changes: dict[str, object], message: str
+) -> None:
+    path = run.path / "weights.safetensors"
+    tensors = load_file(path)
+    for name, value in changes.items():
+        old = tensors.pop(next((key for key in tensors if key == name), ""), None)
+        if isinstance(value, np.ndarray):
+            tensors[name] = value
+        elif value is not None:
+            tensors[name] = np.full(old.shape, value)
+    save_file(tensors, path)
+    (run.path / "record.json").write_text(run.record.to_json())
+    with pytest.raises(InputError, match=re.escape(message)):
         mggcn.load_run(run.path)
 
 
 def test_a_record_that_does_not_fit_the_weights(run: mggcn.Run) -> None:
-    record = json.loads((run.path / "record.json").read_text())
+    record = sealing.values_of(run.path / "record.json")
     record["settings"]["hidden"] = 99
-    (run.path / "record.json").write_text(json.dumps(record))
+    sealing.write(run.path / "record.json", record)
     with pytest.raises(InputError, match=r"weights\.safetensors: does not fit"):
         mggcn.load_run(run.path)
     (run.path / "record.json").write_text('{"a": 1}')
@@ -258,14 +299,14 @@ def test_a_record_that_does_not_fit_the_weights(run: mggcn.Run) -> None:
 )
 def test_a_damaged_record_is_named(folder: Path, changes: dict[str, object], message: str) -> None:
     path = folder / "record.json"
-    record = json.loads(path.read_text())
+    record = sealing.values_of(path)
     for path_of_field, value in changes.items():
         *outer, name = path_of_field.split(".")
         part = record[outer[0]] if outer else record
         part.pop(name)
         if value is not ...:
             part[name] = value
-    path.write_text(json.dumps(record))
+    sealing.write(path, record)
     with pytest.raises(InputError, match=re.escape(f"{path}: not a run record ({message}")):
         mggcn.load_run(folder)
 

@@ -1,6 +1,5 @@
 """Scoring tables with a run that was trained on tables: columns, categories and empty cells."""
 
-import json
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from mggcn import storage
 from mggcn.cli import main
 from mggcn.dataset import Dataset, as_features
 from mggcn.errors import DataWarning, InputError, InputWarning
+from tests import sealing
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*empty cells, marked:mggcn.errors.DataWarning")
 
@@ -167,24 +167,24 @@ def test_the_encoding_is_stored_with_the_data_set(edges: pd.DataFrame, nodes: pd
     storage.save(data, tmp_path / "d")
     assert storage.load(tmp_path / "d").encoding == storage.load(tmp_path / "d", mmap=True).encoding == data.encoding
     path = tmp_path / "d" / "meta.json"
-    meta = json.loads(path.read_text())
+    meta = sealing.values_of(path)
     del meta["encoding"]
-    path.write_text(json.dumps(meta))
+    sealing.write(path, meta)
     assert storage.load(tmp_path / "d").encoding == (), "folders of older versions have none"
     meta["encoding"] = [{"name": "age", "kind": "colour"}]
-    path.write_text(json.dumps(meta))
+    sealing.write(path, meta)
     with pytest.raises(InputError, match=r"meta.json: field encoding\[0\].kind"):
         storage.load(tmp_path / "d")
 
 
 def test_a_damaged_encoding_of_a_run_is_named(run: mggcn.Run) -> None:
     path = run.path / "record.json"
-    whole = json.loads(path.read_text())
+    whole = sealing.values_of(path)
     for value, message in (
         ([{"name": "age", "kind": "colour"}], r"field dataset.encoding\[0\].kind"),
         ([{"name": "age", "kind": "number"}], "field dataset has an encoding of other features than feature_names"),
     ):
-        path.write_text(json.dumps(whole | {"dataset": whole["dataset"] | {"encoding": value}}))
+        sealing.write(path, whole | {"dataset": whole["dataset"] | {"encoding": value}})
         with pytest.raises(InputError, match=message):
             mggcn.load_run(run.path)
 

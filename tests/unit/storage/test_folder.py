@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from mggcn import files, graph, storage
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
+from tests import sealing
 
 
 def assert_same(one: Dataset, other: Dataset) -> None:
@@ -74,9 +75,9 @@ def test_names_of_features_and_attributes_of_edges(small: Dataset, tmp_path: Pat
 
 def test_folders_from_before_there_were_names_of_features(small: Dataset, tmp_path: Path) -> None:
     storage.save(small, tmp_path / "d")
-    meta = json.loads((tmp_path / "d" / "meta.json").read_text())
+    meta = sealing.values_of(tmp_path / "d" / "meta.json")
     (tmp_path / "d" / "meta.json").write_text(
-        json.dumps({k: v for k, v in meta.items() if k not in ("feature_names", "id_name")})
+        json.dumps({k: v for k, v in meta.items() if k not in ("feature_names", "id_name")} | {"version": 1})
     )
     loaded = storage.load(tmp_path / "d")
     assert (loaded.feature_names, loaded.id_name, dict(loaded.edge_attributes)) == ((), "id", {})
@@ -137,6 +138,54 @@ def test_only_a_dataset_folder_is_ever_replaced(small: Dataset, tmp_path: Path) 
     assert (tmp_path / "papers" / "thesis.txt").read_text() == (tmp_path / "file.csv").read_text() == "mine"
 
 
+def test_a_folder_with_anything_else_in_it_is_not_replaced(small: Dataset, tmp_path: Path) -> None:
+    storage.save(small, tmp_path / "d")
+    for mine in (tmp_path / "d" / "notes.txt", tmp_path / "d" / "y.npy.orig"):
+        mine.write_text("mine")
+        with pytest.raises(InputError, match=f"d: holds {mine.name}, which is not of the data set"):
+            storage.save(small, tmp_path / "d", overwrite=True)
+        mine.unlink()
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    (foreign / "meta.json").write_text('{"format": "something else"}')
+    with pytest.raises(InputError, match=r"--overwrite: .*field format is not 'mggcn-dataset'"):
+        storage.save(small, foreign, overwrite=True)
+    assert (foreign / "meta.json").exists()
+
+
+def test_what_is_put_into_a_folder_while_it_is_replaced_is_kept(
+    small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage.save(small, tmp_path / "d")
+    write = files.write_durably
+
+    def meanwhile(path: Path, content: bytes) -> None:
+        (tmp_path / "d" / "notes.txt").write_text("mine")
+        write(path, content)
+
+    monkeypatch.setattr("mggcn.storage.writer.write_durably", meanwhile)
+    with pytest.raises(InputError, match=r"d: holds notes\.txt"):
+        storage.save(small, tmp_path / "d", overwrite=True)
+    assert (tmp_path / "d" / "notes.txt").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["d"]
+
+
+def test_an_old_folder_is_found_after_a_replacement_was_killed_half_way(small: Dataset, tmp_path: Path) -> None:
+    storage.save(small, tmp_path / "d")
+    (tmp_path / "d").rename(tmp_path / ".d.old.mggcn-draft")
+    assert_same(small, storage.load(tmp_path / "d"))
+
+
+@pytest.mark.parametrize("name", ["../../escaped", "/escaped", "a/../../b", "..", ".hidden", "a\x1b[31mb", "a\nb"])
+def test_a_name_that_leads_elsewhere_is_refused(small: Dataset, tmp_path: Path, name: str) -> None:
+    storage.save(small, tmp_path / "d")
+    edit_meta(tmp_path / "d", name=name)
+    with pytest.raises(InputError, match=r"meta\.json: name: .* cannot be the name of a data set"):
+        storage.load(tmp_path / "d")
+    with pytest.raises(InputError, match="cannot be the name of a data set"):
+        replace(small, name=name)
+
+
 def test_a_failed_write_leaves_nothing(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -181,8 +230,7 @@ storage.save(data, {str(tmp_path / "d")!r})
 
 
 def edit_meta(folder: Path, **changes: object) -> None:
-    meta = json.loads((folder / "meta.json").read_text())
-    (folder / "meta.json").write_text(json.dumps(meta | changes))
+    sealing.write(folder / "meta.json", sealing.values_of(folder / "meta.json") | changes)
 
 
 @pytest.mark.parametrize("mmap", [False, True])
@@ -273,7 +321,7 @@ def test_edited_fields_that_do_not_fit_the_arrays_are_errors(small: Dataset, tmp
 def test_changed_files_with_new_checksums_are_checked_again(small: Dataset, tmp_path: Path) -> None:
     storage.save(small, tmp_path / "d")
     np.save(tmp_path / "d" / "y.npy", small.y + 7)
-    meta = json.loads((tmp_path / "d" / "meta.json").read_text())
+    meta = sealing.values_of(tmp_path / "d" / "meta.json")
     meta["files"]["y.npy"]["sha256"] = files.sha256(tmp_path / "d" / "y.npy")
     edit_meta(tmp_path / "d", files=meta["files"])
     with pytest.raises(InputError, match="outside the 3 classes"):
@@ -311,8 +359,8 @@ def test_not_json_and_not_a_folder(tmp_path: Path) -> None:
 def test_pickled_arrays_are_refused(small: Dataset, tmp_path: Path) -> None:
     storage.save(small, tmp_path / "d")
     np.save(tmp_path / "d" / "y.npy", np.array([{"a": 1}] * 60, dtype=object))
-    meta = json.loads((tmp_path / "d" / "meta.json").read_text())
+    meta = sealing.values_of(tmp_path / "d" / "meta.json")
     meta["files"]["y.npy"] = {"dtype": "|O", "shape": [60], "sha256": files.sha256(tmp_path / "d" / "y.npy")}
-    (tmp_path / "d" / "meta.json").write_text(json.dumps(meta))
+    sealing.write(tmp_path / "d" / "meta.json", meta)
     with pytest.raises(InputError, match=r"y\.npy: cannot be read"):
         storage.load(tmp_path / "d")

@@ -1,4 +1,3 @@
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from mggcn import storage
 from mggcn.cli import main
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
+from tests import sealing
 
 
 @pytest.fixture
@@ -64,8 +64,7 @@ def test_mapping_checks_sizes(folder: Path, change: object) -> None:
 
 
 def test_values_are_checked_if_the_description_was_edited(folder: Path) -> None:
-    meta = json.loads((folder / "meta.json").read_text())
-    (folder / "meta.json").write_text(json.dumps(meta | {"classes": ["red"]}))
+    sealing.write(folder / "meta.json", sealing.values_of(folder / "meta.json") | {"classes": ["red"]})
     storage.load(folder, mmap=True)
     with pytest.raises(InputError, match="outside the 1 classes"):
         storage.verify(folder)

@@ -138,7 +138,7 @@ def test_a_missing_half_is_damage(tmp_path: Path) -> None:
 
 def test_drafts_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     write(tmp_path, state(1))
-    (tmp_path / ".000002.json.123.draft").write_bytes(b"{")
+    (tmp_path / ".000002.json.1a2b3c4d.mggcn-draft").write_bytes(b"{")
     assert read(tmp_path) is not None
     assert not list(tmp_path.glob(".*"))
 
@@ -169,8 +169,12 @@ def test_the_checksum_covers_the_whole_file(tmp_path: Path) -> None:
     write(tmp_path, state(1))
     path = tmp_path / "000001.json"
     values = json.loads(path.read_bytes())
-    path.write_text(json.dumps(values))
+    path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(InputError, match="wrong checksum"):
+        read(tmp_path)
+    del values["checksum"]
+    path.write_text(json.dumps(values))
+    with pytest.raises(InputError, match="its checksum is missing"):
         read(tmp_path)
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from mggcn import fit, mapping, storage
+from mggcn import fit, memory, storage
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.mapping import MappedRows
@@ -85,5 +85,5 @@ def test_runs_of_large_data_load_it_mapped(small: Dataset, tmp_path: Path, monke
     run = load_run(tmp_path / "run")
     assert run.training_data().mapped is None
     assert run.training_data(mmap=True).mapped is not None
-    monkeypatch.setattr(mapping, "free_memory", lambda: 1)
+    monkeypatch.setattr(memory, "available", lambda: 1)
     assert run.training_data().mapped is not None

@@ -15,6 +15,7 @@ from mggcn import storage
 from mggcn.bench._measurements import Measurements
 from mggcn.bench.options import Options
 from mggcn.dataset import Dataset
+from mggcn.drafts import draft_folder
 
 WORKER = Path(__file__).with_name("worker.py")
 FANOUT = (25, 10)
@@ -43,8 +44,8 @@ def measure(measured: Measurements, options: Options, dataset: Dataset, *, hidde
         "parts_a_step": _PARTS_A_STEP,
     }
     measured.facts["peers"] = {}
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = _folder(dataset, Path(scratch))
+    with draft_folder(Path(tempfile.gettempdir(), "peers")) as scratch:
+        folder = _folder(dataset, scratch)
         for peer in options.peers:
             for run in _RUNS[peer]:
                 answer = run_worker(options.peer_python.get(peer, sys.executable), run, folder, request)

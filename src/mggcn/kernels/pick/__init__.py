@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mggcn import memory
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
@@ -64,7 +65,11 @@ class PickTable:
         """
         if picks < 1:
             raise InputError(f"picks: {picks} is less than 1")
-        graph, out = self.graph, np.empty((targets.size, 1 + picks), self.graph.indices.dtype)
+        graph, dtype = self.graph, self.graph.indices.dtype
+        memory.require(
+            targets.size * (1 + picks) * dtype.itemsize, f"{targets.size:,} targets with {picks:,} picks each"
+        )
+        out = np.empty((targets.size, 1 + picks), dtype)
         arrays = (graph.indptr, graph.indices, self.sums, self.weights, graph.direction == "both")
         fill = partial(cpu.pick, *arrays, _CODES[explore], targets, np.uint64(key.value), out)
         threading.over_ranges(fill, targets.size, chunk=1024, threads=threads)

@@ -1,0 +1,23 @@
+"""Changing files that begin with their checksum, as if the program had written them so."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from mggcn.files import sealed, unsealed
+
+
+def values_of(path: Path) -> dict[str, Any]:
+    """The values of a JSON file, without the checksum."""
+    values: dict[str, Any] = json.loads(unsealed(path.read_bytes())[0])
+    return values
+
+
+def write(path: Path, values: object) -> None:
+    """Write values with their checksum."""
+    path.write_bytes(sealed(json.dumps(values)))
+
+
+def resealed(text: str) -> str:
+    """Text whose checksum is that of another text, with its own."""
+    return sealed("{" + text.partition("\n")[2]).decode()

@@ -1,0 +1,137 @@
+"""Drafts and claims: exclusive while their writer lives, ignored by readers, removed when the writer is gone."""
+
+import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from mggcn import drafts
+from mggcn.errors import InputError
+from mggcn.files import check_file_writable, check_writable, replacing, write_atomically
+
+WAITS = """
+import sys, time
+from pathlib import Path
+from mggcn.files import {imported}
+with {block}:
+    print("ready", flush=True)
+    time.sleep(600)
+"""
+
+
+def killed_writer(imported: str, block: str) -> None:
+    """Start a process that writes, and kill it in the middle."""
+    script = WAITS.format(imported=imported, block=block)
+    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+
+
+def test_what_a_killed_writer_leaves_is_removed_by_the_next_one(tmp_path: Path) -> None:
+    for block, left in (("replacing", 2), ("draft_file", 1)):
+        killed_writer(block, f"{block}(Path({str(tmp_path / 'data')!r}))")
+        assert len(list(tmp_path.iterdir())) == left
+    write_atomically(tmp_path / "new", b"content")
+    assert [path.name for path in tmp_path.iterdir()] == ["new"]
+
+
+def test_drafts_of_living_writers_stay(tmp_path: Path) -> None:
+    with drafts.draft_file(tmp_path / "a") as file, drafts.draft_folder(tmp_path / "b") as folder:
+        drafts.remove_abandoned(tmp_path)
+        assert file.exists()
+        assert folder.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_claimed_name_is_refused_to_other_writers(tmp_path: Path) -> None:
+    with replacing(tmp_path / "data"), ThreadPoolExecutor(1) as pool:
+        refused = pool.submit(replacing(tmp_path / "data").__enter__).exception()
+    assert isinstance(refused, InputError)
+    assert str(refused) == f"{tmp_path / 'data'}: another command is writing it"
+    assert (tmp_path / "data").is_dir()
+
+
+def test_of_many_writers_of_one_name_one_succeeds_and_the_others_say_so(tmp_path: Path) -> None:
+    def write(number: int) -> str:
+        try:
+            with replacing(tmp_path / "data") as draft:
+                (draft / "number").write_text(str(number))
+        except InputError as error:
+            return str(error)
+        return ""
+
+    with ThreadPoolExecutor(4) as pool:
+        problems = list(pool.map(write, range(40)))
+    assert [number for number, problem in enumerate(problems) if not problem] == [
+        int((tmp_path / "data" / "number").read_text())
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_a_failed_writer_leaves_no_folder_that_it_created(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no"), replacing(tmp_path / "a" / "b" / "data"):
+        raise InputError("no")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_a_replaced_folder_is_one_or_the_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_exchange: bool
+) -> None:
+    if not can_exchange:
+        monkeypatch.setattr(drafts, "_exchange", lambda *_: False)
+    for content in ("one", "two"):
+        with replacing(tmp_path / "data", lambda _: None) as draft:
+            (draft / "file").write_text(content)
+    assert (tmp_path / "data" / "file").read_text() == "two"
+    assert [path.name for path in tmp_path.iterdir()] == ["data"]
+
+
+def test_a_replacement_that_was_killed_half_way_is_undone(tmp_path: Path) -> None:
+    (tmp_path / ".data.old.mggcn-draft").mkdir()
+    (tmp_path / ".data.old.mggcn-draft" / "file").write_text("one")
+    drafts.recover(tmp_path / "data")
+    assert (tmp_path / "data" / "file").read_text() == "one"
+
+
+def test_one_that_was_killed_after_it_is_finished(tmp_path: Path) -> None:
+    for name in ("data", ".data.old.mggcn-draft"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text(name)
+    write_atomically(tmp_path / "other", b"")
+    assert (tmp_path / "data" / "file").read_text() == "data"
+    assert not (tmp_path / ".data.old.mggcn-draft").exists()
+
+
+def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
+    limited = f"""
+import resource
+from pathlib import Path
+from mggcn.files import write_atomically
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+try:
+    write_atomically(Path({str(tmp_path / "big")!r}), bytes(1000))
+except OSError as error:
+    print(error.filename, error.strerror)
+"""
+    done = subprocess.run([sys.executable, "-c", limited], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{tmp_path / 'big'} File too large\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_outputs_are_tested_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file is not a folder"):
+        check_writable(tmp_path / "file" / "deep")
+    with pytest.raises(InputError, match=r"p\.csv: .*file is not a folder"):
+        check_file_writable(tmp_path / "file" / "p.csv")
+    monkeypatch.setattr(os, "open", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
+    with pytest.raises(InputError, match=r"p\.csv: .* cannot be written \(Permission denied\)"):
+        check_file_writable(tmp_path / "p.csv")
