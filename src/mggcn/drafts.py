@@ -60,7 +60,7 @@ def claimed(target: Path, *, wait: bool = False) -> Iterator[None]:
     claim = target.with_name(f".{target.name}{_SUFFIX}")
     with name_errors(target), _parent_of(target):
         remove_abandoned(target.parent)
-        while not _lock(claim, os.open(claim, os.O_RDWR | os.O_CREAT, 0o644), wait=wait):
+        while not _lock(claim, _opened(claim), wait=wait):
             if not wait and claim.exists():
                 raise InputError(f"{target}: another command is writing it")
         _claims.add(mine)
@@ -162,8 +162,16 @@ def _replaced(target: Path) -> Path:
     return target.with_name(f".{target.name}{_REPLACED}")
 
 
+def _opened(claim: Path) -> int:
+    """A claim's file; its folder is created again if a writer that failed has just removed it."""
+    while True:
+        with suppress(FileNotFoundError):
+            return os.open(claim, os.O_RDWR | os.O_CREAT, 0o644)
+        claim.parent.mkdir(parents=True, exist_ok=True)
+
+
 def _created(folder: Path) -> int:
-    folder.mkdir()
+    folder.mkdir(parents=True)
     return os.open(folder, os.O_RDONLY)
 
 
