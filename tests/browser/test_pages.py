@@ -86,7 +86,7 @@ def test_the_page_of_a_run(run_folder: Path, watch: Watch) -> None:
         page.locator("figcaption", has_text="true class").count()
         + page.locator("figcaption", has_text="correct").count()
     )
-    names = page.locator("table:has(th:has-text('precision')) tbody td:first-child")
+    names = page.locator("table:has(th:has-text('recall'))").first.locator("tbody td:first-child")
     assert names.all_inner_texts() == ["north", "east", "south", "west"]
     page.locator("th", has_text="class").first.click()
     assert names.all_inner_texts() == ["east", "north", "south", "west"]

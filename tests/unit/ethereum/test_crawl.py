@@ -391,7 +391,7 @@ def test_the_key_is_not_logged(server: FakeEtherscan, caplog: pytest.LogCaptureF
 
 
 def test_a_missing_library_is_one_line_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mggcn.ethereum.find_spec", lambda _: None)
+    monkeypatch.setattr("mggcn.errors.find_spec", lambda _: None)
     with pytest.raises(InputError, match=r"^this needs httpx: pip install 'mggcn\[crawl\]'$"):
         Etherscan(KEY)
 
