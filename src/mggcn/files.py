@@ -55,7 +55,7 @@ def check_writable(folder: Path, name: str = "--out") -> None:
 def check_file_writable(path: Path) -> None:
     """Raise InputError, before any work is done, if a file cannot be created or replaced at ``path``."""
     if path.is_dir():
-        raise InputError(f"{path}: is a folder")
+        raise InputError(f"{path}: a folder, not a file to write")
     check_writable(path.absolute().parent, str(path))
 
 

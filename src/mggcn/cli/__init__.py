@@ -75,6 +75,7 @@ def launch(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; for bad input print one line on standard error and return 2."""
+    signals.begin()
     if arguments is not None:
         return _main(list(arguments))
     signals.install()

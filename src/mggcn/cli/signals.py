@@ -28,6 +28,12 @@ _received: list[int] = []
 _said: list[int] = []
 
 
+def begin() -> None:
+    """Forget the signals of an earlier command of this process."""
+    _received.clear()
+    _said.clear()
+
+
 def install() -> None:
     """Handle Ctrl-C and SIGTERM from now on; for the main thread of a command."""
     for number in _ENDING:

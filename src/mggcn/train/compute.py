@@ -56,9 +56,13 @@ class Compute:
 
     @contextmanager
     def arithmetic(self) -> Iterator[None]:
-        """Use this precision inside the ``with`` block."""
-        before = torch.get_float32_matmul_precision()
+        """Use this precision inside the ``with`` block; on a CPU only bf16 differs from fp32."""
         mixed = torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bf16", cache_enabled=False)
+        if self.device.type == "cpu":
+            with mixed:
+                yield
+            return
+        before = torch.get_float32_matmul_precision()
         torch.set_float32_matmul_precision("high" if self.precision == "tf32" else "highest")
         try:
             with mixed:

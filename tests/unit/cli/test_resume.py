@@ -27,6 +27,7 @@ from mggcn import cli
 evaluate = loop.evaluate
 def slow(*arguments):
     time.sleep({seconds})
+    print("evaluated", flush=True)
     return evaluate(*arguments)
 loop.evaluate = slow
 sys.exit(cli.main())
@@ -44,6 +45,13 @@ def start(arguments: Sequence[str], *, seconds: float = 0.01) -> subprocess.Pope
     """A command whose epochs take a little longer, so that it can be interrupted."""
     command = [sys.executable, "-c", SLOW.format(seconds=seconds), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def read_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    assert line, process.communicate()
+    return line
 
 
 def wait_for(pattern: str, process: subprocess.Popen[str]) -> None:
@@ -88,8 +96,9 @@ def test_a_killed_run_ends_bit_for_bit_as_if_it_had_not_been_killed() -> None:
 def test_a_signal_writes_a_checkpoint_and_says_how_to_continue(number: int, word: str) -> None:
     expected = whole(100)
     with start([*TRAIN, "--epochs", "100"], seconds=0.05) as process:
-        wait_for("runs/*/checkpoint/lock", process)
-        time.sleep(3.0)
+        evaluated = 0
+        while evaluated < 3:
+            evaluated += read_line(process) == "evaluated\n"
         process.send_signal(number)
         sent = time.monotonic()
         _, message = process.communicate(timeout=20)
