@@ -1,7 +1,7 @@
 """Generate a graph of any size, and measure what mggcn does with it.
 
-    python benchmarks/scale.py generate /tmp/G --nodes 20000000
-    python benchmarks/scale.py import /tmp/G --memory 2GB --record benchmarks/results/scale-import.json
+    python benchmarks/scale.py generate G --nodes 20000000
+    python benchmarks/scale.py import G --memory 2GB --record benchmarks/results/scale-import.json
 
 ``generate`` writes Parquet files of nodes and edges part by part; every value is a hash of its position, so a graph
 depends on its size and seed only. A node has as many edges as ``--degree`` on average, most of them to nodes of its

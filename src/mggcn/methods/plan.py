@@ -55,7 +55,7 @@ class Plan:
         ranks on a machine, is kept on disk.
         """
         threads = self.training.threads or (max(1, available() // ranks.local_size) if ranks.size > 1 else None)
-        on_disk = dataset is not None and (dataset.mapped is not None or ranks.local_size > 1)
+        on_disk = dataset is not None and (_is_as_stored(dataset) or ranks.local_size > 1)
         cache = Cache(prepared_folder(dataset)) if dataset is not None and on_disk else None
         return Compute(device, self.training.precision, threads, ranks, cache)
 
@@ -104,10 +104,17 @@ def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, comput
     scaled, labels = Scaled(dataset.x, scaler), known_labels(dataset)
     source = None
     if compute.cache is not None:
-        stored = dataset.mapped is not None and isinstance(dataset.x, np.memmap)
-        digest = dataset.digest if stored else storage.digest(replace(dataset, digest="", checked=True))
+        as_stored = _is_as_stored(dataset)
+        digest = dataset.digest if as_stored else storage.digest(replace(dataset, digest="", checked=True))
         source = {"name": dataset.name, "data": digest, "scaling": scaler.digest, "graph": "whole"}
     return GraphView(dataset.graph, scaled, labels, dataset.num_classes, model, key, compute, source)
+
+
+def _is_as_stored(dataset: Dataset) -> bool:
+    """Whether a data set is mapped and its features are those of its folder, so that its digest is that of its rows."""
+    x = dataset.x
+    is_mapped = x.filename is not None if isinstance(x, np.memmap) else not isinstance(x, np.ndarray)
+    return dataset.mapped is not None and bool(dataset.digest) and is_mapped
 
 
 def _hash(nodes: NDArray[np.int64]) -> str:

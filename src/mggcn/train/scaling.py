@@ -76,7 +76,7 @@ class Scaler:
 
     @property
     def digest(self) -> str:
-        """A hash of the scaling, by which what was scaled is told apart."""
+        """A hash of the scaling: equal for equal results."""
         arrays = (self.mean, self.deviation, self.idf)
         values = b"".join(b"-" if array is None else array.tobytes() for array in arrays)
         return hashlib.sha256(self.kind.encode() + values).hexdigest()

@@ -58,3 +58,16 @@ def test_training_from_disk_has_the_weights_of_training_in_memory(
     kept = [entry.what for entry in Cache(tmp_path / "prepared").entries()]
     assert [what["graph"] for what in kept if "rows" in what].count("whole") == 1
     assert any(what["graph"] == "train" for what in kept) == inductive
+
+
+@pytest.mark.parametrize("changes", [{"digest": "", "path": None}, {}])
+def test_changed_features_of_mapped_data_are_not_those_on_disk(
+    small: Dataset, tmp_path: Path, changes: dict[str, object]
+) -> None:
+    data = storage.load(storage.save(small, tmp_path / "data").path, mmap=True)
+    run = mggcn.fit(data, settings={"epochs": 1, "scaling": "none"}, device="cpu")
+    for value in (7, 8):
+        x = data.x.copy()
+        x[:, 0] = value
+        view, _ = run.view(replace(data, x=x, **changes), CPU)
+        assert torch.equal(torch.cat(view.inputs.parts, dim=1)[:, : x.shape[1]], torch.from_numpy(np.asarray(x)))
