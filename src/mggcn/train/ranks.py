@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -204,7 +205,7 @@ class ProcessGroup(Ranks):
             raise RankError(f"{names}: ended or does not answer ({reason})", is_reported=is_reported) from None
 
 
-_groups: dict[Any, ProcessGroup] = {}
+_groups: WeakKeyDictionary[Any, ProcessGroup] = WeakKeyDictionary()  # what is left when Python ends can abort it
 
 
 def join() -> ProcessGroup:
@@ -233,7 +234,6 @@ def _of_world(presence: Presence | None = None, *, is_restarted: bool = False) -
         control = dist.new_group(backend="gloo", timeout=_PATIENCE)
         local_rank, local_size = (os.environ.get(name) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
         rank, size = dist.get_rank(), dist.get_world_size()
-        _groups.clear()
         _groups[world] = ProcessGroup(
             rank, size, int(local_size or size), is_restarted, int(local_rank or rank), control, presence
         )
