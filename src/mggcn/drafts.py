@@ -171,8 +171,11 @@ def _opened(claim: Path) -> int:
 
 
 def _created(folder: Path) -> int:
-    folder.mkdir(parents=True)
-    return os.open(folder, os.O_RDONLY)
+    """A new draft's folder; created again if another writer takes it for abandoned before it is locked."""
+    while True:
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            return os.open(folder, os.O_RDONLY)
 
 
 def _lock(draft: Path, handle: int, *, wait: bool = False) -> bool:
