@@ -1,25 +1,24 @@
 """Arrays that preparing computes, kept on disk in folders named by a hash of all that they depend on.
 
-A folder is written under a temporary name by the one process that holds its lock, and renamed; other processes wait for
-it. It is mapped when it is read, with the sizes and types of its files verified. One that is damaged is written again.
+A folder is written under a temporary name by the one process that has claimed its name, and renamed; other processes
+wait for it. It is mapped when it is read, with the sizes and types of its files verified. One that is damaged is
+written again.
 """
 
-import fcntl
 import hashlib
 import json
-import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from mggcn.drafts import claimed
 from mggcn.errors import InputError, InputWarning, first_line
 from mggcn.files import read_json, replacing, sealed, write_durably
 from mggcn.storage.meta import META, ArrayFile
@@ -104,8 +103,7 @@ class Cache:
         text = json.dumps({"version": VERSION, **what}, sort_keys=True)
         entry = self.folder / hashlib.sha256(text.encode()).hexdigest()[:24]
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            with _locked(self.folder / f".{entry.name}.lock"):
+            with claimed(entry, wait=True):
                 return _read(entry) or self._built(entry, what, build)
         except OSError as error:
             raise InputError(f"{self.folder}: cannot be written ({first_line(error)})") from None
@@ -133,10 +131,8 @@ class Cache:
         """Remove all folders that no process is writing; return their size in bytes."""
         freed = 0
         for entry in list(self.entries()):
-            lock = self.folder / f".{entry.path.name}.lock"
-            with _locked(lock):
+            with claimed(entry.path, wait=True):
                 shutil.rmtree(entry.path)
-                lock.unlink()
             freed += entry.num_bytes
         return freed
 
@@ -147,7 +143,8 @@ def _read(entry: Path) -> dict[str, NDArray[Any]] | None:
         return None
     try:
         files = read_json(entry / META, _Meta).files
-        arrays = {name: np.load(entry / f"{name}.npy", mmap_mode="c") for name in files}
+        modes: dict[str, Literal["c"] | None] = {name: None if 0 in file.shape else "c" for name, file in files.items()}
+        arrays = {name: np.load(entry / f"{name}.npy", mmap_mode=mode) for name, mode in modes.items()}
         for name, file in files.items():
             if (arrays[name].dtype.str, list(arrays[name].shape)) != (file.dtype, file.shape):
                 raise InputError(f"{name}.npy is of another type or shape")
@@ -155,14 +152,3 @@ def _read(entry: Path) -> dict[str, NDArray[Any]] | None:
         warnings.warn(f"{entry}: damaged ({first_line(error)}), prepared again", InputWarning, stacklevel=4)
         return None
     return arrays
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a folder; waits for the process that has it."""
-    while True:
-        with path.open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            if path.exists() and os.fstat(file.fileno()).st_ino == path.stat().st_ino:  # else it was cleared meanwhile
-                yield
-                return

@@ -100,3 +100,8 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     blocker.write_text("a file")
     with pytest.raises(InputError, match=r"prepared: cannot be written"):
         Cache(blocker).arrays(WHAT, build)
+
+
+def test_an_array_without_rows_is_kept(tmp_path: Path) -> None:
+    for builder in (lambda draft: draft.write("sums", np.empty(0, np.int32)), fail):
+        assert Cache(tmp_path).arrays(WHAT, builder)["sums"].shape == (0,)
