@@ -138,6 +138,7 @@ def test_records_of_two_devices_are_told_apart(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_comparison_uses_the_records_that_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compare, "packed", list)
+    monkeypatch.setattr(compare, "_searched", lambda _: set(METHODS))
     assert compare.tables().count("| not run yet | not run yet | not run yet |") == 3 * len(METHODS)
     info = ExperimentInfo("compare", "All methods", "nothing", "accuracy", 2)
     rows = (Row("gcn", "gcn", "cpu", 2, (record(),)), Row("mlp", "mlp", "cpu", 2, (record("mlp"), record("mlp", 1))))
@@ -148,6 +149,12 @@ def test_the_comparison_uses_the_records_that_exist(tmp_path: Path, monkeypatch:
     labels = [line.split(" | ")[0].strip("| ") for line in page.splitlines() if line.startswith("| ")]
     assert labels[2 : 2 + len(METHODS)] == list(METHODS), "in the order of the methods"
     assert "(1 of 2 seeds) | not run yet |" in page
+
+
+def test_the_comparison_says_which_searches_were_too_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare, "packed", list)
+    cora = compare.tables().split("## ")[1].splitlines()
+    assert [line.split(" | ")[0] for line in cora if "too slow" in line] == ["| graphsage-lstm"]
 
 
 def test_the_comparison_says_where_mg_gcn_is_not_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
