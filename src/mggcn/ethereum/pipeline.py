@@ -205,8 +205,23 @@ def _balances(engine: Engine, inputs: BuildInputs, work: Path) -> Table | None:
         table = _values.without_exponents(engine.read(files), [files.roles["balance"]])
         account = _values.text(table[files.roles["account"]])
         balance = _values.wei(table[files.roles["balance"]])
-        balances = table.select(account=account if inputs.any_ids else account.lower(), balance=balance)
-    return balances.group_by("account").agg(balance=balances.balance.max())
+        written = _values.text(table[files.roles["balance"]])
+        balances = table.select(
+            account=account if inputs.any_ids else account.lower(), balance=balance, written=written
+        )
+    return _one_balance_each(engine, balances, inputs.balances)
+
+
+def _one_balance_each(engine: Engine, balances: Table, file: Path) -> Table:
+    """The balance of each account; raises InputError for one that cannot be read, and for an account with two."""
+    unreadable = balances.filter(balances.balance.isnull()).select("account", "written").limit(1)
+    for row in engine.rows(unreadable):
+        problem = "is missing" if row["written"] is None else f"is {row['written']!r}, not a number of wei"
+        raise InputError(f"{file}: the balance of {row['account']} {problem}")
+    each = balances.group_by("account").agg(least=balances.balance.min(), balance=balances.balance.max())
+    for row in engine.rows(each.filter(each.least != each.balance).limit(1)):
+        raise InputError(f"{file}: {row['account']} has two balances, {row['least']} and {row['balance']}")
+    return each.drop("least")
 
 
 def _words(rule: str) -> str:
