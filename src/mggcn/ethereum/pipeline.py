@@ -216,7 +216,7 @@ def _one_balance_each(engine: Engine, balances: Table, file: Path) -> Table:
     """The balance of each account; raises InputError for one that cannot be read, and for an account with two."""
     unreadable = balances.filter(balances.balance.isnull()).select("account", "written").limit(1)
     for row in engine.rows(unreadable):
-        problem = "is missing" if row["written"] is None else f"is {row['written']!r}, not a number of wei"
+        problem = "is missing" if not row["written"] else f"is {row['written']!r}, not a number of wei"
         raise InputError(f"{file}: the balance of {row['account']} {problem}")
     each = balances.group_by("account").agg(least=balances.balance.min(), balance=balances.balance.max())
     for row in engine.rows(each.filter(each.least != each.balance).limit(1)):
