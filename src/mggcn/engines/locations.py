@@ -116,7 +116,10 @@ class Location:
 
     def write(self, content: bytes) -> None:
         """Write a file."""
-        with name_errors(self.address, "written"), self.system.open_output_stream(self.path) as file:
+        with (
+            name_errors(self.address, "written"),
+            self.system.open_output_stream(self.path, compression=None) as file,
+        ):
             file.write(content)
 
     def create(self) -> None:

@@ -22,8 +22,8 @@ Table: TypeAlias = Any
 Types: TypeAlias = Mapping[str, str]
 """The type of each column."""
 
-_GROUP_ROWS = 1 << 16  # of a Parquet file that DuckDB writes
-_GROUP_BYTES = 8 << 20  # of one that Spark writes
+_GROUP_ROWS = 1 << 15  # of a Parquet file that DuckDB writes
+_GROUP_BYTES = 4 << 20  # of one that Spark writes
 
 _CONFIGURED = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR")
 """The variables by which ``spark-submit`` and users configure Spark before the session starts."""
@@ -170,10 +170,14 @@ def session_options(configured: Mapping[str, str], memory: int) -> dict[str, str
 @contextmanager
 def _spark_errors(subject: str) -> Iterator[None]:
     """Replace an error of Spark by an InputError of one line."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     try:
         yield
+    except Py4JJavaError as error:
+        lines = str(error.java_exception.getMessage()).strip().splitlines()
+        raise InputError(f"{subject}: {lines[0] if lines else 'Spark failed'}") from None
     except PySparkException as error:
         raise InputError(f"{subject}: {first_line(error)}") from None
 

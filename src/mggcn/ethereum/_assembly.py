@@ -25,7 +25,7 @@ from mggcn.storage import CsrWriter, FolderWriter, Meta
 
 ACCOUNTS, EDGES = "accounts.parquet", "edges.parquet"
 _BLOCK = 1 << 20  # accounts whose labels are written at a time
-_GATHERED = 1 << 12  # addresses that are read from the disk at a time
+_GATHERED = 1 << 8  # addresses that are read from the disk at a time; the system maps up to 16 pages for each
 _SHARES = (0.7, 0.1, 0.2)  # of train, val and test, as in the paper
 _ENDS = {"from_address": "node", "to_address": "other"}
 _EDGE_TABLE = {

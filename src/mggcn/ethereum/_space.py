@@ -13,7 +13,9 @@ from mggcn.errors import InputError
 from mggcn.ethereum._table_files import is_parquet, num_bytes, open_bytes
 from mggcn.memory import size
 
-_STAGE_BYTES, _FOLDER_BYTES = 400, 200  # of a row
+_FOLDER_BYTES = 150
+_STAGE_BYTES = {"duckdb": 200, "spark": 400}
+"""Of a row; what ``benchmarks/scale.py spark`` measures, rounded up. Spark's include what it shuffles."""
 _SAMPLE = 1 << 20  # bytes of a text file in which rows are counted
 _GZIP = 31  # what zlib calls the format
 
@@ -33,10 +35,10 @@ class Space:
     folders: int
 
     @classmethod
-    def of(cls, files: Sequence[Source], num_folders: int) -> "Space":
-        """Estimate the space for files that become so many dataset folders."""
+    def of(cls, files: Sequence[Source], engine: str, num_folders: int = 1) -> "Space":
+        """Estimate the space for files that an engine makes so many dataset folders of."""
         rows = sum(_num_rows(file) for file in files)
-        return cls(rows, rows * _STAGE_BYTES, rows * _FOLDER_BYTES * num_folders)
+        return cls(rows, rows * _STAGE_BYTES[engine], rows * _FOLDER_BYTES * num_folders)
 
     def __str__(self) -> str:
         parts = f"{size(self.stages)} for stages, {size(self.folders)} for the data set"

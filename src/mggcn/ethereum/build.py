@@ -111,7 +111,7 @@ def build(
     if time_split is not None:
         time_split.check(inputs, has_labels=labels is not None)
     is_whole = time_split is None and own_features is None
-    space = Space.of(files, 1 if is_whole else 2 if time_split is None else 6)
+    space = Space.of(files, engine, 1 if is_whole else 2 if time_split is None else 6)
     with (
         claimed(out),
         draft_folder(out) as folder,
@@ -153,12 +153,12 @@ def build(
 @contextmanager
 def _stage_folder(stages: str | Path | None, draft: Path, engine: EngineName) -> Iterator[Location]:
     """Yield an empty folder for the stages, which is removed at the end: in ``stages``, or by default in ``draft``."""
-    parent = Location.of(draft if stages is None else stages)
+    with prefix_errors("--stages"):
+        parent = Location.of(draft if stages is None else stages)
     if engine == "duckdb" and parent.local is None:
         raise InputError(f"--stages: {parent} is not on this machine, as DuckDB needs; --engine spark writes there")
     if parent.local is not None:
-        with prefix_errors("--stages"):
-            check_writable(parent.local, str(parent.local))
+        check_writable(parent.local, "--stages")
         with draft_folder(parent.local / draft.name.strip(".")) as folder:
             yield Location(f"{parent.address}/{folder.name}", str(folder), parent.system)
         return
