@@ -23,7 +23,7 @@ Types: TypeAlias = Mapping[str, str]
 """The type of each column."""
 
 _GROUP_ROWS = 1 << 15  # of a Parquet file that DuckDB writes
-_GROUP_BYTES = 4 << 20  # of one that Spark writes
+_GROUP_BYTES = 2 << 20  # of one that Spark writes
 
 _CONFIGURED = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR")
 """The variables by which ``spark-submit`` and users configure Spark before the session starts."""

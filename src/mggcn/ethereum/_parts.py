@@ -31,9 +31,10 @@ def over_rows(
         file, metadata, number, first_row = group
         with file.open() as opened:
             table = parquet.ParquetFile(opened, metadata=metadata).read_row_group(number, columns, use_threads=False)
-        schema = table.schema
         arrays = [pyarrow.concat_arrays(column.chunks) for column in table.columns]
-        return convert(pyarrow.RecordBatch.from_arrays(arrays, schema=schema), first_row)
+        converted = convert(pyarrow.RecordBatch.from_arrays(arrays, schema=table.schema), first_row)
+        _release()
+        return converted
 
     return in_order(read, _groups(files))
 
@@ -105,3 +106,9 @@ class TableWriter:
             self._writer.write_table(table.slice(start, rows).combine_chunks(), row_group_size=_ROWS)
         self._batches = table.slice(stop).to_batches()
         self._num_rows -= stop
+        _release()
+
+
+def _release() -> None:
+    """Return unused memory to the system; pyarrow otherwise keeps several times what it uses, for each thread."""
+    pyarrow.default_memory_pool().release_unused()
