@@ -77,8 +77,8 @@ def _glance(records: list[dict[str, Any]]) -> list[str]:
 
 
 def read(folder: Path = RESULTS) -> list[dict[str, Any]]:
-    """The records in a folder."""
-    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    """The records in a folder, without those of ``scale.py``."""
+    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json")) if not path.match("scale-*")]
 
 
 def _rank(record: dict[str, Any]) -> tuple[str, int, str]:

@@ -142,7 +142,8 @@ class Spark:
 
     def rows(self, table: Table) -> list[dict[str, Any]]:
         """Return the rows of a small table."""
-        return [row.asDict() for row in self._frame(table).collect()]
+        with _spark_errors("--engine spark"):
+            return [row.asDict() for row in self._frame(table).collect()]
 
     def close(self) -> None:
         """Stop the session if it was started here."""

@@ -217,7 +217,7 @@ def _balances(engine: Engine, inputs: BuildInputs, work: Location) -> Table | No
     return _one_balance_each(engine, balances, inputs.balances)
 
 
-def _one_balance_each(engine: Engine, balances: Table, file: Path) -> Table:
+def _one_balance_each(engine: Engine, balances: Table, file: Source) -> Table:
     """The balance of each account; raises InputError for one that cannot be read, and for an account with two."""
     unreadable = balances.filter(balances.balance.isnull()).select("account", "written").limit(1)
     for row in engine.rows(unreadable):
