@@ -46,20 +46,17 @@ class Space:
 
     def check(self, out: Path, stages: Location) -> None:
         """Raise InputError if a disk of this machine is too small."""
-        needed: dict[int, int] = {}
-        folders: dict[int, Path] = {}
+        disks: dict[int, tuple[Path, Path, int]] = {}
         for folder, share in ((out, self.folders), (stages.local, self.stages)):
             if folder is not None:
                 existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-                device = existing.stat().st_dev
-                needed[device] = needed.get(device, 0) + share
-                folders.setdefault(device, folder)
-        for device, share in needed.items():
-            existing = next(path for path in folders[device].absolute().parents if path.exists())
+                named, _, before = disks.get(existing.stat().st_dev, (folder, existing, 0))
+                disks[existing.stat().st_dev] = named, existing, before + share
+        for folder, existing, needed in disks.values():
             free = shutil.disk_usage(existing).free
-            if share > free:
+            if needed > free:
                 raise InputError(
-                    f"{folders[device]}: {self.rows:,} rows need about {size(share)} of disk, and {size(free)} are free"
+                    f"{folder}: {self.rows:,} rows need about {size(needed)} of disk, and {size(free)} are free"
                 )
 
 
