@@ -39,6 +39,8 @@ def predict(
     device: Device = "auto",
     root: Path | None = None,
     mmap: Switch = False,
+    cache: Path | None = None,
+    memory: str | None = None,
 ) -> None:
     """Score nodes of the graph a run was trained on, or of a new graph with the same features.
 
@@ -77,12 +79,16 @@ def predict(
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
         mmap: Map the dataset folder instead of reading it, as is done by itself if it is larger than half of the free
             memory; its checksums are then not verified (see `mggcn data verify`).
+        cache: The folder for what is computed from a mapped data set before scoring; default: the folder prepared
+            beside the data, or in the folder of data sets if that cannot be written.
+        memory: How much memory computing that may take, such as 2GB (the default).
     """
     import numpy as np
     import torch
 
     from mggcn.cli.predicted import Predicted
     from mggcn.errors import InputError
+    from mggcn.mapping import Access
     from mggcn.run import ensemble, load_run
     from mggcn.run.alerts import thresholds
     from mggcn.run.details import known_labels, origin, ranks_of, reason_columns
@@ -92,15 +98,15 @@ def predict(
     from mggcn.run.reasons import reasons_of
     from mggcn.train import Ranks
 
-    ranks = Ranks.current()
+    ranks, access = Ranks.current(), Access.of(mmap or None, cache, memory)
     _check(out, embeddings, top, at_precision, num_runs=1 + len(others))
     runs = [load_run(folder, allow_import=allow_import) for folder in (run, *others)]
     ranking = _class_and_count(top, runs[0].classes) if top is not None else None
     check_alike(runs, same_data=dataset is None)
     if dataset:
-        data = load_data(dataset, root, ranks, mmap or None)
+        data = load_data(dataset, root, ranks, access)
     else:
-        data = ranks.in_turn(lambda: runs[0].training_data(root, mmap=mmap or None))
+        data = ranks.in_turn(lambda: runs[0].training_data(root, access))
     selected = _selected(nodes, data)
     if selected.size < ranks.size:
         raise InputError(f"{data.name}: {selected.size} nodes are fewer than the ranks, {ranks.size}")

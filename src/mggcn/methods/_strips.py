@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean
+from mggcn.memory import size
 from mggcn.storage import ArrayWriter, Draft
 from mggcn.train.scaling import Scaled
 
@@ -23,7 +24,8 @@ def write_rows(draft: Draft, graph: Graph, scaled: Scaled, hops: int, include_se
     num_nodes, width = scaled.features.shape
     per_column = 3 * 4 * num_nodes  # the strip, its means, and what the last of them was made of
     if draft.memory < per_column:
-        raise InputError(f"--memory: {draft.memory:,} bytes are not enough, {per_column:,} are needed")
+        problem = f"{size(draft.memory)} are too little for {num_nodes:,} nodes"
+        raise InputError(f"--memory: {problem}, at least {size(per_column)} are needed")
     strips = [*_ranges(width, draft.memory // per_column)]
     for number, columns in enumerate(strips):
         part = _strip(scaled, columns)

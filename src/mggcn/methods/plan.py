@@ -56,7 +56,7 @@ class Plan:
         """
         threads = self.training.threads or (max(1, available() // ranks.local_size) if ranks.size > 1 else None)
         on_disk = dataset is not None and (_is_as_stored(dataset) or ranks.local_size > 1)
-        cache = Cache(prepared_folder(dataset)) if dataset is not None and on_disk else None
+        cache = Cache(prepared_folder(dataset), dataset.access.memory) if dataset is not None and on_disk else None
         return Compute(device, self.training.precision, threads, ranks, cache)
 
     def prepare(

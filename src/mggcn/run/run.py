@@ -24,6 +24,7 @@ from mggcn.dataset import Dataset, as_dataset
 from mggcn.errors import InputError, unknown
 from mggcn.files import replacing, write_durably
 from mggcn.keys import Key
+from mggcn.mapping import AUTOMATIC, Access
 from mggcn.methods import Plan
 from mggcn.records.reading import CONFIG, RECORD, record_content
 from mggcn.records.record import RunRecord
@@ -286,15 +287,12 @@ class Run:
         expected = self.record.dataset["name"], self.record.dataset["digest"]
         return data is self.dataset or (data.name, storage.digest(data)) == expected
 
-    def training_data(self, root: Path | None = None, *, mmap: bool | None = None) -> Dataset:
-        """The data set the run was trained on, loaded again if necessary; an error if it has changed.
-
-        ``mmap`` is as in :func:`mggcn.load`.
-        """
+    def training_data(self, root: Path | None = None, access: Access = AUTOMATIC) -> Dataset:
+        """The data set the run was trained on, loaded again if necessary; an error if it has changed."""
         if self.dataset is not None:
             return self.dataset
         name, digest = self.record.dataset["path"] or self.record.dataset["name"], self.record.dataset["digest"]
-        data = datasets.load(name, root=root, mmap=mmap)
+        data = datasets.load_with(access, name, root=root)
         if digest and storage.digest(data) != digest:
             raise InputError(f"{name}: the data set changed since {self.path or 'the run'} was trained on it")
         return data
