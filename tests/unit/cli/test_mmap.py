@@ -9,6 +9,7 @@ from mggcn import datasets, storage
 from mggcn.cli import main
 from mggcn.dataset import Dataset
 from mggcn.memory import size
+from mggcn.run import load_run, predicting, scored
 from mggcn.train import epochs
 
 QUIET = ("--quiet", "--set", "epochs=2")
@@ -106,3 +107,19 @@ def test_what_cannot_be_prepared_is_one_line(
     assert main(["train", "data", "--no-report", "--mmap", *options, *QUIET]) == 2
     expected = message.format(nodes=f"{small.num_nodes:,}", needed=size(12 * small.num_nodes))
     assert capsys.readouterr().err.splitlines()[-1] == f"mggcn: error: {expected}"
+
+
+def test_predictions_in_chunks_are_the_same_file_and_lines(
+    loads: list[bool], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "data", "--no-report", "--out", "runs", "--set", "epochs=2"]) == 0
+    printed = []
+    for count, name in ((1000, "whole"), (4, "chunks")):
+        monkeypatch.setattr(predicting, "CHUNK", count)
+        monkeypatch.setattr(scored, "_IN_MEMORY", 100)
+        capsys.readouterr()
+        options = ["--out", f"{name}.csv", "--top", f"{load_run('runs/small-mg-gcn-seed0').classes[0]}:5"]
+        assert main(["predict", "runs/small-mg-gcn-seed0", *options, "--at-precision", "0.5"]) == 0
+        printed.append(capsys.readouterr().out.replace(name, "file"))
+    assert printed[0] == printed[1]
+    assert predictions(Path("whole.csv")) == predictions(Path("chunks.csv"))
