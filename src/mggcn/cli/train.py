@@ -73,6 +73,7 @@ def train(
     from mggcn.dataset import headline
     from mggcn.errors import InputError
     from mggcn.files import check_writable
+    from mggcn.methods.requirements import Requirements
     from mggcn.methods.settings import is_import_path, pairs
     from mggcn.run import Config, RunFolder, WarmStart, read_config
     from mggcn.run.loading import load_data
@@ -147,8 +148,11 @@ def train(
     if tune is not None:
         search = Search(data, method, device=run_device, fixed=changes, preset=start)
         tuning = Tuning(search, search_folder)
+    needed = Requirements.of(plan, data)
     if not options.quiet:
-        print(headline(data), file=sys.stderr)  # noqa: T201
+        print(headline(data), *([needed] if needed else []), sep="\n", file=sys.stderr)  # noqa: T201
+    if needed is not None:
+        needed.check()
     label = plan.name.rpartition(":")[2]
     with ExitStack() as stack:
         trials = tuned = None
