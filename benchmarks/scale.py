@@ -10,9 +10,10 @@
 depends on its size and seed only. A node has as many edges as ``--degree`` on average, most of them to nodes of its
 class, and some nodes have far more; a feature is the mean of the class plus noise. ``import`` runs ``mggcn data import
 --memory`` on them, ``prepare`` computes what MG-GCN needs before training into an empty cache, ``epoch`` trains and
-``predict`` scores all nodes to Parquet, each in a process of its own and on the mapped folder. They print time, memory
-and disk space and write them to ``benchmarks/results/scale/WHAT-NODES.json``, from which ``docs/scale.md`` is made;
-``--record`` names another file. ``epoch --leave 6GB`` occupies the rest of the memory meanwhile.
+``predict`` scores all nodes to Parquet, each in a process of its own, on the mapped folder and with the settings of the
+paper: 5 picks, one draw. They print time, memory and disk space and write them to
+``benchmarks/results/scale/WHAT-NODES.json``, from which ``docs/scale.md`` is made; ``--record`` names another file.
+``epoch --leave 6GiB`` occupies the rest of the memory meanwhile.
 """
 
 import argparse
@@ -145,7 +146,16 @@ def measure_prepare(data: Path, cache: Path, memory: str) -> Measured:
 def measure_epoch(data: Path, cache: Path, runs: Path, epochs: int, batch_size: int, leave: str | None) -> Measured:
     """Train some epochs; the time is the median of one, without evaluation."""
     ballast = _occupied(amount(leave, "--leave")) if leave else None
-    settings = ["--epochs", str(epochs), "--set", f"batch_size={batch_size}", "--set", f"patience={epochs}"]
+    settings = [
+        "--preset",
+        "paper",
+        "--epochs",
+        str(epochs),
+        "--set",
+        f"batch_size={batch_size}",
+        "--set",
+        f"patience={epochs}",
+    ]
     out = ["--mmap", "--cache", str(cache), "--out", str(runs), "--no-report", "--quiet"]
     took = _watch(["train", str(data), *settings, *out], runs)
     del ballast
@@ -173,7 +183,7 @@ from mggcn import datasets, methods
 from mggcn.keys import Key
 from mggcn.train import choose_device
 data = datasets.load(sys.argv[1], mmap=True, cache=sys.argv[2], memory=sys.argv[3])
-plan = methods.resolve("mg-gcn", data.name, traits=methods.Traits.of(data))
+plan = methods.resolve("mg-gcn", data.name, preset="paper", traits=methods.Traits.of(data))
 plan.prepare(data, Key.of(0), plan.compute(choose_device("cpu"), dataset=data))
 """
 

@@ -266,7 +266,7 @@ def _is_symmetric(indptr: NDArray[np.int64], indices: IntArray) -> bool:
 def _is_balanced(graph: Graph) -> bool:
     """Whether :func:`balance` is 0 over all entries; they are not sorted, which takes 18 bytes each."""
     total = np.uint64(0)
-    for start, stop in graph.row_blocks():
+    for start, stop in graph.row_blocks(_CHECK_CHUNK):
         bounds = graph.indptr[start : stop + 1]
         rows = np.repeat(np.arange(start, stop), np.diff(bounds))
         with np.errstate(over="ignore"):

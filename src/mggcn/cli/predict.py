@@ -219,10 +219,8 @@ def _warn_if_unlike(runs: "list[Run]", data: "Dataset", root: Path | None) -> bo
 
 
 def _folder_of(path: Path) -> Path:
-    """The folder of a file, created if it does not exist."""
-    folder = path.absolute().parent
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    """The folder of a file, or the nearest one above it that exists."""
+    return next(folder for folder in path.absolute().parents if folder.exists())
 
 
 def _part_of(path: Path, ranks: "Ranks", number: str | None = None) -> Path:
