@@ -27,7 +27,6 @@ __all__ = [
     "import_ogb",
     "import_tables",
     "load",
-    "load_with",
     "names",
     "raw_folder",
     "read_npz",
