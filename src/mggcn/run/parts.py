@@ -6,7 +6,6 @@ which mean nothing in another graph.
 
 import io
 import warnings
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, Dataset
 from mggcn.dataset.ids import ids_without_date
-from mggcn.errors import InputError, InputWarning
+from mggcn.errors import ARRAY_ERRORS, InputError, InputWarning, first_line
 
 if TYPE_CHECKING:
     from mggcn.run.run import Run
@@ -53,8 +52,8 @@ class SplitIds:
         try:
             with np.load(path, allow_pickle=False) as arrays:
                 return cls(tuple(arrays[part] for part in PARTS))
-        except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
-            raise InputError(f"{path}: cannot be read ({error})") from None
+        except ARRAY_ERRORS as error:
+            raise InputError(f"{path}: cannot be read ({first_line(error)})") from None
 
     def to_bytes(self) -> bytes:
         """The content of ``split.npz``."""
