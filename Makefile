@@ -6,18 +6,21 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 VERIFY ?= $(shell $(PYTHON) -c 'import platform as p, sys; print("yes" if (p.system(), p.machine(), \
 	sys.version_info[:2]) == ("Linux", "x86_64", (3, 11)) else "no")')
 
-.PHONY: demo test test-lowest fuzz docs constraints licences clean
+.PHONY: demo check test test-lowest fuzz docs constraints licences clean
 
 # Train MG-GCN on Pubmed and leave a run folder with a page.
 demo: .venv/demo
 	$(BIN)/mggcn train pubmed
 
-# Lint, types, import rules, all tests; two processes with one thread each are faster than one process with two.
-test: .venv/test
+# Lint, types, import rules.
+check: .venv/test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# All of that and all tests; two processes with one thread each are faster than one process with two.
+test: check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(PYTEST_FLAGS)
 
 # The tests with the lowest versions that pyproject.toml allows; torch is that of constraints.txt, unless TORCH names another

@@ -53,8 +53,9 @@ def check(archive: Path, folder: Path) -> None:
     packages = Path(
         run(environment / "bin/python", "-c", "import site; print(site.getsitepackages()[0])", cwd=work).strip()
     )
-    run(sys.executable, "-m", "pip", "--quiet", "--python", environment, "install", "--no-deps", "--no-build-isolation",
-        archive, cwd=work)  # fmt: skip
+    pip = (sys.executable, "-m", "pip", "--quiet")
+    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, archive, cwd=work)
+    run(*pip, "--python", environment, "install", "--no-deps", *folder.glob("*.whl"), cwd=work)
     for name in required("mggcn", set()):
         link(name, packages)
     location = run(environment / "bin/python", "-c", "import mggcn; print(mggcn.__file__)", cwd=work).strip()

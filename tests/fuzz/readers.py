@@ -151,7 +151,13 @@ def check(reader: Reader, content: bytes) -> None:
             raise AssertionError(f"the message is not one line: {message!r}") from None
 
 
-_LABELS = {"y": np.array([0, 1, 0, 1]), "class_names": np.array(["a", "b"]), "train_idx": np.array([0, 1])}
+_LABELS = {
+    "y": np.array([0, 1, 0, 1]),
+    "class_names": np.array(["a", "b"]),
+    "train_idx": np.array([0, 1]),
+    "val_idx": np.array([2]),
+    "test_idx": np.array([3]),
+}
 _SPARSE = {
     "x_data": np.ones(3, np.float32),
     "x_indices": np.array([0, 1, 1]),

@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from mggcn import memory
 from mggcn.dataset import Dataset, csr_parts
 from mggcn.dataset.arrays import from_arrays, ignored_edge_data, is_edge_data
+from mggcn.dataset.checks import check_characters
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
 from mggcn.graph import Direction
 
@@ -82,6 +83,8 @@ def read_fields(path: Path, required: tuple[str, ...], optional: tuple[str, ...]
                     problem = field
                     _check_size(archive, field, path)
                     fields[field] = archive[field]
+                    with prefix_errors(f"{path}: {field}"):
+                        check_characters(fields[field])
     except ARRAY_ERRORS as error:
         if isinstance(error, InputError):
             raise

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, Dataset
+from mggcn.dataset.checks import check_characters
 from mggcn.dataset.ids import ids_without_date
 from mggcn.errors import ARRAY_ERRORS, InputError, InputWarning, first_line
 
@@ -51,7 +52,10 @@ class SplitIds:
             return None
         try:
             with np.load(path, allow_pickle=False) as arrays:
-                return cls(tuple(arrays[part] for part in PARTS))
+                names = tuple(arrays[part] for part in PARTS)
+            for part in names:
+                check_characters(part)
+            return cls(names)
         except ARRAY_ERRORS as error:
             raise InputError(f"{path}: cannot be read ({first_line(error)})") from None
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, Dataset, Split, csr_parts
+from mggcn.dataset.checks import check_characters
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
 from mggcn.files import sha256
 from mggcn.graph import Graph
@@ -166,4 +167,7 @@ def _read_array(path: Path, file: ArrayFile, mmap: bool) -> NDArray[Any]:
     size = path.stat().st_size
     if isinstance(array, np.memmap) and array.offset + array.nbytes != size:
         raise InputError(f"{path}: {size:,} bytes, but its header says {array.offset + array.nbytes:,}")
+    if not isinstance(array, np.memmap):
+        with prefix_errors(path):
+            check_characters(array)
     return array
