@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import tomli_w
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import mggcn
@@ -136,8 +137,10 @@ def readers(folder: Path) -> dict[str, Reader]:
         ),
     }
     result |= {name: Reader(content, _changed_npy(content), read_npy(name)) for name, content in npy.items()}
-    for kind, value in {"matrix": _csr_pickle(), "array": _pickle(np.eye(3, dtype=np.int32)), "graph": _GRAPH}.items():
-        result[f"planetoid {kind}"] = Reader(value, changed_bytes(value), at("ind.cora.x", unpickle))
+    pickles = {"array": _pickled(np.eye(3, dtype=np.int32)) + b".", "graph": _GRAPH}
+    pickles["matrix"] = _pickled_matrix(csr_array(np.eye(3, dtype=np.float32)))
+    for kind, content in pickles.items():
+        result[f"planetoid {kind}"] = Reader(content, changed_bytes(content), at("ind.cora.x", unpickle))
     return result
 
 
@@ -167,16 +170,20 @@ _SPARSE = {
 _GRAPH = pickle.dumps({0: [1, 2], 1: [0], 2: [0]}, protocol=2)
 
 
-def _pickle(array: Any) -> bytes:
-    """A pickle as Planetoid's, whose names are those of Python 2 and of older releases of NumPy and SciPy."""
-    return pickle.dumps(array, protocol=2).replace(b"numpy._core.multiarray", b"numpy.core.multiarray")
+def _pickled(array: NDArray[Any]) -> bytes:
+    """An array as Python 2 pickled it, which Planetoid's authors used; without the end of the pickle."""
+    shape, data = "".join(f"I{length}\n" for length in array.shape), array.tobytes()
+    head = f"cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\n(I0\ntS'b'\ntR(I1\n({shape}tcnumpy\ndtype\n"
+    head += f"(S'{array.dtype.str[1:]}'\nI0\nI1\ntR(I3\nS'<'\nNNNI-1\nI-1\nI0\ntbI00\n"
+    return head.encode() + b"T" + len(data).to_bytes(4, "little") + data + b"tb"
 
 
-def _csr_pickle() -> bytes:
-    matrix = csr_array(np.eye(3, dtype=np.float32))
-    fields = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr, "_shape": (3, 3)}
-    body = _pickle(fields)[2:-1]
-    return b"\x80\x02cscipy.sparse.csr\ncsr_matrix\n)\x81" + body + b"b."
+def _pickled_matrix(matrix: csr_array) -> bytes:
+    rows, columns = matrix.shape
+    fields = {name: _pickled(getattr(matrix, name)) for name in ("data", "indices", "indptr")}
+    fields["_shape"] = f"(I{rows}\nI{columns}\nt".encode()
+    items = b"".join(f"S'{name}'\n".encode() + value + b"s" for name, value in fields.items())
+    return b"cscipy.sparse.csr\ncsr_matrix\n)\x81}" + items + b"b."
 
 
 def _seal(content: bytes) -> bytes:

@@ -59,6 +59,12 @@ def test_text_with_a_number_that_is_no_character(all_readers: dict[str, Reader],
         all_readers["ids.npy"].read(npy(np.resize(names, 60)))
 
 
+@pytest.mark.parametrize("content", [b"", b"no array", npy(np.float32([0.5])), npy(np.eye(2, dtype=np.int64))])
+def test_a_split_whose_parts_are_no_ids(all_readers: dict[str, Reader], content: bytes) -> None:
+    with pytest.raises(InputError, match=r"split\.npz: val: "):
+        all_readers["split.npz"].read(with_members(all_readers["split.npz"].content, val=content))
+
+
 def test_names_in_bytes_that_are_not_ascii(all_readers: dict[str, Reader]) -> None:
     content = with_members(all_readers["npz"].content, class_names=npy(np.array([b"a", b"\xff"])))
     with pytest.raises(InputError, match=r"class_names: holds bytes that are not ASCII"):

@@ -10,6 +10,7 @@ from tests.fuzz.damage import changed_bytes
 from tests.fuzz.readers import Reader, readers
 
 
+@pytest.mark.filterwarnings("ignore::mggcn.errors.InputWarning")
 def test_every_reader_accepts_the_file_that_is_damaged(tmp_path: Path) -> None:
     for name, reader in readers(tmp_path).items():
         assert reader.read(reader.content) is not None, name

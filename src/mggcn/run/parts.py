@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, Dataset
-from mggcn.dataset.checks import check_characters
 from mggcn.dataset.ids import ids_without_date
-from mggcn.errors import ARRAY_ERRORS, InputError, InputWarning, first_line
+from mggcn.datasets.npz import read_fields
+from mggcn.errors import InputError, InputWarning
 
 if TYPE_CHECKING:
     from mggcn.run.run import Run
@@ -50,14 +50,11 @@ class SplitIds:
         """What :meth:`to_bytes` wrote; None if there is no such file, as in older run folders."""
         if not path.is_file():
             return None
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                names = tuple(arrays[part] for part in PARTS)
-            for part in names:
-                check_characters(part)
-            return cls(names)
-        except ARRAY_ERRORS as error:
-            raise InputError(f"{path}: cannot be read ({first_line(error)})") from None
+        fields = read_fields(path, PARTS)
+        for part, names in fields.items():
+            if names.ndim != 1 or names.dtype.kind not in "iuUS":
+                raise InputError(f"{path}: {part}: must be a vector of ids, not {names.dtype} of shape {names.shape}")
+        return cls(tuple(fields[part] for part in PARTS))
 
     def to_bytes(self) -> bytes:
         """The content of ``split.npz``."""
