@@ -6,7 +6,6 @@ which mean nothing in another graph.
 
 import io
 import warnings
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, Dataset
 from mggcn.dataset.ids import ids_without_date
+from mggcn.datasets.npz import read_fields
 from mggcn.errors import InputError, InputWarning
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ class SplitIds:
         """What :meth:`to_bytes` wrote; None if there is no such file, as in older run folders."""
         if not path.is_file():
             return None
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return cls(tuple(arrays[part] for part in PARTS))
-        except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
-            raise InputError(f"{path}: cannot be read ({error})") from None
+        fields = read_fields(path, PARTS)
+        for part, names in fields.items():
+            if names.ndim != 1 or names.dtype.kind not in "iuUS":
+                raise InputError(f"{path}: {part}: must be a vector of ids, not {names.dtype} of shape {names.shape}")
+        return cls(tuple(fields[part] for part in PARTS))
 
     def to_bytes(self) -> bytes:
         """The content of ``split.npz``."""

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mggcn.drafts import claimed
-from mggcn.errors import InputError, InputWarning, first_line
+from mggcn.errors import ARRAY_ERRORS, InputError, InputWarning, first_line
 from mggcn.files import read_json, replacing, sealed, write_durably
 from mggcn.memory import size
 from mggcn.storage.meta import META, ArrayFile
@@ -170,7 +170,7 @@ def _read(entry: Path) -> dict[str, NDArray[Any]] | None:
         for name, file in files.items():
             if (arrays[name].dtype.str, list(arrays[name].shape)) != (file.dtype, file.shape):
                 raise InputError(f"{name}.npy is of another type or shape")
-    except (InputError, OSError, ValueError, EOFError) as error:
+    except ARRAY_ERRORS as error:
         warnings.warn(f"{entry}: damaged ({first_line(error)}), prepared again", InputWarning, stacklevel=4)
         return None
     return arrays
