@@ -1,5 +1,7 @@
 """The exception and the warning for input that a user can correct; the command line prints each as one line."""
 
+import sys
+import warnings
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
@@ -22,6 +24,14 @@ class InputError(ValueError):
 
 class InputWarning(UserWarning):
     """Input that is used, but perhaps not as intended; the message is one line."""
+
+
+def warn_caller(message: str) -> None:
+    """Give an InputWarning at the line outside this package that called it."""
+    level, frame = 1, sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, InputWarning, stacklevel=level)
 
 
 class DataWarning(InputWarning):

@@ -4,7 +4,6 @@ Features from tables are matched by the columns they were made of, others by nam
 position.
 """
 
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import Column, Dataset, as_features
-from mggcn.errors import InputError, InputWarning
+from mggcn.errors import InputError, warn_caller
 
 
 def match_features(dataset: Dataset, trained: Mapping[str, Any]) -> Dataset:
@@ -39,7 +38,7 @@ def match_features(dataset: Dataset, trained: Mapping[str, Any]) -> Dataset:
     elif names:
         notes = [f"no names of features, so columns are matched by position with {_list(names)}"]
     if notes:
-        warnings.warn(f"{name}: {'; '.join(notes)}", InputWarning, stacklevel=4)  # at the call of Run.predict
+        warn_caller(f"{name}: {'; '.join(notes)}")
     return matched
 
 

@@ -5,7 +5,6 @@ which mean nothing in another graph.
 """
 
 import io
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from mggcn.dataset import PARTS, Dataset
 from mggcn.dataset.ids import ids_without_date
 from mggcn.datasets.npz import read_fields
-from mggcn.errors import InputError, InputWarning
+from mggcn.errors import InputError, warn_caller
 
 if TYPE_CHECKING:
     from mggcn.run.run import Run
@@ -103,8 +102,7 @@ def part_finder(run: "Run", data: Dataset, root: Path | None = None) -> Callable
         try:
             split_ids = SplitIds.of(run.training_data(root))
         except (InputError, OSError) as error:
-            message = f"training nodes are not recognised: an older run without its data set ({error})"
-            warnings.warn(message, InputWarning, stacklevel=4)
+            warn_caller(f"training nodes are not recognised: an older run without its data set ({error})")
             return lambda nodes: np.full(nodes.size, UNKNOWN)
     if split_ids.are_numbers and not run.is_trained_on(data):
         return lambda nodes: np.full(nodes.size, NEW)
