@@ -1,6 +1,6 @@
 """The exception and the warning for input that a user can correct; the command line prints each as one line."""
 
-import sys
+import inspect
 import warnings
 import zipfile
 import zlib
@@ -28,10 +28,9 @@ class InputWarning(UserWarning):
 
 def warn_caller(message: str) -> None:
     """Give an InputWarning at the line outside this package that called it."""
-    level, frame = 1, sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, InputWarning, stacklevel=level)
+    frames = inspect.stack(context=0)
+    inside = [frame.frame.f_globals.get("__name__", "").partition(".")[0] == __package__ for frame in frames]
+    warnings.warn(message, InputWarning, stacklevel=[*inside, False].index(False) + 1)
 
 
 class DataWarning(InputWarning):
