@@ -1,0 +1,87 @@
+"""Run faults by number and record whether the promises hold.
+
+    python -m benchmarks.faults kills --count 500
+    python -m benchmarks.faults kills --first 17 --count 1      (one case again)
+    python -m benchmarks.faults all --share 0.01 --out /tmp/faults.json
+
+A case depends on ``--seed`` and its number only. A failed case prints its number, what was done and what was seen. The
+results are merged into ``benchmarks/results/faults.json``, from which ``docs/reliability.md`` is made. ``--count`` of
+``soak`` is a number of minutes. The exit code is 1 if a case failed.
+"""
+
+import argparse
+import sys
+import time
+from pathlib import Path
+from random import Random
+from types import ModuleType
+
+from benchmarks.faults import corruptions, inputs, kills, races, record, shortages, signals, soak
+from benchmarks.faults.processes import import_libraries
+from benchmarks.faults.stage import Stage, staged
+
+PROMISES: dict[str, ModuleType] = {
+    "kills": kills,
+    "corruptions": corruptions,
+    "inputs": inputs,
+    "races": races,
+    "signals": signals,
+    "shortages": shortages,
+    "soak": soak,
+}
+_EVERY = 20  # cases between two lines of progress, after each of which the record is written
+
+
+def run(name: str, numbers: range, seed: int, stage: Stage, out: Path) -> int:
+    """Run cases of one promise, record them, and return how many failed."""
+    promise, failed, started = PROMISES[name], 0, time.monotonic()
+    results: dict[int, str] = {}
+    for number in numbers:
+        what, problem = promise.case(number, Random(f"{seed} {name} {number}"), stage)  # noqa: S311
+        results[number], failed = problem and f"{what}: {problem}", failed + bool(problem)
+        if problem:
+            _print(f"{name} {number}: {what}\n    {problem}")
+        if len(results) == _EVERY or number == numbers[-1]:
+            record.merge(out, name, promise.TARGET, seed, results, time.monotonic() - started)
+            results, started = {}, time.monotonic()
+            _print(f"{name}: {number + 1 - numbers[0]} of {len(numbers)} run, {failed} failed")
+    return failed
+
+
+def run_soak(minutes: float, stage: Stage, out: Path) -> int:
+    """Run the soak test, record it, and return whether it failed."""
+    problem, usages = soak.soak(minutes, stage)
+    whole = range(max(1, int(minutes)))
+    record.merge(out, "soak", soak.TARGET, 0, dict.fromkeys(whole, problem), 60 * minutes)
+    _print(f"soak: {len(usages)} rounds in {minutes:g} minutes: {problem or 'nothing grew'}; {usages[1]}, {usages[-1]}")
+    return int(bool(problem))
+
+
+def main() -> int:
+    """Run one promise, or a share of all."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("promise", choices=[*PROMISES, "all"])
+    parser.add_argument("--count", type=int, help="how many cases; by default the target")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--share", type=float, default=1.0, help="of the targets, for all")
+    parser.add_argument("--out", type=Path, default=record.RESULTS, help="the record to merge the results into")
+    options = parser.parse_args()
+    import_libraries()
+    failed, names = 0, list(PROMISES) if options.promise == "all" else [options.promise]
+    with staged() as stage:
+        for name in names:
+            count = options.count or max(1, round(options.share * PROMISES[name].TARGET))
+            if name == "soak":
+                failed += run_soak(options.count or options.share * soak.TARGET, stage, options.out)
+            else:
+                failed += run(name, range(options.first, options.first + count), options.seed, stage, options.out)
+    return int(failed > 0)
+
+
+def _print(text: str) -> None:
+    print(text, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    sys.exit(main())
