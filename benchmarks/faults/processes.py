@@ -84,7 +84,7 @@ class Process:
     def __init__(
         self, arguments: Sequence[str], folder: Path, before: Callable[[], object] | None = None, *, fresh: bool = False
     ) -> None:
-        self._out, self._error = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+        self._out, self._error = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
         (folder / "tmp").mkdir(exist_ok=True)
         self._since = time.monotonic()
         if fresh:
@@ -96,7 +96,7 @@ class Process:
                 stdin=subprocess.DEVNULL,
                 stdout=self._out,
                 stderr=self._error,
-                preexec_fn=before,  # noqa: PLW1509
+                preexec_fn=before,
                 start_new_session=True,
             ).pid
             return

@@ -37,8 +37,12 @@ class Usage:
         status = Path("/proc/self/status").read_text().splitlines()
         resident = next(int(line.split()[1]) for line in status if line.startswith("VmRSS:"))
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-        threads = len(os.listdir("/proc/self/task"))
-        return cls(len(os.listdir("/proc/self/fd")), threads, len(children), len(os.listdir("tmp")), resident >> 10)
+        threads = _count("/proc/self/task")
+        return cls(_count("/proc/self/fd"), threads, len(children), _count("tmp"), resident >> 10)
+
+
+def _count(folder: str) -> int:
+    return len(list(Path(folder).iterdir()))
 
 
 def problem(usages: list[Usage]) -> str:

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,7 +35,7 @@ method = "sgc"
 _MADE = (
     "data import edges.csv --nodes nodes.csv --out tiny",
     "train tiny --epochs 2 --no-report --quiet --out made",
-    "train tiny --epochs 2 --no-report --quiet --mmap --out made --method gcn",
+    "train tiny --epochs 2 --no-report --quiet --mmap --out made",
     "compare tiny --methods sgc,mlp --seeds 1 --set epochs=2 --quiet --out compared",
     "experiment run small.toml --quiet --out experimented",
     "report compared experimented --format json --out packed.json",
@@ -120,7 +121,7 @@ def _leave_half(folder: Path) -> None:
     while not list(folder.glob("half/*/checkpoint/*.json")):
         if process.ended(0.01):
             raise SystemExit(f"mggcn {line}: {process.result()}")
-    process.send(9)
+    process.send(signal.SIGINT)
     process.result()
     (left,) = (folder / "half").iterdir()
     left.rename(folder / "unfinished")
