@@ -7,7 +7,19 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from generate import against_time, commands, compare, depth, ethereum, exact, experiments, methods, pictures, results
+from generate import (
+    against_time,
+    commands,
+    compare,
+    depth,
+    ethereum,
+    exact,
+    experiments,
+    methods,
+    pictures,
+    reliability,
+    results,
+)
 from generate.repository import ROOT
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
@@ -26,6 +38,7 @@ INSERTS: dict[str, Callable[[], str]] = {
     "picture-grains": pictures.three_grains,
     "picture-picks": pictures.picks,
     "picture-six": pictures.six,
+    "promises": reliability.promises,
     "schedules": depth.schedules,
     "sequences": exact.all_sequences,
 }

@@ -18,31 +18,31 @@ from types import ModuleType
 
 from benchmarks.faults import corruptions, inputs, kills, races, record, shortages, signals, soak
 from benchmarks.faults.processes import import_libraries
+from benchmarks.faults.promises import PROMISES
 from benchmarks.faults.stage import Stage, staged
 
-PROMISES: dict[str, ModuleType] = {
+CASES: dict[str, ModuleType] = {
     "kills": kills,
     "corruptions": corruptions,
     "inputs": inputs,
     "races": races,
     "signals": signals,
     "shortages": shortages,
-    "soak": soak,
 }
 _EVERY = 20  # cases between two lines of progress, after each of which the record is written
 
 
 def run(name: str, numbers: range, seed: int, stage: Stage, out: Path) -> int:
     """Run cases of one promise, record them, and return how many failed."""
-    promise, failed, started = PROMISES[name], 0, time.monotonic()
+    failed, started = 0, time.monotonic()
     results: dict[int, str] = {}
     for number in numbers:
-        what, problem = promise.case(number, Random(f"{seed} {name} {number}"), stage)  # noqa: S311
+        what, problem = CASES[name].case(number, Random(f"{seed} {name} {number}"), stage)  # noqa: S311
         results[number], failed = problem and f"{what}: {problem}", failed + bool(problem)
         if problem:
             _print(f"{name} {number}: {what}\n    {problem}")
         if len(results) == _EVERY or number == numbers[-1]:
-            record.merge(out, name, promise.TARGET, seed, results, time.monotonic() - started)
+            record.merge(out, name, seed, results, time.monotonic() - started)
             results, started = {}, time.monotonic()
             _print(f"{name}: {number + 1 - numbers[0]} of {len(numbers)} run, {failed} failed")
     return failed
@@ -52,7 +52,7 @@ def run_soak(minutes: float, stage: Stage, out: Path) -> int:
     """Run the soak test, record it, and return whether it failed."""
     problem, usages = soak.soak(minutes, stage)
     whole = range(max(1, int(minutes)))
-    record.merge(out, "soak", soak.TARGET, 0, dict.fromkeys(whole, problem), 60 * minutes)
+    record.merge(out, "soak", 0, dict.fromkeys(whole, problem), 60 * minutes)
     _print(f"soak: {len(usages)} rounds in {minutes:g} minutes: {problem or 'nothing grew'}; {usages[1]}, {usages[-1]}")
     return int(bool(problem))
 
@@ -71,9 +71,9 @@ def main() -> int:
     failed, names = 0, list(PROMISES) if options.promise == "all" else [options.promise]
     with staged() as stage:
         for name in names:
-            count = options.count or max(1, round(options.share * PROMISES[name].TARGET))
+            count = options.count or max(1, round(options.share * PROMISES[name].target))
             if name == "soak":
-                failed += run_soak(options.count or options.share * soak.TARGET, stage, options.out)
+                failed += run_soak(options.count or options.share * PROMISES[name].target, stage, options.out)
             else:
                 failed += run(name, range(options.first, options.first + count), options.seed, stage, options.out)
     return int(failed > 0)

@@ -10,9 +10,6 @@ from random import Random
 from benchmarks.faults.processes import Ended, run
 from benchmarks.faults.stage import RUN, Stage
 
-TARGET = 2_000
-PROMISE = "corruptions of every kind of file that is written and read again"
-MEANS = "an error of one line, a warning, or the same result as without the damage"
 _BLOCK = 64
 _RESUMED = "train --resume unfinished --epochs 40 --set patience=1 --no-report --quiet"
 
@@ -120,7 +117,7 @@ def _remove(content: bytes, draw: Random) -> bytes:
 
 def _digit(content: bytes, draw: Random) -> bytes:
     """Another digit, which is valid wherever one was."""
-    places = [place for place, byte in enumerate(content) if chr(byte).isdigit()]
+    places = [place for place, byte in enumerate(content) if byte in b"0123456789"]
     if not places:
         return _flip(content, draw)
     place = draw.choice(places)

@@ -9,9 +9,6 @@ from benchmarks.faults.processes import Process, run
 from benchmarks.faults.stage import Stage, drafts
 from benchmarks.faults.whole import torn
 
-TARGET = 500
-PROMISE = "kills at random moments, over all commands"
-MEANS = "nothing is torn, and the same command, started again, succeeds and leaves no draft"
 _IMPORT_SECONDS = 5.0
 _FRESH = 20  # one of so many starts an interpreter
 _SERVED = 3.0  # seconds that explore runs

@@ -5,6 +5,7 @@ the installed command does. ``fresh`` starts the interpreter instead, for faults
 """
 
 import atexit
+import faulthandler
 import importlib
 import os
 import signal
@@ -55,12 +56,14 @@ class Ended:
         out: what it wrote to standard output.
         error: what it wrote to standard error.
         seconds: from its start, or from the last signal that was sent to it, to its end.
+        cpu_seconds: that it computed in this time.
     """
 
     code: int
     out: str
     error: str
     seconds: float
+    cpu_seconds: float
 
     def one_line(self) -> bool:
         """Whether it ended as bad input does: exit code 2 and one line, with no traceback."""
@@ -86,7 +89,7 @@ class Process:
     ) -> None:
         self._out, self._error = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
         (folder / "tmp").mkdir(exist_ok=True)
-        self._since = time.monotonic()
+        self._since, self._spent = time.monotonic(), 0.0
         if fresh:
             environment = {**os.environ, "TMPDIR": str(folder / "tmp")}
             self.pid = subprocess.Popen(  # noqa: S603
@@ -107,7 +110,7 @@ class Process:
 
     def send(self, number: int) -> None:
         """Send a signal, to all processes that it has started as well if it is SIGKILL."""
-        self._since = time.monotonic()
+        self._since, self._spent = time.monotonic(), _cpu_seconds(self.pid)
         with suppress(ProcessLookupError):
             if number == signal.SIGKILL:
                 os.killpg(self.pid, number)
@@ -127,9 +130,9 @@ class Process:
         """Wait for its end, and kill it if that does not come in time."""
         if not self.ended(seconds):
             self.send(signal.SIGKILL)
-        _, status = os.waitpid(self.pid, 0)
-        spent = time.monotonic() - self._since
-        return Ended(os.waitstatus_to_exitcode(status), _content(self._out), _content(self._error), spent)
+        _, status, usage = os.wait4(self.pid, 0)
+        seconds, computed = time.monotonic() - self._since, usage.ru_utime + usage.ru_stime - self._spent
+        return Ended(os.waitstatus_to_exitcode(status), _content(self._out), _content(self._error), seconds, computed)
 
 
 def run(
@@ -142,6 +145,15 @@ def run(
 ) -> Ended:
     """Run a command to its end."""
     return Process(arguments, folder, before, fresh=fresh).result(seconds)
+
+
+def _cpu_seconds(pid: int) -> float:
+    """What a process has computed so far."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _content(file: IO[bytes]) -> str:
@@ -164,6 +176,7 @@ def _run(
         os.dup2(error.fileno(), 2)
         os.environ["TMPDIR"], tempfile.tempdir = str(folder / "tmp"), None
         sys.argv = ["mggcn", *arguments]
+        faulthandler.enable(2)  # says where a process crashed
         atexit._clear()  # noqa: SLF001
         if before is not None:
             before()

@@ -11,10 +11,6 @@ from benchmarks.faults.stage import RUN, Stage, drafts
 from benchmarks.faults.whole import torn
 from mggcn.records import Ledger
 
-TARGET = 50
-PROMISE = "races of four processes"
-MEANS = "every result is there and whole, or its command ended with one line"
-
 
 @dataclass(frozen=True)
 class Race:

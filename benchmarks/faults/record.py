@@ -11,13 +11,12 @@ from mggcn.records import environment
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "faults.json"
 
 
-def merge(path: Path, promise: str, target: int, seed: int, results: dict[int, str], seconds: float) -> dict[str, Any]:
+def merge(path: Path, promise: str, seed: int, results: dict[int, str], seconds: float) -> dict[str, Any]:
     """Add the results of one promise to a record and return it.
 
     Args:
         path: the record; created if it is not there.
         promise: its name.
-        target: how many cases are to be run.
         seed: of the cases; results of another seed are replaced.
         results: the problem of each case by its number, empty if the promise held.
         seconds: that the cases took.
@@ -32,7 +31,6 @@ def merge(path: Path, promise: str, target: int, seed: int, results: dict[int, s
     held |= {number for number, problem in results.items() if not problem}
     again = len(results) - (len(held) + len(failed) - sum(last - first + 1 for first, last in known["held"]))
     record["promises"][promise] = {
-        "target": target,
         "seed": seed,
         "held": _ranges(sorted(held)),
         "failed": {str(number): failed[number] for number in sorted(failed)},

@@ -13,11 +13,8 @@ from pathlib import Path
 from benchmarks.faults.stage import Stage
 from mggcn import cli
 
-TARGET = 30
-PROMISE = "soak test: `compare` over all methods, in minutes"
-MEANS = "no temporary file, child process, descriptor or thread left, and flat resident memory"
 _COMMAND = "compare tiny --methods all --seeds 1 --set epochs=2 --quiet --out out"
-_FEWEST = 3  # rounds
+_FEWEST = 2  # rounds
 _GROWTH = 0.02  # of resident memory, from the second quarter of the rounds to the last
 
 

@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 from mggcn.drafts import claimed
 from mggcn.errors import InputError, InputWarning, first_line
 from mggcn.files import check_npy, read_json, replacing, sealed, write_durably
+from mggcn.mapping import MappedFiles
 from mggcn.storage.meta import META, ArrayFile
 from mggcn.storage.writer import ArrayWriter
 
@@ -153,4 +154,5 @@ def _read(entry: Path) -> dict[str, NDArray[Any]] | None:
     except (InputError, OSError, ValueError, EOFError) as error:
         warnings.warn(f"{entry}: damaged ({first_line(error)}), prepared again", InputWarning, stacklevel=4)
         return None
+    MappedFiles.of(arrays.values())
     return arrays

@@ -1,4 +1,4 @@
-"""The trials of a search on disk, as a backend of Optuna's journal: JSON lines, each of which begins with its checksum."""
+"""The trials of a search on disk, as a backend of Optuna's journal: JSON lines that begin with their checksums."""
 
 import json
 import os

@@ -246,7 +246,7 @@ def test_another_search_in_the_same_folder_is_refused(small: Dataset, tmp_path: 
 def test_a_changed_trial_is_noticed(small: Dataset, tmp_path: Path) -> None:
     search(small, tmp_path, 1)
     journal = tmp_path / "trials.journal"
-    changed = journal.read_text().replace('"values": [0.', '"values": [1.')
+    changed = journal.read_text().replace('"value": 0.', '"value": 1.')
     assert changed != journal.read_text()
     journal.write_text(changed)
     with pytest.raises(InputError, match=r"trials\.journal: line \d: not an entry .*wrong checksum"):
