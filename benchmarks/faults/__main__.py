@@ -10,16 +10,19 @@ results are merged into ``benchmarks/results/faults.json``, from which ``docs/re
 """
 
 import argparse
+import os
 import sys
 import time
 from pathlib import Path
 from random import Random
 from types import ModuleType
+from typing import Any
 
 from benchmarks.faults import corruptions, inputs, kills, races, record, shortages, signals, soak
 from benchmarks.faults.processes import import_libraries
 from benchmarks.faults.promises import PROMISES
 from benchmarks.faults.stage import Stage, staged
+from mggcn.records import environment
 
 CASES: dict[str, ModuleType] = {
     "kills": kills,
@@ -32,7 +35,7 @@ CASES: dict[str, ModuleType] = {
 _EVERY = 20  # cases between two lines of progress, after each of which the record is written
 
 
-def run(name: str, numbers: range, seed: int, stage: Stage, out: Path) -> int:
+def run(name: str, numbers: range, seed: int, stage: Stage, out: Path, machine: dict[str, Any]) -> int:
     """Run cases of one promise, record them, and return how many failed."""
     failed, started = 0, time.monotonic()
     results: dict[int, str] = {}
@@ -42,17 +45,17 @@ def run(name: str, numbers: range, seed: int, stage: Stage, out: Path) -> int:
         if problem:
             _print(f"{name} {number}: {what}\n    {problem}")
         if len(results) == _EVERY or number == numbers[-1]:
-            record.merge(out, name, seed, results, time.monotonic() - started)
+            record.merge(out, name, seed, results, time.monotonic() - started, machine)
             results, started = {}, time.monotonic()
             _print(f"{name}: {number + 1 - numbers[0]} of {len(numbers)} run, {failed} failed")
     return failed
 
 
-def run_soak(minutes: float, stage: Stage, out: Path) -> int:
+def run_soak(minutes: float, stage: Stage, out: Path, machine: dict[str, Any]) -> int:
     """Run the soak test, record it, and return whether it failed."""
     problem, usages = soak.soak(minutes, stage)
     whole = range(max(1, int(minutes)))
-    record.merge(out, "soak", 0, dict.fromkeys(whole, problem), 60 * minutes)
+    record.merge(out, "soak", 0, dict.fromkeys(whole, problem), 60 * minutes, machine)
     _print(f"soak: {len(usages)} rounds in {minutes:g} minutes: {problem or 'nothing grew'}; {usages[1]}, {usages[-1]}")
     return int(bool(problem))
 
@@ -67,15 +70,17 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="of the targets, for all")
     parser.add_argument("--out", type=Path, default=record.RESULTS, help="the record to merge the results into")
     options = parser.parse_args()
+    machine = {**environment.describe(), "load_before": round(os.getloadavg()[0], 1)}
     import_libraries()
     failed, names = 0, list(PROMISES) if options.promise == "all" else [options.promise]
     with staged() as stage:
         for name in names:
             count = options.count or max(1, round(options.share * PROMISES[name].target))
             if name == "soak":
-                failed += run_soak(options.count or options.share * PROMISES[name].target, stage, options.out)
+                failed += run_soak(options.count or options.share * PROMISES[name].target, stage, options.out, machine)
             else:
-                failed += run(name, range(options.first, options.first + count), options.seed, stage, options.out)
+                numbers = range(options.first, options.first + count)
+                failed += run(name, numbers, options.seed, stage, options.out, machine)
     return int(failed > 0)
 
 

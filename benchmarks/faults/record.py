@@ -1,18 +1,18 @@
 """The record of all faults that were run, ``benchmarks/results/faults.json``: results are merged by their numbers."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from mggcn.files import write_atomically
-from mggcn.records import environment
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "faults.json"
 
 
-def merge(path: Path, promise: str, seed: int, results: dict[int, str], seconds: float) -> dict[str, Any]:
-    """Add the results of one promise to a record and return it.
+def merge(
+    path: Path, promise: str, seed: int, results: dict[int, str], seconds: float, machine: dict[str, Any]
+) -> None:
+    """Add the results of one promise to a record.
 
     Args:
         path: the record; created if it is not there.
@@ -20,6 +20,7 @@ def merge(path: Path, promise: str, seed: int, results: dict[int, str], seconds:
         seed: of the cases; results of another seed are replaced.
         results: the problem of each case by its number, empty if the promise held.
         seconds: that the cases took.
+        machine: where they were run, and the commit, as they were when the first case started.
     """
     record = json.loads(path.read_text()) if path.exists() else {"format": 1, "what": "faults", "promises": {}}
     known = record["promises"].get(promise, {})
@@ -29,16 +30,16 @@ def merge(path: Path, promise: str, seed: int, results: dict[int, str], seconds:
     failed |= {number: problem for number, problem in results.items() if problem}
     held = {number for first, last in known["held"] for number in range(first, last + 1)} - set(results)
     held |= {number for number, problem in results.items() if not problem}
-    again = len(results) - (len(held) + len(failed) - sum(last - first + 1 for first, last in known["held"]))
+    commits = [*known.get("commits", []), machine["commit"] or "unknown"]
     record["promises"][promise] = {
         "seed": seed,
         "held": _ranges(sorted(held)),
         "failed": {str(number): failed[number] for number in sorted(failed)},
-        "seconds": round(seconds + (0.0 if again == len(results) else known["seconds"]), 1),
-        "machine": {**environment.describe(), "load": round(os.getloadavg()[0], 1)},
+        "seconds": round(known["seconds"] + seconds, 1),
+        "commits": list(dict.fromkeys(commits)),
+        "machine": machine,
     }
     write_atomically(path, (json.dumps(record, indent=1) + "\n").encode())
-    return record
 
 
 def _ranges(numbers: list[int]) -> list[list[int]]:

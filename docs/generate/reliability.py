@@ -26,7 +26,7 @@ def table(results: dict[str, Any]) -> str:
         rows.append(f"| {promise.cases} (`{name}`) | {promise.holds} | {counts} |")
         failures += [f"- `{name} --first {number}`: {what}" for number, what in result["failed"].items()]
         if "machine" in result:
-            machines[name] = _machine(result["machine"])
+            machines[name] = _machine(result["machine"], result["commits"])
     parts = ["\n".join(rows)]
     if failures:
         parts += ["Cases that failed:", "\n".join(failures)]
@@ -36,8 +36,8 @@ def table(results: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _machine(machine: dict[str, Any]) -> str:
+def _machine(machine: dict[str, Any], commits: list[str]) -> str:
+    """Where cases were run; a commit ends with + if there were local changes."""
+    short = " and ".join(commit[:8] + "+" * commit.endswith("+") for commit in commits)
     versions = f"Python {machine['python']}, torch {machine['packages']['torch']}"
-    return (
-        f"{machine['processor']}, {machine['cores']} cores, {versions}, commit {(machine['commit'] or 'unknown')[:8]}"
-    )
+    return f"{machine['processor']}, {machine['cores']} cores, {versions}, commit {short}"
