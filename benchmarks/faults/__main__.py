@@ -2,6 +2,7 @@
 
     python -m benchmarks.faults kills --count 500
     python -m benchmarks.faults kills --first 17 --count 1      (one case again)
+    python -m benchmarks.faults kills --again                   (the cases that failed)
     python -m benchmarks.faults all --share 0.01 --out /tmp/faults.json
 
 A case depends on ``--seed`` and its number only. A failed case prints its number, what was done and what was seen. The
@@ -13,6 +14,7 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -35,19 +37,19 @@ CASES: dict[str, ModuleType] = {
 _EVERY = 20  # cases between two lines of progress, after each of which the record is written
 
 
-def run(name: str, numbers: range, seed: int, stage: Stage, out: Path, machine: dict[str, Any]) -> int:
+def run(name: str, numbers: Sequence[int], seed: int, stage: Stage, out: Path, machine: dict[str, Any]) -> int:
     """Run cases of one promise, record them, and return how many failed."""
     failed, started = 0, time.monotonic()
     results: dict[int, str] = {}
-    for number in numbers:
+    for count, number in enumerate(numbers, 1):
         what, problem = CASES[name].case(number, Random(f"{seed} {name} {number}"), stage)  # noqa: S311
         results[number], failed = problem and f"{what}: {problem}", failed + bool(problem)
         if problem:
             _print(f"{name} {number}: {what}\n    {problem}")
-        if len(results) == _EVERY or number == numbers[-1]:
+        if len(results) == _EVERY or count == len(numbers):
             record.merge(out, name, seed, results, time.monotonic() - started, machine)
             results, started = {}, time.monotonic()
-            _print(f"{name}: {number + 1 - numbers[0]} of {len(numbers)} run, {failed} failed")
+            _print(f"{name}: {count} of {len(numbers)} run, {failed} failed")
     return failed
 
 
@@ -66,6 +68,7 @@ def main() -> int:
     parser.add_argument("promise", choices=[*PROMISES, "all"])
     parser.add_argument("--count", type=int, help="how many cases; by default the target")
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    parser.add_argument("--again", action="store_true", help="run the cases of the record that failed")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--share", type=float, default=1.0, help="of the targets, for all")
     parser.add_argument("--out", type=Path, default=record.RESULTS, help="the record to merge the results into")
@@ -79,7 +82,8 @@ def main() -> int:
             if name == "soak":
                 failed += run_soak(options.count or options.share * PROMISES[name].target, stage, options.out, machine)
             else:
-                numbers = range(options.first, options.first + count)
+                again = record.failed(options.out, name) if options.again else None
+                numbers = range(options.first, options.first + count) if again is None else again
                 failed += run(name, numbers, options.seed, stage, options.out, machine)
     return int(failed > 0)
 

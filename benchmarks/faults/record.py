@@ -42,6 +42,11 @@ def merge(
     write_atomically(path, (json.dumps(record, indent=1) + "\n").encode())
 
 
+def failed(path: Path, promise: str) -> list[int]:
+    """The numbers of the cases that failed."""
+    return [int(number) for number in json.loads(path.read_text())["promises"][promise]["failed"]]
+
+
 def _ranges(numbers: list[int]) -> list[list[int]]:
     """Sorted numbers as ranges, each with its first and last."""
     ranges: list[list[int]] = []

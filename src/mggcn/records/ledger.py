@@ -38,9 +38,9 @@ class Ledger:
                 self.records[spec] = record
             if _is_whole(tail[:-1]):
                 raise InputError(f"{path}: the end of the last line is damaged")
-            if tail or not whole:
-                what = "the last line is not whole" if tail else "empty"
-                warnings.warn(f"{path}: {what}, as a killed command leaves it", InputWarning, stacklevel=2)
+            if tail:
+                what = "the last line is not whole, as a killed command leaves it; left out"
+                warnings.warn(f"{path}: {what}", InputWarning, stacklevel=2)
 
     def add(self, spec: str, record: RunRecord) -> None:
         """Append a record and flush it to the disk; other processes may do the same."""

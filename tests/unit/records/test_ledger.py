@@ -66,13 +66,6 @@ def test_a_torn_last_line_is_passed_over_and_cut_off(tmp_path: Path, size: int, 
     assert len(path.read_text().splitlines()) == whole + 1
 
 
-def test_an_empty_ledger_is_mentioned(tmp_path: Path) -> None:
-    path = tmp_path / "records.jsonl"
-    path.touch()
-    with pytest.warns(InputWarning, match=r"records\.jsonl: empty, as a killed command leaves it"):
-        assert Ledger(path).records == {}
-
-
 @pytest.mark.parametrize(
     "bad", ["{", "[]", "1", '{"spec": "x"}', '{"spec": "x", "method": "gcn"}', "", '{"method": 1}']
 )
