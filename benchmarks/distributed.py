@@ -2,15 +2,17 @@
 
     python benchmarks/distributed.py equal --repeats 50
     python benchmarks/distributed.py speed reddit-like:0.1
+    python benchmarks/distributed.py gpu reddit-like
     python benchmarks/distributed.py lost
     python benchmarks/distributed.py namespaces
 
 ``equal`` trains Cora and digits by one process and again and again by two ranks, with uneven last batches and one that
 is smaller than the number of ranks; losses must be equal within 1e-6, and no repeat may hang. ``speed`` compares an
-epoch of two ranks that have one core each with that of one process that has two, and of one that has one. ``lost``
+epoch of two ranks that have one core each with that of one process that has two, and of one that has one. ``gpu``
+compares an epoch of one rank on a GPU with that of a process without ranks; the weights must be equal. ``lost``
 kills and stops a rank, of two and of four, and measures the time until all others have ended; their errors must name
 it. ``namespaces``, for the superuser, trains by two ranks in two network namespaces of this machine, as on two
-machines, kills one, and resumes. All of it runs on CPUs. The exit code is 1 if a target is missed.
+machines, kills one, and resumes. All but ``gpu`` runs on CPUs. The exit code is 1 if a target is missed.
 """
 
 import argparse
@@ -42,10 +44,14 @@ os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
 from mggcn.cli import main
 sys.exit(main())
 """
-_PLAIN = ["--device", "cpu", "--no-report", "--quiet"]
+_QUIET = ["--no-report", "--quiet"]
+_PLAIN = ["--device", "cpu", *_QUIET]
 _EXACT = ["patience=1000", "dropout=0", "input_dropout=0"]
-_TOLERANCE, _RATIO, _SECONDS = 1e-6, 1.2, 60.0
+_TOLERANCE, _RATIO, _GPU_RATIO, _SECONDS = 1e-6, 1.2, 1.1, 60.0
 _ADDRESSES = ("10.77.0.1", "10.77.0.2")
+
+Variants = dict[str, tuple[list[str], str]]
+"""For each name the beginning of a command, and its number of threads."""
 
 
 def equal(repeats: int, epochs: int, limit: float) -> int:
@@ -120,28 +126,52 @@ def _torchrun(ranks: int, *options: str) -> list[str]:
 
 def speed(dataset: str, epochs: int, rounds: int) -> int:
     """Compare the time of an epoch, in turn; return 1 if two ranks take too long."""
-    variants: dict[str, tuple[list[str], str]] = {
+    variants: Variants = {
         "one process with two cores": (_MODULE, "2"),
         "one process with one core": ([sys.executable, "-c", _ON_ONE_CORE, "train"], "1"),
         "two ranks with one core each": (_torchrun(2), "1"),
     }
-    times: dict[str, list[float]] = {name: [] for name in variants}
-    with tempfile.TemporaryDirectory() as scratch:
-        for number in range(rounds):
-            for name, (start, threads) in variants.items():
-                out = Path(scratch) / f"{name} {number}"
-                options = ["--epochs", str(epochs), "--set", "patience=1000", "--out", str(out), *_PLAIN]
-                _finish([*start, dataset, *options], 3600, OMP_NUM_THREADS=threads)
-                (path,) = out.glob("*/record.json")
-                curve = json.loads(path.read_text())["curve"][1:]  # the first epoch warms caches up
-                times[name].append(statistics.median(epoch["train_seconds"] for epoch in curve))
-                _print(f"{dataset}, {name}: {times[name][-1]:.3f} s an epoch")
+    times = {
+        name: [seconds for seconds, _ in found] for name, found in _epochs(dataset, epochs, rounds, variants).items()
+    }
     two_cores, one_core, ranks = (statistics.median(seconds) for seconds in times.values())
     _print(
         f"two ranks take {ranks / two_cores:.2f} times as long as one process with two cores, {ranks / one_core:.2f} "
         f"times as long as one with one core; medians of {rounds} rounds, {epochs} epochs each"
     )
     return int(ranks / two_cores >= _RATIO)
+
+
+def gpu(dataset: str, epochs: int, rounds: int) -> int:
+    """Compare one nccl rank with a process without ranks; return 1 if it takes too long or ends with other weights."""
+    variants: Variants = {"one process": (_MODULE, "1"), "one rank": (_torchrun(1), "1")}
+    found = _epochs(dataset, epochs, rounds, variants, device="cuda")
+    alone, rank = (statistics.median(seconds for seconds, _ in each) for each in found.values())
+    is_equal = len({weights for each in found.values() for _, weights in each}) == 1
+    _print(
+        f"one nccl rank takes {rank / alone:.3f} times as long as a process without ranks; all weights are "
+        f"{'bit-equal' if is_equal else 'NOT EQUAL'}; medians of {rounds} rounds, {epochs} epochs each"
+    )
+    return int(rank / alone >= _GPU_RATIO or not is_equal)
+
+
+def _epochs(
+    dataset: str, epochs: int, rounds: int, variants: Variants, device: str = "cpu"
+) -> dict[str, list[tuple[float, bytes]]]:
+    """For each variant the time of an epoch and the final weights, of every round."""
+    found: dict[str, list[tuple[float, bytes]]] = {name: [] for name in variants}
+    with tempfile.TemporaryDirectory() as scratch:
+        for number in range(rounds):
+            for name, (start, threads) in variants.items():
+                out = Path(scratch) / f"{name} {number}"
+                options = ["--epochs", str(epochs), "--set", "patience=1000", "--out", str(out), *_QUIET]
+                _finish([*start, dataset, *options, "--device", device], 3600, OMP_NUM_THREADS=threads)
+                (path,) = out.glob("*/record.json")
+                curve = json.loads(path.read_text())["curve"][1:]  # the first epoch warms caches up
+                seconds = statistics.median(epoch["train_seconds"] for epoch in curve)
+                found[name].append((seconds, path.with_name("weights.safetensors").read_bytes()))
+                _print(f"{dataset}, {name}: {seconds:.4g} s an epoch")
+    return found
 
 
 def lost() -> int:
@@ -284,6 +314,10 @@ def main() -> int:
     of_speed.add_argument("dataset")
     of_speed.add_argument("--epochs", type=int, default=4)
     of_speed.add_argument("--rounds", type=int, default=3)
+    of_gpu = commands.add_parser("gpu")
+    of_gpu.add_argument("dataset")
+    of_gpu.add_argument("--epochs", type=int, default=20)
+    of_gpu.add_argument("--rounds", type=int, default=3)
     commands.add_parser("lost")
     of_namespaces = commands.add_parser("namespaces")
     of_namespaces.add_argument("--dataset", default="cora")
@@ -291,8 +325,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.command == "equal":
         return min(1, equal(options.repeats, options.epochs, options.limit))
-    if options.command == "speed":
-        return speed(options.dataset, options.epochs, options.rounds)
+    if options.command in ("speed", "gpu"):
+        return (speed if options.command == "speed" else gpu)(options.dataset, options.epochs, options.rounds)
     return min(1, lost()) if options.command == "lost" else namespaces(options.dataset, options.epochs)
 
 

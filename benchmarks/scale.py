@@ -2,11 +2,13 @@
 
     python benchmarks/scale.py generate G --nodes 20000000
     python benchmarks/scale.py import G --memory 2GB --record benchmarks/results/scale-import.json
+    python benchmarks/scale.py spark --record benchmarks/results/scale-spark.json
 
 ``generate`` writes Parquet files of nodes and edges part by part; every value is a hash of its position, so a graph
 depends on its size and seed only. A node has as many edges as ``--degree`` on average, most of them to nodes of its
 class, and some nodes have far more; a feature is the mean of the class plus noise. ``import`` runs
-``mggcn data import --memory`` on them and prints, and with ``--record`` writes, time, memory and disk space.
+``mggcn data import --memory`` on them and prints, and with ``--record`` writes, time, memory and disk space. ``spark``
+builds data sets of a simulated chain, see :mod:`scale_spark`.
 """
 
 import argparse
@@ -23,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow
+import scale_spark
 from numpy.typing import NDArray
 from pyarrow import parquet
 
@@ -175,7 +178,10 @@ def main() -> int:
     importing.add_argument("--record", type=Path)
     for command in (generating, importing):
         command.add_argument("folder", type=Path)
+    scale_spark.add_arguments(commands.add_parser("spark"))
     options = parser.parse_args()
+    if options.command == "spark":
+        return scale_spark.main(options)
     if options.command == "generate":
         generate(options.folder, options.nodes, options.degree, options.seed)
         files = list(options.folder.iterdir())

@@ -79,7 +79,7 @@ def _glance(records: list[dict[str, Any]]) -> list[str]:
 def read(folder: Path = RESULTS) -> list[dict[str, Any]]:
     """The records of measurements in a folder."""
     records = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
-    return [record for record in records if record["what"] in _ORDER]
+    return [record for record in records if record.get("what") in _ORDER]
 
 
 def _rank(record: dict[str, Any]) -> tuple[str, int, str]:

@@ -30,8 +30,10 @@ from mggcn.train import choose_device
 from mggcn.train.progress import Silent
 from mggcn.tune import Search, Tuning
 
-FIXED = {"batch_size": 256}
-"""The same for all trials and methods: small batches would only multiply the time."""
+BATCH = 256
+LARGE_BATCH = 1024
+"""For more than ``LARGE`` training nodes; small batches would only multiply the time."""
+LARGE = 5_000
 EXPERIMENTS = Path(__file__).parents[1] / "experiments" / "tuned"
 FOLDERS = experiments.read(EXPERIMENTS.parent / "default.toml").folders
 
@@ -48,7 +50,7 @@ class Found:
     seconds: float
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=8)
 def load(name: str) -> Dataset:
     """A known data set, or one in a folder of a data root."""
     made = (root / name for root in data_roots(None))
@@ -59,7 +61,9 @@ def search(dataset: str, method: str, trials: int, device: str, minutes: float, 
     """Search for the settings of a method until the number of trials or the end of its time."""
     torch.set_num_threads(1)
     started = time.monotonic()
-    task = Search(load(dataset), method, device=choose_device(device), fixed=FIXED)
+    loaded = load(dataset)
+    batch = LARGE_BATCH if loaded.split.train.size > LARGE else BATCH
+    task = Search(loaded, method, device=choose_device(device), fixed={"batch_size": batch})
     tuning = Tuning(task, out / f"{folder_name(dataset)}-{method}")
     with tuning.opened():
         for _ in tuning.run(trials, lambda _: Silent(), timeout=60 * minutes):
@@ -67,6 +71,7 @@ def search(dataset: str, method: str, trials: int, device: str, minutes: float, 
         best, done = tuning.best, len(tuning.trials)
     start = task.start
     changed = {name: value for name, value in best.settings.items() if value != start[name]} if best else {}
+    changed |= {"batch_size": batch} if batch != BATCH else {}
     return Found(dataset, method, changed, best.value or 0.0 if best else 0.0, done, time.monotonic() - started)
 
 
@@ -96,7 +101,7 @@ def write(dataset: str, found: Iterable[Found], trials: int, seeds: int) -> None
 
 
 def main() -> None:
-    """Search all methods on all data sets in parallel, the data sets named first being started first."""
+    """Search all methods on all data sets in parallel, the methods named first being started first."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("datasets", nargs="+", help=f"known names, or of a data root's folders: {', '.join(FOLDERS)}")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
@@ -111,8 +116,8 @@ def main() -> None:
     with ProcessPoolExecutor(options.jobs) as pool:
         tasks = [
             pool.submit(search, dataset, method, options.trials, options.device, options.minutes, options.out)
-            for dataset in options.datasets
             for method in options.methods
+            for dataset in options.datasets
         ]
         for task in tasks:
             try:

@@ -61,6 +61,7 @@ def _rows(name: str) -> dict[str, dict[str, Row]]:
 
 def _table(dataset: str, here: Mapping[str, Row], default: Mapping[str, Row], tuned: Mapping[str, Row]) -> Table:
     own, papers = (_published(table, dataset) for table in (published.OWN, "accuracy"))
+    searched = _searched(dataset)
     rows = [
         [
             method,
@@ -68,12 +69,19 @@ def _table(dataset: str, here: Mapping[str, Row], default: Mapping[str, Row], tu
             papers.get(method, _NOT_THERE),
             _accuracy(here.get(method)),
             _accuracy(default.get(method)),
-            _accuracy(tuned.get(method)),
+            _accuracy(tuned.get(method)) if method in searched else "too slow",
             duration(tuned[method].figures.seconds_to_best) if method in tuned else _NOT_THERE,
         ]
         for method in METHODS
     ]
     return Table(_HEADINGS, rows, rows)
+
+
+def _searched(dataset: str) -> set[str]:
+    """The methods whose search was finished in its time, or all if there was no search on this data set."""
+    files = experiments.read_folder(EXPERIMENTS / "tuned")
+    found = next((file for file in files if dataset in file.datasets), None)
+    return {variant.method for variant in found.variants} if found else set(METHODS)
 
 
 def _published(table: str, dataset: str) -> dict[str, str]:

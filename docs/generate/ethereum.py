@@ -43,7 +43,7 @@ def results() -> str:
     committed = {about(path): path for path in packed()}
     parts = []
     for experiment in experiments.files():
-        if "ethereum" not in experiments.file_of(experiment):
+        if experiment.path is None or "ethereum" not in (experiment.path.stem, experiment.path.parent.name):
             continue
         path = committed.get(experiment.name)
         finished = [section for section in sections(path) if section.measured] if path else []

@@ -4,7 +4,7 @@ from generate.committed import about, packed
 from generate.repository import EXPERIMENTS
 from mggcn.experiments import Experiment, read_folder
 
-_FOLDERS = ("paper", "ethereum", ".")
+_FOLDERS = ("paper", "ethereum", ".", "tuned")
 
 
 def files() -> list[Experiment]:

@@ -87,6 +87,11 @@ class MappedRows:
         for first, stop in self.page_runs(rows):
             self._map.madvise(mmap.MADV_WILLNEED, first * mmap.PAGESIZE, (stop - first) * mmap.PAGESIZE)
 
+    def release(self) -> None:
+        """Unmap the pages that were read; the system keeps them while it has room."""
+        if hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)
+
     def page_runs(self, rows: NDArray[np.integer[Any]]) -> list[tuple[int, int]]:
         """The runs of pages of the file's map that hold some rows, as pairs (first page, page after the last)."""
         starts = self._start + np.unique(rows).astype(np.int64) * self._row_bytes

@@ -93,3 +93,22 @@ def test_folders_larger_than_half_of_the_free_memory_are_mapped(
         assert [isinstance(array, np.memmap) for array in (data.x, data.y, data.graph.indices)] == [is_mapped] * 3
         assert (data.mapped is not None) == is_mapped
     assert storage.load(tmp_path / "d", mmap=True).mapped is not None
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the system does not say which pages are mapped")
+def test_pages_that_were_read_can_be_released(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.arange(1 << 18))
+    mapped = np.load(tmp_path / "a.npy", mmap_mode="r")
+    rows = MappedRows.of(mapped)
+    assert rows is not None
+    for _ in range(2):
+        assert int(mapped.sum()) == sum(range(1 << 18))
+        assert resident(tmp_path / "a.npy") > 0
+        rows.release()
+        assert resident(tmp_path / "a.npy") == 0
+
+
+def resident(file: Path) -> int:
+    """The KiB of a mapped file that are in the memory of this process."""
+    mapping = Path("/proc/self/smaps").read_text().partition(str(file))[2]
+    return int(mapping.partition("Rss:")[2].split()[0])

@@ -32,12 +32,14 @@ _SHOW_CURSOR = "\x1b[?25h"
 _last: list[Callable[[], None]] = []
 _received: list[int] = []
 _said: list[int] = []
+_serving: list[bool] = []
 
 
 def begin() -> None:
     """Forget the signals of an earlier command of this process."""
     _received.clear()
     _said.clear()
+    _serving.clear()
 
 
 def install() -> None:
@@ -73,9 +75,8 @@ def exit_code(number: int) -> int:
 
 
 def leave_to_server() -> None:
-    """Stop watching: a server ends by itself and then raises the signal again, which must not count as the second."""
-    if signal.getsignal(signal.SIGINT) is _end:
-        signal.set_wakeup_fd(-1)
+    """A server ends by itself and then raises the signal again, which must not count as the second."""
+    _serving.append(True)
 
 
 @contextmanager
@@ -127,7 +128,7 @@ def _show_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
 def _watch(pipe: int) -> None:
     number = _next(pipe, None) or signal.SIGTERM
     started = time.monotonic()
-    while (again := _next(pipe, _PATIENCE)) is None:
+    while (again := _next(pipe, _PATIENCE)) is None or _serving:
         if _last:
             _last[-1]()
             _exit(number)

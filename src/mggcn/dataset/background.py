@@ -4,12 +4,19 @@ A classifier of the labelled classes alone gives one of them to every node. If m
 probabilities say nothing about the graph.
 """
 
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
 import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset.split import UNLABELLED
 
 BACKGROUND = "Background"
+Blocks: TypeAlias = Callable[[], Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]]
+"""Yields y and the degrees of consecutive nodes each time it is called."""
+
+_POWERS = 65  # of two, of 64-bit degrees
 
 
 def draw_background(y: NDArray[np.int64], degrees: NDArray[np.int64], count: int, seed: int) -> NDArray[np.int64]:
@@ -27,13 +34,38 @@ def draw_background(y: NDArray[np.int64], degrees: NDArray[np.int64], count: int
     Returns:
         Node numbers in increasing order.
     """
+
+    def blocks() -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        yield y, degrees
+
+    return draw_background_of_blocks(blocks, count, seed)
+
+
+def draw_background_of_blocks(blocks: Blocks, count: int, seed: int) -> NDArray[np.int64]:
+    """Draw as :func:`draw_background` does, without having all nodes in memory."""
     rng = np.random.default_rng(seed)
-    power = np.frexp(degrees.astype(np.float64))[1]
-    labelled, unlabelled = y != UNLABELLED, np.flatnonzero(y == UNLABELLED)
-    powers, sizes = np.unique(power[labelled], return_counts=True)
-    ends = np.round(np.cumsum(sizes) / sizes.sum() * count).astype(np.int64)
-    drawn = []
-    for value, wanted in zip(powers, np.diff(ends, prepend=0), strict=True):
-        pool = unlabelled[power[unlabelled] == value]
-        drawn.append(rng.choice(pool, min(int(wanted), pool.size), replace=False))
+    sizes, pools = np.zeros(_POWERS, np.int64), np.zeros(_POWERS, np.int64)
+    for y, degrees in blocks():
+        power = _power(degrees)
+        sizes += np.bincount(power[y != UNLABELLED], minlength=_POWERS)
+        pools += np.bincount(power[y == UNLABELLED], minlength=_POWERS)
+    powers = np.flatnonzero(sizes)
+    ends = np.round(np.cumsum(sizes[powers]) / sizes.sum() * count).astype(np.int64)
+    ranks = {
+        power: np.sort(rng.choice(pools[power], min(int(wanted), int(pools[power])), replace=False))
+        for power, wanted in zip(powers.tolist(), np.diff(ends, prepend=0), strict=True)
+    }
+    drawn, seen, start = [np.empty(0, np.int64)], np.zeros(_POWERS, np.int64), 0
+    for y, degrees in blocks():
+        power = np.where(y == UNLABELLED, _power(degrees), -1)
+        for value, wanted in ranks.items():
+            pool = np.flatnonzero(power == value)
+            first, last = np.searchsorted(wanted, [seen[value], seen[value] + pool.size])
+            drawn.append(start + pool[wanted[first:last] - seen[value]])
+            seen[value] += pool.size
+        start += y.size
     return np.sort(np.concatenate(drawn))
+
+
+def _power(degrees: NDArray[np.int64]) -> NDArray[np.int32]:
+    return np.frexp(degrees.astype(np.float64))[1]

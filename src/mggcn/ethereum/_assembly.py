@@ -1,7 +1,7 @@
-"""From the stages ``features`` and ``links`` to the arrays and tables of a dataset folder, batch by batch."""
+"""From the stages ``features`` and ``links`` to the arrays and tables of a dataset folder, some rows at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 import ibis
@@ -9,19 +9,23 @@ import numpy as np
 import pyarrow
 import pyarrow.compute
 from numpy.typing import NDArray
-from pyarrow import parquet
 
-from mggcn.dataset import BACKGROUND, UNLABELLED, Split, draw_background
+from mggcn.dataset import BACKGROUND, UNLABELLED, Split
+from mggcn.dataset.background import draw_background_of_blocks
 from mggcn.dataset.features import check_finite
+from mggcn.engines.locations import Location
 from mggcn.engines.stages import stage_files
 from mggcn.errors import InputError
 from mggcn.ethereum import features
+from mggcn.ethereum._parts import TableWriter, num_rows, over_rows
 from mggcn.ethereum._tables import FEATURES
 from mggcn.ethereum._values import INT, TEXT, WEI
+from mggcn.mapping import MappedRows
 from mggcn.storage import CsrWriter, FolderWriter, Meta
 
 ACCOUNTS, EDGES = "accounts.parquet", "edges.parquet"
-_BATCH = 1 << 16
+_BLOCK = 1 << 20  # accounts whose labels are written at a time
+_GATHERED = 1 << 8  # addresses that are read from the disk at a time; the system maps up to 16 pages for each
 _SHARES = (0.7, 0.1, 0.2)  # of train, val and test, as in the paper
 _ENDS = {"from_address": "node", "to_address": "other"}
 _EDGE_TABLE = {
@@ -36,9 +40,47 @@ _EDGE_TABLE = {
 """The columns of ``edges.parquet`` after the addresses of its ends, by the column of ``links`` each comes from."""
 
 
+@dataclass(frozen=True)
+class Labelled:
+    """The labelled accounts: their numbers in increasing order, the class number of each, and the classes."""
+
+    nodes: NDArray[np.int64]
+    y: NDArray[np.int64]
+    classes: tuple[str, ...]
+
+    @property
+    def num_background(self) -> int:
+        """How many are in the class Background."""
+        return int(np.sum(self.y == self.classes.index(BACKGROUND))) if BACKGROUND in self.classes else 0
+
+    def blocks(self, num_nodes: int) -> Iterator[NDArray[np.int64]]:
+        """The class numbers of all accounts, some at a time."""
+        for start in range(0, num_nodes, _BLOCK):
+            stop = min(start + _BLOCK, num_nodes)
+            inside = slice(*np.searchsorted(self.nodes, [start, stop]))
+            y = np.full(stop - start, UNLABELLED, np.int64)
+            y[self.nodes[inside] - start] = self.y[inside]
+            yield y
+
+    def with_background(self, indptr: NDArray[np.int64], count: int, seed: int) -> "Labelled":
+        """Add unlabelled accounts with similar degrees as a class."""
+        num_nodes = indptr.size - 1
+
+        def blocks() -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+            for number, y in enumerate(self.blocks(num_nodes)):
+                start = number * _BLOCK
+                yield y, np.diff(indptr[start : start + y.size + 1])
+
+        drawn = draw_background_of_blocks(blocks, count, seed)
+        nodes = np.concatenate([self.nodes, drawn])
+        order = np.argsort(nodes)
+        y = np.concatenate([self.y, np.full(drawn.size, len(self.classes), np.int64)])
+        return Labelled(nodes[order], y[order], (*self.classes, BACKGROUND))
+
+
 def assemble(
     folder: FolderWriter,
-    work: Path,
+    work: Location,
     labels: Mapping[str, str],
     background: int,
     *,
@@ -47,20 +89,21 @@ def assemble(
     seed: int,
     notes: Sequence[str] = (),
     is_split: bool = True,
-) -> None:
+) -> Labelled:
     """Write the data set with a stratified split of its labelled accounts, and the tables beside it.
 
     There is no split if ``labels``, the class of each account, is empty, or if it is split later. Classes without an
-    account are left out.
+    account are left out. Each stage is removed from ``work`` when it has been read.
     """
-    y, classes = _write_accounts(folder, work, labels)
-    _write_graph(folder, work, y.size)
-    if background and np.any(y != UNLABELLED):
+    num_nodes, labelled = _write_accounts(folder, work, labels)
+    _write_graph(folder, work, num_nodes)
+    if background and labelled.nodes.size:
         indptr = np.load(folder.path / "indptr.npy", mmap_mode="r")
-        y[draw_background(y, np.diff(indptr), background, seed)] = len(classes)
-        classes.append(BACKGROUND)
-    folder.write("y", y)
-    split = _split(y, classes, seed) if labels and is_split else None
+        labelled = labelled.with_background(indptr, background, seed)
+    y = folder.array("y", np.int64, num_rows=num_nodes)
+    for block in labelled.blocks(num_nodes):
+        y.append(block)
+    split = _split(labelled, seed) if labels and is_split else None
     if split is not None:
         folder.write_split(split)
     folder.finish(
@@ -68,7 +111,7 @@ def assemble(
             name=name,
             num_features=len(features.NAMES),
             direction="both",
-            classes=classes,
+            classes=list(labelled.classes),
             inductive=False,
             source=source,
             split_seed=seed if split else None,
@@ -79,76 +122,112 @@ def assemble(
             notes=list(notes),
         )
     )
+    return labelled
 
 
-def _write_accounts(folder: FolderWriter, work: Path, labels: Mapping[str, str]) -> tuple[NDArray[np.int64], list[str]]:
-    """Write ids, features and the stage ``features`` with the column ``label``; return class numbers and classes."""
+def _write_accounts(folder: FolderWriter, work: Location, labels: Mapping[str, str]) -> tuple[int, Labelled]:
+    """Write ids, features and the stage ``features`` with the column ``label``; return the number of accounts, too."""
     files = stage_files(work, "features")
-    num_accounts, start = sum(parquet.ParquetFile(file).metadata.num_rows for file in files), 0
+    num_accounts = num_rows(files)
     ids = folder.array("ids", _id_type(files), num_rows=num_accounts)
     x = folder.array("x", np.float32, (len(features.NAMES),), num_accounts)
     names = sorted(set(labels.values()))
-    numbers: dict[str | None, int] = {None: UNLABELLED, **{label: number for number, label in enumerate(names)}}
-    y = np.empty(num_accounts, np.int64)
+    number_of = {name: number for number, name in enumerate(names)}
+    texts, known = pyarrow.array(names, pyarrow.string()), pyarrow.array(list(labels), pyarrow.string())
+    numbers = pyarrow.array([number_of[name] for name in labels.values()], pyarrow.int64())
+
+    def convert(batch: Any, first_row: int) -> tuple[Any, ...]:
+        rows = features.signed_log(features.matrix(batch))
+        check_finite(rows, first_row)
+        label = numbers.take(pyarrow.compute.index_in(batch["address"], value_set=known))
+        (nodes,) = np.nonzero(label.is_valid().to_numpy(zero_copy_only=False))
+        table = [*batch.columns, texts.take(label)]
+        return _fixed(batch["address"], ids.dtype), rows, first_row + nodes, label.drop_null().to_numpy(), table
+
+    nodes, y = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     schema = ibis.schema(FEATURES | {"label": TEXT}).to_pyarrow()
-    with parquet.ParquetWriter(folder.path / ACCOUNTS, schema, compression="zstd") as writer:
-        for batch in _batches(files):
-            accounts: list[str] = batch["address"].to_pylist()
-            label_column = [labels.get(account) for account in accounts]
-            columns = [*batch.columns, pyarrow.array(label_column, pyarrow.string())]
-            writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=schema))
-            ids.append(np.array(accounts, ids.dtype))
-            rows = features.signed_log(features.matrix(batch))
-            check_finite(rows, start)
+    with TableWriter(folder.path / ACCOUNTS, schema) as writer:
+        for addresses, rows, labelled, classes, table in over_rows(files, convert):
+            ids.append(addresses)
             x.append(rows)
-            y[start : start + len(accounts)] = [numbers[label] for label in label_column]
-            start += len(accounts)
+            nodes.append(labelled)
+            y.append(classes)
+            writer.append(table)
+        writer.finish()
     ids.close()
     folder.add_table(ACCOUNTS, folder.path / ACCOUNTS)
-    present = np.unique(y[y != UNLABELLED])
-    y[y != UNLABELLED] = np.searchsorted(present, y[y != UNLABELLED])
-    return y, [names[number] for number in present]
+    (work / "features").remove()
+    present, compact = np.unique(np.concatenate(y), return_inverse=True)
+    return num_accounts, Labelled(np.concatenate(nodes), compact, tuple(names[number] for number in present))
 
 
-def _id_type(files: Sequence[Path]) -> np.dtype[Any]:
+def _id_type(files: Sequence[Location]) -> np.dtype[Any]:
     """The type of the longest address: bytes if all are ASCII, else text."""
-    length, is_ascii = 1, True
-    for batch in _batches(files, ["address"]):
-        length = max(length, pyarrow.compute.max(pyarrow.compute.utf8_length(batch["address"])).as_py() or 0)
-        is_ascii = is_ascii and bool(pyarrow.compute.all(pyarrow.compute.string_is_ascii(batch["address"])).as_py())
-    return np.dtype(f"{'S' if is_ascii else 'U'}{length}")
+
+    def survey(batch: Any, _: int) -> tuple[int, bool]:
+        length = pyarrow.compute.max(pyarrow.compute.utf8_length(batch["address"])).as_py()
+        return length, pyarrow.compute.all(pyarrow.compute.string_is_ascii(batch["address"])).as_py()
+
+    lengths, are_ascii = zip(*over_rows(files, survey, ["address"]), strict=True)
+    return np.dtype(f"{'S' if all(are_ascii) else 'U'}{max(1, *lengths)}")
 
 
-def _write_graph(folder: FolderWriter, work: Path, num_nodes: int) -> None:
+def _fixed(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Text as an array of values of equal length."""
+    if dtype.kind != "S":
+        return np.array(column.to_pylist(), dtype)
+    padded = pyarrow.compute.ascii_rpad(column, dtype.itemsize, padding="\0")
+    return np.frombuffer(padded.buffers()[2], dtype, len(column))
+
+
+def _write_graph(folder: FolderWriter, work: Location, num_nodes: int) -> None:
     """Write the graph and its edge attributes from the sorted stage ``links``, and the directed edges as a table."""
     files = stage_files(work, "links")
-    num_pairs = sum(_pairs(batch).num_rows for batch in _batches(files, ["node", "other"]))
+    num_pairs = sum(over_rows(files, lambda batch, _: _pairs(batch).num_rows, ["node", "other"]))
     graph = CsrWriter(folder, num_nodes, num_entries=num_pairs)
     attributes = {
         name: folder.array(f"edge_{name}", np.float64 if name == "value" else np.int64, num_rows=num_pairs)
         for name in ("count", "value", "first", "last")
     }
-    names = np.load(folder.path / "ids.npy", mmap_mode="r")
+    addresses = _Addresses(np.load(folder.path / "ids.npy", mmap_mode="r"))
+
+    def convert(batch: Any, _: int) -> tuple[Any, ...]:
+        pairs = _pairs(batch)
+        values = {name: pairs[f"out_{name}"].to_numpy() for name in ("count", "first", "last")}
+        values["value"] = features.quotient(pairs["out_wei"], unit=features.ETHER)
+        edges = pairs.filter(pyarrow.compute.greater(pairs["out_count"], 0))
+        ends = [addresses.text(edges[end].to_numpy()) for end in _ENDS.values()]
+        table = [*ends, *(edges[name] for name in _EDGE_TABLE)]
+        return pairs["node"].to_numpy(), pairs["other"].to_numpy(), values, table
+
     schema = ibis.schema(dict.fromkeys(_ENDS, TEXT) | dict(_EDGE_TABLE.values())).to_pyarrow()
-    with parquet.ParquetWriter(folder.path / EDGES, schema, compression="zstd") as writer:
-        for batch in _batches(files):
-            pairs = _pairs(batch)
-            graph.append(pairs["node"].to_numpy(), pairs["other"].to_numpy())
-            for name in ("count", "first", "last"):
-                attributes[name].append(pairs[f"out_{name}"].to_numpy())
-            attributes["value"].append(features.quotient(pairs["out_wei"], unit=features.ETHER))
-            edges = pairs.filter(pyarrow.compute.greater(pairs["out_count"], 0))
-            ends = [_text(names[edges[end].to_numpy()]) for end in _ENDS.values()]
-            columns = [*ends, *(edges[name] for name in _EDGE_TABLE)]
-            writer.write_batch(pyarrow.RecordBatch.from_arrays(columns, schema=schema))
+    with TableWriter(folder.path / EDGES, schema) as writer:
+        for nodes, others, values, table in over_rows(files, convert):
+            graph.append(nodes, others)
+            for name, column in values.items():
+                attributes[name].append(column)
+            writer.append(table)
+        writer.finish()
     graph.close()
     folder.add_table(EDGES, folder.path / EDGES)
+    (work / "links").remove()
 
 
-def _text(names: NDArray[Any]) -> Any:
-    """Names of accounts as a column of text."""
-    column = pyarrow.array(names, pyarrow.binary() if names.dtype.kind == "S" else pyarrow.string())
-    return column.cast(pyarrow.string())
+class _Addresses:
+    """The mapped addresses of accounts, of which only few pages are kept in memory."""
+
+    def __init__(self, ids: NDArray[Any]) -> None:
+        self._ids, self._rows = ids, MappedRows.of(ids)
+        self._type = pyarrow.binary() if ids.dtype.kind == "S" else pyarrow.string()
+
+    def text(self, nodes: NDArray[np.int64]) -> Any:
+        """The addresses of accounts as a column of text."""
+        parts = []
+        for start in range(0, nodes.size, _GATHERED):
+            parts.append(pyarrow.array(np.asarray(self._ids[nodes[start : start + _GATHERED]]), self._type))
+            if self._rows is not None:
+                self._rows.release()
+        return pyarrow.concat_arrays([pyarrow.array([], self._type), *parts]).cast(pyarrow.string())
 
 
 def _pairs(batch: Any) -> Any:
@@ -156,16 +235,12 @@ def _pairs(batch: Any) -> Any:
     return batch.filter(pyarrow.compute.not_equal(batch["node"], batch["other"]))
 
 
-def _split(y: NDArray[np.int64], classes: Sequence[str], seed: int) -> Split:
+def _split(labelled: Labelled, seed: int) -> Split:
     try:
-        return Split.stratified(y, seed, _SHARES)
+        split = Split.stratified(labelled.y, seed, _SHARES)
     except InputError as error:
-        counts = ", ".join(f"{name} {np.sum(y == number)}" for number, name in enumerate(classes)) or "none"
+        counts = ", ".join(f"{name} {np.sum(labelled.y == number)}" for number, name in enumerate(labelled.classes))
         raise InputError(
-            f"too few labelled accounts have a transaction ({counts}) for a 7:1:2 split ({error})"
+            f"too few labelled accounts have a transaction ({counts or 'none'}) for a 7:1:2 split ({error})"
         ) from None
-
-
-def _batches(files: Sequence[Path], columns: list[str] | None = None) -> Iterator[Any]:
-    for file in files:
-        yield from parquet.ParquetFile(file).iter_batches(_BATCH, columns=columns)
+    return Split(*(labelled.nodes[part] for part in split.parts().values()), seed=seed, shares=split.shares)

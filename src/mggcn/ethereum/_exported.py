@@ -1,15 +1,14 @@
 """The stages ``links`` and ``features`` from tables that the SQL script made in a database and the user exported."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import pyarrow
-from pyarrow import parquet
 
+from mggcn.engines.locations import Location, Source
 from mggcn.engines.stages import Engine, Table, Types, check_types, stage_files
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _tables
-from mggcn.ethereum._table_files import TableFiles, expand, name_files
+from mggcn.ethereum._table_files import TableFiles, expand, name_files, read_schema
 from mggcn.ethereum._values import whole
 from mggcn.ethereum.pipeline import OnStage, Tally
 from mggcn.ethereum.sql import PREFIX
@@ -17,7 +16,7 @@ from mggcn.ethereum.sql import PREFIX
 KIND = "exported tables"
 
 
-def read_tables(engine: Engine, paths: Sequence[Path], work: Path, on_stage: OnStage) -> Tally:
+def read_tables(engine: Engine, paths: Sequence[Source], work: Location, on_stage: OnStage) -> Tally:
     """Write the sorted stages to ``work``; the tally only counts the transactions between two accounts.
 
     The Parquet files of a table have its name, or are in a folder of its name.
@@ -51,17 +50,17 @@ def _check_complete(engine: Engine, links: Table, features: Table) -> None:
         )
 
 
-def _read(engine: Engine, files: Sequence[Path], stage: str, types: Types) -> Table:
+def _read(engine: Engine, files: Sequence[Source], stage: str, types: Types) -> Table:
     """Return an exported table in the types of its stage; databases export other widths and decimals."""
     name = f"{PREFIX}{stage}"
     parts = tuple(file for file in files if file.name.startswith(name) or name in file.parent.name)
     if not parts:
         raise InputError(f"{name_files(files)}: no Parquet file of the table {name}")
     for part in parts:
-        with prefix_errors(part):
+        with prefix_errors(str(part)):
             if part.suffix.lower() not in (".parquet", ".pq"):
                 raise InputError("exported tables are read as Parquet only")
-            schema = parquet.read_schema(part)
+            schema = read_schema(part)
             for column in types:
                 if column not in schema.names:
                     raise InputError(f"column {column!r} is missing")

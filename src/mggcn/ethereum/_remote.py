@@ -1,58 +1,57 @@
-"""Files of a build in object stores and on HDFS, named by addresses such as ``s3://bucket/folder``.
+"""Files of a build at addresses such as ``s3://bucket/folder``.
 
-They are copied to the folder of the build first, because file formats are recognised from the files themselves, and
-then read like any others. Credentials come from where pyarrow's file systems search them.
+Spark reads tables where they are. DuckDB, and what Python reads, gets copies beside the folder of the build.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-import pyarrow
 from pyarrow import fs
 
 from mggcn.drafts import draft_folder
-from mggcn.errors import InputError, first_line
+from mggcn.engines.locations import Location, Source, is_address, name_errors
+from mggcn.errors import InputError
 
-_REMOTE = re.compile("[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-_SAME_AS_S3 = re.compile("^s3[an]://")
+
+@contextmanager
+def table_files(names: Sequence[str | None], beside: Path, *, copied: bool) -> Iterator[list[Source | None]]:
+    """Yield names as files and folders that an engine reads, ``copied`` as :func:`local_files` does or in place."""
+    if copied:
+        with local_files(names, beside) as paths:
+            yield [*paths]
+    else:
+        yield [Location.of(name) if name is not None and is_address(name) else _path(name) for name in names]
 
 
 @contextmanager
 def local_files(names: Sequence[str | None], beside: Path) -> Iterator[list[Path | None]]:
     """Yield names as paths; files and folders at addresses are copied beside a folder and removed at the end."""
-    if not any(name is not None and _REMOTE.match(name) for name in names):
-        yield [None if name is None else Path(name) for name in names]
+    if not any(name is not None and is_address(name) for name in names):
+        yield [_path(name) for name in names]
         return
     with draft_folder(beside) as folder:
         paths: list[Path | None] = []
         for number, name in enumerate(names):
-            if name is not None and _REMOTE.match(name):
-                paths.append(_copy(name, folder / str(number)))
+            if name is not None and is_address(name):
+                paths.append(_copy(Location.of(name), folder / str(number)))
             else:
-                paths.append(None if name is None else Path(name))
+                paths.append(_path(name))
         yield paths
 
 
-def _copy(address: str, folder: Path) -> Path:
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)
+
+
+def _copy(source: Location, folder: Path) -> Path:
     """Copy a file or folder into a new folder under its own name."""
-    try:
-        system, path = _open(_SAME_AS_S3.sub("s3://", address))
-        target = folder / Path(path).name
-        kind = system.get_file_info(path).type
-        if kind != fs.FileType.NotFound:
-            (target if kind == fs.FileType.Directory else folder).mkdir(parents=True)
-            fs.copy_files(path, str(target), source_filesystem=system, destination_filesystem=fs.LocalFileSystem())
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{address}: cannot be read ({first_line(error)})") from None
-    if kind == fs.FileType.NotFound:
-        raise InputError(f"{address}: no such file")
+    target = folder / source.name
+    is_folder = source.is_dir()
+    if not is_folder and not source.is_file():
+        raise InputError(f"{source}: no such file")
+    with name_errors(source.address):
+        (target if is_folder else folder).mkdir(parents=True)
+        there, here = source.system, fs.LocalFileSystem()
+        fs.copy_files(source.path, str(target), source_filesystem=there, destination_filesystem=here)
     return target
-
-
-def _open(address: str) -> tuple[Any, str]:
-    """The file system of an address, and the path in it."""
-    system, path = fs.FileSystem.from_uri(address)
-    return system, path

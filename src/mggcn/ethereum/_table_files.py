@@ -7,13 +7,15 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 from uuid import uuid4
 
-from pyarrow import parquet
+from pyarrow import ArrowException, parquet
 
 from mggcn.datasets import columns
+from mggcn.engines.locations import Location, Source
 from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.ethereum.formats import assign_roles, recognise
 
@@ -29,8 +31,8 @@ _MOST_NAMED = 3  # files that a message names before it counts the rest
 class TableFiles:
     """Files with the same columns of the same types."""
 
-    files: tuple[Path, ...]  # what an engine reads: the user's file, or its rows as JSON with one object per line
-    originals: tuple[Path, ...]  # the user's files
+    files: tuple[Source, ...]  # what an engine reads: the user's file, or its rows as JSON with one object per line
+    originals: tuple[Source, ...]  # the user's files
     format: FileFormat
     columns: tuple[str, ...]  # empty if the file is
     types: tuple[str, ...] = ()  # of Parquet's columns
@@ -53,7 +55,7 @@ class TableFiles:
         return [replace(self, files=(file,), originals=(original,)) for file, original in pairs]
 
 
-def transaction_tables(paths: Iterable[Path], roles: Mapping[str, str] | None, work: Path) -> list[TableFiles]:
+def transaction_tables(paths: Iterable[Source], roles: Mapping[str, str] | None, work: Location) -> list[TableFiles]:
     """Group files of transactions by their columns; a folder stands for its files, and empty files are skipped.
 
     ``roles`` are set by the user; ``work`` is a folder for files that must be rewritten for the engines.
@@ -61,10 +63,10 @@ def transaction_tables(paths: Iterable[Path], roles: Mapping[str, str] | None, w
     groups: dict[tuple[object, ...], list[TableFiles]] = {}
     files = expand(paths)
     for path in files:
-        table = _inspect(path, work) if path.stat().st_size else None
+        table = _inspect(path, work) if num_bytes(path) else None
         if table is None or not table.columns:
             continue
-        with prefix_errors(path):
+        with prefix_errors(str(path)):
             kind, assigned = recognise(table.columns, roles)
         groups.setdefault(table.shape, []).append(replace(table, kind=kind, roles=assigned))
     if not groups:
@@ -72,7 +74,9 @@ def transaction_tables(paths: Iterable[Path], roles: Mapping[str, str] | None, w
     return [_merge(group) for group in groups.values()]
 
 
-def extra_table(path: Path, roles: Mapping[str, tuple[str, ...]], required: Sequence[str], work: Path) -> TableFiles:
+def extra_table(
+    path: Source, roles: Mapping[str, tuple[str, ...]], required: Sequence[str], work: Location
+) -> TableFiles:
     """Return a table that accompanies the transactions: receipts, blocks or balances."""
     first, *others = (_inspect(file, work) for file in expand([path]))
     assigned = assign_roles(first.columns, roles)
@@ -85,25 +89,42 @@ def extra_table(path: Path, roles: Mapping[str, tuple[str, ...]], required: Sequ
     return _merge([replace(first, roles=assigned), *others])
 
 
-def expand(paths: Iterable[Path]) -> list[Path]:
+def expand(paths: Iterable[Source]) -> list[Source]:
     """Replace folders by the tables in them; a file must not occur twice."""
-    unique: dict[Path, Path] = {}
+    unique: dict[Source, Source] = {}
     for path in paths:
         tables = [path]
         if path.is_dir():
-            tables = sorted(file for file in path.rglob("*") if file.is_file() and _format(file))
+            inside = path.files() if isinstance(path, Location) else sorted(path.rglob("*"))
+            tables = [file for file in inside if _format(file) and (isinstance(file, Location) or file.is_file())]
             if not tables:
                 raise InputError(f"{path}: holds no .parquet, .csv or .json file")
         elif not path.is_file():
             raise InputError(f"{path}: no such file")
         for file in tables:
-            if file.resolve() in unique:
+            identity = file if isinstance(file, Location) else file.resolve()
+            if identity in unique:
                 raise InputError(f"{file}: given twice")
-            unique[file.resolve()] = file
+            unique[identity] = file
     return list(unique.values())
 
 
-def name_files(files: Sequence[Path], most: int = _MOST_NAMED) -> str:
+def is_parquet(path: Source) -> bool:
+    """Whether the name of a file says that it is Parquet."""
+    return _format(path) == "parquet"
+
+
+def num_bytes(path: Source) -> int:
+    """Return the size of a file."""
+    return path.num_bytes() if isinstance(path, Location) else path.stat().st_size
+
+
+def open_bytes(path: Source) -> Any:
+    """Open a file for reading."""
+    return path.open() if isinstance(path, Location) else path.open("rb")
+
+
+def name_files(files: Sequence[Source], most: int = _MOST_NAMED) -> str:
     """Return the names of the first files, and the number of the others."""
     more = f" and {len(files) - most} more" if len(files) > most else ""
     return ", ".join(map(str, files[:most])) + more
@@ -111,13 +132,13 @@ def name_files(files: Sequence[Path], most: int = _MOST_NAMED) -> str:
 
 def _merge(tables: Sequence[TableFiles]) -> TableFiles:
     """Return tables of one file each, and of the same shape, as one table with its files in order."""
-    tables_in_order = sorted(tables, key=lambda table: table.originals)
+    tables_in_order = sorted(tables, key=lambda table: [str(original) for original in table.originals])
     files = tuple(table.files[0] for table in tables_in_order)
     originals = tuple(table.originals[0] for table in tables_in_order)
     return replace(tables[0], files=files, originals=originals)
 
 
-def _format(path: Path) -> FileFormat | None:
+def _format(path: Source) -> FileFormat | None:
     """Return the format that the name of a file stands for."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".gz"]:
@@ -125,7 +146,7 @@ def _format(path: Path) -> FileFormat | None:
     return _FORMATS.get(suffixes[-1]) if suffixes else None
 
 
-def _inspect(path: Path, work: Path) -> TableFiles:
+def _inspect(path: Source, work: Location) -> TableFiles:
     """Return a file with its columns."""
     kind = _format(path)
     if kind is None:
@@ -133,10 +154,12 @@ def _inspect(path: Path, work: Path) -> TableFiles:
     if kind == "json":
         return _inspect_json(path, work)
     if kind == "parquet":
-        names = columns.header(path)
-        types = tuple(str(column.type) for column in parquet.read_schema(path))
-        return TableFiles((path,), (path,), kind, tuple(names), types)
-    if path.suffix.lower() != ".gz":
+        names = columns.header(path) if isinstance(path, Path) else ()
+        with prefix_errors(str(path)):
+            schema = read_schema(path)
+        types = tuple(str(column.type) for column in schema)
+        return TableFiles((path,), (path,), kind, tuple(names or schema.names), types)
+    if isinstance(path, Path) and path.suffix.lower() != ".gz":
         return TableFiles((path,), (path,), kind, _with_names(columns.header(path)))
     with _open_text(path) as file:
         return TableFiles((path,), (path,), kind, _with_names(next(csv.reader(file), [])))
@@ -147,7 +170,7 @@ def _with_names(names: list[str]) -> tuple[str, ...]:
     return tuple(name or f"column {number}" for number, name in enumerate(names))
 
 
-def _inspect_json(path: Path, work: Path) -> TableFiles:
+def _inspect_json(path: Source, work: Location) -> TableFiles:
     """Inspect a file with one row per line, or rewrite documents of rows to that form."""
     with _open_text(path) as file:
         first = next((line for line in file if line.strip()), "")
@@ -163,7 +186,7 @@ def _inspect_json(path: Path, work: Path) -> TableFiles:
         documents = [first + file.read()] if row is None else [first, *(line for line in file if line.strip())]
         rows = [row for document in documents for row in _document_rows(document)]
     rewritten = work / f"{uuid4().hex}.jsonl"
-    rewritten.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rewritten.write("".join(json.dumps(row) + "\n" for row in rows).encode())
     return TableFiles((rewritten,), (path,), "json", tuple(dict.fromkeys(name for row in rows for name in row)))
 
 
@@ -196,12 +219,21 @@ def _document_rows(text: str) -> list[dict[str, Any]]:
     return rows
 
 
-@contextmanager
-def _open_text(path: Path) -> Iterator[IO[str]]:
-    """Open a file, compressed or not, as text; errors in the block name it."""
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
+def read_schema(path: Source) -> Any:
+    """Return the columns of a Parquet file."""
     try:
-        with prefix_errors(path), opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-            yield cast("IO[str]", file)
+        with open_bytes(path) as file:
+            return parquet.read_schema(file)
+    except (ArrowException, OSError) as error:
+        raise InputError(f"not readable ({first_line(error)})") from None
+
+
+@contextmanager
+def _open_text(path: Source) -> Iterator[IO[str]]:
+    """Open a file, compressed or not, as text; errors in the block name it."""
+    try:
+        with prefix_errors(str(path)), open_bytes(path) as file:
+            content = gzip.GzipFile(fileobj=file) if path.suffix.lower() == ".gz" else file
+            yield cast("IO[str]", TextIOWrapper(content, encoding="utf-8-sig", newline=""))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: not readable ({first_line(error)})") from None

@@ -53,13 +53,31 @@ def transactions(rows: Table) -> Table:
     return unnamed.union(named.select(*columns, copy=copy)).select(*TRANSACTIONS)
 
 
-def store_stages(transactions: Table, stage: Stage, balances: Table | None = None, *, is_sorted: bool = True) -> None:
-    """Compute and store the stages after ``transactions``; the last two need not be sorted to be exported."""
+def store_stages(
+    transactions: Table,
+    stage: Stage,
+    balances: Table | None = None,
+    drop: Callable[[str], None] = lambda _: None,
+    *,
+    is_sorted: bool = True,
+) -> None:
+    """Compute and store the stages after ``transactions``.
+
+    Args:
+        transactions: the stage.
+        stage: stores a table.
+        balances: see :func:`features`.
+        drop: called with each stage that no later one reads.
+        is_sorted: sort the last two, which is not needed to export them.
+    """
     numbered = stage("accounts", accounts(transactions), ACCOUNTS)
     both_ends = links(stage("edges", edges(transactions, numbered), EDGES))
+    drop("transactions")
     both_ends = stage("links", sorted_links(both_ends) if is_sorted else both_ends, LINKS)
+    drop("edges")
     per_account = features(both_ends, numbered, balances)
     stage("features", sorted_features(per_account) if is_sorted else per_account, FEATURES)
+    drop("accounts")
 
 
 def sorted_links(links: Table) -> Table:

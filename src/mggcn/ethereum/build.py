@@ -14,24 +14,25 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from uuid import uuid4
 
 from mggcn import storage
-from mggcn.dataset import BACKGROUND, UNLABELLED, Dataset
+from mggcn.dataset import BACKGROUND, Dataset
 from mggcn.drafts import claimed, draft_folder
+from mggcn.engines.locations import Location, Source
 from mggcn.engines.stages import open_engine
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import pipeline
 from mggcn.ethereum._assembly import ACCOUNTS, EDGES, assemble
 from mggcn.ethereum._exported import read_tables
-from mggcn.ethereum._table_files import expand
+from mggcn.ethereum._space import Space
+from mggcn.ethereum._table_files import expand, open_bytes
 from mggcn.ethereum.label_lists import read_labels
 from mggcn.ethereum.own_features import add_columns, add_features
 from mggcn.ethereum.pipeline import BuildInputs, OnStage, Tally
 from mggcn.ethereum.simulate import is_simulated
 from mggcn.ethereum.time_split import TimeSplit
+from mggcn.files import check_writable
 
 EngineName = Literal["duckdb", "spark"]
 
@@ -73,6 +74,7 @@ def build(
     background: int = 0,
     time_split: TimeSplit | None = None,
     own_features: Path | None = None,
+    stages: str | Path | None = None,
     overwrite: bool = False,
     quiet: bool = True,
 ) -> Built:
@@ -92,13 +94,15 @@ def build(
         time_split: split labelled accounts by the time they are first seen, with features as of each date, instead of
             at random.
         own_features: a table with the column address, whose other columns become features next to the thirteen.
+        stages: the folder for intermediate tables, a path or, with Spark, an address such as ``s3://bucket/folder``
+            that all workers can reach; by default that of ``out``. Each table is removed when no other reads it.
         overwrite: replace an existing dataset folder.
-        quiet: do not print the stages on standard error.
+        quiet: do not print the required disk space and the stages on standard error.
     """
     storage.check_free(out, overwrite=overwrite)
     files = expand(inputs.transactions)
     for file in files:
-        if file.resolve().is_relative_to(out.resolve()):
+        if isinstance(file, Path) and file.resolve().is_relative_to(out.resolve()):
             raise InputError(f"{out}: holds {file.name}, which is to be read, so it is not replaced")
     account_labels, notes = ({}, []) if labels is None else read_labels(labels, any_ids=inputs.any_ids)
     if background and (labels is None or BACKGROUND.lower() in map(str.lower, account_labels.values())):
@@ -106,42 +110,67 @@ def build(
         raise InputError(f"--background: {problem}")
     if time_split is not None:
         time_split.check(inputs, has_labels=labels is not None)
-    with claimed(out), draft_folder(out) as folder, _timed(quiet) as on_stage:
-        is_whole = time_split is None and own_features is None
-        snapshots, tallies = [], []
-        simulated = any(is_simulated(file) for file in files)
+    is_whole = time_split is None and own_features is None
+    space = Space.of(files, engine, 1 if is_whole else 2 if time_split is None else 6)
+    with (
+        claimed(out),
+        draft_folder(out) as folder,
+        _stage_folder(stages, folder, engine) as tables,
+        _timed(quiet) as on_stage,
+    ):
+        space.check(out, tables)
+        if not quiet:
+            sys.stderr.write(f"{space}\n")
+        snapshots, tallies, labelled = [], [], []
+        simulated = any(_is_simulated(file) for file in files)
         title = _name(name or f"ethereum:{out.name}", simulated)
         for number, dated in enumerate(time_split.inputs(inputs) if time_split else [inputs]):
-            work = Path(folder) / str(number)
-            work.mkdir()
+            work = tables / str(number)
+            work.create()
             tallies.append(_compute(dated, work, engine, memory, on_stage))
             on_stage("data set")
             how = str(time_split) if time_split else f"7:1:2 split of seed {seed}"
             source = "SIMULATED: " * simulated + _source(tallies[0], inputs, labels, how, background)
             described: dict[str, Any] = {"name": title, "source": source, "seed": seed, "notes": notes}
-            target = out if is_whole else work / "snapshot"
+            target = out if is_whole else folder / f"snapshot-{number}"
             with prefix_errors(labels or out), storage.writing(target, overwrite=overwrite) as writer:
-                drawn = background if number == 0 else 0
-                assemble(writer, work, account_labels, drawn, is_split=time_split is None, **described)
+                drawn, is_split = background if number == 0 else 0, time_split is None
+                labelled.append(assemble(writer, work, account_labels, drawn, is_split=is_split, **described))
             snapshots.append(storage.load(target, mmap=True))
         if not is_whole:
-            tables = {file: Path(folder) / "0" / "snapshot" / file for file in (ACCOUNTS, EDGES)}
+            extra = {file: folder / "snapshot-0" / file for file in (ACCOUNTS, EDGES)}
             if own_features is not None:
                 snapshots = add_features(snapshots, own_features, any_ids=inputs.any_ids)
-                add_columns(tables[ACCOUNTS], snapshots[0])
+                add_columns(extra[ACCOUNTS], snapshots[0])
             with prefix_errors(labels or out):
                 joined = time_split.join(snapshots) if time_split else snapshots[0]
-            storage.save(joined, out, overwrite=overwrite, tables=tables)
+            storage.save(joined, out, overwrite=overwrite, tables=extra)
+    known = labelled[0].nodes.size - labelled[0].num_background
     dataset = storage.load(out, mmap=True)
-    current = slice(dataset.num_current)
-    num_labelled, num_drawn = (
-        int(np.sum(test[current])) for test in (dataset.y != UNLABELLED, _is_background(dataset))
-    )
-    unknown = len(account_labels) - (num_labelled - num_drawn)
-    return Built(dataset, tallies[0], len(account_labels), unknown, num_drawn)
+    return Built(dataset, tallies[0], len(account_labels), len(account_labels) - known, labelled[0].num_background)
 
 
-def _compute(inputs: BuildInputs, work: Path, engine: EngineName, memory: str, on_stage: OnStage) -> Tally:
+@contextmanager
+def _stage_folder(stages: str | Path | None, draft: Path, engine: EngineName) -> Iterator[Location]:
+    """Yield an empty folder for the stages, which is removed at the end: in ``stages``, or by default in ``draft``."""
+    with prefix_errors("--stages"):
+        parent = Location.of(draft if stages is None else stages)
+    if engine == "duckdb" and parent.local is None:
+        raise InputError(f"--stages: {parent} is not on this machine, as DuckDB needs; --engine spark writes there")
+    if parent.local is not None:
+        check_writable(parent.local, "--stages")
+        with draft_folder(parent.local / draft.name.strip(".")) as folder:
+            yield Location(f"{parent.address}/{folder.name}", str(folder), parent.system)
+        return
+    folder_there = parent / f"mggcn-{uuid4().hex[:12]}"
+    folder_there.create()
+    try:
+        yield folder_there
+    finally:
+        folder_there.remove()
+
+
+def _compute(inputs: BuildInputs, work: Location, engine: EngineName, memory: str, on_stage: OnStage) -> Tally:
     """Compute the stages of a build in a folder."""
     with open_engine(engine, work, memory) as running:
         if inputs.from_tables:
@@ -149,8 +178,9 @@ def _compute(inputs: BuildInputs, work: Path, engine: EngineName, memory: str, o
         return pipeline.run(running, inputs, work, on_stage)
 
 
-def _is_background(dataset: Dataset) -> NDArray[np.bool_]:
-    return np.asarray([*(name == BACKGROUND for name in dataset.classes), False])[dataset.y]  # -1 selects the last
+def _is_simulated(file: Source) -> bool:
+    with open_bytes(file) as opened:
+        return is_simulated(opened)
 
 
 def _name(name: str, simulated: bool) -> str:

@@ -48,6 +48,8 @@ MEASURES = {
 ETHER = 10**18
 """In wei."""
 _DAY = 86_400
+_RELATIVE_ERROR = 8 * float(np.finfo(np.longdouble).eps)
+"""Of a quotient after four roundings to extended floats, with a margin."""
 
 
 def matrix(batch: Any) -> NDArray[np.float64]:
@@ -77,27 +79,40 @@ def signed_log(features: NDArray[np.float64]) -> NDArray[np.float32]:
 def quotient(numerator: Any, denominator: NDArray[np.int64] | None = None, unit: int = 1) -> NDArray[np.float64]:
     """``numerator / (denominator · unit)``, rounded once.
 
-    Python divides integers of any size with correct rounding; a float64 of wei, or a product of floats, is inexact.
+    A float64 of wei, or a product of floats, is inexact. The quotient of extended floats has so many more digits that
+    its bounds are nearly always rounded to the same float64. Where they are not, Python divides integers of any size.
 
     Args:
         numerator: [n] a ``pyarrow`` array of int64 or decimal128 with scale 0, without nulls.
         denominator: [n] positive; 1 if None.
         unit: a common factor of all denominators, such as 10**18 wei.
     """
-    numerators = integers(numerator)
-    divisors = [1] * len(numerators) if denominator is None else denominator.tolist()
-    pairs = zip(numerators, divisors, strict=True)
-    return np.fromiter((value / (divisor * unit) for value, divisor in pairs), np.float64, len(numerators))
+    high, low = _words(numerator)
+    divisors = np.ones(high.size, np.int64) if denominator is None else denominator
+    extended = np.longdouble
+    nearly = (high.astype(extended) * extended(2**64) + low.astype(extended)) / (divisors * extended(unit))
+    error = np.abs(nearly) * extended(_RELATIVE_ERROR)
+    rounded, above = (nearly - error).astype(np.float64), (nearly + error).astype(np.float64)
+    for row in np.flatnonzero(rounded != above).tolist():
+        rounded[row] = ((int(high[row]) << 64) + int(low[row])) / (int(divisors[row]) * unit)
+    return rounded
 
 
 def integers(column: Any) -> list[int]:
     """Return the values of a ``pyarrow`` array of integers, or of decimals with scale 0, as Python integers."""
+    high, low = _words(column)
+    return [(upper << 64) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)]
+
+
+def _words(column: Any) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """The upper and lower 64 bits of integers or of decimals with scale 0."""
     import pyarrow
 
     if column.null_count:
         raise ValueError("nulls among exact numbers")
     if not pyarrow.types.is_decimal128(column.type):
-        return list(column.to_pylist())
+        values = column.to_numpy()
+        return values >> 63, values.view(np.uint64)
     words = np.frombuffer(column.buffers()[1], np.dtype([("low", "<u8"), ("high", "<i8")]))
     words = words[column.offset : column.offset + len(column)]
-    return [(high << 64) + low for high, low in zip(words["high"].tolist(), words["low"].tolist(), strict=True)]
+    return words["high"], words["low"]

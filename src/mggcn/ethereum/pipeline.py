@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 import ibis
 
+from mggcn.engines.locations import Location, Source
 from mggcn.engines.stages import Engine, Table, Types, check_types, stage_files
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _table_files, _tables, _values, formats, rules
@@ -33,11 +33,11 @@ class BuildInputs:
         from_tables: the files are not transactions but the tables that the SQL script creates, exported as Parquet.
     """
 
-    transactions: tuple[Path, ...]
+    transactions: tuple[Source, ...]
     columns: dict[str, str] | None = None
-    receipts: Path | None = None
-    blocks: Path | None = None
-    balances: Path | None = None
+    receipts: Source | None = None
+    blocks: Source | None = None
+    balances: Source | None = None
     as_of: int | None = None
     any_ids: bool = False
     max_dropped: float = 0.01
@@ -73,8 +73,8 @@ class Tally:
         return [f"{name:<28} {count:>13,}  {description}".rstrip() for name, count, description in table]
 
 
-def run(engine: Engine, inputs: BuildInputs, work: Path, on_stage: OnStage) -> Tally:
-    """Compute all stages; ``work`` then holds the files of ``accounts``, ``edges``, ``links`` and ``features``."""
+def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) -> Tally:
+    """Compute all stages; ``work`` then holds ``links`` and ``features``, the others are removed when they are read."""
 
     def stage(name: str, table: Table, types: Types) -> Table:
         on_stage(name)
@@ -82,8 +82,11 @@ def run(engine: Engine, inputs: BuildInputs, work: Path, on_stage: OnStage) -> T
         check_types(name, stage_files(work, name), types)
         return written
 
+    def drop(name: str) -> None:
+        (work / name).remove()
+
     rewritten = work / "rewritten"
-    rewritten.mkdir()
+    rewritten.create()
     sources = _table_files.transaction_tables(inputs.transactions, inputs.columns, rewritten)
     notes: dict[str, None] = {}
     if inputs.balances is not None and inputs.as_of is not None:
@@ -93,6 +96,7 @@ def run(engine: Engine, inputs: BuildInputs, work: Path, on_stage: OnStage) -> T
     transactions = stage("transactions", _tables.transactions(rows), _tables.TRANSACTIONS)
     kinds = tuple(dict.fromkeys(source.kind for source in sources))
     tally = _count(engine, rows, transactions, kinds, tuple(notes))
+    drop("rows")
     if tally.rows == 0:
         originals = [file for source in sources for file in source.originals]
         raise InputError(f"{_table_files.name_files(originals)}: no rows")
@@ -100,7 +104,8 @@ def run(engine: Engine, inputs: BuildInputs, work: Path, on_stage: OnStage) -> T
         rule = max(tally.dropped, key=lambda rule: tally.dropped[rule])
         raise InputError(f"{sources[0].label}: no row is left of {tally.rows:,}; most were dropped as {_words(rule)!r}")
     _check_dropped(tally, inputs.max_dropped, sources[0].label)
-    _tables.store_stages(transactions, stage, _balances(engine, inputs, rewritten))
+    _tables.store_stages(transactions, stage, _balances(engine, inputs, rewritten), drop)
+    drop("rewritten")
     return tally
 
 
@@ -117,7 +122,7 @@ def _check_dropped(tally: Tally, max_dropped: float, label: str) -> None:
 
 
 def _rows(
-    engine: Engine, sources: list[TableFiles], inputs: BuildInputs, work: Path, notes: dict[str, None]
+    engine: Engine, sources: list[TableFiles], inputs: BuildInputs, work: Location, notes: dict[str, None]
 ) -> list[Table]:
     """Return the first stage of each source; what a source does not contain is added to ``notes``.
 
@@ -147,7 +152,7 @@ def _rows(
 
 
 def _latest(
-    engine: Engine, path: Path | None, roles: Mapping[str, tuple[str, ...]], key: str, work: Path
+    engine: Engine, path: Source | None, roles: Mapping[str, tuple[str, ...]], key: str, work: Location
 ) -> Table | None:
     """Return receipts or blocks, one row per hash or block number, that of the highest block; None without a file.
 
@@ -197,7 +202,7 @@ def _first_present(role: str, column: Column, fallback: Column) -> Column:
     return _values.text(column).nullif("").fill_null(_values.text(fallback))
 
 
-def _balances(engine: Engine, inputs: BuildInputs, work: Path) -> Table | None:
+def _balances(engine: Engine, inputs: BuildInputs, work: Location) -> Table | None:
     if inputs.balances is None:
         return None
     files = _table_files.extra_table(inputs.balances, formats.BALANCES, ("account", "balance"), work)
@@ -205,8 +210,23 @@ def _balances(engine: Engine, inputs: BuildInputs, work: Path) -> Table | None:
         table = _values.without_exponents(engine.read(files), [files.roles["balance"]])
         account = _values.text(table[files.roles["account"]])
         balance = _values.wei(table[files.roles["balance"]])
-        balances = table.select(account=account if inputs.any_ids else account.lower(), balance=balance)
-    return balances.group_by("account").agg(balance=balances.balance.max())
+        written = _values.text(table[files.roles["balance"]])
+        balances = table.select(
+            account=account if inputs.any_ids else account.lower(), balance=balance, written=written
+        )
+    return _one_balance_each(engine, balances, inputs.balances)
+
+
+def _one_balance_each(engine: Engine, balances: Table, file: Source) -> Table:
+    """The balance of each account; raises InputError for one that cannot be read, and for an account with two."""
+    unreadable = balances.filter(balances.balance.isnull()).select("account", "written").limit(1)
+    for row in engine.rows(unreadable):
+        problem = "is missing" if not row["written"] else f"is {row['written']!r}, not a number of wei"
+        raise InputError(f"{file}: the balance of {row['account']} {problem}")
+    each = balances.group_by("account").agg(least=balances.balance.min(), balance=balances.balance.max())
+    for row in engine.rows(each.filter(each.least != each.balance).limit(1)):
+        raise InputError(f"{file}: {row['account']} has two balances, {row['least']} and {row['balance']}")
+    return each.drop("least")
 
 
 def _words(rule: str) -> str:

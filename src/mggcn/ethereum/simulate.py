@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from mggcn.errors import InputError, require
 from mggcn.ethereum._simulate_behaviours import BEHAVIOURS
@@ -102,12 +103,12 @@ def simulate(
     return Simulation(len(rows), accounts.total, rows.num_pairs(), sizes)
 
 
-def is_simulated(path: str | Path) -> bool:
-    """Return whether a file is Parquet whose metadata marks it as simulated."""
+def is_simulated(file: str | Path | IO[bytes]) -> bool:
+    """Return whether a file, opened or not, is Parquet whose metadata marks it as simulated."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return b"simulation" in (pq.read_metadata(path).metadata or {})
+        return b"simulation" in (pq.read_metadata(file).metadata or {})
     except (pa.ArrowException, OSError):
         return False

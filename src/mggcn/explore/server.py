@@ -15,7 +15,7 @@ import msgspec
 from mggcn.errors import InputError
 from mggcn.explore._explorer import MAX_DRAWS, Explorer
 from mggcn.explore._workers import BusyError, Workers, impatient_protocol
-from mggcn.report.page import vega
+from mggcn.report.vega import vega
 
 if TYPE_CHECKING:
     import uvicorn

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from html import escape
 from importlib import resources
 
@@ -12,13 +11,13 @@ from mggcn.errors import InputError
 from mggcn.records import Section, duration, environments, remarks
 from mggcn.report import charts, classes, headline, learning, ranking, tables, varied
 from mggcn.report.html_table import html_table
+from mggcn.report.vega import vega
 
 MOST_BYTES = 2_000_000
 """The largest size of a page."""
 _FEWEST_POINTS = 2
 _SCRIPTS = ("shared.js", "page.js")
 _SAFE = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
-_EXPORTS = "window.vegaEmbed = vegaEmbed;"
 _PARTS = (
     ("accuracy", "Accuracy"),
     ("varied", ""),
@@ -61,16 +60,6 @@ def html(sections: Sequence[Section], parts: Sequence[Part] = ()) -> str:
                 f"{MOST_BYTES / 1e6:g}; name fewer runs, or use --format md"
             )
         points = max(_FEWEST_POINTS, points // 2)
-
-
-@cache
-def vega() -> str:
-    """The script of the charting library, which sets ``window.vegaEmbed``; the first call takes seconds."""
-    import vl_convert
-
-    version = ".".join(charts.require_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
-    bundle: str = vl_convert.javascript_bundle(_EXPORTS, vl_version=version)
-    return bundle.replace("</script", "<\\/script")
 
 
 def _charts(section: Section) -> dict[str, charts.Spec]:

@@ -1,8 +1,11 @@
 """Unlabelled nodes drawn with the degrees of labelled ones."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from mggcn.dataset import draw_background
+from mggcn.dataset.background import draw_background_of_blocks
 
 
 def test_degrees_are_distributed_like_those_of_labelled_nodes() -> None:
@@ -22,3 +25,18 @@ def test_too_few_nodes_of_a_degree_are_all_drawn() -> None:
     degrees = np.array([8, 8, 1, 1, 9, 1, 1])
     y = np.array([0, 0, 0, 0, -1, -1, -1])
     assert draw_background(y, degrees, 4, seed=0).tolist() == [4, 5, 6]
+
+
+def test_blocks_of_nodes_give_the_same_draw() -> None:
+    rng = np.random.default_rng(3)
+    degrees = rng.integers(0, 200, 1000)
+    y = np.where(rng.random(1000) < 0.05, 1, -1)
+    bounds = [0, 0, 1, 300, 999, 1000]
+    pairs = [slice(*pair) for pair in pairwise(bounds)]
+    drawn = draw_background_of_blocks(lambda: ((y[part], degrees[part]) for part in pairs), 120, seed=4)
+    assert np.array_equal(drawn, draw_background(y, degrees, 120, seed=4))
+
+
+def test_the_draw_is_that_of_earlier_versions() -> None:
+    degrees, y = np.arange(200) % 23, np.where(np.arange(200) % 9 == 0, 0, -1)
+    assert draw_background(y, degrees, 8, seed=0).tolist() == [11, 13, 60, 97, 120, 132, 139, 157]

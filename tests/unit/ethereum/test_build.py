@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import parquet
 
 from mggcn import files, storage
 from mggcn.cli import main
+from mggcn.engines.locations import Location
 from mggcn.errors import InputError, require
-from mggcn.ethereum import features
+from mggcn.ethereum import features, pipeline
 from mggcn.ethereum.build import build
 from mggcn.ethereum.features import ETHER, integers, quotient
 from mggcn.ethereum.pipeline import BuildInputs
@@ -166,6 +169,56 @@ def test_quotients_are_rounded_once() -> None:
     assert quotient(pa.array([2**62 + 1, 3])).tolist() == [float(2**62), 3.0]
 
 
+@given(
+    st.lists(
+        st.tuples(st.integers(-(10**37), 10**37) | st.integers(-(2**70), 2**70), st.integers(1, 2**62)), min_size=1
+    ),
+    st.sampled_from([1, 3, ETHER]),
+)
+def test_quotients_of_any_integers_are_rounded_once(pairs: list[tuple[int, int]], unit: int) -> None:
+    """Products of a float with 53 bits and its neighbours lie between two floats, where rounding is decided."""
+    pairs = [*pairs, *((int(float(value)) + step, 1) for value, _ in pairs for step in (-1, 0, 1))]
+    column = pa.array([Decimal(value) for value, _ in pairs], pa.decimal128(38, 0))
+    divisors = np.array([divisor for _, divisor in pairs])
+    expected = [float(Fraction(value, divisor * unit)) for value, divisor in pairs]
+    assert quotient(column, divisors, unit).tolist() == expected
+
+
+@pytest.mark.parametrize("stages", [[], ["--stages", "work"], ["--stages", "file://{}/work"]])
+def test_a_stage_is_removed_when_nothing_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stages: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "t.parquet", ledger())
+    kept: dict[str, list[str]] = {}
+    compute = pipeline.run
+
+    def run(engine: Any, inputs: BuildInputs, work: Location, on_stage: Any) -> Any:
+        assert work.local.is_relative_to(tmp_path / "work") == bool(stages)
+
+        def note(stage: str) -> None:
+            on_stage(stage)
+            kept[stage] = sorted(path.name for path in work.local.iterdir() if path.name not in ("rewritten", "spill"))
+
+        tally = compute(engine, inputs, work, note)
+        note("end")
+        return tally
+
+    monkeypatch.setattr(pipeline, "run", run)
+    options = [option.format(tmp_path) for option in stages]
+    assert main(["ethereum", "build", "t.parquet", "--out", "out", "--quiet", *options]) == 0
+    assert kept == {
+        "rows": [],
+        "transactions": ["rows"],
+        "accounts": ["transactions"],
+        "edges": ["accounts", "transactions"],
+        "links": ["accounts", "edges"],
+        "features": ["accounts", "links"],
+        "end": ["features", "links"],
+    }
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "t.parquet"]
+
+
 def test_a_class_without_an_account_is_left_out(tmp_path: Path) -> None:
     ring = write(tmp_path / "t.parquet", crowd(20))
     rows = [f"{address(number)},{'b' if number % 2 else 'c'}" for number in range(20)]
@@ -231,6 +284,8 @@ def test_the_commands_build_train_predict(tmp_path: Path, capsys: pytest.Capture
         ),
         (["t.parquet", "--out", "o", "--memory", "1KB", "--engine", "spark"], "--memory: '1KB' is too little"),
         (["t.parquet", "--out", "o", "--max-dropped", "5"], "--max-dropped: 5 is not a share from 0 to 1"),
+        (["t.parquet", "--out", "o", "--stages", "t.parquet"], "t.parquet is not a folder"),
+        (["t.parquet", "--out", "o", "--stages", "nowhere://b"], "--stages: nowhere://b: cannot be read ("),
         (["t.parquet", "--out", "here"], "here: already exists"),
         (["t.parquet", "--out", "here", "--overwrite"], "here: not a dataset folder, so it is not replaced"),
         (["t.parquet", "--out", "t.parquet", "--overwrite"], "t.parquet: not a dataset folder, so it is not replaced"),

@@ -7,7 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from mggcn.errors import InputError
 from mggcn.ethereum.formats import parse_columns, recognise
@@ -165,6 +167,26 @@ def test_balances_replace_what_the_transactions_add_up_to(tmp_path: Path) -> Non
     true_balances = write(tmp_path / "b.parquet", [{"address": B.upper().replace("0X", "0x"), "eth_balance": "123"}])
     computed = balances(tmp_path / "work", write(tmp_path / "t.parquet", ROWS), balances=true_balances)
     assert computed == [SUMS[0], (B, 123), SUMS[2]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([{"address": B, "eth_balance": "12x"}], f"the balance of {B} is '12x', not a number of wei"),
+        ([{"address": B, "eth_balance": None}], f"the balance of {B} is missing"),
+        (
+            [{"address": B, "eth_balance": "1"}, {"address": B, "eth_balance": "2"}],
+            f"{B} has two balances, 1 and 2",
+        ),
+    ],
+)
+def test_balances_that_are_no_balances(tmp_path: Path, rows: list[Row], problem: str) -> None:
+    path = tmp_path / "b.parquet"
+    schema = pa.schema({"address": pa.string(), "eth_balance": pa.string()})
+    parquet.write_table(pa.Table.from_pylist(rows, schema), path)
+    with pytest.raises(InputError) as error:
+        balances(tmp_path / "work", write(tmp_path / "t.parquet", ROWS), balances=path)
+    assert str(error.value) == f"{path}: {problem}"
 
 
 def test_files_may_have_different_formats_and_be_empty(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pyarrow import fs
 
 from mggcn import storage
 from mggcn.cli import main
-from mggcn.ethereum import _remote
+from mggcn.engines import locations
 from tests.unit.ethereum.transactions import address, transaction, write
 
 
@@ -27,7 +27,7 @@ def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         addresses.append(address)
         return fs.LocalFileSystem(), str(tmp_path / address.partition("://")[2])
 
-    monkeypatch.setattr(_remote, "_open", open_folder)
+    monkeypatch.setattr(locations, "open_address", open_folder)
     return addresses
 
 
@@ -61,7 +61,7 @@ def test_errors_name_the_address(
     message: str,
 ) -> None:
     if not name.startswith("s3"):
-        monkeypatch.setattr(_remote, "_open", fs.FileSystem.from_uri)
+        monkeypatch.setattr(locations, "open_address", fs.FileSystem.from_uri)
     assert main(["ethereum", "build", name, "--out", "out", "--quiet"]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"mggcn: error: {message}")

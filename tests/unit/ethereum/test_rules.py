@@ -10,6 +10,7 @@ import ibis
 import pyarrow as pa
 import pytest
 
+from mggcn.engines.locations import Location
 from mggcn.engines.stages import check_types
 from mggcn.errors import InputError
 from mggcn.ethereum import _values, rules
@@ -286,7 +287,7 @@ def test_timestamps_are_cut_to_seconds(duckdb: Any, kind: pa.DataType) -> None:
 def test_a_stage_of_other_types_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "s.parquet", [{"count": 1.0}])
     with pytest.raises(InputError, match="edges: the engine wrote other columns than declared: count is double"):
-        check_types("edges", [path], {"count": "int64"})
+        check_types("edges", [Location.of(path)], {"count": "int64"})
 
 
 def test_every_rule_is_stated() -> None:

@@ -1,6 +1,8 @@
-"""Spark and DuckDB give the same rows of the same types in every stage, and so the same data set.
+"""Spark and DuckDB give the same rows of the same types in every stage, and so the same bytes.
 
-All formats are read in one build, because Spark takes long to start a stage. Real rows are included if available.
+All formats are read in one build, because Spark takes long to start a stage. They, and the stages, are in an object
+store, for which a folder stands: Spark reaches it through Hadoop's mount table, pyarrow through a file system of it.
+Real rows are included if available.
 """
 
 import json
@@ -10,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow import parquet
+from pyarrow import fs
 
-from mggcn.ethereum._table_files import expand
-from mggcn.ethereum.build import build
-from mggcn.ethereum.pipeline import BuildInputs
+from mggcn import storage
+from mggcn.cli import main
+from mggcn.engines import locations, stages
+from mggcn.ethereum import _parts
 from mggcn.ethereum.simulate import simulate
 from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import ETH, A, B, C, address, transaction, write
@@ -22,11 +25,17 @@ from tests.unit.ethereum.transactions import ETH, A, B, C, address, transaction,
 pytestmark = pytest.mark.slow
 pytest.importorskip("pyspark")
 
-MILLION = 0.22  # the scale at which more than a million transactions are simulated
+SCALE = 0.002
+VIEW = "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[Any]:
+def bucket(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bucket")
+
+
+@pytest.fixture(scope="module")
+def session(bucket: Path) -> Iterator[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pyspark.sql import SparkSession
@@ -35,12 +44,30 @@ def session() -> Iterator[Any]:
             "spark.driver.memory": "2g",
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",  # what runs once is not worth optimising
             "spark.sql.shuffle.partitions": "2",
+            "spark.sql.adaptive.enabled": "false",  # which joins small parts, and plans every stage several times
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",
+            "spark.hadoop.fs.s3.impl": VIEW,
+            "spark.hadoop.fs.viewfs.mounttable.bucket.linkFallback": bucket.as_uri(),
         }
         session = SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
     yield session
     session.stop()
+
+
+@pytest.fixture
+def store(session: Any, bucket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that stands for ``s3://bucket``; stages and tables have several groups of rows."""
+
+    def open_folder(address: str) -> tuple[fs.FileSystem, str]:
+        return fs.SubTreeFileSystem(str(bucket), fs.LocalFileSystem()), address.removeprefix("s3://bucket/")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(locations, "open_address", open_folder)
+    monkeypatch.setattr(stages, "_GROUP_ROWS", 2048)
+    monkeypatch.setattr(stages, "_GROUP_BYTES", 1 << 15)
+    monkeypatch.setattr(_parts, "_ROWS", 1000)
+    return bucket
 
 
 def odd_rows(folder: Path) -> list[Path]:
@@ -117,37 +144,53 @@ def receipts_of_few(folder: Path) -> Path:
     return write_csv(folder / "receipts.csv", rows)
 
 
-def everything(folder: Path, data_root: Path | None) -> list[Path]:
-    simulate(folder / "simulated.parquet", labels=folder / "labels.csv", scale=MILLION)
-    real = data_root / "ethereum_real" / "transactions.parquet" if data_root else None
-    return [*odd_rows(folder), folder / "simulated.parquet", *([real] if real and real.is_file() else [])]
-
-
-def test_spark_gives_the_rows_and_types_of_duckdb(tmp_path: Path, session: Any, request: pytest.FixtureRequest) -> None:
+def test_spark_gives_the_bytes_of_duckdb(
+    tmp_path: Path, store: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    (store / "tables").mkdir()
+    simulate(store / "tables" / "simulated.parquet", labels=tmp_path / "labels.csv", scale=SCALE)
+    odd_rows(store / "tables")
+    receipts_of_few(store)
     try:
-        root = request.getfixturevalue("data_root")
+        real = request.getfixturevalue("data_root") / "ethereum_real" / "transactions.parquet"
     except pytest.skip.Exception:
-        root = None
-    files = tuple(expand(everything(tmp_path, root)))
-    receipts = receipts_of_few(tmp_path)
-    built = [
-        build(
-            BuildInputs(files, receipts=receipts),
-            tmp_path / engine,
-            labels=tmp_path / "labels.csv",
-            engine=engine,
-            name="one",
-        )
-        for engine in ("duckdb", "spark")
-    ]
-    assert built[0].tally == built[1].tally
-    assert built[0].tally.rows > 1_000_000
-    dropping = ("duplicate", "reorganised", "malformed_sender", "malformed_receiver", "no_value", "no_time")
-    for rule in (*dropping, "unknown_status"):
-        assert built[0].tally.dropped[rule] > 0, rule
-    assert all(count > 0 for count in built[0].tally.changed.values()), built[0].tally.changed
-    for name in ("accounts.parquet", "edges.parquet"):
-        duckdb, spark = (parquet.read_table(tmp_path / engine / name) for engine in ("duckdb", "spark"))
-        assert duckdb.schema.equals(spark.schema)
-        assert duckdb.equals(spark)
-    assert built[0].dataset.digest == built[1].dataset.digest
+        real = tmp_path / "none"
+    if real.is_file():
+        (store / "tables" / "real.parquet").write_bytes(real.read_bytes())
+    common = ["--labels", "labels.csv", "--name", "simulated-one", "--max-dropped", "1"]
+    here = ["ethereum", "build", f"{store}/tables", "--receipts", f"{store}/receipts.csv", *common]
+    there = ["ethereum", "build", "s3://bucket/tables", "--receipts", "s3://bucket/receipts.csv", *common]
+    assert main([*here, "--out", "duckdb", "--quiet"]) == 0
+    expected = capsys.readouterr().out.replace("in duckdb", "in spark")
+    assert main([*there, "--out", "spark", "--engine", "spark", "--stages", "s3://bucket/stages"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == expected
+    assert "rows need about" in printed.err
+    dropping = ("duplicate", "reorganised", "malformed sender", "malformed receiver", "no value", "no time")
+    changing = ("mixed case", "creation", "unknown contract", "failed", "to itself", "genesis", "below one wei")
+    for rule in (*dropping, "unknown status", *changing, "no receipt"):
+        assert f" {rule} " in expected, rule
+    names = sorted(path.name for path in Path("duckdb").iterdir())
+    assert names == sorted(path.name for path in Path("spark").iterdir())
+    assert [name for name in names if Path("duckdb", name).read_bytes() != Path("spark", name).read_bytes()] == []
+    assert storage.load("spark").num_nodes > 2 * _parts._ROWS
+    assert sorted(path.name for path in store.iterdir()) == ["receipts.csv", "stages", "tables"]
+    assert list((store / "stages").iterdir()) == []
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["duckdb", "labels.csv", "spark"]
+
+
+def test_a_damaged_file_is_one_line_and_leaves_nothing(
+    tmp_path: Path, store: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [transaction(number, address(number), address(number + 1)) for number in range(50)]
+    damaged = write(store / "damaged.parquet", rows)
+    content = bytearray(damaged.read_bytes())
+    content[4:400] = bytes(396)
+    damaged.write_bytes(content)
+    command = ["ethereum", "build", "s3://bucket/damaged.parquet", "--engine", "spark", "--stages", "s3://bucket/work"]
+    assert main([*command, "--out", "out", "--quiet"]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("mggcn: error: rows: ")
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+    assert list((store / "work").iterdir()) == []

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from mggcn.engines.locations import Location
 from mggcn.engines.stages import open_engine, stage_files
 from mggcn.ethereum import pipeline
 from mggcn.ethereum.pipeline import BuildInputs, Tally
@@ -53,10 +54,11 @@ def write(path: Path, rows: Sequence[Row], schema: Any = None) -> Path:
 def stages(work: Path, *files: Path, engine: str = "duckdb", **options: Any) -> tuple[Tally, list[Row], list[Row]]:
     """The tally, accounts and links of files, of which all rows may be dropped; exact numbers are Python's integers."""
     work.mkdir()
-    with open_engine(engine, work, "1GB") as running:
-        tally = pipeline.run(running, BuildInputs(files, **{"max_dropped": 1} | options), work, lambda _: None)
+    folder = Location.of(work)
+    with open_engine(engine, folder, "1GB") as running:
+        tally = pipeline.run(running, BuildInputs(files, **{"max_dropped": 1} | options), folder, lambda _: None)
     accounts, links = (
-        [_integers(row) for file in stage_files(work, stage) for row in parquet.read_table(file).to_pylist()]
+        [_integers(row) for file in stage_files(folder, stage) for row in parquet.read_table(file.path).to_pylist()]
         for stage in ("features", "links")
     )
     return tally, accounts, links

@@ -25,6 +25,7 @@ def build(
     as_of: str | None = None,
     split: str = "random",
     memory: str = "4GB",
+    stages: str | None = None,
     columns: str | None = None,
     ids: Literal["address", "text"] = "address",
     receipts: str | None = None,
@@ -43,8 +44,8 @@ def build(
     recognised by the columns. At the end it prints how many rows each rule dropped or changed.
 
     Args:
-        transactions: Files or folders, here or at s3://, gs:// and hdfs:// addresses; with --engine sql, the name of a
-            table.
+        transactions: Files or folders, here or at s3://, gs:// and hdfs:// addresses, which Spark reads in place and
+            DuckDB copies first; with --engine sql, the name of a table.
         labels: A CSV file with the columns address and label; without it no account is labelled.
         features: A table (CSV, Parquet, JSON lines) with the column address; its other columns become features next to
             the thirteen.
@@ -57,6 +58,8 @@ def build(
         split: random (7:1:2 within each class), or time:2018-12-31,2019-06-30: train on accounts seen until the first
             date, validate on those first seen until the second, test on later ones; features are as of each date.
         memory: The memory limit of the engine, such as 4GB; at least 500MB.
+        stages: The folder for intermediate tables; with --engine spark also an address such as s3://bucket/folder. By
+            default that of --out.
         columns: The columns of a table in no known format: from=…,to=…,value=…,time=…, with eth=… for a value in ether,
             and optionally hash, block, status, error, contract, gas, price, fee, count.
         ids: address requires 0x and 40 hexadecimal digits; text accepts any name of an account.
@@ -79,7 +82,7 @@ def build(
     from mggcn.errors import InputError
     from mggcn.ethereum import build as building
     from mggcn.ethereum import formats
-    from mggcn.ethereum._remote import local_files
+    from mggcn.ethereum._remote import local_files, table_files
     from mggcn.ethereum.pipeline import BuildInputs
     from mggcn.ethereum.time_split import TimeSplit, parse_as_of
 
@@ -102,8 +105,11 @@ def build(
     if not 0 <= max_dropped <= 1:
         raise InputError(f"--max-dropped: {max_dropped:g} is not a share from 0 to 1")
     storage.check_free(out, overwrite=overwrite)
-    with local_files([labels, features, receipts, blocks, balances, *transactions], out) as paths:
-        label_file, feature_file, receipt_file, block_file, balance_file, *files = paths
+    tables = [receipts, blocks, balances, *transactions]
+    with (
+        local_files([labels, features], out) as (label_file, feature_file),
+        table_files(tables, out, copied=engine != "spark") as (receipt_file, block_file, balance_file, *files),
+    ):
         inputs = BuildInputs(
             tuple(file for file in files if file is not None),
             roles,
@@ -126,6 +132,7 @@ def build(
             background=background,
             time_split=time_split,
             own_features=feature_file,
+            stages=stages,
             overwrite=overwrite,
             quiet=quiet,
         )

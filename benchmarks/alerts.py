@@ -1,0 +1,165 @@
+"""What alerts on real accounts are worth: by the split, by the world (with the class Background or without), by method.
+
+    python benchmarks/alerts.py build transactions.parquet labels_etherscan.csv labels_behaviour.csv --out cases
+    python benchmarks/alerts.py run cases --jobs 16 --out alerts.jsonl
+    python benchmarks/alerts.py table alerts.jsonl
+
+Labels are those of the first list. Accounts that the second list calls normal, and the first does not name, are known
+to be no members of a class: a line has the share of them with a probability of Phish above 0.9. Finished runs in the
+file are not repeated.
+"""
+
+import json
+import os
+import statistics
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import torch
+from cyclopts import App
+
+import mggcn
+from mggcn import storage
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+from mggcn.methods import METHODS
+
+_CLASS, _NORMAL, _SURE = "Phish", "Normal", 0.9
+_DATES = (
+    "2018-01-31,2018-03-31",
+    "2018-02-28,2018-04-30",
+    "2018-03-31,2018-05-31",
+    "2018-04-30,2018-06-30",
+    "2018-05-31,2018-07-31",
+)
+_WORLDS = {"closed": 0, "open": 2000}
+"""The number of accounts in the class Background of each world: as many as there are labels."""
+_NORMALS = "normal.json"
+_AT = 50
+
+app = App(help=__doc__)
+
+
+@app.command
+def build(transactions: Path, labels: Path, second: Path, *, out: Path) -> None:
+    """Build five random and five time splits, in both worlds."""
+    from mggcn.ethereum.build import build as build_accounts
+    from mggcn.ethereum.label_lists import read_labels
+    from mggcn.ethereum.pipeline import BuildInputs
+    from mggcn.ethereum.time_split import TimeSplit
+
+    (known, _), (others, _) = read_labels(labels), read_labels(second)
+    normal = [address for address, label in others.items() if label == _NORMAL and address not in known]
+    out.mkdir(parents=True)
+    (out / _NORMALS).write_text(json.dumps(normal))
+    for world, background in _WORLDS.items():
+        for number, dates in enumerate(_DATES):
+            for kind, split in (("random", "random"), ("time", f"time:{dates}")):
+                folder = out / f"{kind}-{number}-{world}"
+                build_accounts(
+                    BuildInputs((transactions,)),
+                    folder,
+                    labels=labels,
+                    time_split=TimeSplit.parse(split),
+                    seed=number,
+                    background=background,
+                )
+                print(folder)  # noqa: T201
+
+
+@app.command
+def run(
+    cases: Path, *, methods: list[str] | None = None, seeds: int = 3, jobs: int = 1, device: str = "cpu", out: Path
+) -> None:
+    """Train and measure; a line for each run, the methods named first being trained first."""
+    folders = sorted(path for path in cases.iterdir() if storage.is_dataset(path))
+    done = {(line["case"], line["method"], line["seed"]) for line in _read(out)}
+    with ProcessPoolExecutor(jobs) as pool, out.open("a") as file:
+        tasks = [
+            pool.submit(_measure, folder, method, seed, device)
+            for seed in range(seeds)
+            for method in methods or METHODS
+            for folder in folders
+            if (folder.name, method, seed) not in done
+        ]
+        for task in as_completed(tasks):
+            file.write(json.dumps(task.result()) + "\n")
+            file.flush()
+
+
+@app.command
+def table(file: Path) -> None:
+    """Print the means over splits and seeds."""
+    lines = _read(file)
+    print("| split, world | method | runs | PR-AUC of Phish, % | P@50, % | recall, % | normal accounts above 0.9, % |")  # noqa: T201
+    print("|---|---|---:|---:|---:|---:|---:|")  # noqa: T201
+    for kind in ("random", "time"):
+        for world in _WORLDS:
+            for method in METHODS:
+                found = [
+                    line for line in lines if (line["kind"], line["world"], line["method"]) == (kind, world, method)
+                ]
+                if found:
+                    cells = [_spread([line[name] for line in found]) for name in ("pr_auc", "at", "recall", "normal")]
+                    print(f"| {kind}, {world} | {method} | {len(found)} |", " | ".join(cells), "|")  # noqa: T201
+
+
+@lru_cache(maxsize=4)
+def _load(folder: Path) -> Dataset:
+    return storage.load(folder)
+
+
+def _measure(folder: Path, method: str, seed: int, device: str) -> dict[str, object]:
+    torch.set_num_threads(1)
+    data, (kind, number, world) = _load(folder), folder.name.split("-")
+    line = {"case": folder.name, "kind": kind, "number": int(number), "world": world, "method": method, "seed": seed}
+    try:
+        trained = mggcn.fit(data, method, seed=seed, device=device)
+    except InputError as error:
+        return {**line, "refused": str(error)}
+    label, ranking, split = data.classes.index(_CLASS), trained.record.ranking, data.require_split()
+    assert ranking is not None  # noqa: S101  (every new record has one)
+    members = split.test[data.y[split.test] == label]
+    normals = trained.predict(data, ids=_present(data, folder.parent / _NORMALS), device=device)
+    new = ~np.isin(normals.parts, ("train", "val"))
+    return {
+        **line,
+        "device": device,
+        "seconds": trained.record.total_seconds,
+        "pr_auc": ranking.pr_auc[label],
+        "at": ranking.precision_at[label][ranking.ks.index(_AT)],
+        "recall": float(np.mean(trained.predict(data, members, device=device).labels == label)),
+        "normal": float(np.mean(normals.probabilities[new, label] > _SURE)),
+        "normal_accounts": int(new.sum()),
+        "test": int(split.test.size),
+        "test_members": int(members.size),
+    }
+
+
+def _present(data: Dataset, file: Path) -> list[str]:
+    known = set(map(str, data.ids_of(np.arange(data.num_nodes))))
+    return [address for address in json.loads(file.read_text()) if address in known]
+
+
+def _read(path: Path) -> list[dict[str, object]]:
+    return list(_lines(path)) if path.exists() else []
+
+
+def _lines(path: Path) -> Iterator[dict[str, object]]:
+    for line in path.read_text().splitlines():
+        values = json.loads(line)
+        if "refused" not in values:
+            yield values
+
+
+def _spread(values: list[float]) -> str:
+    spread = f" ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{100 * statistics.fmean(values):.1f}{spread}"
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    app()

@@ -1,0 +1,53 @@
+"""The disk that a build needs is known before it starts."""
+
+import gzip
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from mggcn.cli import main
+from mggcn.engines.locations import Location
+from mggcn.errors import InputError
+from mggcn.ethereum import _space
+from mggcn.ethereum._space import Space
+from tests.unit.ethereum.test_formats import write_csv
+from tests.unit.ethereum.transactions import A, B, transaction, write
+
+ROWS = [transaction(number, A, B) for number in range(300)]
+Usage = namedtuple("Usage", "total used free")
+
+
+def test_rows_are_counted_in_parquet_and_estimated_in_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_space, "_SAMPLE", 2000)
+    text = write_csv(tmp_path / "t.csv", ROWS)
+    packed = tmp_path / "t.csv.gz"
+    packed.write_bytes(gzip.compress(text.read_bytes()))
+    assert Space.of([write(tmp_path / "t.parquet", ROWS)], "duckdb").rows == 300
+    assert Space.of([text], "duckdb").rows == pytest.approx(300, rel=0.2)
+    assert Space.of([packed], "duckdb").rows == pytest.approx(300, rel=0.5)
+    (tmp_path / "bad.csv.gz").write_text("not compressed")
+    (tmp_path / "bad.parquet").write_text("no table")
+    assert Space.of([tmp_path / "bad.csv.gz", tmp_path / "bad.parquet"], "duckdb").rows == 0
+
+
+def test_a_disk_that_is_too_small_is_refused_with_both_figures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "t.parquet", ROWS)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**6, 10**6 - 2048, 2048))
+    assert main(["ethereum", "build", "t.parquet", "--out", "o/d", "--stages", "s"]) == 2
+    needed = (_space._STAGE_BYTES["duckdb"] + _space._FOLDER_BYTES) * 300 / 1024
+    message = f"o/d: 300 rows need about {needed:.1f} KiB of disk, and 2 KiB are free"
+    assert capsys.readouterr().err == f"mggcn: error: {message}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]
+
+
+def test_stages_elsewhere_do_not_count_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**6, 0, 2048))
+    space = Space(rows=1, stages=2000, folders=2000)
+    space.check(tmp_path / "out", Location("s3://bucket/stages", "bucket/stages", None))
+    with pytest.raises(InputError, match=r"out: 1 rows need about 3\.9 KiB of disk, and 2 KiB are free"):
+        space.check(tmp_path / "out", Location.of(tmp_path / "stages"))
