@@ -161,14 +161,3 @@ def test_a_mapped_file_that_is_cut_off_is_named(tmp_path: Path, read: str) -> No
     message = f"mggcn: error: {tmp_path / 'x.npy'}: changed while it was mapped; the results would mix two versions\n"
     assert (done.returncode, done.stderr) == (2, message)
     assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
-
-
-COMPILED = """
-            exec("print('started', flush=True); time.sleep(60)")"""
-
-
-def test_an_interrupt_in_code_compiled_from_text_ends_with_the_exit_code(tmp_path: Path) -> None:
-    command = COMMAND.replace('print("started", flush=True)', "pass").format(body=COMPILED, last="pass")
-    (tmp_path / "command.py").write_text(command)
-    code, error, _ = end([sys.executable, "command.py", "wait"], tmp_path, signal.SIGINT)
-    assert (code, error) == (130, "mggcn: interrupted\n")
