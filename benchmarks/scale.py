@@ -1,25 +1,33 @@
 """Generate a graph of any size, and measure what mggcn does with it.
 
     python benchmarks/scale.py generate G --nodes 20000000
-    python benchmarks/scale.py import G --memory 2GB --record benchmarks/results/scale-import.json
+    python benchmarks/scale.py import G --memory 2GB --keep G-data
+    python benchmarks/scale.py prepare G-data --cache G-cache
+    python benchmarks/scale.py epoch G-data --cache G-cache --runs G-runs
+    python benchmarks/scale.py predict G-data --cache G-cache --runs G-runs
     python benchmarks/scale.py spark --record benchmarks/results/scale-spark.json
 
 ``generate`` writes Parquet files of nodes and edges part by part; every value is a hash of its position, so a graph
 depends on its size and seed only. A node has as many edges as ``--degree`` on average, most of them to nodes of its
-class, and some nodes have far more; a feature is the mean of the class plus noise. ``import`` runs
-``mggcn data import --memory`` on them and prints, and with ``--record`` writes, time, memory and disk space. ``spark``
-builds data sets of a simulated chain, see :mod:`scale_spark`.
+class, and some nodes have far more; a feature is the mean of the class plus noise. ``import`` runs ``mggcn data import
+--memory`` on them, ``prepare`` computes what MG-GCN needs before training into an empty cache, ``epoch`` trains and
+``predict`` scores all nodes to Parquet, each in a process of its own, on the mapped folder and with the settings of the
+paper: 5 picks, one draw. They print time, memory and disk space and write them to
+``benchmarks/results/scale/WHAT-NODES.json``, from which ``docs/scale.md`` is made; ``--record`` names another file.
+``epoch --leave 6GiB`` occupies the rest of the memory meanwhile. ``spark`` builds data sets of a simulated chain, see
+:mod:`scale_spark`.
 """
 
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +38,10 @@ from numpy.typing import NDArray
 from pyarrow import parquet
 
 from mggcn.keys import GOLDEN, MASK, Key, folds
+from mggcn.memory import amount, available
 from mggcn.records.environment import describe
 
+RESULTS = Path(__file__).resolve().parent / "results" / "scale"
 CLASSES, FEATURES = 8, 64
 SAME_CLASS = 0.7  # the share of edges within a class
 SHARES = {"train": 0.05, "val": 0.005, "test": 0.02}
@@ -42,17 +52,18 @@ _POLL = 0.05  # seconds
 
 
 @dataclass(frozen=True)
-class Import:
-    """What an import took; sizes are in bytes, and the resident memory includes mapped files."""
+class Measured:
+    """What a command took; sizes are in bytes, and the resident memory includes mapped files."""
 
+    what: str
     nodes: int
     edges: int
-    memory: str
+    features: int
     seconds: float
     resident: int
     anonymous: int
     disk: int
-    folder: int
+    details: dict[str, Any]
     machine: dict[str, Any]
 
 
@@ -115,34 +126,100 @@ def _write(stem: Path, tables: Iterator[pyarrow.Table]) -> None:
         writer.close()
 
 
-def measure_import(folder: Path, memory: str) -> Import:
-    """Import the generated tables in a process of its own, and watch its memory and its files."""
+def measure_import(folder: Path, memory: str, keep: Path | None) -> Measured:
+    """Import the generated tables; the data set is kept in a folder, or removed."""
     with tempfile.TemporaryDirectory(prefix=".import.", dir=folder) as work:
         out = Path(work) / "dataset"
         tables = [str(folder / "edges-*.parquet"), "--nodes", str(folder / "nodes-*.parquet")]
-        command = ["data", "import", *tables, "--memory", memory, "--out", str(out), "--quiet"]
-        started, resident, anonymous, disk = time.perf_counter(), 0, 0, 0
-        process = subprocess.Popen([sys.executable, "-m", "mggcn", *command])  # noqa: S603
-        while process.poll() is None:
-            now = _memory(process.pid)
-            resident, anonymous = max(resident, now.get("VmRSS", 0)), max(anonymous, now.get("RssAnon", 0))
-            disk = max(disk, _size(Path(work)))
-            time.sleep(_POLL)
-        seconds = time.perf_counter() - started
-        if process.returncode:
-            raise SystemExit(process.returncode)
-        meta = json.loads((out / "meta.json").read_text())
-        return Import(
-            nodes=meta["num_nodes"],
-            edges=meta["num_edges"],
-            memory=memory,
-            seconds=round(seconds, 2),
-            resident=resident,
-            anonymous=anonymous,
-            disk=disk,
-            folder=_size(out),
-            machine=describe(),
-        )
+        took = _watch(["data", "import", *tables, "--memory", memory, "--out", str(out), "--quiet"], Path(work))
+        measured = _measured("import", out, took, {"memory": memory, "folder": _size(out)})
+        if keep is not None:
+            out.rename(keep)
+        return measured
+
+
+def measure_prepare(data: Path, cache: Path, memory: str) -> Measured:
+    """Compute what MG-GCN needs before training."""
+    if cache.exists() and any(cache.iterdir()):
+        raise SystemExit(f"{cache}: not empty, so nothing would be computed")
+    took = _watch([str(data), str(cache), memory], cache, program=("-c", _PREPARE))
+    return _measured("prepare", data, took, {"memory": memory, "folder": _size(cache)})
+
+
+def measure_epoch(data: Path, cache: Path, runs: Path, epochs: int, batch_size: int, leave: str | None) -> Measured:
+    """Train some epochs; the time is the median of one, without evaluation."""
+    ballast = _occupied(amount(leave, "--leave")) if leave else None
+    settings = [
+        "--preset",
+        "paper",
+        "--epochs",
+        str(epochs),
+        "--set",
+        f"batch_size={batch_size}",
+        "--set",
+        f"patience={epochs}",
+    ]
+    out = ["--mmap", "--cache", str(cache), "--out", str(runs), "--no-report", "--quiet"]
+    took = _watch(["train", str(data), *settings, *out], runs)
+    del ballast
+    record = json.loads(max(runs.glob("*/record.json"), key=lambda path: path.stat().st_mtime).read_text())
+    times = [epoch["train_seconds"] for epoch in record["curve"]]
+    targets = record["dataset"]["split"][0]
+    details = {"epochs": times, "targets": targets, "batch_size": batch_size, "leave": leave}
+    details |= {"started_after": record["prepare_seconds"], "accuracy": record["test_accuracy"]}
+    return replace(_measured("epoch", data, took, details), seconds=round(statistics.median(times), 3))
+
+
+def measure_predict(data: Path, cache: Path, runs: Path) -> Measured:
+    """Score all nodes with the newest run, to Parquet."""
+    run = max(runs.glob("*/record.json"), key=lambda path: path.stat().st_mtime).parent
+    with tempfile.TemporaryDirectory(prefix=".predict.", dir=runs) as work:
+        out = Path(work) / "predictions.parquet"
+        how = ["--dataset", str(data), "--mmap", "--cache", str(cache), "--out", str(out)]
+        took = _watch(["predict", str(run), *how], Path(work))
+        return _measured("predict", data, took, {"file": out.stat().st_size})
+
+
+_PREPARE = """
+import sys
+from mggcn import datasets, methods
+from mggcn.keys import Key
+from mggcn.train import choose_device
+data = datasets.load(sys.argv[1], mmap=True, cache=sys.argv[2], memory=sys.argv[3])
+plan = methods.resolve("mg-gcn", data.name, preset="paper", traits=methods.Traits.of(data))
+plan.prepare(data, Key.of(0), plan.compute(choose_device("cpu"), dataset=data))
+"""
+
+
+def _watch(arguments: list[str], work: Path, program: tuple[str, ...] = ("-m", "mggcn")) -> dict[str, float]:
+    """Run a command in a process of its own, and watch its memory and its files."""
+    started, resident, anonymous, disk = time.perf_counter(), 0, 0, 0
+    process = subprocess.Popen([sys.executable, *program, *arguments])  # noqa: S603
+    while process.poll() is None:
+        now = _memory(process.pid)
+        resident, anonymous = max(resident, now.get("VmRSS", 0)), max(anonymous, now.get("RssAnon", 0))
+        disk = max(disk, _size(work))
+        time.sleep(_POLL)
+    if process.returncode:
+        raise SystemExit(process.returncode)
+    seconds = round(time.perf_counter() - started, 2)
+    return {"seconds": seconds, "resident": resident, "anonymous": anonymous, "disk": disk}
+
+
+def _measured(what: str, data: Path, took: dict[str, Any], details: dict[str, Any]) -> Measured:
+    meta = json.loads((data / "meta.json").read_text())
+    sizes = {"nodes": meta["num_nodes"], "edges": meta["num_edges"], "features": meta["num_features"]}
+    return Measured(
+        what=what, **sizes, **took, details={"command_seconds": took["seconds"], **details}, machine=describe()
+    )
+
+
+def _occupied(left: int) -> NDArray[np.uint8]:
+    """An array in memory that leaves so many bytes."""
+    free = available()
+    if free is None or free <= left:
+        raise SystemExit(f"--leave: {free} bytes are free")
+    return np.ones(free - left, np.uint8)
 
 
 def _memory(process: int) -> dict[str, int]:
@@ -174,26 +251,46 @@ def main() -> int:
     generating.add_argument("--degree", type=float, default=20.0)
     generating.add_argument("--seed", type=int, default=0)
     importing = commands.add_parser("import")
-    importing.add_argument("--memory", default="2GB")
-    importing.add_argument("--record", type=Path)
-    for command in (generating, importing):
+    importing.add_argument("--keep", type=Path)
+    preparing, training, scoring = (commands.add_parser(name) for name in ("prepare", "epoch", "predict"))
+    training.add_argument("--epochs", type=int, default=3)
+    training.add_argument("--batch-size", type=int, default=4096)
+    training.add_argument("--leave")
+    for command in (importing, preparing):
+        command.add_argument("--memory", default="2GB")
+    for command in (training, scoring):
+        command.add_argument("--runs", type=Path, required=True)
+    for command in (preparing, training, scoring):
+        command.add_argument("--cache", type=Path, required=True)
+    for command in (importing, preparing, training, scoring):
+        command.add_argument("--record", type=Path)
+    for command in (generating, importing, preparing, training, scoring):
         command.add_argument("folder", type=Path)
     scale_spark.add_arguments(commands.add_parser("spark"))
     options = parser.parse_args()
     if options.command == "spark":
         return scale_spark.main(options)
+    folder = options.folder
     if options.command == "generate":
-        generate(options.folder, options.nodes, options.degree, options.seed)
-        files = list(options.folder.iterdir())
-        print(f"{len(files)} files, {_size(options.folder) / 1e9:.2f} GB in {options.folder}")  # noqa: T201
+        generate(folder, options.nodes, options.degree, options.seed)
+        print(f"{len([*folder.iterdir()])} files, {_size(folder) / 1e9:.2f} GB in {folder}")  # noqa: T201
         return 0
-    measured = measure_import(options.folder, options.memory)
-    sizes = f"{measured.nodes:,} nodes, {measured.edges:,} edges"
-    print(f"{sizes} in {measured.seconds:.1f} s with --memory {options.memory}")  # noqa: T201
+    if options.command == "import":
+        measured = measure_import(folder, options.memory, options.keep)
+    elif options.command == "prepare":
+        measured = measure_prepare(folder, options.cache, options.memory)
+    elif options.command == "epoch":
+        how = (options.cache, options.runs, options.epochs, options.batch_size, options.leave)
+        measured = measure_epoch(folder, *how)
+    else:
+        measured = measure_predict(folder, options.cache, options.runs)
+    print(f"{measured.what}: {measured.nodes:,} nodes, {measured.edges:,} edges in {measured.seconds:.2f} s")  # noqa: T201
     print(f"resident {measured.resident / 2**30:.2f} GiB, anonymous {measured.anonymous / 2**30:.2f} GiB")  # noqa: T201
-    print(f"disk {measured.disk / 1e9:.2f} GB at most, folder {measured.folder / 1e9:.2f} GB")  # noqa: T201
-    if options.record:
-        options.record.write_text(json.dumps(asdict(measured), indent=2) + "\n")
+    print(f"disk {measured.disk / 1e9:.2f} GB at most; {measured.details}")  # noqa: T201
+    ending = f"-leave-{options.leave}" if options.command == "epoch" and options.leave else ""
+    path = options.record or RESULTS / f"{measured.what}-{measured.nodes}{ending}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(asdict(measured), indent=2) + "\n")
     return 0
 
 

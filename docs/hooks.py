@@ -19,6 +19,7 @@ from generate import (
     pictures,
     reliability,
     results,
+    scale,
 )
 from generate.repository import ROOT
 from mkdocs.config.defaults import MkDocsConfig
@@ -39,6 +40,9 @@ INSERTS: dict[str, Callable[[], str]] = {
     "picture-picks": pictures.picks,
     "picture-six": pictures.six,
     "promises": reliability.promises,
+    "scale-derived": scale.derived,
+    "scale-measurements": scale.measurements,
+    "scale-per-target": scale.per_target,
     "schedules": depth.schedules,
     "sequences": exact.all_sequences,
 }

@@ -9,6 +9,7 @@ import torch
 
 from mggcn.dataset import Dataset, Split
 from mggcn.graph import Graph
+from tests.skips import real_data, summary
 
 # Without a GPU the Triton kernels run in Triton's interpreter, which must be chosen before they are imported.
 if not torch.cuda.is_available():
@@ -38,9 +39,25 @@ def small_dataset() -> Dataset:
 
 @pytest.fixture(scope="session")
 def data_root() -> Path:
-    """The folder of real data files: $MGGCN_DATA, else a folder ``shared/data`` beside the checkout."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    root = Path(os.environ.get("MGGCN_DATA", beside))
-    if not (root / "planetoid").is_dir():
-        pytest.skip("no real data files: set MGGCN_DATA to a folder that holds planetoid/")
-    return root
+    """The folder of real data files, see :mod:`tests.skips`."""
+    return real_data("planetoid").parent
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--strict-skips", action="store_true", help="fail if a test is skipped that must run, see tests.skips"
+    )
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """List skipped tests and fail for those that must run; of several processes, the first does it."""
+    if not session.config.getoption("--strict-skips") or hasattr(session.config, "workerinput"):
+        return
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    reports = reporter.stats.get("skipped", [])
+    lines, is_allowed = summary([(report.nodeid, report.longrepr[2].removeprefix("Skipped: ")) for report in reports])
+    reporter.write_line("")
+    for line in lines:
+        reporter.write_line(line)
+    if not is_allowed and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -103,7 +103,8 @@ class Repeats:
     """Which rows of a batch hold the same node: n rows that refer to at most c distinct nodes.
 
     Attributes:
-        packed: [2 · c + 1 + 2 · n] int32, the four properties below in one tensor, so that one copy moves them all.
+        packed: [2 · c + 1 + 2 · n] int32 (int64 only above 2**31 nodes), the four properties below in one tensor, so
+            that one copy moves them all.
         capacity: c; it is the same for all batches of a size, so that shapes stay fixed.
         count: n.
     """

@@ -1,10 +1,19 @@
 """The exception and the warning for input that a user can correct; the command line prints each as one line."""
 
+import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
+from tokenize import TokenError
+
+ARRAY_ERRORS = (
+    *(ValueError, OSError, EOFError, KeyError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error, NotImplementedError, OverflowError),
+)
+"""What NumPy raises for a ``.npy`` or ``.npz`` file that it cannot read; an InputError is one of them."""
 
 
 class InputError(ValueError):

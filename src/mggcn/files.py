@@ -97,10 +97,18 @@ def write_durably(path: Path, content: bytes) -> None:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old or the new content, even if the process is killed meanwhile."""
+    with replacing_file(path) as draft:
+        draft.write_bytes(content)
+
+
+@contextmanager
+def replacing_file(path: Path) -> Iterator[Path]:
+    """Yield a temporary file that replaces ``path`` if the block succeeds and is removed if it fails."""
     with name_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         with draft_file(path) as draft:
-            write_durably(draft, content)
+            yield draft
+            _sync(draft)
             draft.replace(path)
             _sync(path.parent)
 
@@ -220,8 +228,8 @@ def _value(content: Any, field: str) -> str:
     return f" ({str(content)[:40]!r})" if isinstance(content, str) else f" ({str(content)[:40]})"
 
 
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -4,6 +4,7 @@ Row ``v`` lists the neighbours N(v) of the paper: sorted, without duplicates and
 be in memory or memory-mapped; the type is the same.
 """
 
+from collections.abc import Iterator
 from dataclasses import InitVar, dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -14,6 +15,7 @@ from scipy.sparse import coo_array
 
 from mggcn import memory
 from mggcn.errors import InputError, first_line
+from mggcn.keys import GOLDEN, MIX_1, MIX_2
 
 Direction = Literal["both", "in", "out"]
 IntArray = NDArray[np.integer[Any]]
@@ -118,11 +120,30 @@ class Graph:
 
     def subgraph(self, nodes: ArrayLike) -> "Graph":
         """The graph of all nodes with only the edges between ``nodes``, numbers or a mask; others become isolated."""
-        member = np.zeros(self.num_nodes, bool)
+        parts = [(np.zeros(1, np.int64), self.indices[:0]), *self.subgraph_rows(nodes)]
+        indptr, indices = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        return Graph(indptr, indices, self.direction, checked=True)
+
+    def subgraph_rows(self, nodes: ArrayLike) -> Iterator[tuple[NDArray[np.int64], IntArray]]:
+        """The rows of :meth:`subgraph`, some at a time: where each ends, and the neighbours."""
+        member, total = np.zeros(self.num_nodes, bool), 0
         member[node_numbers(nodes, self.num_nodes)] = True
-        keep = member[self.indices] & np.repeat(member, np.diff(self.indptr))
-        indptr = np.concatenate([[0], np.cumsum(keep)])[self.indptr]
-        return Graph(indptr, self.indices[keep], self.direction, checked=True)
+        for start, stop in self.row_blocks():
+            bounds = self.indptr[start : stop + 1]
+            entries = self.indices[bounds[0] : bounds[-1]]
+            keep = member[entries] & np.repeat(member[start:stop], np.diff(bounds))
+            ends = np.concatenate([[0], np.cumsum(keep)])[bounds[1:] - bounds[0]]
+            yield total + ends, entries[keep]
+            total += int(ends[-1])
+
+    def row_blocks(self, most: int = _CHECK_CHUNK) -> Iterator[tuple[int, int]]:
+        """Ranges of rows that cover all, with at most so many entries each if no row has more; and as many rows."""
+        start = 0
+        while start < self.num_nodes:
+            last = int(np.searchsorted(self.indptr, self.indptr[start] + most, side="right")) - 1
+            stop = max(start + 1, min(last, start + most, self.num_nodes))
+            yield start, stop
+            start = stop
 
     def edges(self) -> tuple[IntArray, IntArray]:
         """The (row, column) end points of every stored entry, each [num_stored]."""
@@ -233,8 +254,40 @@ def _check_entries(indptr: NDArray[np.int64], indices: IntArray, start: int, sto
 
 def _is_symmetric(indptr: NDArray[np.int64], indices: IntArray) -> bool:
     num_nodes = indptr.size - 1
+    if indices.size > _CHECK_CHUNK:
+        return _is_balanced(Graph(indptr, indices, checked=True))
     if not np.array_equal(np.bincount(indices, minlength=num_nodes), np.diff(indptr)):
         return False
     rows = np.repeat(np.arange(num_nodes, dtype=indices.dtype), np.diff(indptr))
     # A stable sort by column gives the transposed matrix: the rows of each column, in order.
     return np.array_equal(rows[np.argsort(indices, kind="stable")], indices)
+
+
+def _is_balanced(graph: Graph) -> bool:
+    """Whether :func:`balance` is 0 over all entries; they are not sorted, which takes 18 bytes each."""
+    total = np.uint64(0)
+    for start, stop in graph.row_blocks(_CHECK_CHUNK):
+        bounds = graph.indptr[start : stop + 1]
+        rows = np.repeat(np.arange(start, stop), np.diff(bounds))
+        with np.errstate(over="ignore"):
+            total += balance(rows, graph.indices[bounds[0] : bounds[-1]])
+    return not total
+
+
+def balance(rows: IntArray, neighbours: IntArray) -> np.uint64:
+    """The sum of a hash of (row, neighbour) over entries minus that of (neighbour, row).
+
+    Over all entries of a symmetric graph it is 0, which other graphs reach with probability 2^-64.
+    """
+    with np.errstate(over="ignore"):
+        return np.uint64(np.sum(_hash(rows, neighbours) - _hash(neighbours, rows)))
+
+
+def _hash(rows: IntArray, neighbours: IntArray) -> NDArray[np.uint64]:
+    with np.errstate(over="ignore"):
+        z: NDArray[np.uint64] = rows.astype(np.uint64) * np.uint64(GOLDEN)
+        z += neighbours.astype(np.uint64) * np.uint64(MIX_2)
+        z ^= z >> np.uint64(29)
+        z *= np.uint64(MIX_1)
+        z ^= z >> np.uint64(32)
+    return z

@@ -31,8 +31,13 @@ def below(value: int, bound: int) -> int:
 
 def folds(value: int, count: int) -> NDArray[np.uint64]:
     """``fold(value, n)`` for n = 0 … count - 1."""
+    return fold_each(value, np.arange(count))
+
+
+def fold_each(value: int, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """``fold(value, n)`` for each of some numbers."""
     with np.errstate(over="ignore"):
-        z = np.uint64(value) + np.uint64(GOLDEN) * np.arange(1, count + 1, dtype=np.uint64)
+        z = np.uint64(value) + np.uint64(GOLDEN) * (numbers.astype(np.uint64) + np.uint64(1))
         z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_1)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_2)
         return z ^ (z >> np.uint64(31))
@@ -55,6 +60,12 @@ class Key:
         for name in names:
             value = fold(value, int.from_bytes(name.encode(), "little") if isinstance(name, str) else name)
         return Key(value)
+
+    def select(self, nodes: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+        """At most so many of the nodes, those with the smallest hashes, in their order."""
+        if nodes.size <= most:
+            return nodes
+        return nodes[np.sort(np.argpartition(fold_each(self.value, nodes), most)[:most])]
 
     def generator(self) -> np.random.Generator:
         """A numpy generator, for draws that need not be identical on all back ends."""

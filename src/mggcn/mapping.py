@@ -9,17 +9,46 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn import memory
+from mggcn import memory as free_memory
 from mggcn.errors import InputError
+from mggcn.files import check_writable
+from mggcn.memory import amount
 
 _SHARE = 0.5  # of the free memory; folders above it are mapped
+_MEMORY = 2 << 30  # bytes
+
+
+@dataclass(frozen=True)
+class Access:
+    """How a dataset folder is read, and where and with how much memory what a run needs of it is computed.
+
+    Attributes:
+        mmap: map the arrays instead of reading them; None does so if they are larger than half of the free memory.
+        cache: the folder for what is computed from a mapped data set before training; None is beside the data, or in
+            the data root if that cannot be written.
+        memory: the bytes that computing it may take.
+    """
+
+    mmap: bool | None = None
+    cache: Path | None = None
+    memory: int = _MEMORY
+
+    @classmethod
+    def of(cls, mmap: bool | None = None, cache: str | Path | None = None, memory: str | None = None) -> "Access":
+        """The same from a user's words: ``memory`` is an amount such as ``2GB``."""
+        if cache is not None:
+            check_writable(Path(cache), "--cache")
+        return cls(mmap, None if cache is None else Path(cache), _MEMORY if memory is None else amount(memory))
+
+
+AUTOMATIC = Access()
 
 _stamps: dict[Path, tuple[int, int, int]] = {}  # of all files that this process has mapped
 
 
 def is_too_large(num_bytes: int) -> bool:
     """Whether arrays of this size should be mapped: they are larger than half of the free memory."""
-    free = memory.available()
+    free = free_memory.available()
     return free is not None and num_bytes > _SHARE * free
 
 

@@ -1,5 +1,6 @@
 """The memory of the machine: what is available, and errors for what needs more, before it is allocated."""
 
+import re
 import resource
 from pathlib import Path
 
@@ -35,6 +36,15 @@ def require_address_space() -> None:
     left = _below_ulimit()
     if left is not None and left < _FOR_LIBRARIES:
         raise InputError(f"ulimit -v: {size(max(0, left))} are left, and libraries need {size(_FOR_LIBRARIES)}")
+
+
+def amount(text: str, option: str = "--memory") -> int:
+    """Read a number of bytes such as ``4GB`` or ``512MiB``; errors name the option."""
+    parts = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?([KMGT])(i?)B?", text.strip(), re.IGNORECASE)
+    if parts is None:
+        raise InputError(f"{option}: {text!r} is not an amount of memory such as 4GB")
+    unit = (1024 if parts[3] else 1000) ** (1 + "KMGT".index(parts[2].upper()))
+    return int(float(parts[1]) * unit)
 
 
 def size(num_bytes: int) -> str:

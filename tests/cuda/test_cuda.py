@@ -18,8 +18,9 @@ from mggcn.methods import mg_gcn
 from mggcn.records import Epoch
 from mggcn.sampling import DeviceMixGrainedSampler
 from mggcn.train import Compute, step
+from tests.skips import NO_GPU
 
-pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason=NO_GPU)
 
 
 def fit(data: Dataset, **settings: object) -> mggcn.Run:

@@ -9,7 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from generate import committed, compare, depth, ethereum, exact, experiments, methods, pictures, reliability, results
+from generate import (
+    committed,
+    compare,
+    depth,
+    ethereum,
+    exact,
+    experiments,
+    methods,
+    pictures,
+    reliability,
+    results,
+    scale,
+)
 from generate.example import PICKS, SIX, TWELVE, members
 from generate.repository import ROOT, script
 
@@ -285,3 +297,24 @@ def test_promises_show_what_was_run_and_what_failed() -> None:
 def test_every_promise_has_results() -> None:
     promises = script("benchmarks/faults/promises.py").PROMISES
     assert set(json.loads(reliability.RECORD.read_text())["promises"]) == set(promises)
+
+
+def test_what_was_not_measured_says_so_and_what_was_is_shown() -> None:
+    parts = (scale.measurements, scale.per_target, scale.derived)
+    assert all(scale.NOT_RUN in part({}) for part in parts)
+    common = {"nodes": 20_000_000, "edges": 200_000_000, "features": 64, "anonymous": 2**30, "resident": 2**31}
+    names = {
+        f"import-{common['nodes']}": 300.0,
+        f"prepare-{common['nodes']}": 200.0,
+        f"predict-{common['nodes']}": 400.0,
+    }
+    names |= {f"epoch-{nodes}": 40.0 for nodes in (1_250_000, 5_000_000, 20_000_000)}
+    names |= {"epoch-20000000-leave-6GiB": 100.0}
+    held = {
+        name: {**common, "seconds": seconds, "disk": 2 * 10**10, "details": {"targets": 1_000_000}}
+        for name, seconds in names.items()
+    }
+    assert not any(scale.NOT_RUN in part(held) for part in parts)
+    assert "50,000 nodes/s, anonymous 1 GiB" in scale.measurements(held)
+    assert "1,207,179 × 40.0 µs = 48 s" in scale.derived(held)
+    assert "7.2 M" in scale.derived(held)

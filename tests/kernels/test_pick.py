@@ -15,7 +15,7 @@ from tests.properties import assert_picks_are_valid
 from tests.strategies import graphs
 
 
-@settings(max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(graph=graphs(), picks=st.integers(1, 8), seed=st.integers(0, 2**64 - 1))
 def test_cpu_equals_reference_and_picks_are_valid(graph: Graph, picks: int, seed: int) -> None:
     drawn = PickTable.of(graph).draw(np.arange(graph.num_nodes), picks, Key(seed))

@@ -148,3 +148,22 @@ def test_from_edges_by_hand(direction: str) -> None:
 
 def test_an_edge_repeated_many_times_stays() -> None:
     assert Graph.from_edges(np.zeros(512, np.int32), np.ones(512, np.int32), 2).num_edges == 1
+
+
+def test_large_graphs_are_checked_for_symmetry_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(rng.integers(0, 50, 300), rng.integers(0, 50, 300), 50)
+    monkeypatch.setattr("mggcn.graph._CHECK_CHUNK", 16)
+    Graph(graph.indptr, graph.indices)
+    directed = Graph.from_edges(rng.integers(0, 50, 300), rng.integers(0, 50, 300), 50, direction="out")
+    with pytest.raises(InputError, match="graph: not symmetric"):
+        Graph(directed.indptr, directed.indices)
+
+
+@pytest.mark.parametrize("most", [1, 7, 1000])
+def test_blocks_cover_the_rows(most: int) -> None:
+    graph = Graph.from_edges(np.zeros(20, np.int64), np.arange(1, 21), 25)
+    blocks = [*graph.row_blocks(most)]
+    assert [row for start, stop in blocks for row in range(start, stop)] == list(range(25))
+    sizes = [int(graph.indptr[stop] - graph.indptr[start]) for start, stop in blocks]
+    assert all(size <= most or stop == start + 1 for size, (start, stop) in zip(sizes, blocks, strict=True))

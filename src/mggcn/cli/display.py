@@ -84,6 +84,11 @@ class EpochDisplay(Display):
         self._title, self._total = title, total
         self.bar(title, 0, total)
 
+    def note(self, text: str) -> None:
+        """Show a sentence before the first epoch."""
+        self.bar(self._title, 0, self._total, text)
+        self.line(f"{self._title}: {text}")
+
     def epoch(self, epoch: "Epoch") -> None:
         """Show an epoch."""
         figures = f"loss {epoch.train_loss:.4f}  val loss {epoch.val_loss:.4f}  val accuracy {epoch.val_accuracy:.2%}"

@@ -39,6 +39,8 @@ def predict(
     device: Device = "auto",
     root: Path | None = None,
     mmap: Switch = False,
+    cache: Path | None = None,
+    memory: str | None = None,
 ) -> None:
     """Score nodes of the graph a run was trained on, or of a new graph with the same features.
 
@@ -65,7 +67,7 @@ def predict(
         at_precision: Choose for each class the lowest probability with this precision, such as 0.95, on the run's
             validation nodes, and print the alerts it gives; --out then has a column alert. Needs the training data.
         reasons: Give reasons in words for so many nodes of each class, those with the lowest ranks; default: 1000, or
-            none for data with more than 64 features or without their names.
+            none for data with more than 64 features, without their names, or with more than 67,108,864 values.
         with_training: Include nodes that the run was trained on in that list, which leaves them out in any graph.
         draws: Average the probabilities over this many draws of the picks; default: as in the run's evaluation.
         calibrated: Calibrate probabilities with the temperature that the run fitted on its validation nodes; with
@@ -77,30 +79,35 @@ def predict(
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
         mmap: Map the dataset folder instead of reading it, as is done by itself if it is larger than half of the free
             memory; its checksums are then not verified (see `mggcn data verify`).
+        cache: The folder for what is computed from a mapped data set before scoring; default: the folder prepared
+            beside the data, or in the folder of data sets if that cannot be written.
+        memory: How much memory computing that may take, such as 2GB (the default).
     """
     import numpy as np
     import torch
 
     from mggcn.cli.predicted import Predicted
     from mggcn.errors import InputError
-    from mggcn.run import ensemble, load_run
+    from mggcn.mapping import Access
+    from mggcn.run import Predictions, ensemble_chunks, load_run, save_chunks
     from mggcn.run.alerts import thresholds
-    from mggcn.run.details import known_labels, origin, ranks_of, reason_columns
+    from mggcn.run.details import Details, ranks_of
     from mggcn.run.ensembles import check_alike
     from mggcn.run.loading import load_data
     from mggcn.run.parts import most_used, parts_of
     from mggcn.run.reasons import reasons_of
+    from mggcn.run.scored import Scored
     from mggcn.train import Ranks
 
-    ranks = Ranks.current()
+    ranks, access = Ranks.current(), Access.of(mmap or None, cache, memory)
     _check(out, embeddings, top, at_precision, num_runs=1 + len(others))
     runs = [load_run(folder, allow_import=allow_import) for folder in (run, *others)]
     ranking = _class_and_count(top, runs[0].classes) if top is not None else None
     check_alike(runs, same_data=dataset is None)
     if dataset:
-        data = load_data(dataset, root, ranks, mmap or None)
+        data = load_data(dataset, root, ranks, access)
     else:
-        data = ranks.in_turn(lambda: runs[0].training_data(root, mmap=mmap or None))
+        data = ranks.in_turn(lambda: runs[0].training_data(root, access))
     selected = _selected(nodes, data)
     if selected.size < ranks.size:
         raise InputError(f"{data.name}: {selected.size} nodes are fewer than the ranks, {ranks.size}")
@@ -117,28 +124,34 @@ def predict(
         "draws": draws, "calibrated": calibrated, "smooth": smooth, "device": device, "root": root
     }  # fmt: skip
     chosen = thresholds(runs, at_precision, **how) if at_precision is not None else None
-    predictions = ensemble(runs, data, part, **how)
-    whole = ranks.gather(torch.from_numpy(predictions.probabilities)).numpy()
-    if out is not None:
-        ranked = ranks_of(whole)[ranks.part(selected.size)]
-        details = {"label": known_labels(data, part), "rank": ranked}
-        if chosen is not None:
-            details["alert"] = chosen.alerts(predictions.probabilities)
-        rows = np.flatnonzero(ranked <= _num_reasons(reasons, data))
-        words = reasons_of(runs, data, part[rows], predictions.labels[rows], draws=draws, device=device)
-        details |= reason_columns(part.size, rows, words) | origin(runs, data, part.size)
-        replace(predictions, details=details).save(_part_of(out, ranks))
-        print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")  # noqa: T201
-    parts = most_used([parts_of(each, data, selected, root) for each in runs]) if ranks.size > 1 else predictions.parts
-    predictions = replace(predictions, nodes=selected, ids=data.ids_of(selected), probabilities=whole, parts=parts)
-    predicted = Predicted.of(runs, data, predictions, smooth=smooth)
+    predicted = Predicted(runs, data, smooth=smooth, ranked=ranking, with_training=with_training, chosen=chosen)
+    with Scored(data, None if out is None else _folder_of(out)) as scored:
+        for chunk in ensemble_chunks(runs, data, part, **how):
+            if ranks.size == 1:
+                predicted.add(chunk)
+            if out is not None or ranks.size > 1:
+                scored.append(chunk)
+        if ranks.size > 1:
+            mine = Predictions.joined([*scored])
+            whole = ranks.gather(torch.from_numpy(mine.probabilities)).numpy()
+            parts = most_used([parts_of(each, data, selected, root) for each in runs])
+            ids = data.ids_of(selected)
+            predicted.add(replace(mine, nodes=selected, ids=ids, probabilities=whole, parts=parts))
+        if out is not None:
+            every = [ranks.gather(torch.from_numpy(values)).numpy() for values in (scored.labels, scored.highest)]
+            ranked = ranks_of(*every)[ranks.part(selected.size)]
+            rows, labels = np.flatnonzero(ranked <= _num_reasons(reasons, data)), scored.labels.astype(np.int64)
+            words = reasons_of(runs, data, part[rows], labels[rows], draws=draws, device=device)
+            details = Details(runs, data, ranked, rows, words, chosen)
+            save_chunks(details.added(scored), _part_of(out, ranks))
+            print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")  # noqa: T201
     average = f" (mean probabilities of {len(runs)} runs)" if others else ""
     is_alike = _warn_if_unlike(runs, data, root)
     lines = [*predicted.notes, *(line + average for line in predicted.metrics(calibrated=is_alike))]
     if ranking is not None:
-        lines.append(predicted.top(*ranking, with_training=with_training))
+        lines.append(predicted.top())
     if chosen is not None:
-        lines.append(predicted.alerts(chosen))
+        lines.append(predicted.alerts())
     for line in lines:
         print(line)  # noqa: T201
 
@@ -182,9 +195,9 @@ def _selected(nodes: Path | None, data: "Dataset") -> "NDArray[np.int64]":
 
 def _num_reasons(reasons: int | None, data: "Dataset") -> int:
     """Up to which rank nodes have reasons."""
-    from mggcn.run.reasons import can_reason
+    from mggcn.run.reasons import has_reasons
 
-    return _NUM_REASONED * can_reason(data) if reasons is None else reasons
+    return _NUM_REASONED * has_reasons(data) if reasons is None else reasons
 
 
 def _warn_if_unlike(runs: "list[Run]", data: "Dataset", root: Path | None) -> bool:
@@ -203,6 +216,11 @@ def _warn_if_unlike(runs: "list[Run]", data: "Dataset", root: Path | None) -> bo
     ) + ("; see --background of mggcn ethereum build" if data.id_name == "address" else "")
     warnings.warn(message, InputWarning, stacklevel=3)
     return False
+
+
+def _folder_of(path: Path) -> Path:
+    """The folder of a file, or the nearest one above it that exists."""
+    return next(folder for folder in path.absolute().parents if folder.exists())
 
 
 def _part_of(path: Path, ranks: "Ranks", number: str | None = None) -> Path:

@@ -1,7 +1,7 @@
 """What ``mggcn predict`` prints of its predictions."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,96 +14,162 @@ from mggcn.run import Predictions, Run
 from mggcn.run.alerts import Thresholds
 from mggcn.run.labels import labels_in
 from mggcn.train import metrics, ranking
-from mggcn.train.metrics import Top
+from mggcn.train.metrics import Tally, Top
 
 _NODES = {"test": "test nodes", "new": "new nodes with a known label", "unknown": "nodes with a known label"}
 
 
-@dataclass(frozen=True, eq=False)
 class Predicted:
-    """Predictions with what is known of their nodes.
+    """Counts what is printed of predictions, which come in chunks.
 
-    Attributes:
-        predictions: of all selected nodes.
-        labels: [n] known classes as indices of the run's, else -1.
-        is_training: [n] whether a run was trained on a node, or reads its label.
-        is_counted: [n] whether a node counts in metrics.
-        is_own: whether the graph is that of a run's training data.
-        notes: lines on nodes that do not count.
+    What ranks nodes by a class keeps its probability and label, 16 bytes, of every node that counts in metrics.
+
+    Args:
+        runs: that gave the predictions.
+        data: the graph.
+        smooth: whether labels of the graph were read to smooth probabilities.
+        ranked: the class and the number of nodes to list, or None.
+        with_training: list training nodes as well.
+        chosen: the thresholds of alerts, or None.
     """
 
-    predictions: Predictions
-    labels: NDArray[np.int64]
-    is_training: NDArray[np.bool_]
-    is_counted: NDArray[np.bool_]
-    is_own: bool
-    notes: tuple[str, ...]
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        data: Dataset,
+        *,
+        smooth: bool = False,
+        ranked: tuple[int, int] | None = None,
+        with_training: bool = False,
+        chosen: Thresholds | None = None,
+    ) -> None:
+        self._data, self._classes = data, runs[0].classes
+        self._ranked, self._with_training, self._chosen = ranked, with_training, chosen
+        self._is_own = any(run.is_trained_on(data) for run in runs)
+        self._readers = [run.record.method for run in runs if run.plan.method.reads_labels] + ["--smooth"] * smooth
+        self._read = methods.known_labels(data) if self._readers else None
+        self._unknown = self._num_read = self._train = self._val = self._excluded = 0
+        self._tallies = {name: Tally(len(self._classes)) for name in _NODES}
+        self._best: list[_Listed] = []
+        self._counted: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
+        self._alerts = np.zeros((len(self._classes), 4), np.int64)  # known, correct, of the class, other
 
-    @classmethod
-    def of(cls, runs: Sequence[Run], data: Dataset, predictions: Predictions, *, smooth: bool) -> "Predicted":
-        """Look up what the runs used the nodes for, and which of their labels are known."""
-        nodes, parts, notes = predictions.nodes, predictions.parts, []
-        labels = labels_in(data, runs[0].classes)[nodes]
-        num_unknown = int(((data.y[nodes] >= 0) & (labels < 0)).sum())
-        if num_unknown:
-            names = ", ".join(name for name in data.classes if name not in runs[0].classes)
-            notes.append(f"{num_unknown:,} nodes have a label that the run does not have and are not counted: {names}")
-        is_own = any(run.is_trained_on(data) for run in runs)
+    def add(self, predictions: Predictions) -> None:
+        """Count the predictions of some nodes, which follow those before."""
+        nodes, parts, p = predictions.nodes, predictions.parts, predictions.probabilities
+        labels = labels_in(self._data, self._classes, nodes)
+        self._unknown += int(((self._data.y[nodes] >= 0) & (labels < 0)).sum())
         is_training, is_labelled = parts == "train", labels >= 0
-        readers = [run.record.method for run in runs if run.plan.method.reads_labels] + ["--smooth"] * smooth
-        if readers:
-            is_read = methods.known_labels(data)[nodes] >= 0
-            if not is_own and is_read.any():
-                notes.append(f"{is_read.sum():,} labelled nodes are not scored: {readers[0]} reads their labels")
+        if self._read is not None:
+            is_read = self._read[nodes] >= 0
+            self._num_read += int(is_read.sum())
             is_training, is_labelled = is_training | is_read, is_labelled & ~is_read
-        train, val = ((is_labelled & (parts == name)).sum() for name in ("train", "val"))
-        if not is_own and train + val:
-            counts = f"{train:,} training and {val:,} validation nodes"
+        self._train += int((is_labelled & (parts == "train")).sum())
+        self._val += int((is_labelled & (parts == "val")).sum())
+        is_counted = is_labelled & np.isin(parts, ("test",) if self._is_own else tuple(_NODES))
+        for name, tally in self._tallies.items():
+            rows = is_counted & (parts == name)
+            if rows.any():
+                log_p = np.log(np.maximum(p[rows], np.finfo(np.float64).tiny))
+                tally.add(torch.from_numpy(log_p), torch.from_numpy(labels[rows]), p[rows])
+        if self._ranked is not None:
+            self._rank(predictions, labels, ~is_training | self._with_training, *self._ranked)
+            self._counted.append((p[is_counted, self._ranked[0]], labels[is_counted]))
+        if self._chosen is not None:
+            is_other = ~is_counted & ~is_training & (parts != "val")
+            self._count_alerts(self._chosen.reach(p), labels, is_counted, is_other)
+
+    def _rank(
+        self, predictions: Predictions, labels: NDArray[np.int64], is_ranked: NDArray[np.bool_], label: int, k: int
+    ) -> None:
+        self._excluded += int((~is_ranked).sum())
+        rows = np.flatnonzero(is_ranked)
+        p, y = predictions.probabilities[rows, label], self._listed(labels[rows])
+        for index in metrics.precision_at(k, p, y, label).indices.tolist():
+            name, part = str(predictions.ids[rows[index]]), str(predictions.parts[rows[index]])
+            self._best.append(_Listed(float(p[index]), int(y[index]), name, part))
+        self._best = sorted(self._best, key=lambda listed: -listed.probability)[:k]  # equal ones keep their order
+
+    def _count_alerts(
+        self,
+        reached: NDArray[np.bool_],
+        labels: NDArray[np.int64],
+        is_counted: NDArray[np.bool_],
+        is_other: NDArray[np.bool_],
+    ) -> None:
+        is_member = labels[:, None] == np.arange(len(self._classes))
+        counted, other = is_counted[:, None], is_other[:, None]
+        counts = (counted & reached, counted & reached & is_member, counted & is_member, other & reached)
+        self._alerts += np.stack([count.sum(axis=0) for count in counts], axis=1)
+
+    def _listed(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Labels as a list of a class shows them: Background says nothing of a node."""
+        if BACKGROUND not in self._classes:
+            return labels
+        return np.where(labels == self._classes.index(BACKGROUND), UNLABELLED, labels)
+
+    @property
+    def notes(self) -> list[str]:
+        """Lines on nodes that do not count."""
+        notes = []
+        if self._unknown:
+            names = ", ".join(name for name in self._data.classes if name not in self._classes)
+            notes.append(
+                f"{self._unknown:,} nodes have a label that the run does not have and are not counted: {names}"
+            )
+        if not self._is_own and self._num_read:
+            notes.append(f"{self._num_read:,} labelled nodes are not scored: {self._readers[0]} reads their labels")
+        if not self._is_own and self._train + self._val:
+            counts = f"{self._train:,} training and {self._val:,} validation nodes"
             notes.append(f"{counts} of the run have a known label and are not counted")
-        counted = ("test",) if is_own else tuple(_NODES)
-        return cls(predictions, labels, is_training, is_labelled & np.isin(parts, counted), is_own, tuple(notes))
+        return notes
 
     def metrics(self, *, calibrated: bool) -> list[str]:
         """A line for each kind of node that counts."""
-        lines = []
-        for name, what in _NODES.items():
-            rows = self.is_counted & (self.predictions.parts == name)
-            if rows.any():
-                figures = _metrics(self.predictions.probabilities[rows], self.labels[rows], calibrated=calibrated)
-                lines.append(f"{rows.sum():,} {what}: {figures}")
-        return lines
+        tallies = ((self._tallies[name], what) for name, what in _NODES.items())
+        return [f"{tally.count:,} {what}: {_figures(tally, calibrated)}" for tally, what in tallies if tally.count]
 
-    def top(self, label: int, k: int, *, with_training: bool) -> str:
-        """The k nodes with the highest probability of a class, and how well it ranks the nodes that count."""
-        labels = self.labels
-        if BACKGROUND in self.predictions.classes:
-            labels = np.where(labels == self.predictions.classes.index(BACKGROUND), UNLABELLED, labels)
-        text = _table_of_top(self.predictions, labels, label, k, ~self.is_training | with_training)
-        if not self.is_counted.any():
+    def top(self) -> str:
+        """The nodes with the highest probability of the class, and how well it ranks the nodes that count."""
+        if self._ranked is None:
+            return ""
+        label, k = self._ranked
+        name = self._classes[label]
+        known = [listed for listed in self._best if listed.label >= 0]
+        best = Top(np.arange(len(self._best)), len(known), sum(listed.label == label for listed in known))
+        text = f"{self._table()}\n\n{_precision(best, name)}"
+        text += f"; {self._excluded:,} training nodes left out" if self._excluded else ""
+        p, y = (np.concatenate(arrays) for arrays in zip(*self._counted, strict=True))
+        if not y.size:
             return text
-        p, y = self.predictions.probabilities[self.is_counted, label], self.labels[self.is_counted]
-        best, name = metrics.precision_at(k, p, labels[self.is_counted], label), self.predictions.classes[label]
-        what = "test nodes" if self.is_own else "nodes with a known label that the run was not fitted to"
+        among, what = metrics.precision_at(k, p, self._listed(y), label), "test nodes"
+        if not self._is_own:
+            what = "nodes with a known label that the run was not fitted to"
         areas = {"PR-AUC": ranking.pr_auc(p, y == label), "ROC-AUC": ranking.roc_auc(p, y == label)}
         shown = [f"{area} {value:.2%}" for area, value in areas.items() if value is not None]
         ks = ranking.ks_of(min(k, y.size))
         curve = zip(ks, ranking.precision_at(ks, p, y == label), strict=True)
         shown.append("precision at " + ", ".join(f"{count:,}: {share:.2%}" for count, share in curve))
-        first = f"among the {y.size:,} {what} only, {_precision(best, name)}"
+        first = f"among the {y.size:,} {what} only, {_precision(among, name)}"
         return f"{text}\n{first}\n{name} among them: {'; '.join(shown)}"
 
-    def alerts(self, chosen: Thresholds) -> str:
+    def _table(self) -> str:
+        names = [*self._classes, "–"]
+        rows = [["rank", self._data.id_name, "probability", "label", "part"]]
+        for rank, listed in enumerate(self._best, 1):
+            rows.append([str(rank), listed.id, f"{listed.probability:.4f}", names[listed.label], listed.part])
+        return f"\n{aligned(rows, right=(0, 2))}"
+
+    def alerts(self) -> str:
         """The threshold of each class, and the alerts it gives."""
-        reached, counted = chosen.reach(self.predictions.probabilities), self.is_counted
+        if (chosen := self._chosen) is None:
+            return ""
         rows = [["class", "threshold", "val alerts", "of nodes", "known alerts", "precision", "recall", "other alerts"]]
         for label, name in enumerate(chosen.classes):
             if name == BACKGROUND:
                 continue
-            is_alert, is_member = reached[:, label], self.labels == label
-            known, hits = (int((counted & is_alert & test).sum()) for test in (True, is_member))
-            members = int((counted & is_member).sum())
+            known, hits, members, others = self._alerts[label].tolist()
             threshold = chosen.values[label]
-            others = int((is_alert & ~counted & ~self.is_training & (self.predictions.parts != "val")).sum())
             cells = [f"{threshold:.4f}", f"{chosen.reached[label]:,}", f"{chosen.members[label]:,}", f"{known:,}"]
             cells += [_share(hits, known), _share(hits, members), f"{others:,}"]
             if np.isnan(threshold):
@@ -113,30 +179,23 @@ class Predicted:
         return f"\n{aligned(rows, right=range(1, 8))}\n\n{about}"
 
 
+class _Listed(NamedTuple):
+    """A node in a list of the most probable ones of a class."""
+
+    probability: float
+    label: int
+    id: str
+    part: str
+
+
 def _share(part: int, whole: int) -> str:
     return f"{part / whole:.2%}" if whole else "–"
 
 
-def _metrics(p: NDArray[np.float64], y: NDArray[np.int64], *, calibrated: bool) -> str:
-    scores = metrics.score(torch.from_numpy(np.log(np.maximum(p, np.finfo(np.float64).tiny))), torch.from_numpy(y))
-    figures = f"accuracy {scores.accuracy:.2%}, macro-F1 {scores.macro_f1:.2%}"
-    error = f"expected calibration error {metrics.calibration_error(p, y):.2%}"
+def _figures(tally: Tally, calibrated: bool) -> str:
+    figures = f"accuracy {tally.scores.accuracy:.2%}, macro-F1 {tally.scores.macro_f1:.2%}"
+    error = f"expected calibration error {tally.calibration_error:.2%}"
     return f"{figures}, {error}" if calibrated else f"{figures}; probabilities are not calibrated for this graph"
-
-
-def _table_of_top(
-    predictions: Predictions, labels: NDArray[np.int64], label: int, k: int, is_ranked: NDArray[np.bool_]
-) -> str:
-    p, y, ids = predictions.probabilities[is_ranked, label], labels[is_ranked], predictions.ids[is_ranked].astype(str)
-    best = metrics.precision_at(k, p, y, label)
-    names = np.array([*predictions.classes, "–"])
-    parts = predictions.parts[is_ranked]
-    rows = [["rank", predictions.id_name, "probability", "label", "part"]]
-    for rank, index in enumerate(best.indices, 1):
-        rows.append([str(rank), ids[index], f"{p[index]:.4f}", names[y[index]], parts[index]])
-    num_excluded = int((~is_ranked).sum())
-    note = f"; {num_excluded:,} training nodes left out" if num_excluded else ""
-    return f"\n{aligned(rows, right=(0, 2))}\n\n{_precision(best, names[label])}{note}"
 
 
 def _precision(top: Top, name: str) -> str:

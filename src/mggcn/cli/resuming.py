@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mggcn.cli import signals
+from mggcn.cli.options import RunOptions
 from mggcn.errors import RankError
 
 if TYPE_CHECKING:
@@ -48,12 +49,13 @@ def train_in(folder: "RunFolder", progress: "Progress", every: float, command: s
             raise
 
 
-def command(folder: Path, root: Path | None, *, mmap: bool, allow_import: bool, ranks: "Ranks") -> str:
+def command(folder: Path, options: RunOptions, *, allow_import: bool, ranks: "Ranks") -> str:
     """The command that continues a run, by as many ranks."""
     machines = ["--nnodes", str(ranks.size // ranks.local_size)] if ranks.size > ranks.local_size else []
     torchrun = ["torchrun", *machines, "--nproc-per-node", str(ranks.local_size), "-m"] if ranks.size > 1 else []
-    rest = ["--root", str(root)] if root else []
-    rest += [option for option, is_set in (("--mmap", mmap), ("--allow-import", allow_import)) if is_set]
+    values = {"--root": options.root, "--cache": options.cache, "--memory": options.memory}
+    rest = [word for option, value in values.items() if value is not None for word in (option, str(value))]
+    rest += [option for option, is_set in (("--mmap", options.mmap), ("--allow-import", allow_import)) if is_set]
     return shlex.join([*torchrun, "mggcn", "train", "--resume", str(folder), *rest])
 
 
@@ -61,10 +63,9 @@ def open_run(
     folder: Path,
     dataset: str | None,
     changes: Mapping[str, object],
-    root: Path | None,
+    options: RunOptions,
     others: Mapping[str, object],
     *,
-    mmap: bool | None,
     allow_import: bool,
     ranks: "Ranks",
 ) -> "RunFolder | None":
@@ -74,8 +75,7 @@ def open_run(
         folder: of the run.
         dataset: the name or folder of the same data, if it is elsewhere now.
         changes: of settings.
-        root: the folder of data sets.
-        mmap: map the dataset folder; None if it is large.
+        options: of the command, for the data.
         others: options that a resumed run does not take, by name; all must be None.
         allow_import: whether the run may import code.
         ranks: that train the run.
@@ -92,8 +92,9 @@ def open_run(
             record = load_run(folder, allow_import=allow_import).record
             print(f"{folder} is finished after {record.epochs} epochs: test accuracy {record.test_accuracy:.2%}")  # noqa: T201
         return None
-    data = None if dataset is None else load_data(dataset, root, ranks, mmap)
-    return RunFolder.open(folder, data, changes, root=root, mmap=mmap, allow_import=allow_import, ranks=ranks)
+    root, access = options.root, options.access
+    data = None if dataset is None else load_data(dataset, root, ranks, access)
+    return RunFolder.open(folder, data, changes, root=root, access=access, allow_import=allow_import, ranks=ranks)
 
 
 def _say(text: str) -> None:

@@ -124,7 +124,7 @@ def run(
             only=only,
             out=out,
             root=options.root,
-            mmap=options.mmap or None,
+            access=options.access,
             progress=shown,
         )
     except KeyboardInterrupt:

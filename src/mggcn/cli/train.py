@@ -73,13 +73,14 @@ def train(
     from mggcn.dataset import headline
     from mggcn.errors import InputError
     from mggcn.files import check_writable
+    from mggcn.methods.requirements import Requirements
     from mggcn.methods.settings import is_import_path, pairs
     from mggcn.run import Config, RunFolder, WarmStart, read_config
     from mggcn.run.loading import load_data
     from mggcn.train import Ranks, choose_device
     from mggcn.tune import Search, Tuning, require_optuna
 
-    ranks = Ranks.current()
+    ranks, access = Ranks.current(), options.access
     if not ranks.is_first:
         options, report = replace(options, quiet=True), False
     changed = {**pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
@@ -100,16 +101,7 @@ def train(
             "tune": tune,
         }
         others |= {"config": config, "warm-start": warm_start, "device": options.device}
-        opened = resuming.open_run(
-            resume,
-            dataset,
-            changed,
-            options.root,
-            others,
-            mmap=options.mmap or None,
-            allow_import=allow_import,
-            ranks=ranks,
-        )
+        opened = resuming.open_run(resume, dataset, changed, options, others, allow_import=allow_import, ranks=ranks)
         if opened is not None:
             if not options.quiet:
                 print(headline(opened.dataset), file=sys.stderr)  # noqa: T201
@@ -150,14 +142,17 @@ def train(
             raise InputError("--tune: searches in one process; leave it out under torchrun")
         require_optuna()
         check_writable(search_folder)
-    data = load_data(name, options.root, ranks, options.mmap or None)
+    data = load_data(name, options.root, ranks, access)
     plan = methods.resolve(method, data.name, changes, preset=start, traits=methods.Traits.of(data))
     tuning = None
     if tune is not None:
         search = Search(data, method, device=run_device, fixed=changes, preset=start)
         tuning = Tuning(search, search_folder)
+    needed = Requirements.of(plan, data)
     if not options.quiet:
-        print(headline(data), file=sys.stderr)  # noqa: T201
+        print(headline(data), *([needed] if needed else []), sep="\n", file=sys.stderr)  # noqa: T201
+    if needed is not None:
+        needed.check()
     label = plan.name.rpartition(":")[2]
     with ExitStack() as stack:
         trials = tuned = None
@@ -222,13 +217,7 @@ class _Runs:
             data, plan, quiet = folder.dataset, folder.plan, self._options.quiet
             title = f"{data.name} {plan.name.rpartition(':')[2]} seed {folder.seed}"
             alone = partial(EpochDisplay, title, plan.training.epochs, quiet=quiet)
-            again = resuming.command(
-                folder.path,
-                self._options.root,
-                mmap=self._options.mmap,
-                allow_import=self._allow_import,
-                ranks=folder.ranks,
-            )
+            again = resuming.command(folder.path, self._options, allow_import=self._allow_import, ranks=folder.ranks)
             with watch(folder.seed) if watch else alone() as progress:
                 run = resuming.train_in(folder, progress, self._every, again, quiet=quiet)
             self._results.append((run.record, folder.path))

@@ -67,7 +67,7 @@ def tune(
     methods.resolve(method, dataset, fixed, preset=preset)
     folder = out or default_folder(dataset, method)
     check_writable(folder)
-    data = datasets.load(dataset, root=options.root, mmap=options.mmap or None)
+    data = datasets.load_with(options.access, dataset, root=options.root)
     if not options.quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
     tuning = Tuning(Search(data, method, seeds, target, run_device, fixed, preset), folder)

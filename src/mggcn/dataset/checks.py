@@ -74,6 +74,17 @@ def check_labels(y: NDArray[np.int64], num_classes: int) -> None:
         raise InputError(f"y of node {bad[0]} is {y[bad[0]]}, outside the {num_classes} classes")
 
 
+def check_characters(array: NDArray[np.generic]) -> None:
+    """Raise InputError for an array of text, read from a file, with a number in it that is no character."""
+    if array.dtype.kind not in "US" or not array.nbytes:
+        return
+    codes = np.ascontiguousarray(array).view(f"{array.dtype.byteorder}u4" if array.dtype.kind == "U" else np.uint8)
+    if array.dtype.kind == "S" and codes.max() > 127:
+        raise InputError("holds bytes that are not ASCII")
+    if codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes <= 0xDFFF)).any():
+        raise InputError("holds text with a number that is no character")
+
+
 def check_ids(ids: NDArray[np.generic]) -> None:
     """Raise InputError unless the ids of the nodes are unique."""
     values, counts = np.unique(ids, return_counts=True)

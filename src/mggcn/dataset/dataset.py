@@ -19,7 +19,7 @@ from mggcn.dataset.measures import Measure
 from mggcn.dataset.split import Split, check_part
 from mggcn.errors import InputError
 from mggcn.graph import Direction, Graph, as_array, node_numbers
-from mggcn.mapping import MappedFiles
+from mggcn.mapping import AUTOMATIC, Access, MappedFiles
 
 if TYPE_CHECKING:
     import networkx
@@ -56,6 +56,7 @@ class Dataset:
         digest: sha256 of the stored folder's checksums, empty if the data set has not been stored.
         path: the dataset folder it was read from or stored in.
         mapped: the files of a mapped folder, which must not change.
+        access: how the folder was read, and where what is computed from it is kept.
         checked: skip the checks of values, for arrays that are known to be valid; :func:`dataclasses.replace` does not
             keep it.
     """
@@ -79,6 +80,7 @@ class Dataset:
     digest: str = ""
     path: Path | None = None
     mapped: MappedFiles | None = field(default=None, repr=False)
+    access: Access = field(default=AUTOMATIC, repr=False)
     checked: InitVar[bool] = False
 
     def __post_init__(self, checked: bool) -> None:

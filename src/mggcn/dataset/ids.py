@@ -11,6 +11,7 @@ from mggcn.errors import InputError
 
 COPY = "@"
 """What separates the id of a copy from its date."""
+_IDS_AT_ONCE = 1 << 18  # addresses as text take 168 bytes each
 _ADDRESS = re.compile("0x[0-9a-f]{40}", re.IGNORECASE)
 
 
@@ -29,12 +30,25 @@ def find_nodes(dataset: Dataset, ids: Sequence[str]) -> tuple[NDArray[np.int64],
     if dataset.node_ids is None:
         found = [_node_number(text, dataset.num_nodes) for text in ids]
     else:
-        known = dataset.ids_of(np.arange(dataset.num_nodes)).astype(str).tolist()
-        node_of = {_folded(text): node for node, text in enumerate(known)}
-        node_of |= {text: node for node, text in enumerate(known)}
-        found = [node_of.get(text, node_of.get(_folded(text))) for text in ids]
+        exact, folded = _nodes_by_id(dataset, ids)
+        names = ((text, _folded(text)) for text in ids)
+        found = [exact.get(text, exact.get(in_lower, folded.get(in_lower))) for text, in_lower in names]
     missing = [text for text, node in zip(ids, found, strict=True) if node is None]
     return np.array([node for node in found if node is not None], dtype=np.int64), missing
+
+
+def _nodes_by_id(dataset: Dataset, ids: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
+    """The nodes of the ids that are asked for: by the id as it is stored, and in lower case if it is an address."""
+    folded = {_folded(text) for text in ids}
+    wanted, exact, by_folded = folded.union(ids), {}, {}
+    for start in range(0, dataset.num_nodes, _IDS_AT_ONCE):
+        nodes = np.arange(start, min(start + _IDS_AT_ONCE, dataset.num_nodes))
+        for node, text in enumerate(dataset.ids_of(nodes).astype(str).tolist(), start):
+            if text in wanted:
+                exact[text] = node
+            if (in_lower := _folded(text)) in folded:
+                by_folded[in_lower] = node
+    return exact, by_folded
 
 
 def ids_without_date(dataset: Dataset, nodes: NDArray[np.int64]) -> NDArray[np.generic]:

@@ -7,10 +7,11 @@ import logging
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from mggcn import memory, storage
+from mggcn import storage
 from mggcn.dataset import Dataset
 from mggcn.datasets import _digits, _ogb, _planetoid, _planetoid_files, _synthetic, pyg
 from mggcn.datasets._ogb import import_ogb
@@ -19,8 +20,19 @@ from mggcn.datasets.root import data_roots
 from mggcn.datasets.streamed import import_tables
 from mggcn.datasets.table import read_tables
 from mggcn.errors import InputError, unknown
+from mggcn.mapping import Access
+from mggcn.memory import require_address_space
 
-__all__ = ["import_ogb", "import_tables", "load", "names", "raw_folder", "read_npz", "read_tables", "stored"]
+__all__ = [
+    "import_ogb",
+    "import_tables",
+    "load",
+    "names",
+    "raw_folder",
+    "read_npz",
+    "read_tables",
+    "stored",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +59,15 @@ _WITH_ARGUMENT: dict[str, tuple[str, ArgumentLoader]] = {
 }
 
 
-def load(name: str | Path, *, root: Path | None = None, seed: int = 0, mmap: bool | None = None) -> Dataset:
+def load(
+    name: str | Path,
+    *,
+    root: Path | None = None,
+    seed: int = 0,
+    mmap: bool | None = None,
+    cache: str | Path | None = None,
+    memory: str | None = None,
+) -> Dataset:
     """Load a data set.
 
     Args:
@@ -56,11 +76,19 @@ def load(name: str | Path, *, root: Path | None = None, seed: int = 0, mmap: boo
         seed: of splits that were not published, and of generated data sets.
         mmap: map the arrays of a dataset folder instead of reading them; None does so if they are larger than half of
             the free memory.
+        cache: the folder for what is computed from a mapped data set before training; beside the data when None, or in
+            the data root if that cannot be written.
+        memory: how much computing it may take, such as ``2GB``, the default.
     """
+    return load_with(Access.of(mmap, cache, memory), name, root=root, seed=seed)
+
+
+def load_with(access: Access, name: str | Path, *, root: Path | None = None, seed: int = 0) -> Dataset:
+    """See :func:`load`."""
     started = time.perf_counter()
-    memory.require_address_space()
+    require_address_space()
     _log.debug("data roots: %s", ", ".join(map(str, data_roots(root))))
-    dataset = _load(name, root, seed, mmap)
+    dataset = replace(_load(name, root, seed, access.mmap), access=access, checked=True)
     seconds = time.perf_counter() - started
     how = "loaded" if dataset.mapped is None else "mapped"
     _log.info("%s: %s in %.2f s: %s", dataset.path or dataset.name, how, seconds, dataset.source)

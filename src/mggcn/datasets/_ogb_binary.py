@@ -7,7 +7,6 @@ and names of classes are those of the layout of csv.gz files.
 
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from mggcn.dataset.split import check_part
 from mggcn.datasets._ids_on_disk import IdsOnDisk
 from mggcn.datasets._sorted_edges import OnRows, limit_of_duckdb, write_graph
 from mggcn.engines.database import connect
-from mggcn.errors import InputError, first_line, prefix_errors, require
+from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors, require
 from mggcn.storage import FolderWriter, Meta
 
 RAW = ("data.npz", "node-label.npz")
@@ -163,12 +162,10 @@ def _open(path: Path, field: str) -> Iterator[_Stored]:
                 if stored.dtype.hasobject:
                     raise InputError("must hold numbers, not Python objects")
                 yield stored
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, NotImplementedError) as error:
+    except InputError:
+        raise
+    except ARRAY_ERRORS as error:
         raise InputError(f"{path}: {field}: not readable ({first_line(error)})") from None
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{path}: {field}: {first_line(error)}") from None
 
 
 def _single(path: Path, field: str) -> int:

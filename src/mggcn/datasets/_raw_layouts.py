@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mggcn.dataset import UNLABELLED, Dataset, Split, as_features, csr_parts
 from mggcn.dataset.arrays import numbered_classes
 from mggcn.datasets.npz import read_fields
-from mggcn.errors import InputError, first_line, prefix_errors
+from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
 from mggcn.files import check_npy, read_json
 from mggcn.graph import Graph
 
@@ -63,7 +63,7 @@ def _matrix(path: Path) -> NDArray[Any]:
     try:
         check_npy(path)
         x: NDArray[Any] = np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+    except ARRAY_ERRORS as error:
         raise InputError(f"{path}: {first_line(error)}") from None
     if x.ndim != 2 or x.dtype.kind not in "fiu":
         raise InputError(f"{path}: must be a matrix of numbers, not {x.dtype} of shape {x.shape}")

@@ -7,8 +7,6 @@ note.
 """
 
 import math
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,8 @@ from scipy.sparse import csr_array
 from mggcn import memory
 from mggcn.dataset import Dataset, csr_parts
 from mggcn.dataset.arrays import from_arrays, ignored_edge_data, is_edge_data
-from mggcn.errors import InputError, first_line, prefix_errors
+from mggcn.dataset.checks import check_characters
+from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
 from mggcn.graph import Direction
 
 Fields = dict[str, NDArray[Any]]
@@ -84,7 +83,9 @@ def read_fields(path: Path, required: tuple[str, ...], optional: tuple[str, ...]
                     problem = field
                     _check_size(archive, field, path)
                     fields[field] = archive[field]
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+                    with prefix_errors(f"{path}: {field}"):
+                        check_characters(fields[field])
+    except ARRAY_ERRORS as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: {problem}: {first_line(error)}") from None

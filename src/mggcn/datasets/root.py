@@ -58,7 +58,12 @@ def writable_root(root: Path | None = None) -> Path:
 
 
 def prepared_folder(dataset: Dataset) -> Path:
-    """The folder beside a data set for what is computed from it before training, in the data root if need be."""
+    """The folder for what is computed from a data set before training.
+
+    It is the one that was asked for, else one beside the data, or in the data root if that cannot be written.
+    """
+    if dataset.access.cache is not None:
+        return dataset.access.cache
     beside = dataset.path.parent if dataset.path is not None else None
     return (beside if beside is not None and os.access(beside, os.W_OK) else writable_root()) / PREPARED
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from mggcn.errors import InputError, first_line, require
+from mggcn.memory import amount
 
 Database: TypeAlias = Any
 """A connection to DuckDB."""
@@ -66,11 +67,7 @@ def _csv_error(message: str) -> str | None:
 
 def megabytes(memory: str) -> int:
     """Read an amount of memory such as ``4GB``; InputError if it is too little for an engine."""
-    amount = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?([KMGT])(i?)B?", memory.strip(), re.IGNORECASE)
-    if amount is None:
-        raise InputError(f"--memory: {memory!r} is not an amount of memory such as 4GB")
-    unit = (1024 if amount[3] else 1000) ** (1 + "KMGT".index(amount[2].upper()))
-    size = int(float(amount[1]) * unit) // 10**6
+    size = amount(memory) // 10**6
     if size < LEAST_MEMORY:
         raise InputError(f"--memory: {memory!r} is too little; an engine needs at least {LEAST_MEMORY}MB")
     if size > _MOST_MEMORY:

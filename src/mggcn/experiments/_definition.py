@@ -12,6 +12,7 @@ from mggcn import datasets, methods, storage
 from mggcn.dataset import Dataset
 from mggcn.datasets.root import data_roots
 from mggcn.errors import InputError, prefix_errors, unknown
+from mggcn.mapping import AUTOMATIC, Access
 from mggcn.methods import Method, Plan, Preset, Traits
 from mggcn.methods.settings import is_import_path
 from mggcn.records import ExperimentInfo
@@ -179,14 +180,14 @@ class Experiment:
         """The data sets that the user still has to make."""
         return [name for name in self.folders if _folder(name, root) is None]
 
-    def load(self, dataset: str, root: Path | None = None, *, mmap: bool | None = None) -> Dataset:
+    def load(self, dataset: str, root: Path | None = None, access: Access = AUTOMATIC) -> Dataset:
         """Load one of the data sets; ``root`` is also searched for folders that the user made."""
         if dataset not in self.folders:
-            return datasets.load(dataset, root=root, mmap=mmap)
+            return datasets.load_with(access, dataset, root=root)
         folder = _folder(dataset, root)
         if folder is None:
             raise InputError(f"{self.folders[dataset]}; there is no folder {data_roots(root)[0] / dataset}")
-        return storage.load(folder, mmap=mmap)
+        return datasets.load_with(access, folder)
 
 
 ABLATIONS = tuple(

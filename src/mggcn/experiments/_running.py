@@ -18,6 +18,7 @@ from mggcn.experiments._file import read
 from mggcn.experiments._schedule import Job, Outcome, Schedule, outdated, recall
 from mggcn.experiments._splits import random_split
 from mggcn.files import check_writable, read_json, sealed, write_atomically
+from mggcn.mapping import AUTOMATIC, Access
 from mggcn.records import Ledger, Section, identity, markdown, notes, pack
 from mggcn.records.reading import EXPERIMENT, RECORDS, read_experiment
 from mggcn.train import Progress, choose_device
@@ -56,7 +57,7 @@ def run(
     only: str | None = None,
     out: Path | str | None = None,
     root: Path | None = None,
-    mmap: bool | None = None,
+    access: Access = AUTOMATIC,
     progress: ExperimentProgress | None = None,
 ) -> list[Section]:
     """Run an experiment and write a table for each of its data sets; runs that were finished earlier are not repeated.
@@ -76,13 +77,13 @@ def run(
         only: run only where this is part of a data set's name or of a label.
         out: the folder of the results; ``experiments-runs/NAME`` if None.
         root: the folder in which data sets are searched.
-        mmap: map dataset folders instead of reading them; None does so if they are larger than half of the free memory.
+        access: whether dataset folders are mapped, and where what is computed from mapped ones is kept.
         progress: receives what happens.
 
     Returns:
         A table for each data set. A data set that is not available has a table, too, which says why.
     """
-    work = _Work(experiment, seeds, device, out, root, mmap, progress)
+    work = _Work(experiment, seeds, device, out, root, access, progress)
     if jobs < 1:
         raise InputError(f"--jobs: {jobs} is less than 1")
     if jobs > 1 and work.experiment.alone:
@@ -114,14 +115,14 @@ class _Work:
         device: str | torch.device,
         out: Path | str | None,
         root: Path | None = None,
-        mmap: bool | None = None,
+        access: Access = AUTOMATIC,
         progress: ExperimentProgress | None = None,
     ) -> None:
         if seeds is not None and seeds < 1:
             raise InputError(f"--seeds: {seeds} is less than 1")
         what = experiment if isinstance(experiment, Experiment) else read(experiment)
         self.experiment = what if seeds is None else replace(what, seeds=seeds)
-        self.device, self.root, self.mmap = choose_device(device), root, mmap
+        self.device, self.root, self.access = choose_device(device), root, access
         self.progress = progress or ExperimentProgress()
         plans = [plan for dataset in what.datasets for plan in what.plans(dataset)]
         self.out = Path(out) if out else what.folder
@@ -133,7 +134,7 @@ class _Work:
     def fill(self, name: str, labels: set[str], processes: int) -> Section:
         """Train what is missing on one data set; its table, with the runs that were finished earlier."""
         try:
-            data = self.experiment.load(name, self.root, mmap=self.mmap)
+            data = self.experiment.load(name, self.root, self.access)
             if self.experiment.splits:
                 data = random_split(data, 0)
             data.require_split()
@@ -175,9 +176,8 @@ class _Work:
     def _train(self, name: str, data: Dataset, waiting: list[Job], processes: int) -> Iterator[Outcome]:
         if processes == 1:
             return _execution.execute(data, waiting, self.ledger, self.progress.run_starts)
-        return _parallel.execute(
-            partial(self.experiment.load, name, self.root, mmap=self.mmap), waiting, self.ledger, processes
-        )
+        load = partial(self.experiment.load, name, self.root, self.access)
+        return _parallel.execute(load, waiting, self.ledger, processes)
 
     def _schedule(self, name: str, data: Dataset | None = None) -> Schedule:
         """The runs on a data set, whose identity is kept in a file so that runs can be counted without the data."""

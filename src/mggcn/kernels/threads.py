@@ -7,6 +7,7 @@ needs no threading layer, may be called from several threads at once, and works 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
 
 
 def available() -> int:
@@ -35,6 +36,16 @@ def over_ranges(kernel: Callable[[int, int], None], total: int, *, chunk: int, t
     if workers <= 1:
         kernel(0, total)
         return
+    waiting, lock = iter(starts), Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                start = next(waiting, None)
+            if start is None:
+                return
+            kernel(start, min(start + chunk, total))
+
     with ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(lambda start: kernel(start, min(start + chunk, total)), starts):
-            pass
+        for worker in [pool.submit(work) for _ in range(workers)]:
+            worker.result()

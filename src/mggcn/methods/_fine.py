@@ -10,7 +10,7 @@ from torch import Tensor
 from mggcn.dataset import Features
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
-from mggcn.methods._strips import write_rows
+from mggcn.methods._strips import rows_on_disk, write_rows
 from mggcn.methods.method import GraphView
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.storage import Draft
@@ -37,7 +37,9 @@ def fine_inputs(view: GraphView, hops: int, norm: FineNorm, include_self: bool) 
             draft.write(name, getattr(joined, name))
 
     what = {**(view.source or {}), "rows": "fine", "hops": hops, "norm": norm, "include_self": include_self}
-    arrays = view.cache.arrays(what, build)
+    num_nodes, width = view.scaled.features.shape
+    is_dense = isinstance(view.scaled.features, np.ndarray)
+    arrays = view.cache.arrays(what, build, rows_on_disk(num_nodes, width, hops) if is_dense else 0)
     if "rows" in arrays:
         return view.inputs(arrays["rows"])
     return view.inputs(csr_array((arrays["data"], arrays["indices"], arrays["indptr"])))

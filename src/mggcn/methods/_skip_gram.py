@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from mggcn import memory
 from mggcn.graph import Graph
 from mggcn.kernels.walk import walk
 from mggcn.keys import Key
@@ -67,9 +68,10 @@ def embed(
     Returns:
         [num_nodes, dim]. A node without neighbours is on no walk with others and stays near zero.
     """
+    n = graph.num_nodes
+    memory.require((8 * options.dim + 20 * options.length) * n, f"vectors and walks of {n:,} nodes")
     if graph.direction != "both":
         graph = Graph.from_edges(*graph.edges(), graph.num_nodes)
-    n = graph.num_nodes
     generator = torch.Generator().manual_seed(key.fold("start").torch_seed)
     # The last row stands for the positions after a walk's end and never changes.
     start = (torch.rand(n + 1, options.dim, generator=generator) - 0.5) / options.dim

@@ -12,18 +12,31 @@ from numpy.typing import NDArray
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean
+from mggcn.memory import size
 from mggcn.storage import ArrayWriter, Draft
 from mggcn.train.scaling import Scaled
 
 _BLOCK = 1 << 24  # bytes of the rows that are read or joined at a time
+_BYTES_PER_VALUE = 3 * 4  # of the strip, its means, and what the last of them was made of
+
+
+def rows_on_disk(num_nodes: int, width: int, hops: int) -> int:
+    """The bytes of the rows, and of the means that are joined to them."""
+    return 4 * num_nodes * width * (1 + 2 * hops)
+
+
+def memory_for_rows(num_nodes: int, width: int, most: int) -> int:
+    """The bytes of memory that computing the rows takes: at most the limit, or what all columns need."""
+    return min(most, _BYTES_PER_VALUE * num_nodes * width)
 
 
 def write_rows(draft: Draft, graph: Graph, scaled: Scaled, hops: int, include_self: bool, threads: int | None) -> None:
     """Write ``rows``: [num_nodes, (1 + hops) · num_features], the scaled features and their means side by side."""
     num_nodes, width = scaled.features.shape
-    per_column = 3 * 4 * num_nodes  # the strip, its means, and what the last of them was made of
+    per_column = _BYTES_PER_VALUE * num_nodes
     if draft.memory < per_column:
-        raise InputError(f"--memory: {draft.memory:,} bytes are not enough, {per_column:,} are needed")
+        problem = f"{size(draft.memory)} are too little for {num_nodes:,} nodes"
+        raise InputError(f"--memory: {problem}, at least {size(per_column)} are needed")
     strips = [*_ranges(width, draft.memory // per_column)]
     for number, columns in enumerate(strips):
         part = _strip(scaled, columns)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
+from mggcn import memory
 from mggcn.block import Block
 from mggcn.dataset import UNLABELLED
 from mggcn.errors import InputError
@@ -101,6 +102,7 @@ def spread(
 
 def _normalised(graph: Graph) -> csr_array:
     """D^-½ A D^-½ without self-loops, as in the paper."""
+    memory.require(28 * graph.num_stored, f"an adjacency matrix of {graph.num_stored:,} entries")
     rows, columns = graph.edges()
     scale = np.maximum(graph.degrees, 1) ** -0.5
     data = (scale[rows] * scale[columns]).astype(np.float32)

@@ -1,8 +1,9 @@
 """Method: one class per paper, whose fields are its settings; GraphView: the graph that a method prepares."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -26,7 +27,7 @@ class GraphView:
     Attributes:
         graph: the edges; in inductive training only those between training nodes.
         scaled: the features with their scaling.
-        known_labels: [num_nodes] the labels of the training nodes, -1 for all others.
+        read_labels: returns ``known_labels``.
         num_classes: the number of classes.
         model: the method's module, for samplers that depend on it.
         key: the run's random key.
@@ -36,12 +37,17 @@ class GraphView:
 
     graph: Graph
     scaled: Scaled
-    known_labels: NDArray[np.int64]
+    read_labels: Callable[[], NDArray[np.int64]]
     num_classes: int
     model: nn.Module
     key: Key
     compute: Compute
     source: Mapping[str, str] | None = None
+
+    @cached_property
+    def known_labels(self) -> NDArray[np.int64]:
+        """[num_nodes] the labels of the training nodes, -1 for all others."""
+        return self.read_labels()
 
     @property
     def x(self) -> Features:
@@ -101,6 +107,10 @@ class Method(ABC):
             out_channels: the number of classes.
             generator: draws the initial weights; torch's global generator, seeded by the run, when None or not used.
         """
+
+    def on_disk(self, num_nodes: int, num_features: int, num_stored: int) -> int:  # noqa: ARG002
+        """The bytes of disk that :meth:`prepare` needs for a mapped graph of this size; 0 if it computes in memory."""
+        return 0
 
     @abstractmethod
     def prepare(self, view: GraphView) -> Views:

@@ -20,9 +20,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from mggcn.kernels.pick import Explore, PickTable
+from mggcn.kernels.pick import Explore, PickTable, running_sums, sums_dtype
 from mggcn.methods._fine import FineNorm, fine_inputs, fine_on
 from mggcn.methods._network import Network
+from mggcn.methods._strips import rows_on_disk
 from mggcn.methods.method import GraphView
 from mggcn.nn import MGGCN
 from mggcn.nn.mg_gcn import WITHOUT_ROOT
@@ -112,6 +113,10 @@ class MixGrained(Network):
         sampler_on_host = MixGrainedSampler(table, *options, threads, coarse_self, *ablated)
         return Views.same(View(inputs_on_host, sampler_on_host))
 
+    def on_disk(self, num_nodes: int, num_features: int, num_stored: int) -> int:
+        """The rows of the fine layer, and the running sums for picks."""
+        return rows_on_disk(num_nodes, num_features, self.hops if self.fine else 0) + 4 * num_stored
+
     def _table(self, view: GraphView) -> PickTable:
         """The running sums from which picks are drawn, kept on disk if the run has a cache."""
         graph = view.graph
@@ -120,10 +125,13 @@ class MixGrained(Network):
             return PickTable.of(graph, weights=weights, threads=view.threads)
 
         def build(draft: Draft) -> None:
-            draft.write("sums", PickTable.of(graph, weights=weights, threads=view.threads).sums)
+            dtype = sums_dtype(graph, weights, view.threads)
+            writer = draft.array("sums", dtype, (), graph.num_stored)
+            for sums in running_sums(graph, weights, dtype, view.threads):
+                writer.append(sums)
 
         what = {name: value for name, value in (view.source or {}).items() if name != "scaling"}
-        arrays = view.cache.arrays({**what, "sums": self.pick_by}, build)
+        arrays = view.cache.arrays({**what, "sums": self.pick_by}, build, 4 * graph.num_stored)
         return PickTable(graph, weights, arrays["sums"])
 
     @property

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from mggcn.errors import InputError, unknown
 from mggcn.kernels.threads import available
 from mggcn.keys import Key
 from mggcn.methods import published, settings
+from mggcn.methods._train_graph import on_training_nodes
 from mggcn.methods.method import GraphView, Method
 from mggcn.methods.published import Preset, Traits
 from mggcn.storage import Cache
@@ -56,7 +58,7 @@ class Plan:
         """
         threads = self.training.threads or (max(1, available() // ranks.local_size) if ranks.size > 1 else None)
         on_disk = dataset is not None and (_is_as_stored(dataset) or ranks.local_size > 1)
-        cache = Cache(prepared_folder(dataset)) if dataset is not None and on_disk else None
+        cache = Cache(prepared_folder(dataset), dataset.access.memory) if dataset is not None and on_disk else None
         return Compute(device, self.training.precision, threads, ranks, cache)
 
     def prepare(
@@ -85,12 +87,15 @@ class Plan:
                 self._load(model, weights)
             view = view_of(dataset, scaler, model, key, compute)
             whole = self.method.prepare(view)
-            on_train = self.training.training_graph
-            if on_train == "train" or (on_train == "auto" and dataset.inductive):
-                source = view.source and {**view.source, "graph": "train", "train": _hash(split.train)}
-                part = self.method.prepare(replace(view, graph=dataset.graph.subgraph(split.train), source=source))
+            if self.trains_on_part(dataset):
+                part = self.method.prepare(on_training_nodes(view, split.train, _hash(split.train)))
                 return Prepared(model, part.train, whole.eval, scaler)
         return Prepared(model, whole.train, whole.eval, scaler)
+
+    def trains_on_part(self, dataset: Dataset) -> bool:
+        """Whether the model trains on the sub-graph of the training nodes."""
+        on_train = self.training.training_graph
+        return on_train == "train" or (on_train == "auto" and dataset.inductive)
 
     def _load(self, model: nn.Module, weights: Mapping[str, Tensor]) -> None:
         try:
@@ -101,7 +106,7 @@ class Plan:
 
 def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute) -> GraphView:
     """A data set as methods receive it: scaled features, and training labels (all labels if there is no split)."""
-    scaled, labels = Scaled(dataset.x, scaler), known_labels(dataset)
+    scaled, labels = Scaled(dataset.x, scaler), partial(known_labels, dataset)
     source = None
     if compute.cache is not None:
         as_stored = _is_as_stored(dataset)

@@ -3,12 +3,12 @@
 from mggcn.run.config import Config, config_of, read_config
 from mggcn.run.continuing import continued
 from mggcn.run.embeddings import Embeddings
-from mggcn.run.ensembles import ensemble
+from mggcn.run.ensembles import ensemble, ensemble_chunks
 from mggcn.run.explanation import Explanation
 from mggcn.run.fitting import fit_plan
 from mggcn.run.folder import RunFolder
 from mggcn.run.loading import load_run
-from mggcn.run.predictions import Predictions
+from mggcn.run.predictions import Predictions, save_chunks
 from mggcn.run.run import Run
 from mggcn.run.scoring import PickEffect
 from mggcn.run.starting import fit, resume
@@ -26,9 +26,11 @@ __all__ = [
     "config_of",
     "continued",
     "ensemble",
+    "ensemble_chunks",
     "fit",
     "fit_plan",
     "load_run",
     "read_config",
     "resume",
+    "save_chunks",
 ]

@@ -12,7 +12,7 @@ from mggcn.dataset import BACKGROUND
 from mggcn.errors import InputError
 from mggcn.run.ensembles import ensemble
 from mggcn.run.labels import labels_in
-from mggcn.run.parts import VAL, most_used, parts_of
+from mggcn.run.parts import VAL, most_used, nodes_in, parts_of
 from mggcn.run.run import Run
 from mggcn.train.ranking import threshold_for
 
@@ -76,9 +76,9 @@ def thresholds(
         raise InputError(
             f"--at-precision: needs the validation nodes of the training data, which are not available ({error})"
         ) from None
-    every, labels = np.arange(data.num_nodes), labels_in(data, runs[0].classes)
-    parts = most_used([parts_of(run, data, every, root) for run in runs])
-    nodes = every[(parts == VAL) & (labels >= 0)]
+    candidates = nodes_in(runs[0], data, (VAL,), root)
+    parts = most_used([parts_of(run, data, candidates, root) for run in runs])
+    nodes = candidates[(parts == VAL) & (labels_in(data, runs[0].classes, candidates) >= 0)]
     if data.copies:
         nodes = np.intersect1d(nodes, data.require_split().val)  # without later copies of the same accounts
     if not nodes.size:
@@ -87,9 +87,10 @@ def thresholds(
         runs, data, nodes, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root
     )
     classes, values = runs[0].classes, np.full(len(runs[0].classes), np.nan)
+    labels = labels_in(data, classes, nodes)
     for label, name in enumerate(classes):
-        bound = threshold_for(required, predictions.probabilities[:, label], labels[nodes] == label)
+        bound = threshold_for(required, predictions.probabilities[:, label], labels == label)
         if bound is not None and name != BACKGROUND:
             values[label] = bound
     reached = (predictions.probabilities >= values).sum(axis=0)
-    return Thresholds(required, classes, values, reached, np.bincount(labels[nodes], minlength=len(classes)))
+    return Thresholds(required, classes, values, reached, np.bincount(labels, minlength=len(classes)))

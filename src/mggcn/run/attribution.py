@@ -13,7 +13,7 @@ which all others are zero.
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import torch
@@ -113,8 +113,8 @@ def target_only(scorer: Scorer, node: int) -> train.View:
     row = csr_array(run.scaler.apply(data.x[[node]]))
     indptr = np.where(np.arange(data.num_nodes + 1) > node, row.nnz, 0)
     x = as_features(csr_array((row.data, row.indices, indptr), shape=(data.num_nodes, row.shape[1])))
-    unlabelled = np.full(data.num_nodes, UNLABELLED)
-    view = GraphView(data.graph, Scaled(x, Scaler("none")), unlabelled, len(run.classes), run.model, run.key, compute)
+    scaled, unlabelled = Scaled(x, Scaler("none")), partial(np.full, data.num_nodes, UNLABELLED)
+    view = GraphView(data.graph, scaled, unlabelled, len(run.classes), run.model, run.key, compute)
     return run.plan.method.prepare(view).eval
 
 

@@ -3,13 +3,26 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from mggcn import storage, train
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.keys import Key
 from mggcn.train import Compute, View
 
 if TYPE_CHECKING:
     from mggcn.run.run import Run
+
+
+CALIBRATED_ON = 1_000_000
+"""The most validation nodes on which a temperature is fitted; more are selected by hash."""
+
+
+def calibration_nodes(dataset: Dataset, key: Key) -> NDArray[np.int64]:
+    """The validation nodes on which the temperature of a run with this key is fitted."""
+    return key.fold("calibration").select(dataset.require_split().val, CALIBRATED_ON)
 
 
 def temperature_of(run: "Run", draws: int, data: Dataset, view: View, compute: Compute, root: Path | None) -> float:
@@ -34,6 +47,6 @@ def temperature_of(run: "Run", draws: int, data: Dataset, view: View, compute: C
                 f"which are not available ({error}); --no-calibrated, or calibrated=False, leaves it out"
             ) from None
         view, compute = run.view(data, compute.device)
-    nodes = data.require_split().val
+    nodes = calibration_nodes(data, run.key)
     scores = train.predict(run.model, view, nodes, run.key, compute, draws)
     return train.choose_temperature(scores.cpu().numpy(), data.y[nodes])

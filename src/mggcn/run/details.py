@@ -1,6 +1,7 @@
 """The columns of a table of predictions that say what is known of a node, why it has its class, and who said so."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,18 +10,60 @@ from numpy.typing import NDArray
 
 from mggcn import storage
 from mggcn.dataset import Dataset
+from mggcn.run.alerts import Thresholds
+from mggcn.run.predictions import Predictions
 from mggcn.run.reasons import NUM_REASONS
 from mggcn.run.run import Run
 
 
-def ranks_of(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
-    """[n] the rank of each node among those with the same most probable class, from 1 for the most probable."""
-    labels, highest = probabilities.argmax(axis=1), probabilities.max(axis=1)
-    order = np.lexsort((np.arange(labels.size), -highest, labels))
-    starts = np.searchsorted(labels[order], labels[order])  # the first position of a class
+def ranks_of(labels: NDArray[np.integer[Any]], highest: NDArray[np.float64]) -> NDArray[np.int64]:
+    """[n] the rank of each node among those with the same most probable class, from 1 for the most probable.
+
+    Args:
+        labels: [n] the most probable class.
+        highest: [n] its probability.
+    """
     ranks = np.empty(labels.size, np.int64)
-    ranks[order] = np.arange(labels.size) - starts + 1
+    for label in range(int(labels.max(initial=-1)) + 1):
+        nodes = np.flatnonzero(labels == label)
+        ranks[nodes[np.argsort(-highest[nodes], kind="stable")]] = np.arange(1, nodes.size + 1)
     return ranks
+
+
+@dataclass(frozen=True, eq=False)
+class Details:
+    """The further columns of a table of predictions.
+
+    Attributes:
+        runs: that gave the predictions.
+        data: the graph.
+        ranks: [n] of each row within its class.
+        reasoned: the rows that have reasons, in order.
+        reasons: of these rows.
+        chosen: the thresholds of alerts, if there are any.
+    """
+
+    runs: Sequence[Run]
+    data: Dataset
+    ranks: NDArray[np.int64]
+    reasoned: NDArray[np.int64]
+    reasons: Sequence[Sequence[str]]
+    chosen: Thresholds | None = None
+
+    def added(self, chunks: Iterable[Predictions]) -> Iterator[Predictions]:
+        """The chunks of the table with these columns."""
+        texts = origin(self.runs, self.data, 1)
+        start = 0
+        for chunk in chunks:
+            count = chunk.nodes.size
+            details = {"label": known_labels(self.data, chunk.nodes), "rank": self.ranks[start : start + count]}
+            if self.chosen is not None:
+                details["alert"] = self.chosen.alerts(chunk.probabilities)
+            first, last = np.searchsorted(self.reasoned, [start, start + count])
+            details |= reason_columns(count, self.reasoned[first:last] - start, self.reasons[first:last])
+            details |= {name: np.full(count, text[0], object) for name, text in texts.items()}
+            yield replace(chunk, details=details)
+            start += count
 
 
 def known_labels(data: Dataset, nodes: NDArray[np.int64]) -> NDArray[np.object_]:

@@ -1,6 +1,6 @@
 """Ensembles: the mean probabilities of several runs."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,15 +47,48 @@ def ensemble(
     """
     check_alike(runs, same_data=dataset is None)
     data = runs[0].training_data(root) if dataset is None else as_dataset(dataset, "ensemble", needs_split=False)
+    chunks = ensemble_chunks(
+        runs,
+        data,
+        nodes,
+        ids=ids,
+        draws=draws,
+        calibrated=calibrated,
+        smooth=smooth,
+        device=device,
+        root=root,
+    )
+    return Predictions.joined([*chunks])
+
+
+def ensemble_chunks(
+    runs: Sequence[Run],
+    dataset: "Dataset | Data | None" = None,
+    nodes: ArrayLike | None = None,
+    *,
+    ids: Iterable[object] | None = None,
+    draws: int | None = None,
+    calibrated: bool = True,
+    smooth: bool = False,
+    device: str | torch.device = "auto",
+    root: Path | None = None,
+) -> Iterator[Predictions]:
+    """The predictions of :func:`ensemble`, which has the same arguments, for some of the nodes at a time."""
+    check_alike(runs, same_data=dataset is None)
+    data = runs[0].training_data(root) if dataset is None else as_dataset(dataset, "ensemble", needs_split=False)
     targets = targets_of(data, nodes, ids)
     each = [
-        run.predict(data, targets, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root)
+        run.predict_chunks(data, targets, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root)
         for run in runs
     ]
+    return (_mean(chunks) for chunks in zip(*each, strict=True))
+
+
+def _mean(predictions: Sequence[Predictions]) -> Predictions:
     return replace(
-        each[0],
-        probabilities=np.mean([predictions.probabilities for predictions in each], axis=0),
-        parts=most_used([predictions.parts for predictions in each]),
+        predictions[0],
+        probabilities=np.mean([of_run.probabilities for of_run in predictions], axis=0),
+        parts=most_used([of_run.parts for of_run in predictions]),
     )
 
 

@@ -7,10 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor
 
 from mggcn import storage, train
 from mggcn.dataset import Dataset
@@ -21,20 +18,19 @@ from mggcn.records import environment
 from mggcn.records.record import RunRecord, near_best, seconds_until
 from mggcn.run.run import Run
 from mggcn.run.smoothing import measure
+from mggcn.run.testing import test
 from mggcn.run.warm_start import WarmStart
 from mggcn.train import (
     ALONE,
     Checkpoints,
-    Compute,
     Fitted,
     Prepared,
     Ranks,
     Training,
     choose_device,
     memory,
-    metrics,
-    ranking,
 )
+from mggcn.train.probe import epoch_seconds
 from mggcn.train.progress import Silent
 
 _log = logging.getLogger(__name__)
@@ -76,26 +72,27 @@ def fit_plan(
     ranks.every(None)  # some prepare longer than others
     if ranks.size > 1 and not getattr(prepared.train.sampler, "draws_per_target", False):
         raise InputError(f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches")
+    if dataset.mapped is not None and (note := getattr(progress, "note", None)) is not None:
+        seconds = epoch_seconds(prepared, dataset, plan.training, key, compute)
+        if seconds is not None:
+            note(f"an epoch takes about {seconds:.1f} s")
     fitted = train.fit(prepared, dataset, plan.training, key, compute, progress or Silent(), checkpoints)
     trained_seconds = time.perf_counter() - started
-    scores = train.predict(prepared.model, prepared.eval, split.test, key, compute, plan.training.draws)
-    truth = torch.from_numpy(dataset.y[split.test]).to(device)
-    tested = metrics.score(scores, truth)
-    total_seconds = time.perf_counter() - started + (state.seconds if state else 0.0)
+    tested = test(prepared, dataset, plan.training, key, compute)
+    total_seconds = trained_seconds + tested.seconds + (state.seconds if state else 0.0)
     _log.info(
         "prepared in %.2f s, trained %d epochs in %.2f s, scored %d test nodes in %.2f s",
         prepare_seconds,
         len(fitted.curve),
         trained_seconds - prepare_seconds,
         split.test.size,
-        time.perf_counter() - started - trained_seconds,
+        tested.seconds,
     )
     peak_memory = max(prepare_peak, fitted.first_peak or 0, memory.peak(device))
     curve = fitted.curve
-    calibration = _calibration(prepared, dataset, key, compute, scores, truth, plan.training)
     smoothed = None
     if plan.training.smooth:
-        smoothed = measure(prepared, dataset, plan.training, key, compute, calibration["temperature"])
+        smoothed = measure(prepared, dataset, plan.training, key, compute, tested.temperature)
     several = {"ranks": ranks.size} if ranks.size > 1 else {}
     record = RunRecord(
         dataset=_describe(given) | _features(dataset),
@@ -110,9 +107,6 @@ def fit_plan(
         val_loss=fitted.val.loss,
         val_accuracy=fitted.val.accuracy,
         val_macro_f1=fitted.val.macro_f1,
-        test_accuracy=tested.accuracy,
-        test_macro_f1=tested.macro_f1,
-        test_confusion=metrics.confusion(scores, truth),
         epoch_seconds=statistics.median([epoch.train_seconds for epoch in curve] or [0.0]),
         prepare_seconds=prepare_seconds,
         seconds_to_best=seconds_until(fitted.best_epoch, prepare_seconds, curve),
@@ -126,7 +120,7 @@ def fit_plan(
         warm_start=origin.describe() if origin else None,
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()} | several,
         smoothed=smoothed,
-        **calibration,
+        **tested.fields(),
     )
     alone = replace(compute, ranks=ALONE)
     return Run(record, plan, prepared.model, prepared.scaler, given, scored_on=(prepared.eval, alone))
@@ -136,27 +130,6 @@ def _nodes_per_batch(prepared: Prepared, dataset: Dataset, training: Training, k
     if not fitted.curve:
         return 0.0
     return train.nodes_per_batch(prepared.train.sampler, dataset.require_split().train, training, key)
-
-
-def _calibration(
-    prepared: Prepared, dataset: Dataset, key: Key, compute: Compute, scores: Tensor, truth: Tensor, training: Training
-) -> dict[str, Any]:
-    """The temperature for the validation nodes, and what calibrated probabilities of the test nodes are worth."""
-    val, temperature, y = dataset.require_split().val, 1.0, truth.cpu().numpy()
-    val_scores = train.predict(prepared.model, prepared.eval, val, key, compute, training.draws)
-    if not training.background_prior:
-        temperature = train.choose_temperature(val_scores.cpu().numpy(), dataset.y[val])
-    val_p, p = (_probabilities(train.calibrated(each, temperature)) for each in (val_scores, scores))
-    return {
-        "temperature": temperature,
-        "test_ece": metrics.calibration_error(p, y),
-        "test_ece_uncalibrated": metrics.calibration_error(_probabilities(scores), y),
-        "ranking": ranking.measure(val_p, dataset.y[val], p, y),
-    }
-
-
-def _probabilities(log_probabilities: Tensor) -> NDArray[np.float64]:
-    return np.asarray(log_probabilities.exp().cpu().numpy(), np.float64)
 
 
 def _describe(dataset: Dataset) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from mggcn.dataset import Dataset
 from mggcn.drafts import remove_abandoned
 from mggcn.errors import InputError
 from mggcn.files import write_atomically
+from mggcn.mapping import AUTOMATIC, Access
 from mggcn.methods import Plan
 from mggcn.records.reading import CHECKPOINT, CONFIG, is_unfinished
 from mggcn.run.config import Config, read_config
@@ -101,14 +102,13 @@ class RunFolder:
         changes: Mapping[str, object] | None = None,
         *,
         root: Path | None = None,
-        mmap: bool | None = None,
+        access: Access = AUTOMATIC,
         allow_import: bool = False,
         ranks: Ranks = ALONE,
     ) -> "RunFolder":
         """Read the folder of a run that is not finished, and load its data set unless it is given.
 
-        ``changes`` replace settings; a checkpoint accepts only other numbers of epochs, and another patience. ``mmap``
-        is as in :func:`mggcn.load`.
+        ``changes`` replace settings; a checkpoint accepts only other numbers of epochs, and another patience.
         """
         config = ranks.first(lambda: _read_config(path))
         if config.dataset is None or config.method is None:
@@ -121,7 +121,7 @@ class RunFolder:
                     f"{name}: a run is resumed with its own settings, except for {' and '.join(MAY_CHANGE)}"
                 )
         device = choose_device(config.device)
-        data = dataset or load_data(config.dataset, root, ranks, mmap)
+        data = dataset or load_data(config.dataset, root, ranks, access)
         plan = methods.resolve(config.method, data.name, {**config.settings, **(changes or {})}, preset=config.preset)
         origin = WarmStart.of(config.warm_start, allow_import=allow_import) if config.warm_start else None
         check_ranks(ranks, data, plan, config.seed, device, origin)

@@ -7,9 +7,9 @@ from mggcn import methods
 from mggcn.dataset import UNLABELLED, Dataset
 
 
-def labels_in(dataset: Dataset, classes: tuple[str, ...]) -> NDArray[np.int64]:
-    """[num_nodes] labels as indices into ``classes``; -1 for unlabelled nodes and for other classes."""
-    return _as_indices(dataset.y, dataset.classes, classes)
+def labels_in(dataset: Dataset, classes: tuple[str, ...], nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """[n] the labels of nodes as indices into ``classes``; -1 for unlabelled nodes and for other classes."""
+    return _as_indices(dataset.y[nodes], dataset.classes, classes)
 
 
 def known_in(dataset: Dataset, classes: tuple[str, ...]) -> NDArray[np.int64]:

@@ -1,6 +1,7 @@
 """Reading a run folder."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from mggcn import datasets, methods
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError, prefix_errors
 from mggcn.files import sha256
+from mggcn.mapping import AUTOMATIC, Access
 from mggcn.methods.settings import is_import_path
 from mggcn.records.reading import RECORD, is_unfinished, read_record, unfinished
 from mggcn.records.record import RunRecord
@@ -60,9 +62,11 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
     return Run(record, plan, model, scaler, path=root.resolve(), split_ids=split_ids)
 
 
-def load_data(name: str, root: Path | None, ranks: Ranks, mmap: bool | None = None) -> Dataset:
+def load_data(name: str, root: Path | None, ranks: Ranks, access: Access = AUTOMATIC) -> Dataset:
     """Load a data set on every rank; the first of a machine downloads or generates it, and the others map its files."""
-    return ranks.in_turn(lambda: datasets.load(name, root=root, mmap=True if ranks.size > 1 else mmap))
+    if ranks.size > 1:
+        access = replace(access, mmap=True)
+    return ranks.in_turn(lambda: datasets.load_with(access, name, root=root))
 
 
 def is_finished(folder: Path) -> bool:

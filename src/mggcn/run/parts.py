@@ -6,9 +6,9 @@ which mean nothing in another graph.
 
 import io
 import warnings
-import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, Dataset
 from mggcn.dataset.ids import ids_without_date
+from mggcn.datasets.npz import read_fields
 from mggcn.errors import InputError, InputWarning
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ NEW, UNKNOWN = "new", "unknown"
 """A node in no part of the run's split; a node of which it cannot be known, because the run folder is older."""
 
 _BY_USE = (TRAIN, VAL, UNKNOWN, TEST, NEW)
+USED = tuple(part for part in _BY_USE if part != NEW)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,11 +52,11 @@ class SplitIds:
         """What :meth:`to_bytes` wrote; None if there is no such file, as in older run folders."""
         if not path.is_file():
             return None
-        try:
-            with np.load(path, allow_pickle=False) as arrays:
-                return cls(tuple(arrays[part] for part in PARTS))
-        except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
-            raise InputError(f"{path}: cannot be read ({error})") from None
+        fields = read_fields(path, PARTS)
+        for part, names in fields.items():
+            if names.ndim != 1 or names.dtype.kind not in "iuUS":
+                raise InputError(f"{path}: {part}: must be a vector of ids, not {names.dtype} of shape {names.shape}")
+        return cls(tuple(fields[part] for part in PARTS))
 
     def to_bytes(self) -> bytes:
         """The content of ``split.npz``."""
@@ -73,27 +75,48 @@ class SplitIds:
         result = np.full(nodes.size, NEW, "U7")
         if self.are_numbers != (dataset.node_ids is None):
             return result
-        known, part = np.concatenate(self.names), np.repeat(PARTS, [names.size for names in self.names])
-        order, wanted = np.argsort(known), ids_without_date(dataset, nodes)
-        nearest = order[np.minimum(np.searchsorted(known, wanted, sorter=order), known.size - 1)]
+        known, part = self._sorted
+        wanted = ids_without_date(dataset, nodes)
+        nearest = np.minimum(np.searchsorted(known, wanted), known.size - 1)
         is_known = known[nearest] == wanted
-        result[is_known] = part[nearest[is_known]]
+        result[is_known] = np.array(PARTS)[part[nearest[is_known]]]
         return result
+
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.generic], NDArray[np.int8]]:
+        """All names in order, and the number of the part of each."""
+        known = np.concatenate(self.names)
+        part = np.repeat(np.arange(len(PARTS), dtype=np.int8), [names.size for names in self.names])
+        order = np.argsort(known)
+        return known[order], part[order]
 
 
 def parts_of(run: "Run", data: Dataset, nodes: NDArray[np.int64], root: Path | None = None) -> NDArray[np.str_]:
     """[n] what a run used nodes of any graph for, see :class:`Predictions`; an older run loads its data set."""
+    return part_finder(run, data, root)(nodes)
+
+
+def part_finder(run: "Run", data: Dataset, root: Path | None = None) -> Callable[[NDArray[np.int64]], NDArray[np.str_]]:
+    """The function of nodes that :func:`parts_of` is, for several calls."""
     split_ids = run.split_ids
     if split_ids is None:
         try:
             split_ids = SplitIds.of(run.training_data(root))
         except (InputError, OSError) as error:
             message = f"training nodes are not recognised: an older run without its data set ({error})"
-            warnings.warn(message, InputWarning, stacklevel=3)
-            return np.full(nodes.size, UNKNOWN)
+            warnings.warn(message, InputWarning, stacklevel=4)
+            return lambda nodes: np.full(nodes.size, UNKNOWN)
     if split_ids.are_numbers and not run.is_trained_on(data):
-        return np.full(nodes.size, NEW)
-    return split_ids.parts_of(data, nodes)
+        return lambda nodes: np.full(nodes.size, NEW)
+    return partial(split_ids.parts_of, data)
+
+
+def nodes_in(run: "Run", data: Dataset, parts: Sequence[str], root: Path | None = None) -> NDArray[np.int64]:
+    """The nodes of a graph that a run used for one of these parts, in order."""
+    find, step = part_finder(run, data, root), 1 << 20
+    starts = range(0, data.num_nodes, step)
+    chunks = (np.arange(start, min(start + step, data.num_nodes)) for start in starts)
+    return np.concatenate([nodes[np.isin(find(nodes), parts)] for nodes in chunks])
 
 
 def most_used(parts: Sequence[NDArray[np.str_]]) -> NDArray[np.str_]:

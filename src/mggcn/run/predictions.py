@@ -3,15 +3,15 @@
 import itertools
 import re
 import unicodedata
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.run.table import Columns, check_format, to_frame, write_table
+from mggcn.run.table import Columns, check_format, to_frame, write_chunks, write_table
 
 if TYPE_CHECKING:
     import pandas
@@ -49,15 +49,37 @@ class Predictions:
         """Write ids, the most probable ``class``, ``part``, a probability per class (:func:`column_names`), details."""
         target = Path(path)
         check_format(target)
-        write_table(target, self._columns())
+        write_table(target, self.columns())
+
+    @classmethod
+    def joined(cls, chunks: "Sequence[Predictions]") -> "Predictions":
+        """Predictions one after the other; details are left out."""
+        if len(chunks) == 1:
+            return chunks[0]
+        return replace(
+            chunks[0],
+            nodes=np.concatenate([chunk.nodes for chunk in chunks]),
+            ids=np.concatenate([chunk.ids for chunk in chunks]),
+            probabilities=np.concatenate([chunk.probabilities for chunk in chunks]),
+            parts=np.concatenate([chunk.parts for chunk in chunks]),
+            details={},
+        )
 
     def to_pandas(self) -> "pandas.DataFrame":
         """The columns of :meth:`save` as a data frame, with the ids as its index; needs the extra ``pandas``."""
-        return to_frame(self._columns(), self.id_name)
+        return to_frame(self.columns(), self.id_name)
 
-    def _columns(self) -> Columns:
+    def columns(self) -> Columns:
+        """The columns of :meth:`save`."""
         columns = {self.id_name: self.ids, "class": np.asarray(self.classes)[self.labels], "part": self.parts}
         return {**columns, **dict(zip(column_names(self.classes), self.probabilities.T, strict=True)), **self.details}
+
+
+def save_chunks(chunks: Iterable[Predictions], path: str | Path) -> None:
+    """Write predictions that come in chunks as :meth:`Predictions.save` does; each is a row group of a Parquet file."""
+    target = Path(path)
+    check_format(target)
+    write_chunks(target, (chunk.columns() for chunk in chunks))
 
 
 def column_names(classes: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from mggcn import train
+from mggcn import memory, train
 from mggcn.dataset import Dataset, Measure
 from mggcn.dataset.measures import plain
 from mggcn.errors import InputError, InputWarning
@@ -25,6 +25,12 @@ from mggcn.train import choose_device
 MOST_FEATURES = 64
 """The most features for which reasons are searched."""
 NUM_REASONS = 3
+_MANY_VALUES = 1 << 26
+
+
+def has_reasons(data: Dataset) -> bool:
+    """Whether reasons are searched unless somebody says otherwise: every feature is one more preparation."""
+    return can_reason(data) and data.num_nodes * data.num_features <= _MANY_VALUES
 
 
 def can_reason(data: Dataset) -> bool:
@@ -59,7 +65,7 @@ def reasons_of(
     with warnings.catch_warnings(action="ignore", category=InputWarning):  # the prediction has given them
         matched = match_features(data, runs[0].record.dataset)
         effects = np.mean([_effects(run, matched, nodes, labels, draws, choose_device(device)) for run in runs], axis=0)
-    words = _Words(matched, labels_in(data, runs[0].classes), runs[0].classes)
+    words = _Words(matched, labels_in(data, runs[0].classes, np.arange(data.num_nodes)), runs[0].classes)
     found = []
     for node, label, of_node in zip(nodes.tolist(), labels.tolist(), effects, strict=True):
         strongest = np.argsort(-of_node, kind="stable")[:NUM_REASONS]
@@ -76,6 +82,7 @@ def _effects(
     device: torch.device,
 ) -> NDArray[np.float64]:
     """[n, features] how much the log-odds of the classes fall without each feature."""
+    memory.require(3 * 4 * data.num_nodes * data.num_features, "--reasons: changed features of all nodes")
     x = _dense(data)
     medians = np.median(x, axis=0)
     whole = _log_odds(run, data, nodes, labels, draws, device)

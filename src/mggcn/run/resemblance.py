@@ -15,7 +15,7 @@ import scipy.sparse
 from mggcn.dataset import BACKGROUND, Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.run._features import match_features
-from mggcn.run.parts import NEW, parts_of
+from mggcn.run.parts import NEW, USED, nodes_in, parts_of
 
 if TYPE_CHECKING:
     from mggcn.run.run import Run
@@ -43,7 +43,7 @@ def separability(run: "Run", data: Dataset, root: Path | None = None) -> float |
     except (InputError, OSError):
         return None
     rng = np.random.default_rng(run.record.seed)
-    labelled = np.flatnonzero(parts_of(run, trained, np.arange(trained.num_nodes), root) != NEW)
+    labelled = nodes_in(run, trained, USED, root)
     others = rng.permutation(data.num_nodes)[: 4 * _MOST]
     others = others[parts_of(run, data, others, root) == NEW]
     size = min(labelled.size, others.size, _MOST)

@@ -5,14 +5,11 @@ The folder holds ``record.json`` (see :mod:`mggcn.records.record`), ``weights.sa
 """
 
 import dataclasses
-import logging
-import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
 import tomli_w
 import torch
 from numpy.typing import ArrayLike
@@ -24,26 +21,24 @@ from mggcn.dataset import Dataset, as_dataset
 from mggcn.errors import InputError, unknown
 from mggcn.files import replacing, write_durably
 from mggcn.keys import Key
+from mggcn.mapping import AUTOMATIC, Access
 from mggcn.methods import Plan
 from mggcn.records.reading import CONFIG, RECORD, record_content
 from mggcn.records.record import RunRecord
-from mggcn.run import smoothing
 from mggcn.run._features import match_features
 from mggcn.run._targets import targets_of
-from mggcn.run.calibration import temperature_of
 from mggcn.run.config import config_of
 from mggcn.run.embeddings import Embeddings
 from mggcn.run.explanation import Explanation, explain
 from mggcn.run.export import export, input_rows, row_shape
-from mggcn.run.parts import SPLIT, SplitIds, parts_of
+from mggcn.run.parts import SPLIT, SplitIds
+from mggcn.run.predicting import predict_chunks
 from mggcn.run.predictions import Predictions
 from mggcn.run.scoring import Scorer
 from mggcn.train import Compute, Scaler, View, choose_device
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
-
-_log = logging.getLogger(__name__)
 
 SCALER_ARRAYS = ("mean", "deviation", "idf")
 WEIGHTS = "weights.safetensors"
@@ -115,29 +110,32 @@ class Run:
             root: the folder in which named data sets are searched.
         """
         data = self.training_data(root) if dataset is None else as_dataset(dataset, "predict", needs_split=False)
-        targets = targets_of(data, nodes, ids)
-        known = smoothing.readable_labels(self, data, calibrated=calibrated) if smooth else None
-        scored = targets if known is None else np.arange(data.num_nodes)
-        started = time.perf_counter()
-        view, compute = self.view(data, choose_device(device))
-        draws = self._draws(draws)
-        scores = train.predict(self.model, view, scored, self.key, compute, draws)
-        seconds = time.perf_counter() - started
-        _log.info(
-            "%s: scored %d nodes on %s in %.2f s, preparation included",
-            data.name,
-            scored.size,
-            compute.device,
-            seconds,
+        chunks = self.predict_chunks(
+            data, nodes, ids=ids, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root
         )
-        if calibrated:
-            scores = train.calibrated(scores, temperature_of(self, draws, data, view, compute, root))
-        probabilities = scores.exp().cpu().numpy()
-        if known is not None:
-            probabilities = smoothing.apply(self, data, probabilities, known)[targets]
-        parts = parts_of(self, data, targets, root)
-        data.check_unchanged()
-        return Predictions(targets, data.ids_of(targets), probabilities, self.classes, parts, data.id_name)
+        return Predictions.joined([*chunks])
+
+    def predict_chunks(
+        self,
+        dataset: "Dataset | Data | None" = None,
+        nodes: ArrayLike | None = None,
+        *,
+        ids: Iterable[object] | None = None,
+        draws: int | None = None,
+        calibrated: bool = True,
+        smooth: bool = False,
+        device: str | torch.device = "auto",
+        root: Path | None = None,
+    ) -> Iterator[Predictions]:
+        """The predictions of :meth:`predict`, which has the same arguments, for some of the nodes at a time.
+
+        Methods that score all nodes at once, and ``smooth``, still hold all probabilities.
+        :func:`mggcn.run.save_chunks` writes a file.
+        """
+        data = self.training_data(root) if dataset is None else as_dataset(dataset, "predict", needs_split=False)
+        return predict_chunks(
+            self, data, nodes, ids, self._draws(draws), device, root, calibrated=calibrated, smooth=smooth
+        )
 
     def embed(
         self,
@@ -286,15 +284,12 @@ class Run:
         expected = self.record.dataset["name"], self.record.dataset["digest"]
         return data is self.dataset or (data.name, storage.digest(data)) == expected
 
-    def training_data(self, root: Path | None = None, *, mmap: bool | None = None) -> Dataset:
-        """The data set the run was trained on, loaded again if necessary; an error if it has changed.
-
-        ``mmap`` is as in :func:`mggcn.load`.
-        """
+    def training_data(self, root: Path | None = None, access: Access = AUTOMATIC) -> Dataset:
+        """The data set the run was trained on, loaded again if necessary; an error if it has changed."""
         if self.dataset is not None:
             return self.dataset
         name, digest = self.record.dataset["path"] or self.record.dataset["name"], self.record.dataset["digest"]
-        data = datasets.load(name, root=root, mmap=mmap)
+        data = datasets.load_with(access, name, root=root)
         if digest and storage.digest(data) != digest:
             raise InputError(f"{name}: the data set changed since {self.path or 'the run'} was trained on it")
         return data

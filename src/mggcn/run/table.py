@@ -1,9 +1,9 @@
 """Tables of nodes under the user's ids: as CSV, JSON lines or Parquet files, and as pandas data frames."""
 
 import csv
-import io
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.errors import InputError
-from mggcn.files import check_file_writable, write_atomically
+from mggcn.files import check_file_writable, replacing_file
 
 if TYPE_CHECKING:
     import pandas
@@ -23,8 +23,15 @@ Columns = Mapping[str, NDArray[Any]]
 
 def write_table(path: Path, columns: Columns) -> None:
     """Write columns in the format of the suffix."""
-    written = {".csv": _csv, ".jsonl": _json_lines}.get(path.suffix, _parquet)
-    write_atomically(path, written(columns))
+    write_chunks(path, [columns])
+
+
+def write_chunks(path: Path, chunks: Iterable[Columns]) -> None:
+    """Write the rows of a table part by part; the file appears when all are written."""
+    writing = {".csv": _csv, ".jsonl": _json_lines}.get(path.suffix, _parquet)
+    with replacing_file(path) as draft, writing(draft) as append:
+        for columns in chunks:
+            append(columns)
 
 
 def to_frame(columns: Columns, index: str | None = None) -> "pandas.DataFrame":
@@ -50,30 +57,56 @@ def check_format(path: Path, kind: str = "predictions", formats: tuple[str, ...]
             raise InputError(f"{path}: Parquet needs pyarrow; pip install 'mggcn[tables]'") from None
 
 
-def _csv(columns: Columns) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
-    return text.getvalue().encode()
+@contextmanager
+def _csv(path: Path) -> Iterator[Callable[[Columns], None]]:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        named: list[str] = []
+
+        def append(columns: Columns) -> None:
+            if not named:
+                named.extend(columns)
+                writer.writerow(named)
+            writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+
+        yield append
 
 
-def _json_lines(columns: Columns) -> bytes:
-    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    lines = (json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) for row in rows)
-    return "".join(f"{line}\n" for line in lines).encode()
+@contextmanager
+def _json_lines(path: Path) -> Iterator[Callable[[Columns], None]]:
+    with path.open("w", encoding="utf-8", newline="") as file:
+
+        def append(columns: Columns) -> None:
+            for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+                file.write(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n")
+
+        yield append
 
 
-def _parquet(columns: Columns) -> bytes:
+@contextmanager
+def _parquet(path: Path) -> Iterator[Callable[[Columns], None]]:
+    """Every call writes a row group; the types of columns are those of the first."""
+    from pyarrow import parquet, table
+
+    with ExitStack() as stack:
+        writers: list[parquet.ParquetWriter] = []
+
+        def append(columns: Columns) -> None:
+            rows = table({name: _arrow(column) for name, column in columns.items()})
+            if not writers:
+                writers.append(stack.enter_context(parquet.ParquetWriter(path, rows.schema)))
+            writers[0].write_table(rows)
+
+        yield append
+
+
+def _arrow(column: NDArray[Any]) -> Any:
+    """Numbers as they are, text and columns of objects as text, in which None is missing."""
     import pyarrow
-    from pyarrow import parquet
 
-    sink = io.BytesIO()
-    arrays = {name: pyarrow.array(_values(column)) for name, column in columns.items()}
-    is_empty = {name: array.null_count == len(array) for name, array in arrays.items()}
-    typed = {name: array.cast(pyarrow.string()) if is_empty[name] else array for name, array in arrays.items()}
-    parquet.write_table(pyarrow.table(typed), sink)
-    return sink.getvalue()
+    if column.dtype.kind in "OU":
+        return pyarrow.array(column, pyarrow.string())
+    return pyarrow.array(_values(column))
 
 
 def _values(column: NDArray[Any]) -> NDArray[Any] | list[Any]:

@@ -9,12 +9,15 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
+from mggcn import memory
 from mggcn.dataset import Features
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
 from mggcn.kernels.gather_sum import cpu
 
 Normalisation = Literal["symmetric", "row"]
+
+_BYTES_PER_ENTRY, _BYTES_PER_NODE = 28, 24  # at the peak, measured
 
 
 def propagation(graph: Graph, kind: Normalisation = "symmetric") -> csr_array:
@@ -23,6 +26,8 @@ def propagation(graph: Graph, kind: Normalisation = "symmetric") -> csr_array:
     D is the number of stored neighbours of each node, plus one for the node itself.
     """
     n = graph.num_nodes
+    needed = _BYTES_PER_ENTRY * (graph.num_stored + n) + _BYTES_PER_NODE * n
+    memory.require(needed, f"the normalised adjacency matrix of {n:,} nodes and {graph.num_stored:,} entries")
     loops = csr_array((np.ones(graph.num_stored, np.float32), graph.indices, graph.indptr), shape=(n, n))
     loops = csr_array(loops + eye_array(n, dtype=np.float32, format="csr"))
     loops.sort_indices()

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mggcn import memory
 from mggcn.block import Batch, CPUSampler, Nodes, node_ids
 from mggcn.errors import InputError
 from mggcn.graph import Graph
@@ -89,6 +90,7 @@ def _metis(graph: Graph, linked: Nodes, parts: int) -> Nodes:
     if linked.size == 0:
         return np.empty(0, np.int64)
     dtype = pymetis.zero_copy_dtype()
+    memory.require(16 * graph.num_stored, f"METIS's adjacency lists of {graph.num_stored:,} entries")
     undirected = graph if graph.direction == "both" else Graph.from_edges(*graph.edges(), graph.num_nodes)
     indptr = np.concatenate([[0], np.cumsum(np.diff(undirected.indptr)[linked])]).astype(dtype)
     row_of = np.zeros(graph.num_nodes, dtype)

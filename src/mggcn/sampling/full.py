@@ -10,6 +10,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from mggcn import memory
 from mggcn.block import Batch, Block, CPUSampler, Nodes, node_ids, split_targets
 from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key
@@ -70,6 +71,7 @@ class WholeGraphSampler(AdjacencySampler):
     @cached_property
     def below(self) -> Block:
         """The block of every layer but the last."""
+        memory.require(16 * self.adjacency.nnz, f"a block of {self.adjacency.nnz:,} edges")
         return _block(self.adjacency, np.arange(self.adjacency.shape[0]))
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -33,6 +33,8 @@ from mggcn.sampling.full import AdjacencySampler
 
 Candidates = Literal["all", "neighbours"]
 Floats = NDArray[np.float64]
+
+_DIRECT = 1 << 20  # nodes; arrays with an entry for each node are then small enough for every batch
 
 
 class LayerSample(NamedTuple):
@@ -125,9 +127,8 @@ class FastGCNSampler(LayerwiseSampler):
 
     def draw_layer(self, targets: Nodes, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
         """Draw among the neighbours of the layer above."""
-        is_sender = np.zeros(rows.shape[1], bool)
-        is_sender[rows.indices] = True
-        return draw_among(np.flatnonzero(is_sender), self.importance[is_sender], self.samples, key)
+        senders = np.unique(rows.indices).astype(np.int64)
+        return draw_among(senders, self.importance[senders], self.samples, key)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,17 +145,18 @@ class LadiesSampler(LayerwiseSampler):
 
     def draw_layer(self, targets: Nodes, nodes: Nodes, rows: csr_array, key: Key) -> LayerSample:  # noqa: ARG002
         """Draw among the neighbours of the layer above."""
-        importance = squared_columns(rows)
-        senders = np.flatnonzero(importance)
-        sample = draw_among(senders, importance[senders], self.samples, key)
-        return self._with_targets(sample, targets, importance) if self.keep_targets else sample
+        senders, importance, total = sender_importance(rows)
+        sample = draw_among(senders, importance, self.samples, key)
+        return self._with_targets(sample, targets, senders, importance, total) if self.keep_targets else sample
 
-    def _with_targets(self, sample: LayerSample, targets: Nodes, importance: Floats) -> LayerSample:
+    def _with_targets(
+        self, sample: LayerSample, targets: Nodes, senders: Nodes, importance: Floats, total: float
+    ) -> LayerSample:
         added = np.setdiff1d(targets, sample.nodes)
         nodes = np.concatenate([sample.nodes, added])
         times = np.concatenate([sample.times, np.ones_like(added)])
         order = np.argsort(nodes)
-        factor = times * importance.sum() / (self.samples * importance[nodes])
+        factor = times * total / (self.samples * importance[np.searchsorted(senders, nodes)])
         return LayerSample(nodes[order], times[order], factor[order])
 
 
@@ -177,6 +179,31 @@ class AdaptiveSampler(LayerwiseSampler):
             importance = self.importance(torch.from_numpy(senders), block).double().cpu().numpy()
         order = np.argsort(senders)
         return draw_among(senders[order], importance[order], self.samples, key)
+
+
+def sender_importance(rows: csr_array) -> tuple[Nodes, Floats, float]:
+    """The columns that have an entry in some rows, their squared lengths, and the sum of these."""
+    if rows.shape[1] <= _DIRECT:
+        squares = squared_columns(rows)
+        senders = np.flatnonzero(squares)
+        return senders, squares[senders], squares.sum()
+    senders, column = np.unique(rows.indices, return_inverse=True)
+    squares = np.bincount(column, np.square(rows.data, dtype=np.float64), senders.size).astype(np.float64, copy=False)
+    return senders[squares > 0].astype(np.int64), squares[squares > 0], squares.sum()
+
+
+def values_at(wanted: NDArray[Any], nodes: Nodes, values: NDArray[Any], num_nodes: int) -> NDArray[Any]:
+    """The values [n] of distinct ``nodes`` [n] for each wanted node, 0 for other nodes.
+
+    In a large graph they are searched, so that no batch allocates an entry for every node.
+    """
+    if num_nodes <= _DIRECT:
+        of_node: NDArray[Any] = np.zeros(num_nodes, values.dtype)
+        of_node[nodes] = values
+        return np.asarray(of_node[wanted])
+    order = np.argsort(nodes)
+    nearest = order[np.minimum(np.searchsorted(nodes, wanted, sorter=order), nodes.size - 1)]
+    return np.where(nodes[nearest] == wanted, values[nearest], 0).astype(values.dtype, copy=False)
 
 
 def squared_columns(rows: csr_array) -> Floats:
@@ -207,9 +234,7 @@ def block_of(
     These are the receivers, then the other drawn nodes. ``rows`` [num_dst, num_nodes] are the receivers' rows of the
     adjacency.
     """
-    factor = np.zeros(rows.shape[1])
-    factor[sample.nodes] = sample.factor
-    entry_factor = factor[rows.indices]
+    entry_factor = values_at(rows.indices, sample.nodes, sample.factor, rows.shape[1])
     kept = np.flatnonzero(entry_factor)
     senders, weight = rows.indices[kept], entry_factor[kept] * rows.data[kept]
     indptr = np.searchsorted(kept, rows.indptr)
@@ -217,14 +242,12 @@ def block_of(
         row = np.repeat(np.arange(receivers.size), np.diff(indptr))
         weight /= np.bincount(row, weight, minlength=receivers.size)[row]
     nodes = np.concatenate([receivers, np.setdiff1d(sample.nodes, receivers, assume_unique=True)])
-    row_of = np.zeros(rows.shape[1], np.int64)
-    row_of[nodes] = np.arange(nodes.size)
     count = np.zeros(nodes.size, np.float32)
-    count[row_of[sample.nodes]] = sample.times
+    count[values_at(sample.nodes, nodes, np.arange(nodes.size), rows.shape[1])] = sample.times
     block = DrawnBlock(
         nodes.size,
         torch.from_numpy(indptr),
-        torch.from_numpy(row_of[senders]),
+        torch.from_numpy(values_at(senders, nodes, np.arange(nodes.size), rows.shape[1])),
         torch.arange(receivers.size),
         torch.from_numpy(weight.astype(np.float32)),
         count=torch.from_numpy(count),

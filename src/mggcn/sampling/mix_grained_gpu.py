@@ -127,15 +127,16 @@ def find_repeats(rows: Tensor, batch_rows: int, num_nodes: int, least: int = 0) 
     size = (rows.numel() - batch * batch_rows).clamp(max=batch_rows)
     num_batches, last = before.numel(), rows.numel() - (before.numel() - 1) * batch_rows
     rest = 2 * capacity + 1
-    packed = torch.zeros(num_batches, rest + 2 * batch_rows, dtype=torch.int32, device=rows.device)
+    width = torch.int32 if num_nodes <= torch.iinfo(torch.int32).max else torch.int64
+    packed = torch.zeros(num_batches, rest + 2 * batch_rows, dtype=width, device=rows.device)
     packed[:, capacity:rest] = batch_rows
     packed[-1, capacity:rest] = last
     cells, start = packed.view(-1), batch * packed.shape[1]
     order = order - position + offset
-    cells.scatter_(0, start + local, (keys % num_nodes).int())
+    cells.scatter_(0, start + local, (keys % num_nodes).to(width))
     pointer = start + capacity + torch.where(is_first, local, capacity)
-    cells.scatter_(0, pointer, torch.where(is_first, offset, size).int())
-    cells.scatter_(0, start + rest + order, local.int())
-    cells.scatter_(0, start + rest + size + offset, order.int())
+    cells.scatter_(0, pointer, torch.where(is_first, offset, size).to(width))
+    cells.scatter_(0, start + rest + order, local.to(width))
+    cells.scatter_(0, start + rest + size + offset, order.to(width))
     sizes = [batch_rows] * (num_batches - 1) + [last]
     return [Repeats(row[: rest + 2 * n], capacity, n) for row, n in zip(packed, sizes, strict=True)]

@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mggcn.drafts import claimed
-from mggcn.errors import InputError, InputWarning, first_line
+from mggcn.errors import ARRAY_ERRORS, InputError, InputWarning, first_line
 from mggcn.files import check_npy, read_json, replacing, sealed, write_durably
 from mggcn.mapping import MappedFiles
+from mggcn.memory import size
 from mggcn.storage.meta import META, ArrayFile
 from mggcn.storage.writer import ArrayWriter
 
@@ -49,8 +50,10 @@ class Draft:
         self.path, self.memory = path, memory
         self._writers: dict[str, ArrayWriter] = {}
 
-    def array(self, name: str, dtype: DTypeLike, row_shape: tuple[int, ...], num_rows: int) -> ArrayWriter:
-        """Return the writer of a new array."""
+    def array(
+        self, name: str, dtype: DTypeLike, row_shape: tuple[int, ...] = (), num_rows: int | None = None
+    ) -> ArrayWriter:
+        """Return the writer of a new array; with its number of rows it is hashed while it is written."""
         self._writers[name] = ArrayWriter(self.path / f"{name}.npy", dtype, row_shape, num_rows)
         return self._writers[name]
 
@@ -96,20 +99,39 @@ class Cache:
     folder: Path
     memory: int = 2 << 30
 
-    def arrays(self, what: Mapping[str, Any], build: Callable[[Draft], None]) -> dict[str, NDArray[Any]]:
+    def arrays(
+        self, what: Mapping[str, Any], build: Callable[[Draft], None], num_bytes: int = 0
+    ) -> dict[str, NDArray[Any]]:
         """Return the mapped arrays of this description; ``build`` writes them if they are not there.
 
         Changes of the mapped arrays are private to the process and never reach the disk.
+
+        Args:
+            what: all that the arrays depend on.
+            build: writes them.
+            num_bytes: that the disk must have free before they are written.
         """
         text = json.dumps({"version": VERSION, **what}, sort_keys=True)
         entry = self.folder / hashlib.sha256(text.encode()).hexdigest()[:24]
         try:
             with claimed(entry, wait=True):
-                return _read(entry) or self._built(entry, what, build)
+                return _read(entry) or self._built(entry, what, build, num_bytes)
         except OSError as error:
             raise InputError(f"{self.folder}: cannot be written ({first_line(error)})") from None
 
-    def _built(self, entry: Path, what: Mapping[str, Any], build: Callable[[Draft], None]) -> dict[str, NDArray[Any]]:
+    def require_disk(self, num_bytes: int) -> None:
+        """Raise InputError if the disk has fewer free bytes."""
+        if num_bytes > (free := self.free()):
+            raise InputError(f"{self.folder}: preparing needs {size(num_bytes)} of disk, and {size(free)} are free")
+
+    def free(self) -> int:
+        """The free bytes of the disk."""
+        return shutil.disk_usage(next(path for path in self.folder.absolute().parents if path.exists())).free
+
+    def _built(
+        self, entry: Path, what: Mapping[str, Any], build: Callable[[Draft], None], num_bytes: int
+    ) -> dict[str, NDArray[Any]]:
+        self.require_disk(num_bytes)
         with replacing(entry, lambda _: None) as path:  # a damaged one is replaced
             draft = Draft(path, self.memory)
             try:
@@ -151,7 +173,7 @@ def _read(entry: Path) -> dict[str, NDArray[Any]] | None:
         for name, file in files.items():
             if (arrays[name].dtype.str, list(arrays[name].shape)) != (file.dtype, file.shape):
                 raise InputError(f"{name}.npy is of another type or shape")
-    except (InputError, OSError, ValueError, EOFError) as error:
+    except ARRAY_ERRORS as error:
         warnings.warn(f"{entry}: damaged ({first_line(error)}), prepared again", InputWarning, stacklevel=4)
         return None
     MappedFiles.of(arrays.values())

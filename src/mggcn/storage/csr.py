@@ -1,11 +1,9 @@
 """Writing the graph of a dataset folder from its entries in sorted order, with the checks of :class:`mggcn.Graph`."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mggcn.errors import InputError
-from mggcn.graph import Direction, IntArray, index_dtype
-from mggcn.keys import GOLDEN, MIX_1, MIX_2
+from mggcn.graph import Direction, IntArray, balance, index_dtype
 from mggcn.storage.writer import FolderWriter
 
 _ROWS = 1 << 20  # starts of rows that are written at a time
@@ -14,8 +12,8 @@ _ROWS = 1 << 20  # starts of rows that are written at a time
 class CsrWriter:
     """Writes ``indptr.npy`` and ``indices.npy`` from batches of entries, sorted by row and then by neighbour.
 
-    Rows without entries need no batch. Symmetry is checked without keeping entries: the sum of a hash of (row,
-    neighbour) over all entries must equal that of (neighbour, row), which other graphs reach with probability 2^-64.
+    Rows without entries need no batch. Symmetry is checked without keeping entries, by
+    :func:`mggcn.graph.balance`.
 
     Args:
         folder: where to write.
@@ -42,7 +40,7 @@ class CsrWriter:
         self._indices.append(neighbours.astype(self._indices.dtype, copy=False))
         if self._direction == "both":
             with np.errstate(over="ignore"):
-                self._balance += np.sum(_hash(rows, neighbours) - _hash(neighbours, rows))
+                self._balance += balance(rows, neighbours)
         self._last = (int(rows[-1]), int(neighbours[-1]))
 
     def close(self) -> None:
@@ -71,13 +69,3 @@ class CsrWriter:
         follows = (rows > before[0]) | ((rows == before[0]) & (neighbours > before[1]))
         if not follows.all():
             raise InputError(f"graph: row {rows[~follows][0]} is not sorted or repeats a neighbour")
-
-
-def _hash(rows: IntArray, neighbours: IntArray) -> NDArray[np.uint64]:
-    with np.errstate(over="ignore"):
-        z: NDArray[np.uint64] = rows.astype(np.uint64) * np.uint64(GOLDEN)
-        z += neighbours.astype(np.uint64) * np.uint64(MIX_2)
-        z ^= z >> np.uint64(29)
-        z *= np.uint64(MIX_1)
-        z ^= z >> np.uint64(32)
-    return z

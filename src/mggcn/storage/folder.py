@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import PARTS, Dataset, Split, csr_parts
-from mggcn.errors import InputError, first_line, prefix_errors
+from mggcn.dataset.checks import check_characters
+from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
 from mggcn.files import check_npy, sha256
 from mggcn.graph import Graph
 from mggcn.mapping import MappedFiles, is_too_large
@@ -160,11 +161,14 @@ def _read_array(path: Path, file: ArrayFile, mmap: bool) -> NDArray[Any]:
     try:
         check_npy(path)
         array: NDArray[Any] = np.load(path, mmap_mode=mode if mapped else None, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+    except ARRAY_ERRORS as error:
         raise InputError(f"{path}: cannot be read ({first_line(error)})") from None
     if array.dtype.str != file.dtype or list(array.shape) != file.shape:
         raise InputError(f"{path}: holds {array.dtype.str} {list(array.shape)}, {META} says {file.dtype} {file.shape}")
     size = path.stat().st_size
     if isinstance(array, np.memmap) and array.offset + array.nbytes != size:
         raise InputError(f"{path}: {size:,} bytes, but its header says {array.offset + array.nbytes:,}")
+    if not isinstance(array, np.memmap):
+        with prefix_errors(path):
+            check_characters(array)
     return array

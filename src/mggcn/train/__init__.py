@@ -4,11 +4,12 @@ from mggcn.train.checkpoints import Checkpoints
 from mggcn.train.compute import Compute, Precision, choose_device
 from mggcn.train.epochs import Epochs, nodes_per_batch
 from mggcn.train.inputs import DenseInputs, Inputs, dense, inputs_of
-from mggcn.train.loop import evaluate, fit, hidden, predict
+from mggcn.train.loop import fit
 from mggcn.train.prepared import Penalised, Prepared, View, Views
 from mggcn.train.progress import Progress
 from mggcn.train.ranks import ALONE, Ranks
 from mggcn.train.scaling import Scaler
+from mggcn.train.scoring import evaluate, hidden, predict, predict_chunks
 from mggcn.train.state import Fitted
 from mggcn.train.temperature import calibrated, choose_temperature, fit_temperature, log_odds
 from mggcn.train.training import Training
@@ -42,4 +43,5 @@ __all__ = [
     "log_odds",
     "nodes_per_batch",
     "predict",
+    "predict_chunks",
 ]

@@ -1,22 +1,15 @@
 """The training loop. It names no method and no data set."""
 
 import copy
-import math
 import time
-from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import Tensor
 
-from mggcn.block import Batch
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.graph import node_numbers
 from mggcn.keys import Key
 from mggcn.records.record import Epoch
 from mggcn.train.averaging import WeightAverage
@@ -24,13 +17,12 @@ from mggcn.train.background import BackgroundRisk
 from mggcn.train.checkpoints import Checkpoints
 from mggcn.train.compute import Compute
 from mggcn.train.epochs import Epochs
-from mggcn.train.metrics import NUM_SUMS, Scores, of_sums, sums_of
-from mggcn.train.prepared import Prepared, View
+from mggcn.train.metrics import Scores
+from mggcn.train.prepared import Prepared
 from mggcn.train.progress import Progress
+from mggcn.train.scoring import evaluate, predict
 from mggcn.train.state import Fitted, Live
 from mggcn.train.training import Training
-
-EVAL_BATCH = 4096
 
 
 def fit(
@@ -90,83 +82,12 @@ def fit(
     return best
 
 
-def evaluate(
-    prepared: Prepared, dataset: Dataset, nodes: NDArray[np.int64], key: Key, compute: Compute, draws: int = 1
-) -> Scores:
-    """Score some labelled nodes on the evaluation view, with picks that are the same at every call."""
-    part = nodes[compute.ranks.part(nodes.size)]
-    sums = torch.zeros(NUM_SUMS, dataset.num_classes, dtype=torch.float64, device=compute.device)
-    if part.size:
-        labels = torch.from_numpy(dataset.y[part]).to(compute.device)
-        sums = sums_of(_log_probabilities(prepared.model, prepared.eval, part, key, compute, draws), labels)
-    return of_sums(compute.ranks.add(sums))
-
-
 def _risk(prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> float:
     """The loss of the validation nodes if those of the class Background are unlabelled."""
     nodes = dataset.require_split().val
     risk = BackgroundRisk.of(dataset, nodes, training.background_prior, compute.device)
     scores = predict(prepared.model, prepared.eval, nodes, key, compute, training.draws)
     return float(risk(scores, torch.from_numpy(dataset.y[nodes]).to(compute.device)))
-
-
-def predict(
-    model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, compute: Compute, draws: int = 1
-) -> Tensor:
-    """[n, classes] log-probabilities of nodes; with several draws, of the mean probabilities over them.
-
-    Ranks score their shares of the nodes, and each has the rows of all.
-    """
-    nodes = node_numbers(nodes)
-    part = nodes[compute.ranks.part(nodes.size)]
-    rows = _log_probabilities(model, view, part, key, compute, draws) if part.size else torch.empty(0)
-    return compute.ranks.gather(rows)
-
-
-def _log_probabilities(
-    model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, compute: Compute, draws: int
-) -> Tensor:
-    def log_probabilities(batch: Batch) -> Tensor:
-        scores: Tensor = model(view.rows(model, batch), batch.to(compute.device).blocks)
-        return functional.log_softmax(scores.double(), dim=1)
-
-    scores = _of_batches(log_probabilities, model, view, nodes, key, compute, draws)
-    return torch.logsumexp(torch.stack([*scores]), dim=0) - math.log(draws)
-
-
-def hidden(
-    model: nn.Module, view: View, nodes: NDArray[np.int64], key: Key, compute: Compute, draws: int = 1
-) -> Tensor:
-    """[n, channels] hidden representations of nodes, as the model's method ``hidden`` gives them; means over draws."""
-
-    def representations(batch: Batch) -> Tensor:
-        rows: Tensor = model.hidden(view.rows(model, batch), batch.to(compute.device).blocks)  # type: ignore[operator]
-        return rows.float()
-
-    total: Tensor | float = 0.0
-    for rows in _of_batches(representations, model, view, nodes, key, compute, draws):
-        total = total + rows
-    return torch.as_tensor(total) / draws
-
-
-def _of_batches(
-    function: Callable[[Batch], Tensor],
-    model: nn.Module,
-    view: View,
-    nodes: NDArray[np.int64],
-    key: Key,
-    compute: Compute,
-    draws: int,
-) -> Iterator[Tensor]:
-    """For each of the evaluation's draws, the rows that a function of a batch gives for ``nodes``."""
-    if draws < 1:
-        raise InputError(f"draws: {draws} is less than 1")
-    nodes = node_numbers(nodes)
-    model.eval()
-    with torch.no_grad(), compute.arithmetic():
-        for draw in range(draws):
-            batches = view.sampler.batches(nodes, key.fold("eval", draw), EVAL_BATCH)
-            yield torch.cat([function(batch) for batch in view.prefetched(batches)])
 
 
 def _is_better(new: Scores, old: Scores, select: str) -> bool:

@@ -53,12 +53,11 @@ def of_sums(values: Tensor) -> Scores:
     return Scores(*torch.stack([losses[0] / count, hits.sum() / count, f1]).tolist())
 
 
-def confusion(log_probabilities: Tensor, y: Tensor) -> list[list[int]]:
-    """The confusion matrix: a row per true class, a column per predicted class."""
+def confusion(log_probabilities: Tensor, y: Tensor) -> Tensor:
+    """[classes, classes] the confusion matrix: a row per true class, a column per predicted class."""
     classes = log_probabilities.shape[1]
     cells = torch.bincount(y * classes + log_probabilities.argmax(dim=1), minlength=classes * classes)
-    counts: list[list[int]] = cells.view(classes, classes).tolist()
-    return counts
+    return cells.view(classes, classes)
 
 
 def calibration_error(probabilities: NDArray[np.float64], y: NDArray[np.int64], bins: int = ECE_BINS) -> float:
@@ -72,11 +71,61 @@ def calibration_error(probabilities: NDArray[np.float64], y: NDArray[np.int64], 
         y: [n] the true classes.
         bins: the number of bins.
     """
+    return float(np.abs(calibration_gaps(probabilities, y, bins)).sum() / y.size)
+
+
+def calibration_gaps(
+    probabilities: NDArray[np.float64], y: NDArray[np.int64], bins: int = ECE_BINS
+) -> NDArray[np.float64]:
+    """[bins] the sum of probabilities of predicted classes minus the number of correct nodes; parts may be added."""
     confidence = probabilities.max(axis=1)
     correct = probabilities.argmax(axis=1) == y
     bin_index = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
-    gaps = np.bincount(bin_index, confidence, bins) - np.bincount(bin_index, correct, bins)
-    return float(np.abs(gaps).sum() / y.size)
+    return np.asarray(np.bincount(bin_index, confidence, bins) - np.bincount(bin_index, correct, bins), np.float64)
+
+
+class Tally:
+    """Metrics of nodes that are scored part by part.
+
+    Args:
+        num_classes: the number of classes.
+        device: of the scores.
+    """
+
+    def __init__(self, num_classes: int, device: torch.device | None = None) -> None:
+        self.count = 0
+        self._sums = torch.zeros(NUM_SUMS, num_classes, dtype=torch.float64, device=device)
+        self._cells = torch.zeros(num_classes, num_classes, dtype=torch.int64, device=device)
+        self._gaps = np.zeros(ECE_BINS)
+
+    def add(self, log_probabilities: Tensor, y: Tensor, probabilities: NDArray[np.float64]) -> None:
+        """Count some nodes.
+
+        Args:
+            log_probabilities: [n, classes].
+            y: [n] the true classes.
+            probabilities: [n, classes] calibrated.
+        """
+        self.count += y.numel()
+        self._sums += sums_of(log_probabilities, y)
+        self._cells += confusion(log_probabilities, y)
+        self._gaps += calibration_gaps(probabilities, y.cpu().numpy())
+
+    @property
+    def scores(self) -> Scores:
+        """Loss, accuracy and macro-F1."""
+        return of_sums(self._sums)
+
+    @property
+    def confusion(self) -> list[list[int]]:
+        """A row per true class, a column per predicted class."""
+        counts: list[list[int]] = self._cells.tolist()
+        return counts
+
+    @property
+    def calibration_error(self) -> float:
+        """The expected calibration error, see :func:`calibration_error`."""
+        return float(np.abs(self._gaps).sum() / self.count)
 
 
 @dataclass(frozen=True, eq=False)

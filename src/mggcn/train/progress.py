@@ -6,7 +6,7 @@ from mggcn.records.record import Epoch
 
 
 class Progress(Protocol):
-    """Is called with every finished epoch."""
+    """Is called with every finished epoch; if it has a method ``note(text)``, with sentences before the first, too."""
 
     def epoch(self, epoch: Epoch) -> None:
         """Show one epoch."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, dia_array, diags_array
 
+from mggcn import memory
 from mggcn.dataset import Dataset, Features
 
 Scaling = Literal["auto", "row", "root", "tfidf", "standard", "none"]
@@ -91,7 +92,10 @@ class Scaled:
 
     @cached_property
     def whole(self) -> Features:
-        """[num_nodes, num_features] in memory."""
+        """[num_nodes, num_features] in memory, unless they are as they are stored."""
+        if self.scaler.kind != "none" and isinstance(self.features, np.ndarray):
+            rows, columns = self.features.shape
+            memory.require(self.features.nbytes, f"scaled features of {rows:,} nodes, {columns:,} each")
         return self.scaler.apply(self.features)
 
     def rows(self, start: int, stop: int) -> Features:

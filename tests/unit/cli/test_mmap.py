@@ -8,6 +8,8 @@ import pytest
 from mggcn import datasets, storage
 from mggcn.cli import main
 from mggcn.dataset import Dataset
+from mggcn.memory import size
+from mggcn.run import load_run, predicting, scored
 from mggcn.train import epochs
 
 QUIET = ("--quiet", "--set", "epochs=2")
@@ -77,3 +79,47 @@ def test_a_folder_that_changes_while_training_is_one_line(
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if line.startswith("mggcn: error: ")] == [lines[-1]]
     assert "x.npy: changed while it was mapped" in lines[-1]
+
+
+def test_the_cache_is_kept_in_the_named_folder(loads: list[bool]) -> None:
+    train = ["train", "data", "--no-report", "--out", "runs", *QUIET]
+    assert main([*train, "--mmap", "--cache", "kept", "--memory", "1MB"]) == 0
+    assert list(Path("kept").iterdir())
+    assert not Path("prepared").exists()
+    assert main(["predict", "runs/small-mg-gcn-seed0", "--mmap", "--cache", "other", "--out", "p.csv"]) == 0
+    assert list(Path("other").iterdir())
+    assert main(["compare", "data", "--methods", "mg-gcn", "--seeds", "1", "--mmap", "--cache", "third", *QUIET]) == 0
+    assert list(Path("third").iterdir())
+    assert not Path("prepared").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--memory", "0.1KB"], "--memory: 100 bytes are too little for {nodes} nodes, at least {needed} are needed"),
+        (["--memory", "much"], "--memory: 'much' is not an amount of memory such as 4GB"),
+        (["--cache", "data/meta.json"], "--cache: data/meta.json is not a folder"),
+    ],
+)
+def test_what_cannot_be_prepared_is_one_line(
+    loads: list[bool], small: Dataset, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "data", "--no-report", "--mmap", *options, *QUIET]) == 2
+    expected = message.format(nodes=f"{small.num_nodes:,}", needed=size(12 * small.num_nodes))
+    assert capsys.readouterr().err.splitlines()[-1] == f"mggcn: error: {expected}"
+
+
+def test_predictions_in_chunks_are_the_same_file_and_lines(
+    loads: list[bool], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["train", "data", "--no-report", "--out", "runs", "--set", "epochs=2"]) == 0
+    printed = []
+    for count, name in ((1000, "whole"), (4, "chunks")):
+        monkeypatch.setattr(predicting, "CHUNK", count)
+        monkeypatch.setattr(scored, "_IN_MEMORY", 100)
+        capsys.readouterr()
+        options = ["--out", f"{name}.csv", "--top", f"{load_run('runs/small-mg-gcn-seed0').classes[0]}:5"]
+        assert main(["predict", "runs/small-mg-gcn-seed0", *options, "--at-precision", "0.5"]) == 0
+        printed.append(capsys.readouterr().out.replace(name, "file"))
+    assert printed[0] == printed[1]
+    assert predictions(Path("whole.csv")) == predictions(Path("chunks.csv"))

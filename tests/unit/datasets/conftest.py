@@ -1,4 +1,3 @@
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -6,9 +5,7 @@ import pytest
 
 from mggcn.datasets import _planetoid_files as planetoid_files
 from mggcn.errors import InputError
-
-_NAMED = os.environ.get("MGGCN_DATA")
-_REAL = Path(_NAMED) if _NAMED else Path(__file__).resolve().parents[4] / "shared" / "data"
+from tests.skips import real_data
 
 
 @pytest.fixture(autouse=True)
@@ -28,11 +25,4 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def real() -> Callable[[str], Path]:
     """Give the path of a real data file, or skip the test."""
-
-    def find(name: str) -> Path:
-        path = _REAL / name
-        if not path.exists():
-            pytest.skip(f"{name} is not in the data root; set MGGCN_DATA to a folder that holds it")
-        return path
-
-    return find
+    return real_data

@@ -22,6 +22,7 @@ from mggcn.ethereum import etherscan
 from mggcn.ethereum.crawl import Crawled, Store, crawl, draw
 from mggcn.ethereum.etherscan import Cursor, Etherscan, RateLimit, key_from_environment
 from mggcn.keys import Key
+from tests.skips import real_data
 from tests.unit.ethereum.fake_etherscan import KEY, FakeEtherscan, record, refusal, serving
 
 LABELLED = [f"0x{number:040x}" for number in (1, 2, 3)]
@@ -460,10 +461,8 @@ def test_lines_tell_the_time_left(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_a_recorded_answer_is_crawled_and_kept_as_it_was(
-    server: FakeEtherscan, tmp_path: Path, data_root: Path
-) -> None:
-    logged = json.loads((data_root / "ethereum_samples/etherscan_api/get_normal_txs_by_address.json").read_text())
+def test_a_recorded_answer_is_crawled_and_kept_as_it_was(server: FakeEtherscan, tmp_path: Path) -> None:
+    logged = json.loads(real_data("ethereum_samples/etherscan_api/get_normal_txs_by_address.json").read_text())
     account = logged["kwargs"]["address"]
     server.accounts = {account: logged["res"]}
     done = crawl(api(server), [account], tmp_path, two_hop=1.0)

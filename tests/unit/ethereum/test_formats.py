@@ -14,6 +14,7 @@ from pyarrow import parquet
 from mggcn.errors import InputError
 from mggcn.ethereum.formats import parse_columns, recognise
 from mggcn.ethereum.label_lists import read_labels
+from tests.skips import real_data
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 ROWS = [transaction(1, A, B, 2 * ETH), transaction(2, B, C, ETH // 3), transaction(3, A, D, 7, receipt_status=0)]
@@ -274,11 +275,8 @@ def test_labels_that_cannot_be_used(tmp_path: Path, text: str, message: str) -> 
 
 
 @pytest.fixture(scope="module")
-def samples(data_root: Path) -> Path:
-    folder = data_root / "ethereum_samples"
-    if not folder.is_dir():
-        pytest.skip("no folder ethereum_samples in the data root")
-    return folder
+def samples() -> Path:
+    return real_data("ethereum_samples")
 
 
 def test_real_ethereum_etl(tmp_path: Path, samples: Path) -> None:

@@ -9,6 +9,7 @@ from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.ethereum.label_lists import addresses
 from mggcn.ethereum.merge_labels import CLASSES, merge, parse_list, write
+from tests.skips import real_data
 
 A, B, C, D, E = (f"0x{digit * 40}" for digit in "abcde")
 
@@ -159,8 +160,8 @@ def test_files_are_replaced_only_when_asked_and_lists_never(
     assert (tmp_path / "notes.csv").read_text() == f"address,label\n{A},Mining\n"
 
 
-def test_the_published_lists_merge(data_root: Path) -> None:
-    lists = data_root / "ethereum_samples" / "etherscan_labels"
+def test_the_published_lists_merge() -> None:
+    lists = real_data("ethereum_samples/etherscan_labels")
     result = merge([(lists / "combinedLabels_20220730.json", None)])
     assert result.counts == dict(zip(CLASSES, (178, 737, 373, 127, 43, 5665), strict=True))
     files = [*sorted(lists.glob("*.csv")), lists / "combinedLabels_20220730.json"]

@@ -6,6 +6,8 @@ Real rows are included if available.
 """
 
 import json
+import os
+import shutil
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,6 +38,8 @@ def bucket(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def session(bucket: Path) -> Iterator[Any]:
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("no Java, which Spark needs")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from pyspark.sql import SparkSession

@@ -1,13 +1,15 @@
 """The columns of predictions."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mggcn.errors import InputError
 from mggcn.run.predictions import Predictions, column_names
-from mggcn.run.table import write_table
+from mggcn.run.table import write_chunks, write_table
 
 
 @pytest.mark.parametrize(
@@ -74,3 +76,33 @@ def test_details_follow_the_probabilities_in_every_format(tmp_path: Path) -> Non
 def test_cells_that_a_spreadsheet_takes_for_formulas_are_written_as_they_are(tmp_path: Path) -> None:
     write_table(tmp_path / "p.csv", {"id": np.array(["=1+1", "@x", "-2"]), "class": np.array(["+a", "b,c", "d"])})
     assert (tmp_path / "p.csv").read_text() == 'id,class\n=1+1,+a\n@x,"b,c"\n-2,d\n'
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_a_table_in_chunks_is_the_table(tmp_path: Path, suffix: str) -> None:
+    columns = {
+        "id": np.array(["a", "bcd", "é"]),
+        "number": np.array([1.5, 2.5, 3.5]),
+        "label": np.array([None, None, "x"], object),
+        "rank": np.array([3, 1, 2]),
+    }
+    chunks = ({name: column[rows] for name, column in columns.items()} for rows in ([0], [1, 2]))
+    write_chunks(tmp_path / f"chunks{suffix}", chunks)
+    write_table(tmp_path / f"whole{suffix}", columns)
+    if suffix != ".parquet":
+        assert (tmp_path / f"chunks{suffix}").read_bytes() == (tmp_path / f"whole{suffix}").read_bytes()
+        return
+    parquet = pytest.importorskip("pyarrow.parquet")
+    found, expected = (parquet.read_table(tmp_path / f"{name}.parquet") for name in ("chunks", "whole"))
+    assert found.equals(expected)
+    assert parquet.ParquetFile(tmp_path / "chunks.parquet").num_row_groups == 2
+
+
+def test_a_table_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def chunks() -> Iterator[dict[str, np.ndarray]]:
+        yield {"id": np.arange(3)}
+        raise InputError("out of luck")
+
+    with pytest.raises(InputError, match="out of luck"):
+        write_chunks(tmp_path / "p.csv", chunks())
+    assert not list(tmp_path.iterdir())

@@ -13,6 +13,7 @@ from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.nn import aggregate
+from mggcn.sampling import layerwise
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.layerwise import FastGCNSampler, LadiesSampler, draw, squared_columns
 from mggcn.train import Compute
@@ -238,3 +239,16 @@ def test_scores_are_the_exact_network(small: Dataset, method: str) -> None:
 def test_a_sample_needs_a_node(method: str) -> None:
     with pytest.raises(InputError, match="samples: 0 is less than 1"):
         methods.resolve(method, "cora", {"samples": 0})
+
+
+def test_large_graphs_search_instead_of_allocating(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    nodes = rng.permutation(100)[:20]
+    wanted, values = rng.integers(0, 100, 300), rng.normal(size=20)
+    rows = csr_array(rng.random((10, 100)) * (rng.random((10, 100)) < 0.1))
+    direct = layerwise.values_at(wanted, nodes, values, 100), layerwise.sender_importance(rows)
+    monkeypatch.setattr(layerwise, "_DIRECT", 0)
+    searched = layerwise.values_at(wanted, nodes, values, 100), layerwise.sender_importance(rows)
+    assert np.array_equal(direct[0], searched[0])
+    for one, other in zip(direct[1], searched[1], strict=True):
+        np.testing.assert_allclose(one, other)

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from mggcn import fit, memory, storage
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.mapping import MappedRows
+from mggcn.mapping import Access, MappedRows
 from mggcn.methods import METHODS
 from mggcn.run import load_run
 
@@ -84,6 +84,6 @@ def test_runs_of_large_data_load_it_mapped(small: Dataset, tmp_path: Path, monke
     fit(stored, "mlp", settings={"epochs": 1}, device="cpu").save(tmp_path / "run")
     run = load_run(tmp_path / "run")
     assert run.training_data().mapped is None
-    assert run.training_data(mmap=True).mapped is not None
+    assert run.training_data(access=Access(mmap=True)).mapped is not None
     monkeypatch.setattr(memory, "available", lambda: 1)
     assert run.training_data().mapped is not None

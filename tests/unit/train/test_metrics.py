@@ -15,7 +15,7 @@ def test_scores_agree_with_scikit_learn() -> None:
     assert np.isclose(found.accuracy, accuracy_score(y, predicted))
     assert np.isclose(found.macro_f1, f1_score(y, predicted, average="macro", labels=range(4)))
     cells = confusion(torch.from_numpy(log_p), torch.from_numpy(y))
-    assert cells == confusion_matrix(y, predicted, labels=range(5)).tolist()
+    assert cells.tolist() == confusion_matrix(y, predicted, labels=range(5)).tolist()
     assert np.isclose(found.loss, log_loss(y, np.exp(log_p), labels=range(5)))
 
 

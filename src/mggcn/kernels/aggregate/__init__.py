@@ -7,10 +7,13 @@ import torch
 from scipy.sparse import csr_array, dia_array, eye_array
 from torch import Tensor
 
+from mggcn import memory
 from mggcn.dataset import Features
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
 from mggcn.kernels.aggregate import cpu
+
+_BYTES_PER_ENTRY = 28  # the matrix of ones, and the same with self-loops
 
 
 def neighbour_mean(graph: Graph, x: Features, *, include_self: bool = False, threads: int | None = None) -> Features:
@@ -34,6 +37,7 @@ def neighbour_mean_on(indptr: Tensor, indices: Tensor, x: Tensor, *, include_sel
 
 def _sparse_mean(graph: Graph, x: csr_array, include_self: bool) -> csr_array:
     n = graph.num_nodes
+    memory.require(_BYTES_PER_ENTRY * graph.num_stored, f"means of sparse features over {graph.num_stored:,} entries")
     members = csr_array((np.ones(graph.num_stored), graph.indices, graph.indptr), shape=(n, n))
     if include_self:
         members = members + eye_array(n, format="csr")

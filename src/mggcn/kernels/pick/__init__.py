@@ -1,5 +1,6 @@
 """The picks S(v) of the paper's Algorithm 1: connected to the target, distinct, drawn in proportion to degree."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,7 +18,9 @@ from mggcn.kernels.pick import cpu
 from mggcn.kernels.pick.reference import BOTH, BREADTH, DEPTH, Explore
 from mggcn.keys import Key
 
-__all__ = ["DevicePickTable", "Explore", "PickTable"]
+__all__ = ["DevicePickTable", "Explore", "PickTable", "running_sums", "sums_dtype"]
+
+_ROWS = 1 << 14
 
 _CODES: dict[Explore, int] = {"both": BOTH, "breadth": BREADTH, "depth": DEPTH}
 
@@ -40,10 +43,11 @@ class PickTable:
     def of(cls, graph: Graph, *, weights: NDArray[np.int64] | None = None, threads: int | None = None) -> "PickTable":
         """Prepare a graph; the default weights are the degrees, as in the paper."""
         weights = graph.degrees if weights is None else weights
-        largest = cpu.largest_row_total(graph.indptr, graph.indices, weights)
-        sums = np.empty(graph.num_stored, np.int32 if largest <= np.iinfo(np.int32).max else np.int64)
-        fill = partial(cpu.running_sums, graph.indptr, graph.indices, weights, sums)
-        threading.over_ranges(fill, graph.num_nodes, chunk=1 << 14, threads=threads)
+        sums = np.empty(graph.num_stored, sums_dtype(graph, weights, threads))
+        first = 0
+        for part in running_sums(graph, weights, sums.dtype, threads):
+            sums[first : first + part.size] = part
+            first += part.size
         return cls(graph, weights, sums)
 
     def draw(
@@ -80,6 +84,27 @@ class PickTable:
         arrays = (self.graph.indptr, self.graph.indices, self.sums, self.weights)
         indptr, indices, sums, weights = (torch.from_numpy(np.array(array)).to(device) for array in arrays)
         return DevicePickTable(indptr, indices, sums, weights, self.graph.direction == "both")
+
+
+def sums_dtype(graph: Graph, weights: NDArray[np.int64], threads: int | None = None) -> "np.dtype[Any]":
+    """The narrower of int32 and int64 that holds the running sums of all rows."""
+    largest = np.zeros(-(-graph.num_nodes // _ROWS), np.int64)
+    fill = partial(cpu.largest_row_totals, graph.indptr, graph.indices, weights, _ROWS, largest)
+    threading.over_ranges(fill, graph.num_nodes, chunk=_ROWS, threads=threads)
+    return np.dtype(np.int32 if largest.max(initial=0) <= np.iinfo(np.int32).max else np.int64)
+
+
+def running_sums(
+    graph: Graph, weights: NDArray[np.int64], dtype: "np.dtype[Any]", threads: int | None = None
+) -> Iterator[NDArray[Any]]:
+    """The running sums of a :class:`PickTable`, some rows at a time."""
+    for start, stop in graph.row_blocks():
+        bounds = graph.indptr[start : stop + 1]
+        sums = np.empty(bounds[-1] - bounds[0], dtype)
+        entries = graph.indices[bounds[0] : bounds[-1]]
+        fill = partial(cpu.running_sums, bounds - bounds[0], entries, weights, sums)
+        threading.over_ranges(fill, stop - start, chunk=_ROWS, threads=threads)
+        yield sums
 
 
 @dataclass(frozen=True, eq=False)

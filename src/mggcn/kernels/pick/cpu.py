@@ -168,12 +168,12 @@ def running_sums(indptr: Ints, indices: AnyInts, weights: Ints, out: AnyInts, st
 
 
 @compiled
-def largest_row_total(indptr: Ints, indices: AnyInts, weights: Ints) -> np.int64:
-    """The largest sum of the neighbours' weights over all rows."""
-    largest = np.int64(0)
-    for row in range(indptr.size - 1):
+def largest_row_totals(
+    indptr: Ints, indices: AnyInts, weights: Ints, rows: int, out: Ints, start: int, stop: int
+) -> None:
+    """Fill ``out`` with the largest sum of the neighbours' weights in every range of ``rows`` rows, from start on."""
+    for row in range(start, stop):
         total = np.int64(0)
         for edge in range(indptr[row], indptr[row + 1]):
             total += weights[indices[edge]]
-        largest = max(largest, total)
-    return largest
+        out[row // rows] = max(out[row // rows], total)

@@ -5,6 +5,7 @@ import torch
 
 from mggcn.block import Block
 from mggcn.kernels._compiled import AnyInts, Floats, Ints, compiled
+from mggcn.kernels.rows_of_nodes import empty_rows, slot_of
 
 
 def block_between(
@@ -25,7 +26,8 @@ def block_between(
     """
     rows = np.empty(senders.size, np.int64)
     nodes = np.empty(receivers.size + senders.size, np.int64)
-    count = _relabel(receivers, senders, np.full(num_nodes, -1, np.int64), rows, nodes)
+    table = empty_rows(num_nodes, nodes.size)
+    count = _relabel(receivers, senders, *table, rows, nodes)
     factors = None if weight is None else torch.from_numpy(weight)
     starts = torch.from_numpy(indptr.astype(np.int64, copy=False))
     block = Block(count, starts, torch.from_numpy(rows), torch.arange(receivers.size), factors)
@@ -33,18 +35,24 @@ def block_between(
 
 
 @compiled
-def _relabel(receivers: AnyInts, senders: AnyInts, row_of: Ints, rows: Ints, nodes: Ints) -> int:
-    """Fill ``rows`` and ``nodes`` and return the number of rows; ``row_of`` [num_nodes] must be filled with -1."""
+def _relabel(receivers: AnyInts, senders: AnyInts, known: Ints, row_of: Ints, rows: Ints, nodes: Ints) -> int:
+    """Fill ``rows`` and ``nodes`` and return the number of rows; ``known`` and ``row_of`` are an empty table."""
     count = 0
     for node in receivers:
-        row_of[node] = count
+        slot = slot_of(known, node)
+        if known.size:
+            known[slot] = node
+        row_of[slot] = count
         nodes[count] = node
         count += 1
     for e in range(senders.size):
         node = senders[e]
-        if row_of[node] < 0:
-            row_of[node] = count
+        slot = slot_of(known, node)
+        if row_of[slot] < 0:
+            if known.size:
+                known[slot] = node
+            row_of[slot] = count
             nodes[count] = node
             count += 1
-        rows[e] = row_of[node]
+        rows[e] = row_of[slot]
     return count

@@ -6,6 +6,7 @@ import numpy as np
 
 from mggcn.graph import Graph
 from mggcn.kernels._compiled import AnyInts, Ints, compiled
+from mggcn.kernels.rows_of_nodes import empty_rows, slot_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,18 +31,28 @@ def subgraph(graph: Graph, nodes: Ints) -> Subgraph:
     most = int((graph.indptr[nodes + 1] - graph.indptr[nodes]).sum()) + nodes.size
     indptr = np.empty(nodes.size + 1, np.int64)
     indices, entries = np.empty(most, np.int64), np.empty(most, np.int64)
-    row_of = np.full(graph.num_nodes, -1, np.int64)
-    count = _subgraph(graph.indptr, graph.indices, nodes, row_of, indptr, indices, entries)
+    table = empty_rows(graph.num_nodes, nodes.size)
+    count = _subgraph(graph.indptr, graph.indices, nodes, *table, indptr, indices, entries)
     return Subgraph(nodes, indptr, indices[:count].copy(), entries[:count].copy())
 
 
 @compiled
 def _subgraph(
-    graph_indptr: Ints, graph_indices: AnyInts, nodes: Ints, row_of: Ints, indptr: Ints, indices: Ints, entries: Ints
+    graph_indptr: Ints,
+    graph_indices: AnyInts,
+    nodes: Ints,
+    known: Ints,
+    row_of: Ints,
+    indptr: Ints,
+    indices: Ints,
+    entries: Ints,
 ) -> int:
-    """Fill the last three and return the number of entries; ``row_of`` [num_nodes] must be filled with -1."""
+    """Fill the last three and return the number of entries; ``known`` and ``row_of`` are an empty table."""
     for row in range(nodes.size):
-        row_of[nodes[row]] = row
+        slot = slot_of(known, nodes[row])
+        if known.size:
+            known[slot] = nodes[row]
+        row_of[slot] = row
     count = 0
     indptr[0] = 0
     for row in range(nodes.size):
@@ -49,7 +60,7 @@ def _subgraph(
         entries[count] = -1
         count += 1
         for entry in range(graph_indptr[nodes[row]], graph_indptr[nodes[row] + 1]):
-            other = row_of[graph_indices[entry]]
+            other = row_of[slot_of(known, graph_indices[entry])]
             if other >= 0:
                 indices[count] = other
                 entries[count] = entry

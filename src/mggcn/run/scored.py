@@ -1,0 +1,65 @@
+"""Predictions of many nodes, which come in chunks and are read again when all are there, as ranks need all of them."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn.dataset import Dataset
+from mggcn.run.predictions import Predictions
+
+_IN_MEMORY = 1 << 26  # bytes; more are in a temporary file
+
+
+class Scored:
+    """Keeps predictions: 18 bytes of a node in memory, and its probabilities in a temporary file if they are many.
+
+    Args:
+        data: the graph, which has the ids.
+        folder: for that file, which no other process sees.
+    """
+
+    def __init__(self, data: Dataset, folder: Path | None) -> None:
+        self._data = data
+        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY, dir=None if folder is None else str(folder))  # noqa: SIM115
+        self._chunks: list[Predictions] = []
+        self._labels: list[NDArray[np.int16]] = []
+        self._highest: list[NDArray[np.float64]] = []
+
+    def __enter__(self) -> "Scored":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+
+    def append(self, chunk: Predictions) -> None:
+        """Keep the predictions of some nodes, which follow those before."""
+        np.save(self._file, chunk.probabilities)
+        np.save(self._file, chunk.parts.astype(np.bytes_))
+        self._labels.append(chunk.labels.astype(np.int16))
+        self._highest.append(chunk.probabilities.max(axis=1))
+        self._chunks.append(
+            replace(chunk, ids=chunk.ids[:0], probabilities=chunk.probabilities[:0], parts=chunk.parts[:0])
+        )
+
+    def __iter__(self) -> Iterator[Predictions]:
+        self._file.seek(0)
+        for chunk in self._chunks:
+            p, parts = np.load(self._file), np.load(self._file).astype(str)
+            yield replace(chunk, ids=self._data.ids_of(chunk.nodes), probabilities=p, parts=parts)
+
+    @property
+    def labels(self) -> NDArray[np.int16]:
+        """[n] the most probable class of each node."""
+        return np.concatenate(self._labels)
+
+    @property
+    def highest(self) -> NDArray[np.float64]:
+        """[n] its probability."""
+        return np.concatenate(self._highest)

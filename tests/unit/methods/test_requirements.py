@@ -1,0 +1,71 @@
+"""What a run needs is said, or refused, before it is allocated or written."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from mggcn import memory, storage
+from mggcn.cli import main
+from mggcn.dataset import Dataset
+from mggcn.train import probe
+
+QUIET = ("--no-report", "--mmap", "--set", "epochs=2")
+
+
+@pytest.fixture
+def data(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    storage.save(small, tmp_path / "data")
+
+
+@pytest.mark.usefixtures("data")
+@pytest.mark.parametrize("method", ["gcn", "sgc", "graphsaint", "label-propagation"])
+def test_too_large_an_adjacency_is_one_line(
+    method: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(memory, "_FEW", 0)
+    monkeypatch.setattr(memory, "available", lambda: 5000)
+    assert main(["train", "data", "--method", method, "--set", "scaling=none", *QUIET]) == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("mggcn: error: ")]
+    assert "of memory, and 4.9 KiB are available" in line
+    assert "entries: needs " in line
+
+
+@pytest.mark.usefixtures("data")
+def test_too_small_a_disk_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+    assert main(["train", "data", *QUIET]) == 2
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert "prepared: preparing needs " in line
+    assert line.endswith(" of disk, and 100 bytes are free")
+    assert sorted(path.name for path in Path().iterdir()) == ["data"]
+
+
+@pytest.mark.usefixtures("data")
+def test_memory_disk_and_time_are_printed_first(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(probe, "_BATCHES", 1)
+    assert main(["train", "data", "--set", "batch_size=2", *QUIET]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    (needed,) = (number for number, line in enumerate(lines) if line.startswith("mapped: needs up to "))
+    (time,) = (number for number, line in enumerate(lines) if "an epoch takes about " in line)
+    (epoch,) = (number for number, line in enumerate(lines) if "epoch    1 " in line)
+    assert needed < time < epoch
+    assert "are kept" not in lines[needed]
+    assert main(["train", "data", *QUIET]) == 0
+    assert " of this data set are kept" in capsys.readouterr().err
+
+
+def test_the_probe_changes_nothing(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    storage.save(small, tmp_path / "data")
+    weights = []
+    for batches in (1000, 1):
+        monkeypatch.setattr(probe, "_BATCHES", batches)
+        out = tmp_path / str(batches)
+        options = ["--set", "batch_size=2", "dropout=0.5", "--out", str(out), *QUIET]
+        assert main(["train", str(tmp_path / "data"), *options]) == 0
+        weights.append((out / "small-mg-gcn-seed0" / "weights.safetensors").read_bytes())
+    assert weights[0] == weights[1]

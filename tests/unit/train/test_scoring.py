@@ -1,0 +1,95 @@
+"""Scores in chunks are those of all nodes at once, and what is measured of them, too."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+
+import mggcn
+from mggcn.dataset import Dataset
+from mggcn.keys import Key
+from mggcn.records.record import RunRecord
+from mggcn.run import calibration, predicting, testing
+from mggcn.train import scoring
+from mggcn.train.metrics import Tally, calibration_error, score
+
+SETTINGS = {"epochs": 3, "draws": 2}
+
+
+@pytest.fixture
+def in_chunks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Sets the number of nodes in a chunk."""
+
+    def limit(size: int) -> None:
+        monkeypatch.setattr(scoring, "CHUNK", size)
+        monkeypatch.setattr(predicting, "CHUNK", size)
+
+    return limit
+
+
+def figures(record: RunRecord) -> list[float]:
+    values = [record.test_accuracy, record.test_macro_f1, record.test_ece, record.test_ece_uncalibrated]
+    return [*values, record.temperature, record.val_loss, *np.ravel(record.test_confusion)]
+
+
+@pytest.mark.parametrize("method", ["mg-gcn", "gcn", "mlp", "vr-gcn"])
+def test_a_run_in_chunks_has_the_same_figures(small: Dataset, method: str, in_chunks: Callable[[int], None]) -> None:
+    whole = mggcn.fit(small, method, settings=SETTINGS, device="cpu")
+    in_chunks(3)
+    run = mggcn.fit(small, method, settings=SETTINGS, device="cpu")
+    np.testing.assert_allclose(figures(run.record), figures(whole.record), rtol=1e-6)
+    np.testing.assert_allclose(run.record.ranking.pr_auc, whole.record.ranking.pr_auc)
+    np.testing.assert_allclose(run.record.ranking.roc_auc, whole.record.ranking.roc_auc)
+
+
+def test_predictions_come_in_chunks(small: Dataset, in_chunks: Callable[[int], None]) -> None:
+    run = mggcn.fit(small, settings=SETTINGS, device="cpu")
+    whole = run.predict(device="cpu")
+    in_chunks(7)
+    chunks = [*run.predict_chunks(device="cpu")]
+    assert [chunk.nodes.size for chunk in chunks[:-1]] == [7] * (len(chunks) - 1)
+    assert sum(chunk.nodes.size for chunk in chunks) == small.num_nodes > 7
+    joined = run.predict(device="cpu")
+    for name in ("nodes", "ids", "parts"):
+        assert np.array_equal(getattr(joined, name), getattr(whole, name))
+    np.testing.assert_allclose(joined.probabilities, whole.probabilities, rtol=1e-6)
+
+
+def test_at_most_so_many_nodes_are_used_for_calibration_and_ranking(
+    small: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calibration, "CALIBRATED_ON", 6)
+    monkeypatch.setattr(testing, "RANKED", 5)
+    used: list[int] = []
+    choose = testing.train.choose_temperature
+    monkeypatch.setattr(testing.train, "choose_temperature", lambda p, y: used.append(y.size) or choose(p, y))
+    record = mggcn.fit(small, settings=SETTINGS, device="cpu").record
+    assert used == [6]
+    assert record.ranking.ks == [1, 2, 5]
+    assert np.sum(record.test_confusion) == small.split.test.size > 5
+
+
+def test_nodes_selected_by_hash() -> None:
+    nodes = np.arange(1000, 3000)
+    some = Key.of(1).select(nodes, 100)
+    assert some.size == 100
+    assert np.all(np.diff(some) > 0)
+    assert set(Key.of(1).select(nodes[:1000], 100)) & set(some), "a node is selected by its own hash"
+    assert not np.array_equal(some, Key.of(2).select(nodes, 100))
+    assert Key.of(1).select(nodes, 2000) is nodes
+
+
+def test_metrics_add_up() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(4), 300)
+    y = rng.integers(0, 4, 300)
+    tally = Tally(4)
+    for part in np.array_split(np.arange(300), 7):
+        tally.add(torch.from_numpy(np.log(p[part])), torch.from_numpy(y[part]), p[part])
+    expected = score(torch.from_numpy(np.log(p)), torch.from_numpy(y))
+    np.testing.assert_allclose(
+        [tally.scores.loss, tally.scores.accuracy, tally.scores.macro_f1, tally.calibration_error],
+        [expected.loss, expected.accuracy, expected.macro_f1, calibration_error(p, y)],
+    )
+    assert np.sum(tally.confusion) == tally.count == 300
