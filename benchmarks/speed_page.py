@@ -77,8 +77,9 @@ def _glance(records: list[dict[str, Any]]) -> list[str]:
 
 
 def read(folder: Path = RESULTS) -> list[dict[str, Any]]:
-    """The records in a folder, without those of ``scale.py``."""
-    return [json.loads(path.read_text()) for path in sorted(folder.glob("*.json")) if not path.match("scale-*")]
+    """The records of measurements in a folder."""
+    records = [json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))]
+    return [record for record in records if record.get("what") in _ORDER]
 
 
 def _rank(record: dict[str, Any]) -> tuple[str, int, str]:

@@ -17,6 +17,7 @@ from generate import (
     experiments,
     methods,
     pictures,
+    reliability,
     results,
     scale,
 )
@@ -38,6 +39,7 @@ INSERTS: dict[str, Callable[[], str]] = {
     "picture-grains": pictures.three_grains,
     "picture-picks": pictures.picks,
     "picture-six": pictures.six,
+    "promises": reliability.promises,
     "scale-derived": scale.derived,
     "scale-measurements": scale.measurements,
     "scale-per-target": scale.per_target,

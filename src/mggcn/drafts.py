@@ -18,6 +18,7 @@ from mggcn.errors import InputError
 
 _SUFFIX = ".mggcn-draft"
 _REPLACED = f".old{_SUFFIX}"  # a folder between the two renames of a replacement
+_TRIES = 1_000  # a folder such as /proc is there, and no file can be created in it
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 _open: dict[Path, int] = {}
@@ -164,10 +165,11 @@ def _replaced(target: Path) -> Path:
 
 def _opened(claim: Path) -> int:
     """A claim's file; its folder is created again if a writer that failed has just removed it."""
-    while True:
+    for _ in range(_TRIES):
         with suppress(FileNotFoundError):
             return os.open(claim, os.O_RDWR | os.O_CREAT, 0o644)
         claim.parent.mkdir(parents=True, exist_ok=True)
+    return os.open(claim, os.O_RDWR | os.O_CREAT, 0o644)
 
 
 def _created(folder: Path) -> int:

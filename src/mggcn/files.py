@@ -25,6 +25,7 @@ _UNKNOWN = re.compile(r"Object contains unknown field `(.+?)`")
 _STEP = re.compile(r"([^.\[\]]+)(?=\.|\[|$)|\[(\d+|\.\.\.)\]")
 _CHECKSUM = re.compile(rb'\{"checksum": "([0-9a-f]{64})",[\n ]')
 _HEAD_BYTES = 96
+_NPY = b"\x93NUMPY"
 _FIELD = re.compile(r"(.+) - at `\$\.?(.+)`")
 
 
@@ -151,6 +152,13 @@ def parse_json(content: bytes) -> Any:
     except UnicodeEncodeError:
         raise ValueError("holds half of a surrogate pair, which is no character") from None
     return values
+
+
+def check_npy(path: Path) -> None:
+    """Raise ValueError unless a file begins as that of one array does; :func:`numpy.load` also opens archives."""
+    with path.open("rb") as file:
+        if file.read(len(_NPY)) != _NPY:
+            raise ValueError("not an array as numpy.save writes it")
 
 
 def sha256(path: Path) -> str:

@@ -1,5 +1,6 @@
 """What the documentation computes about the method is true, and would not be shown if it were not."""
 
+import json
 import shlex
 from collections.abc import Callable
 from fractions import Fraction
@@ -8,9 +9,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from generate import committed, compare, depth, ethereum, exact, experiments, methods, pictures, results, scale
+from generate import (
+    committed,
+    compare,
+    depth,
+    ethereum,
+    exact,
+    experiments,
+    methods,
+    pictures,
+    reliability,
+    results,
+    scale,
+)
 from generate.example import PICKS, SIX, TWELVE, members
-from generate.repository import ROOT
+from generate.repository import ROOT, script
 
 import mggcn
 from mggcn import cli, storage
@@ -261,6 +274,29 @@ def test_the_readme_has_the_accuracies_of_the_records() -> None:
         mean, deviation = line.figures.accuracy, line.figures.accuracy_std or 0
         row = f"{line.published['accuracy']:.1%} | {mean * 100:.1f} ± {deviation:.1%}".replace("%", " %")
         assert f"| {dataset.capitalize()} | {row} |" in readme
+
+
+def test_promises_show_what_was_run_and_what_failed() -> None:
+    machine = {"processor": "P", "cores": 2, "python": "3", "packages": {"torch": "2"}}
+    kills: dict[str, object] = {
+        "held": [[0, 2], [4, 5]],
+        "failed": {"3": "mggcn train: torn"},
+        "seconds": 90.0,
+        "machine": machine,
+    }
+    kills["commits"] = ["0123456789", "abcdef0123+"]
+    text = reliability.table({"kills": kills})
+    (row,) = (line for line in text.splitlines() if "(`kills`)" in line)
+    assert row.endswith("| 500 | 6 | 5 | 2 min |")
+    (other,) = (line for line in text.splitlines() if "(`soak`)" in line)
+    assert other.endswith("| 30 minutes | 0 | 0 | – |")
+    assert "- `kills --first 3`: mggcn train: torn" in text
+    assert "`kills`: P, 2 cores, Python 3, torch 2, commit 01234567 and abcdef01+." in text
+
+
+def test_every_promise_has_results() -> None:
+    promises = script("benchmarks/faults/promises.py").PROMISES
+    assert set(json.loads(reliability.RECORD.read_text())["promises"]) == set(promises)
 
 
 def test_what_was_not_measured_says_so_and_what_was_is_shown() -> None:

@@ -135,3 +135,8 @@ def test_outputs_are_tested_before_any_work(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(os, "open", lambda *_, **__: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
     with pytest.raises(InputError, match=r"p\.csv: .* cannot be written \(Permission denied\)"):
         check_file_writable(tmp_path / "p.csv")
+
+
+def test_a_folder_in_which_nothing_can_be_created_is_named() -> None:
+    with pytest.raises(OSError, match="No such file or directory: '/proc/out'"), drafts.claimed(Path("/proc/out")):
+        pass

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from mggcn import memory
+from mggcn import drafts, memory
 from mggcn.cli import (
     bench,
     compare,
@@ -78,12 +78,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signals.begin()
     if arguments is not None:
         return _main(list(arguments))
-    signals.install()
     printing.install()
-    code = _main(sys.argv[1:])
+    try:
+        signals.install()
+        code = _main(sys.argv[1:])
+        signals.end()
+    except (KeyboardInterrupt, SystemExit):
+        if not signals.received():
+            raise
+        code = 1
     number = signals.received()
-    signals.end()
-    return code if number is None else signals.exit_code(number)
+    if number is None:
+        return code
+    drafts.remove_own()  # those that the signal came too early for to be removed by their writer
+    return signals.exit_code(number)
 
 
 def _main(tokens: list[str]) -> int:

@@ -234,7 +234,10 @@ def _read_nodes(path: Path, data: "Dataset") -> "NDArray[np.int64]":
     from mggcn.dataset.ids import find_nodes
     from mggcn.errors import InputError
 
-    ids = [line.strip() for line in path.read_text().splitlines() if line.strip()]
+    try:
+        ids = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from None
     if not ids:
         raise InputError(f"{path}: contains no node ids")
     found, missing = find_nodes(data, ids)

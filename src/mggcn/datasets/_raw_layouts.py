@@ -11,7 +11,7 @@ from mggcn.dataset import UNLABELLED, Dataset, Split, as_features, csr_parts
 from mggcn.dataset.arrays import numbered_classes
 from mggcn.datasets.npz import read_fields
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
-from mggcn.files import read_json
+from mggcn.files import check_npy, read_json
 from mggcn.graph import Graph
 
 REDDIT_FILES = ("reddit_data.npz", "reddit_graph.npz")
@@ -61,6 +61,7 @@ def read_saint(folder: Path, name: str) -> Dataset:
 
 def _matrix(path: Path) -> NDArray[Any]:
     try:
+        check_npy(path)
         x: NDArray[Any] = np.load(path, allow_pickle=False)
     except ARRAY_ERRORS as error:
         raise InputError(f"{path}: {first_line(error)}") from None

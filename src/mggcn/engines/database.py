@@ -13,6 +13,7 @@ Database: TypeAlias = Any
 """A connection to DuckDB."""
 
 LEAST_MEMORY = 500  # megabytes; Spark does not start with less
+_MOST_MEMORY = 10**9  # megabytes
 
 
 def connect(work: Path, memory: int) -> Database:
@@ -69,4 +70,6 @@ def megabytes(memory: str) -> int:
     size = amount(memory) // 10**6
     if size < LEAST_MEMORY:
         raise InputError(f"--memory: {memory!r} is too little; an engine needs at least {LEAST_MEMORY}MB")
+    if size > _MOST_MEMORY:
+        raise InputError(f"--memory: {memory!r} is too much; the most is {_MOST_MEMORY // 10**6}TB")
     return size

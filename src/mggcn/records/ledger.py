@@ -1,19 +1,20 @@
 """Ledger: the records of finished runs in a file of JSON lines, each with the digest of its spec.
 
 Every line begins with its checksum, see :func:`mggcn.files.sealed`; lines of earlier versions have none. A killed
-process may leave a last line without its end. Such a line is skipped when the file is read, and removed before the next
-line is written.
+process may leave a last line without its end. Such a line is skipped with a warning when the file is read, and removed
+before the next line is written.
 """
 
 import fcntl
 import json
 import os
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import BinaryIO, TypedDict
 
 from mggcn.drafts import name_errors
-from mggcn.errors import InputError
+from mggcn.errors import InputError, InputWarning
 from mggcn.files import parse_json, sealed, typed, unsealed
 from mggcn.records.record import RunRecord
 
@@ -37,6 +38,9 @@ class Ledger:
                 self.records[spec] = record
             if _is_whole(tail[:-1]):
                 raise InputError(f"{path}: the end of the last line is damaged")
+            if tail:
+                what = "the last line is not whole, as a killed command leaves it; left out"
+                warnings.warn(f"{path}: {what}", InputWarning, stacklevel=2)
 
     def add(self, spec: str, record: RunRecord) -> None:
         """Append a record and flush it to the disk; other processes may do the same."""

@@ -123,7 +123,10 @@ def _read(path: Path) -> tuple[list[Section], list[RunRecord]]:
         ledger = Ledger(path)
         if path.name != RECORDS:
             return [], list(ledger.records.values())
-        return read_experiment(path.with_name(EXPERIMENT), ledger)
+        experiment = path.with_name(EXPERIMENT)
+        if not ledger.records and experiment.is_file():
+            warnings.warn(f"{path}: holds no records", InputWarning, stacklevel=2)
+        return read_experiment(experiment, ledger)
     if path.suffix != ".json":
         raise InputError(f"{path}: neither a run folder nor a {RECORD} nor a {RECORDS}")
     return _read_json(path, {})

@@ -20,7 +20,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from mggcn.drafts import claimed
 from mggcn.errors import ARRAY_ERRORS, InputError, InputWarning, first_line
-from mggcn.files import read_json, replacing, sealed, write_durably
+from mggcn.files import check_npy, read_json, replacing, sealed, write_durably
+from mggcn.mapping import MappedFiles
 from mggcn.memory import size
 from mggcn.storage.meta import META, ArrayFile
 from mggcn.storage.writer import ArrayWriter
@@ -165,6 +166,8 @@ def _read(entry: Path) -> dict[str, NDArray[Any]] | None:
         return None
     try:
         files = read_json(entry / META, _Meta).files
+        for name in files:
+            check_npy(entry / f"{name}.npy")
         modes: dict[str, Literal["c"] | None] = {name: None if 0 in file.shape else "c" for name, file in files.items()}
         arrays = {name: np.load(entry / f"{name}.npy", mmap_mode=mode) for name, mode in modes.items()}
         for name, file in files.items():
@@ -173,4 +176,5 @@ def _read(entry: Path) -> dict[str, NDArray[Any]] | None:
     except ARRAY_ERRORS as error:
         warnings.warn(f"{entry}: damaged ({first_line(error)}), prepared again", InputWarning, stacklevel=4)
         return None
+    MappedFiles.of(arrays.values())
     return arrays

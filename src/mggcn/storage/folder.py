@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mggcn.dataset import PARTS, Dataset, Split, csr_parts
 from mggcn.dataset.checks import check_characters
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
-from mggcn.files import sha256
+from mggcn.files import check_npy, sha256
 from mggcn.graph import Graph
 from mggcn.mapping import MappedFiles, is_too_large
 from mggcn.storage.meta import EDGE, META, ArrayFile, Meta, checked_value, digest_of, read_meta
@@ -159,6 +159,7 @@ def _read_array(path: Path, file: ArrayFile, mmap: bool) -> NDArray[Any]:
     mapped = (edge or not verified) and 0 not in file.shape
     mode: Literal["c", "r"] = "c" if path.name in _SHARED else "r"
     try:
+        check_npy(path)
         array: NDArray[Any] = np.load(path, mmap_mode=mode if mapped else None, allow_pickle=False)
     except ARRAY_ERRORS as error:
         raise InputError(f"{path}: cannot be read ({first_line(error)})") from None

@@ -20,6 +20,7 @@ from mggcn.records.record import Epoch, RunRecord
 from mggcn.records.spec import RunSpec
 from mggcn.run import config_of, continued, fit_plan
 from mggcn.train import Progress
+from mggcn.tune._journal import Journal
 from mggcn.tune.search import Choice, Range, Search
 
 JOURNAL, RECORDS, BEST = "trials.journal", "records.jsonl", "best.toml"
@@ -172,9 +173,10 @@ class Tuning:
         """The study on disk; an error if it belongs to another search."""
         path, optuna = self._folder / JOURNAL, self._optuna
         try:
-            backend = optuna.storages.journal.JournalFileBackend(str(path), lock_obj=_NoLock())
-            storage = optuna.storages.JournalStorage(backend)
+            storage = optuna.storages.JournalStorage(Journal(path))
             study = optuna.create_study(storage=storage, study_name="mggcn", direction="maximize", load_if_exists=True)
+        except InputError:
+            raise
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"{path}: not a journal of trials ({error})") from None
         identity, stored = self._search.identity, study.user_attrs.get("search")
@@ -191,16 +193,6 @@ class Tuning:
             return kinds.CategoricalDistribution(space.values)
         kind = kinds.IntDistribution if isinstance(space.low, int) else kinds.FloatDistribution
         return kind(space.low, space.high, log=space.log)
-
-
-class _NoLock:
-    """Optuna's lock, unused: the folder is locked by ``flock``, which is released when a process is killed."""
-
-    def acquire(self) -> bool:
-        return True
-
-    def release(self) -> None:
-        return None
 
 
 class _Pruning:

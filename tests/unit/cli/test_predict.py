@@ -354,3 +354,12 @@ def test_reasons_need_names_of_features(folder: Path, capsys: pytest.CaptureFixt
     assert capsys.readouterr().err == "mggcn: error: small: no reasons from its features: they have no names\n"
     assert not Path("p.csv").exists()
     assert main(["predict", RUNS[0], "--out", "p.csv"]) == 0
+
+
+def test_a_list_of_nodes_that_is_no_text_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train()
+    capsys.readouterr()
+    (folder / "ids.txt").write_bytes(b"a\xff")
+    assert main(["predict", RUNS[0], "--nodes", "ids.txt", "--out", "p.csv"]) == 2
+    assert capsys.readouterr().err == "mggcn: error: ids.txt: not UTF-8 text (byte 1)\n"
+    assert not (folder / "p.csv").exists()

@@ -6,6 +6,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ENDINGS = [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
@@ -81,3 +82,82 @@ def test_duckdb_is_interrupted(tmp_path: Path, number: int, word: str) -> None:
     code, error, _ = end([sys.executable, "-c", COMMAND.format(body=body, last="pass"), "wait"], tmp_path, number)
     assert (code, error) == (128 + number, f"mggcn: {word}\n")
     assert list(tmp_path.iterdir()) == []
+
+
+LOADING = """
+            from mggcn.cli import signals
+            def wait_for_the_signal():
+                print("started", flush=True)
+                while not signals.received():
+                    time.sleep(0.001)
+                Path("complete").touch()
+            code = "def load(notify): notify()"
+            exec(code, llvm := {"__name__": "llvmlite.binding"})
+            llvm["load"](wait_for_the_signal)
+            time.sleep(60)"""
+
+
+@pytest.mark.parametrize(("number", "word"), ENDINGS)
+def test_numba_completes_the_kernel_that_it_is_loading(tmp_path: Path, number: int, word: str) -> None:
+    command = COMMAND.replace('print("started", flush=True)', "pass").format(body=LOADING, last="pass")
+    code, error, _ = end([sys.executable, "-c", command, "wait"], tmp_path, number)
+    assert (code, error) == (128 + number, f"mggcn: {word}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["complete"]
+
+
+STARTING = """
+import os, sys
+from mggcn.__main__ import main
+at = {at!r}
+def send(frame, event, _):
+    if event == "call" and frame.f_code.co_name == at:
+        sys.setprofile(None)
+        print("started", flush=True)
+        os.kill(os.getpid(), {number})
+sys.setprofile(send)
+sys.argv = ["mggcn", "data", "list"]
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(("number", "word"), ENDINGS)
+@pytest.mark.parametrize("at", ["install", "_main", "received"])
+def test_a_signal_between_the_parts_of_a_command_is_one_line(tmp_path: Path, at: str, number: int, word: str) -> None:
+    script = STARTING.format(at=at, number=int(number))
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "started" in done.stdout
+    assert (done.returncode, done.stderr) == (128 + number, f"mggcn: {word}\n")
+
+
+MAPPED = """
+            import os
+            import numpy as np
+            from mggcn.mapping import MappedFiles
+            array = np.load("x.npy", mmap_mode="r")
+            MappedFiles.of([array])
+            os.truncate("x.npy", 4096)
+            {read}"""
+READS = {
+    "by numpy, with the interpreter lock": "array[::512].tolist()",
+    "by torch": "import torch; torch.frombuffer(array, dtype=torch.float64).sum()",
+    "by a kernel on threads, without the lock": """
+            from mggcn.kernels.threads import over_ranges
+            import hashlib
+            over_ranges(lambda start, stop: hashlib.sha256(array[start:stop]), array.size, chunk=1 << 16, threads=2)""",
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_a_mapped_file_that_is_cut_off_is_named(tmp_path: Path, read: str) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(1 << 18))
+    command = COMMAND.format(body=MAPPED.format(read=READS[read]), last="pass")
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", command, "wait"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    message = f"mggcn: error: {tmp_path / 'x.npy'}: changed while it was mapped; the results would mix two versions\n"
+    assert (done.returncode, done.stderr) == (2, message)
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]

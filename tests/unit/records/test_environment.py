@@ -1,8 +1,10 @@
 import re
 import subprocess
 import sys
+from typing import NoReturn
 
 import numpy as np
+import pytest
 
 from mggcn.records import environment
 
@@ -32,3 +34,16 @@ def test_the_description_names_versions_and_machine() -> None:
     assert found["packages"]["numpy"] == np.__version__
     assert found["cores"] >= 1
     assert found["commit"] is None or re.fullmatch(r"[0-9a-f]{40}\+?", found["commit"])
+
+
+def test_reading_the_commit_takes_no_lock_that_a_killed_process_would_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    commands = []
+
+    def run(command: list[str], **_: object) -> NoReturn:
+        commands.append(command)
+        raise OSError("git is not run here")
+
+    monkeypatch.setattr(environment.subprocess, "run", run)
+    assert environment.commit() is None
+    assert all("--no-optional-locks" in command for command in commands)
+    assert commands

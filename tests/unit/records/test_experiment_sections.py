@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mggcn.errors import InputError
+from mggcn.errors import InputError, InputWarning
 from mggcn.records import ExperimentInfo, Row, Section, pack, read
 from mggcn.report import render
 from tests import sealing
@@ -92,6 +92,14 @@ def test_an_experiment_none_of_which_could_be_run(tmp_path: Path, monkeypatch: p
     sections = read([tmp_path])
     assert "| nothing | 80.0 | not run: it is not public |" in render(sections, "md")
     assert "<h3>Accuracy</h3>" not in render(sections, "html")
+
+
+def test_an_experiment_whose_ledger_was_emptied_is_mentioned(tmp_path: Path) -> None:
+    folder = experiment(tmp_path)
+    (folder / "records.jsonl").write_text("")
+    with pytest.warns(InputWarning, match=r"records\.jsonl: holds no records"):
+        (section,) = read([folder])
+    assert not any(row.done for row in section.rows)
 
 
 def test_a_folder_of_experiments_and_other_runs(tmp_path: Path) -> None:

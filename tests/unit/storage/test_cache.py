@@ -45,7 +45,7 @@ def test_changes_of_mapped_arrays_stay_in_the_process(tmp_path: Path) -> None:
     assert cache.arrays(WHAT, fail)["rows"][0, 0] == 0
 
 
-@pytest.mark.parametrize("damage", ["cut", "no meta", "other meta", "other array"])
+@pytest.mark.parametrize("damage", ["cut", "no meta", "other meta", "other array", "an archive", "half an archive"])
 def test_a_damaged_folder_is_built_again(tmp_path: Path, damage: str) -> None:
     cache = Cache(tmp_path)
     cache.arrays(WHAT, build)
@@ -57,8 +57,11 @@ def test_a_damaged_folder_is_built_again(tmp_path: Path, damage: str) -> None:
         (entry / META).unlink()
     elif damage == "other meta":
         (entry / META).write_text('{"format": 1}')
-    else:
+    elif damage == "other array":
         np.save(rows, np.zeros(3))
+    else:
+        np.savez(tmp_path / "other.npz", np.zeros(3))
+        rows.write_bytes((tmp_path / "other.npz").read_bytes()[: None if damage == "an archive" else 40])
     with pytest.warns(InputWarning, match=r"damaged .*, prepared again"):
         arrays = cache.arrays(WHAT, build)
     assert arrays["rows"][2, 1] == 5

@@ -99,6 +99,19 @@ def test_damaged_attributes_are_noticed(small: Dataset, tmp_path: Path) -> None:
         storage.load(tmp_path / "d")
 
 
+@pytest.mark.parametrize("name", ["x", "indices"])
+@pytest.mark.parametrize("end", [None, 40, 0])
+def test_an_archive_in_the_place_of_an_array_is_noticed(
+    small: Dataset, tmp_path: Path, name: str, end: int | None
+) -> None:
+    storage.save(small, tmp_path / "d")
+    path = tmp_path / "d" / f"{name}.npy"
+    np.savez(tmp_path / "archive.npz", np.load(path))
+    path.write_bytes((tmp_path / "archive.npz").read_bytes()[:end])
+    with pytest.raises(InputError, match=rf"{name}\.npy: cannot be read \(not an array as"):
+        storage.load(tmp_path / "d", mmap=True)
+
+
 def test_tables_are_kept_beside_the_arrays(small: Dataset, tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes(b"rows")
     storage.save(small, tmp_path / "d", tables={"accounts.parquet": tmp_path / "t"})

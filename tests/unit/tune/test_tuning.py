@@ -3,6 +3,7 @@
 import fcntl
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -238,8 +239,27 @@ def test_another_search_in_the_same_folder_is_refused(small: Dataset, tmp_path: 
         with pytest.raises(InputError, match="another search is running there"):
             search(small, tmp_path, 1)
     (tmp_path / "trials.journal").write_text("[]\n{}\n")
-    with pytest.raises(InputError, match=r"trials\.journal: not a journal of trials"):
+    with pytest.raises(InputError, match=r"trials\.journal: line 1: not an entry of a journal of trials"):
         search(small, tmp_path, 1)
+
+
+def test_a_changed_trial_is_noticed(small: Dataset, tmp_path: Path) -> None:
+    search(small, tmp_path, 1)
+    journal = tmp_path / "trials.journal"
+    changed = journal.read_text().replace('"value": 0.', '"value": 1.')
+    assert changed != journal.read_text()
+    journal.write_text(changed)
+    with pytest.raises(InputError, match=r"trials\.journal: line \d: not an entry .*wrong checksum"):
+        search(small, tmp_path, 1)
+
+
+def test_a_journal_of_an_earlier_version_is_continued(small: Dataset, tmp_path: Path) -> None:
+    (first,) = search(small, tmp_path, 1)
+    journal = tmp_path / "trials.journal"
+    journal.write_text(re.sub(r'"checksum": "\w{64}", ', "", journal.read_text()))
+    assert "checksum" not in journal.read_text()
+    again, _ = search(small, tmp_path, 2)
+    assert again == first
 
 
 def test_a_trial_that_cannot_be_trained_is_given_up_but_not_the_first(

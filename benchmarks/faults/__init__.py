@@ -1,0 +1,1 @@
+"""Faults: kill, corrupt, race, interrupt and starve every command, and count how often the promises hold."""
