@@ -21,6 +21,8 @@ _REPLACED = f".old{_SUFFIX}"  # a folder between the two renames of a replacemen
 _TRIES = 1_000  # a folder such as /proc is there, and no file can be created in it
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
+_handles: dict[Path, set[int]] = {}  # of drafts, from before they are created until they are removed
+_registering = threading.Lock()
 _open: dict[Path, int] = {}
 _claims: set[tuple[int, Path]] = set()
 
@@ -29,7 +31,7 @@ _claims: set[tuple[int, Path]] = set()
 def draft_file(target: Path) -> Iterator[Path]:
     """Yield an empty file beside ``target``, which is removed at the end unless it was renamed."""
     remove_abandoned(target.parent)
-    while not _lock(draft := _name(target), os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)):
+    while not _lock(draft := _registered(_name(target)), os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)):
         continue
     try:
         yield draft
@@ -42,7 +44,7 @@ def draft_folder(target: Path) -> Iterator[Path]:
     """Yield an empty folder beside ``target``, which is removed at the end unless it was renamed."""
     with _parent_of(target):
         remove_abandoned(target.parent)
-        while not _lock(draft := _name(target), _created(draft)):
+        while not _lock(draft := _registered(_name(target)), _created(draft)):
             continue
         try:
             yield draft
@@ -61,7 +63,7 @@ def claimed(target: Path, *, wait: bool = False) -> Iterator[None]:
     claim = target.with_name(f".{target.name}{_SUFFIX}")
     with name_errors(target), _parent_of(target):
         remove_abandoned(target.parent)
-        while not _lock(claim, _opened(claim), wait=wait):
+        while not _lock(_registered(claim), _opened(claim), wait=wait):
             if not wait and claim.exists():
                 raise InputError(f"{target}: another command is writing it")
         _claims.add(mine)
@@ -132,9 +134,11 @@ def name_errors(target: Path) -> Iterator[None]:
 
 
 def remove_own() -> None:
-    """Remove the drafts of this process, which is about to end without cleanup."""
-    for draft in list(_open):
-        _remove(draft)
+    """Remove the drafts of this process, which is about to end without cleanup; those of others are locked."""
+    for draft, handles in list(_handles.items()):
+        with suppress(OSError):
+            if any(_try_lock(handle) for handle in (*handles, os.open(draft, os.O_RDONLY))):
+                _remove(draft)
 
 
 def is_draft(name: str) -> bool:
@@ -157,6 +161,12 @@ def _parent_of(target: Path) -> Iterator[None]:
 
 def _name(target: Path) -> Path:
     return target.with_name(f".{target.name}.{os.urandom(4).hex()}{_SUFFIX}")
+
+
+def _registered(draft: Path) -> Path:
+    """Register a draft before it is created, so that a signal at any moment finds it."""
+    _handles.setdefault(draft, set())
+    return draft
 
 
 def _replaced(target: Path) -> Path:
@@ -182,6 +192,8 @@ def _created(folder: Path) -> int:
 
 def _lock(draft: Path, handle: int, *, wait: bool = False) -> bool:
     """Lock a draft until :func:`_unlock`; False if another process has locked or removed it meanwhile."""
+    with _registering:
+        _handles.setdefault(draft, set()).add(handle)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         is_there = os.path.samestat(os.fstat(handle), draft.stat())
@@ -192,14 +204,30 @@ def _lock(draft: Path, handle: int, *, wait: bool = False) -> bool:
     if is_there:
         _open[draft] = handle
     else:
-        os.close(handle)
+        _forget(draft, handle)
     return is_there
 
 
+def _try_lock(handle: int) -> bool:
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
 def _unlock(draft: Path) -> None:
+    handle = _open.pop(draft)  # before another thread can claim the name
     _remove(draft)
-    with suppress(OSError, KeyError):
-        os.close(_open.pop(draft))
+    _forget(draft, handle)
+
+
+def _forget(draft: Path, handle: int) -> None:
+    with suppress(OSError):
+        os.close(handle)
+    with _registering:
+        _handles[draft].discard(handle)
+        if not _handles[draft]:
+            del _handles[draft]
 
 
 def _remove(draft: Path) -> None:

@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,44 @@ def test_outputs_are_tested_before_any_work(tmp_path: Path, monkeypatch: pytest.
 def test_a_folder_in_which_nothing_can_be_created_is_named() -> None:
     with pytest.raises(OSError, match="No such file or directory: '/proc/out'"), drafts.claimed(Path("/proc/out")):
         pass
+
+
+@pytest.mark.parametrize("function", ["open", "flock"])
+@pytest.mark.parametrize("writer", [drafts.draft_file, drafts.draft_folder, drafts.claimed])
+def test_a_signal_right_after_a_draft_is_created_leaves_nothing(
+    writer: Callable[[Path], AbstractContextManager[object]],
+    function: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    module = drafts.os if function == "open" else drafts.fcntl  # type: ignore[attr-defined]
+    real = getattr(module, function)
+
+    def interrupted(*arguments: object) -> None:
+        real(*arguments)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(module, function, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            writer(tmp_path / "data").__enter__()
+    assert len(list(tmp_path.iterdir())) == 1
+    drafts.remove_own()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_claim_of_another_writer_is_not_ones_own(tmp_path: Path) -> None:
+    with drafts.claimed(tmp_path / "data"):
+        script = f"""
+import pathlib
+from mggcn import drafts
+from mggcn.errors import InputError
+try:
+    drafts.claimed(pathlib.Path({str(tmp_path / "data")!r})).__enter__()
+except InputError:
+    drafts.remove_own()
+    print("refused")
+"""
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+        assert done.stdout == "refused\n"
+        assert len(list(tmp_path.iterdir())) == 1

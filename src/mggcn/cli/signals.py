@@ -55,9 +55,9 @@ def install() -> None:
 
 
 def end() -> None:
-    """End at once from now on, because nothing is left to be cleaned up; for the main thread of a command."""
+    """Ignore signals from now on, because the command is complete; Python's own end would take away a handler."""
     for number in _ENDING:
-        signal.signal(number, lambda number, _: _exit(number))
+        signal.signal(number, signal.SIG_IGN)
 
 
 def received() -> int | None:

@@ -121,12 +121,20 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize(("number", "word"), ENDINGS)
-@pytest.mark.parametrize("at", ["install", "_main", "received"])
+@pytest.mark.parametrize("at", ["install", "_main"])
 def test_a_signal_between_the_parts_of_a_command_is_one_line(tmp_path: Path, at: str, number: int, word: str) -> None:
     script = STARTING.format(at=at, number=int(number))
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "started" in done.stdout
     assert (done.returncode, done.stderr) == (128 + number, f"mggcn: {word}\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_after_a_command_is_complete_is_ignored(tmp_path: Path, number: int) -> None:
+    script = STARTING.format(at="received", number=int(number))
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "started" in done.stdout
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 MAPPED = """
