@@ -222,12 +222,12 @@ def _unlock(draft: Path) -> None:
 
 
 def _forget(draft: Path, handle: int) -> None:
-    with suppress(OSError):
-        os.close(handle)
-    with _registering:
+    with _registering:  # while the handle is open, so that no other has its number
         _handles[draft].discard(handle)
         if not _handles[draft]:
             del _handles[draft]
+    with suppress(OSError):
+        os.close(handle)
 
 
 def _remove(draft: Path) -> None:
