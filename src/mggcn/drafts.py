@@ -114,6 +114,8 @@ def remove_abandoned(folder: Path, depth: int = 0) -> None:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 target = draft.with_name(draft.name[1:].removesuffix(_REPLACED))
+                if not _is_at(handle, draft):
+                    continue  # its writer has just removed it, and another may have the name
                 if draft.name.endswith(_REPLACED) and not target.exists():
                     draft.rename(target)
                 else:
@@ -196,7 +198,7 @@ def _lock(draft: Path, handle: int, *, wait: bool = False) -> bool:
         _handles.setdefault(draft, set()).add(handle)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        is_there = os.path.samestat(os.fstat(handle), draft.stat())
+        is_there = _is_at(handle, draft)
     except (BlockingIOError, FileNotFoundError):
         is_there = False
     except OSError:  # a file system without locks, on which nothing is removed either
@@ -206,6 +208,10 @@ def _lock(draft: Path, handle: int, *, wait: bool = False) -> bool:
     else:
         _forget(draft, handle)
     return is_there
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    return os.path.samestat(os.fstat(handle), path.stat())
 
 
 def _try_lock(handle: int) -> bool:

@@ -1,5 +1,6 @@
 """Drafts and claims: exclusive while their writer lives, ignored by readers, removed when the writer is gone."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -183,3 +184,20 @@ except InputError:
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
         assert done.stdout == "refused\n"
         assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_claim_that_is_made_while_an_abandoned_one_is_removed_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim = tmp_path / ".data.mggcn-draft"
+    claim.write_text("old")
+    flock = fcntl.flock
+
+    def claimed_again(handle: int, how: int) -> None:
+        claim.unlink()
+        claim.write_text("new")
+        flock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", claimed_again)
+    drafts.remove_abandoned(tmp_path)
+    assert claim.read_text() == "new"
