@@ -188,7 +188,8 @@ def test_only_is_part_of_a_data_set_or_a_label(file: Path) -> None:
 @pytest.mark.parametrize("path", sorted(PAPER.parent.rglob("*.toml")), ids=lambda path: path.stem)
 def test_the_experiments_of_the_repository_resolve(path: Path) -> None:
     one = experiments.read(path)
-    assert one.name == (path.stem if path.parent.name != "ethereum" else f"ethereum-{path.stem}")
+    prefix = f"{path.parent.name}-" if path.parent.name in ("ethereum", "tuned") else ""
+    assert one.name == prefix + path.stem
     for dataset in one.datasets:
         jobs = Schedule(one, dataset, {"name": dataset}).jobs(torch.device("cpu"))
         assert len(jobs) * len(one.datasets) == one.num_runs
