@@ -184,7 +184,7 @@ def test_folders_of_older_runs(later: Dataset, capsys: pytest.CaptureFixture[str
     Path(RUNS[0], "split.npz").write_bytes(b"PK")
     capsys.readouterr()
     assert main(["predict", RUNS[0], "--dataset", "later", "--out", "p.csv"]) == 2
-    assert "split.npz: cannot be read (" in capsys.readouterr().err
+    assert "split.npz: not a readable .npz file" in capsys.readouterr().err
 
 
 def test_a_list_of_addresses_in_any_case_with_unknown_ones(
