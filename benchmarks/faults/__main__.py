@@ -3,7 +3,7 @@
     python -m benchmarks.faults kills --count 500
     python -m benchmarks.faults kills --first 17 --count 1      (one case again)
     python -m benchmarks.faults kills --again                   (the cases that failed)
-    python -m benchmarks.faults all --share 0.01 --out /tmp/faults.json
+    python -m benchmarks.faults all --share 0.01 --out faults.json
 
 A case depends on ``--seed`` and its number only. A failed case prints its number, what was done and what was seen. The
 results are merged into ``benchmarks/results/faults.json``, from which ``docs/reliability.md`` is made. ``--count`` of
