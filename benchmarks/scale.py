@@ -5,7 +5,7 @@
     python benchmarks/scale.py prepare G-data --cache G-cache
     python benchmarks/scale.py epoch G-data --cache G-cache --runs G-runs
     python benchmarks/scale.py predict G-data --cache G-cache --runs G-runs
-    python benchmarks/scale.py spark --record benchmarks/results/scale-spark.json
+    python benchmarks/scale.py spark --record benchmarks/results/scale/spark.json
 
 ``generate`` writes Parquet files of nodes and edges part by part; every value is a hash of its position, so a graph
 depends on its size and seed only. A node has as many edges as ``--degree`` on average, most of them to nodes of its

@@ -43,6 +43,7 @@ INSERTS: dict[str, Callable[[], str]] = {
     "scale-derived": scale.derived,
     "scale-measurements": scale.measurements,
     "scale-per-target": scale.per_target,
+    "scale-spark": scale.spark,
     "schedules": depth.schedules,
     "sequences": exact.all_sequences,
 }

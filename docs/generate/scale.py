@@ -10,6 +10,7 @@ from mggcn.memory import size
 
 RESULTS = ROOT / "benchmarks" / "results" / "scale"
 NOT_RUN = "not run yet"
+_SAME = {True: "the same", False: "other bytes"}
 PICKS = 5
 _G, _SIZES = 20_000_000, (1_250_000, 5_000_000, 20_000_000)
 
@@ -49,6 +50,17 @@ def measurements(found: Records | None = None) -> str:
         ("all nodes to Parquet", "> 50,000 nodes/s, anonymous < 2 GiB", _cell(held, f"predict-{_G}", _predict)),
     ]
     lines = ["| 20 M nodes, 200 M edges, 64 features | required | measured |", "|---|---|---|"]
+    return "\n".join([*lines, *(f"| {what} | {required} | {cell} |" for what, required, cell in rows)])
+
+
+def spark(found: Records | None = None) -> str:
+    """What was required of Ethereum builds by Spark, and what was measured."""
+    held = records() if found is None else found
+    lines = ["| Spark on two cores, four times the rows | required | measured |", "|---|---|---|"]
+    rows = [
+        ("memory of the Python process", "< 1 GiB, grows < 10 %", _cell(held, "spark", _spark)),
+        ("folder", "the bytes of DuckDB's", _cell(held, "spark", lambda record: _SAME[record["same_bytes"]])),
+    ]
     return "\n".join([*lines, *(f"| {what} | {required} | {cell} |" for what, required, cell in rows)])
 
 
@@ -115,6 +127,20 @@ def _import(record: dict[str, Any]) -> str:
 
 def _predict(record: dict[str, Any]) -> str:
     return f"{record['nodes'] / record['seconds']:,.0f} nodes/s, anonymous {size(record['anonymous'])}"
+
+
+def _spark(record: dict[str, Any]) -> str:
+    builds = [build for build in record["builds"] if build["engine"] == "spark"]
+    rows, memory = (" and ".join(map(show, builds)) for show in (_transactions, _resident))
+    return f"{memory} for {rows} rows, grows {record['growth']['spark']:.1%}"
+
+
+def _transactions(build: dict[str, Any]) -> str:
+    return f"{build['transactions']:,}"
+
+
+def _resident(build: dict[str, Any]) -> str:
+    return size(build["resident"])
 
 
 def _per_target(record: dict[str, Any]) -> float:

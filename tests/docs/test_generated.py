@@ -315,6 +315,8 @@ def test_what_was_not_measured_says_so_and_what_was_is_shown() -> None:
         for name, seconds in names.items()
     }
     assert not any(scale.NOT_RUN in part(held) for part in parts)
+    assert scale.NOT_RUN in scale.spark({})
+    assert "for 240,746 and 1,000,143 rows, grows 4.1%" in scale.spark()
     assert "50,000 nodes/s, anonymous 1 GiB" in scale.measurements(held)
     assert "1,207,179 × 40.0 µs = 48 s" in scale.derived(held)
     assert "7.2 M" in scale.derived(held)
