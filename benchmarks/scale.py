@@ -20,7 +20,6 @@ paper: 5 picks, one draw. They print time, memory and disk space and write them 
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -34,6 +33,7 @@ from typing import Any
 import numpy as np
 import pyarrow
 import scale_spark
+from footprint import memory_of, size_of
 from numpy.typing import NDArray
 from pyarrow import parquet
 
@@ -132,7 +132,7 @@ def measure_import(folder: Path, memory: str, keep: Path | None) -> Measured:
         out = Path(work) / "dataset"
         tables = [str(folder / "edges-*.parquet"), "--nodes", str(folder / "nodes-*.parquet")]
         took = _watch(["data", "import", *tables, "--memory", memory, "--out", str(out), "--quiet"], Path(work))
-        measured = _measured("import", out, took, {"memory": memory, "folder": _size(out)})
+        measured = _measured("import", out, took, {"memory": memory, "folder": size_of(out)})
         if keep is not None:
             out.rename(keep)
         return measured
@@ -143,7 +143,7 @@ def measure_prepare(data: Path, cache: Path, memory: str) -> Measured:
     if cache.exists() and any(cache.iterdir()):
         raise SystemExit(f"{cache}: not empty, so nothing would be computed")
     took = _watch([str(data), str(cache), memory], cache, program=("-c", _PREPARE))
-    return _measured("prepare", data, took, {"memory": memory, "folder": _size(cache)})
+    return _measured("prepare", data, took, {"memory": memory, "folder": size_of(cache)})
 
 
 def measure_epoch(data: Path, cache: Path, runs: Path, epochs: int, batch_size: int, leave: str | None) -> Measured:
@@ -196,9 +196,9 @@ def _watch(arguments: list[str], work: Path, program: tuple[str, ...] = ("-m", "
     started, resident, anonymous, disk = time.perf_counter(), 0, 0, 0
     process = subprocess.Popen([sys.executable, *program, *arguments])  # noqa: S603
     while process.poll() is None:
-        now = _memory(process.pid)
+        now = memory_of(process.pid)
         resident, anonymous = max(resident, now.get("VmRSS", 0)), max(anonymous, now.get("RssAnon", 0))
-        disk = max(disk, _size(work))
+        disk = max(disk, size_of(work))
         time.sleep(_POLL)
     if process.returncode:
         raise SystemExit(process.returncode)
@@ -220,26 +220,6 @@ def _occupied(left: int) -> NDArray[np.uint8]:
     if free is None or free <= left:
         raise SystemExit(f"--leave: {free} bytes are free")
     return np.ones(free - left, np.uint8)
-
-
-def _memory(process: int) -> dict[str, int]:
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
-        return {}
-    fields = (line.split() for line in lines if line.startswith(("VmRSS:", "RssAnon:")))
-    return {name.rstrip(":"): int(kilobytes) * 1024 for name, kilobytes, _ in fields}
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += (Path(parent) / name).stat().st_size
-            except FileNotFoundError:  # removed meanwhile
-                continue
-    return total
 
 
 def main() -> int:
@@ -273,7 +253,7 @@ def main() -> int:
     folder = options.folder
     if options.command == "generate":
         generate(folder, options.nodes, options.degree, options.seed)
-        print(f"{len([*folder.iterdir()])} files, {_size(folder) / 1e9:.2f} GB in {folder}")  # noqa: T201
+        print(f"{len([*folder.iterdir()])} files, {size_of(folder) / 1e9:.2f} GB in {folder}")  # noqa: T201
         return 0
     if options.command == "import":
         measured = measure_import(folder, options.memory, options.keep)

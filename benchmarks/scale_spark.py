@@ -14,7 +14,8 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+
+from footprint import memory_of, size_of
 
 from mggcn.engines.database import megabytes
 from mggcn.ethereum.simulate import simulate
@@ -92,9 +93,9 @@ def _build(work: Path, engine: str, transactions: int, memory: str, cores: int) 
             env=os.environ | {"PYSPARK_SUBMIT_ARGS": local},
         )
         while process.poll() is None:
-            now = _memory(process.pid)
+            now = memory_of(process.pid)
             resident, anonymous = max(resident, now.get("VmRSS", 0)), max(anonymous, now.get("RssAnon", 0))
-            disk = max(disk, _size(folder))
+            disk = max(disk, size_of(folder))
             time.sleep(_POLL)
         seconds = time.perf_counter() - started
         log.seek(0)
@@ -113,7 +114,7 @@ def _build(work: Path, engine: str, transactions: int, memory: str, cores: int) 
         resident=resident,
         anonymous=anonymous,
         disk=disk,
-        folder=_size(folder / "out"),
+        folder=size_of(folder / "out"),
     )
 
 
@@ -134,23 +135,3 @@ def _have_same_bytes(one: Path, other: Path) -> bool:
     for name in (*different, *unread):
         print(f"{name} differs")  # noqa: T201
     return not different and not unread
-
-
-def _memory(process: int) -> dict[str, Any]:
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
-        return {}
-    fields = (line.split() for line in lines if line.startswith(("VmRSS:", "RssAnon:")))
-    return {name.rstrip(":"): int(kilobytes) * 1024 for name, kilobytes, _ in fields}
-
-
-def _size(folder: Path) -> int:
-    total = 0
-    for parent, _, names in os.walk(folder):
-        for name in names:
-            try:
-                total += (Path(parent) / name).stat().st_size
-            except FileNotFoundError:  # removed meanwhile
-                continue
-    return total
