@@ -10,7 +10,7 @@ from torch import Tensor
 
 from mggcn.block import Repeats
 from mggcn.dataset import Features
-from mggcn.mapping import MappedRows
+from mggcn.mapping import MappedRows, is_too_large
 from mggcn.nn.rows import RepeatedRows, Rows, SparseRows
 from mggcn.train.compute import Compute
 
@@ -35,7 +35,7 @@ class DenseInputs:
     """Dense rows on one device: on a CPU several matrices side by side, which views may share; on a GPU one."""
 
     parts: tuple[Tensor, ...]
-    mapped: tuple[MappedRows, ...] = ()  # the parts that are in mapped files
+    mapped: tuple[MappedRows, ...] = ()  # the parts that are in mapped files and may not stay in memory
 
     @property
     def width(self) -> int:
@@ -115,7 +115,9 @@ def inputs_of(parts: list[Features], compute: Compute) -> Inputs:
     sparse = sparse_inputs(parts)
     if sparse is not None:
         return sparse
-    mapped = [MappedRows.of(part) for part in parts if isinstance(part, np.ndarray)]
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    is_large = is_too_large(sum(array.nbytes for array in arrays))
+    mapped = [MappedRows.of(array) for array in arrays] if is_large else []
     table = DenseInputs(tuple(dense(part) for part in parts), tuple(part for part in mapped if part is not None))
     return table if compute.device.type == "cpu" else HostInputs(table, compute.device)
 

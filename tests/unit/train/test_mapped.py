@@ -14,6 +14,7 @@ from mggcn.errors import InputError
 from mggcn.mapping import Access, MappedRows
 from mggcn.methods import METHODS
 from mggcn.run import load_run
+from mggcn.train import inputs
 
 
 @pytest.fixture
@@ -51,10 +52,14 @@ def assert_equal(folder: Path, method: str, **settings: object) -> None:
     assert all(torch.equal(expected[name], actual[name]) for name in expected)
 
 
-def test_rows_are_prefetched_before_they_are_used(small: Dataset, tmp_path: Path, rows_asked: list[int]) -> None:
+def test_rows_of_files_that_do_not_stay_in_memory_are_prefetched_before_they_are_used(
+    small: Dataset, tmp_path: Path, rows_asked: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     storage.save(small, tmp_path / "d")
-    weights(storage.load(tmp_path / "d", mmap=False), "mlp", scaling="none")
-    assert rows_asked == []
+    for mmap in (False, True):
+        weights(storage.load(tmp_path / "d", mmap=mmap), "mlp", scaling="none")
+        assert rows_asked == []
+    monkeypatch.setattr(inputs, "is_too_large", lambda _: True)
     weights(storage.load(tmp_path / "d", mmap=True), "mlp", scaling="none")
     assert set(rows_asked) >= set(small.split.train.tolist()) | set(small.split.test.tolist())
 
