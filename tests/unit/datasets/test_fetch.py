@@ -124,7 +124,7 @@ def test_data_get_says_where_linqs_cora_is(cache: Path, monkeypatch: pytest.Monk
 def test_data_get_of_what_needs_no_fetching(tmp_path: Path, capsys):
     assert main(["data", "get", "digits"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("digits: 1,797 nodes, 12,340 edges, 64 features, 10 classes\nsource      scikit-learn")
+    assert out.startswith("digits: 1,797 nodes, 12,339 edges, 64 features, 10 classes\nsource      scikit-learn")
     assert out.endswith("folder      none; nothing to fetch\n")
     storage.save(datasets.load("digits"), tmp_path / "mine")
     assert main(["data", "get", str(tmp_path / "mine")]) == 0

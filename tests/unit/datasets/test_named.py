@@ -61,6 +61,20 @@ def test_a_path_object_is_never_a_name():
         datasets.load(Path("digits"))
 
 
+def test_the_neighbours_of_digits_do_not_depend_on_threads():
+    data = datasets.load("digits")
+    pixels = np.rint(data.x * 16).astype(np.int64)
+    expected = np.zeros((data.num_nodes, data.num_nodes), bool)
+    for node, row in enumerate(pixels):
+        distances = ((pixels - row) ** 2).sum(axis=1)
+        nearest = sorted((distance, other) for other, distance in enumerate(distances) if other != node)[:10]
+        expected[node, [other for _, other in nearest]] = True
+    rows = np.repeat(np.arange(data.num_nodes), np.diff(data.graph.indptr))
+    actual = np.zeros_like(expected)
+    actual[rows, data.graph.indices] = True
+    assert np.array_equal(actual, expected | expected.T)
+
+
 def test_digits_are_the_images_beside_their_nearest():
     data = datasets.load("digits", seed=3)
     assert (data.num_nodes, data.num_features, data.classes[7]) == (1797, 64, "7")
