@@ -57,7 +57,7 @@ def main(
     for name in names:
         found = [line["accuracies"] for line in lines if line["dataset"] == name]
         cells = [f"{_mean(values):.2f} ± {_deviation(values):.2f}" for values in zip(*found, strict=True)]
-        print(f"| {name} | {len(found)} of {members} |", " | ".join(cells), "|")  # noqa: T201
+        print(f"| {name} | {len(found)} of {members} runs each |", " | ".join(cells), "|")  # noqa: T201
 
 
 def _repeat(name: str, number: int, members: int, device: str) -> dict[str, object]:

@@ -30,6 +30,7 @@ INSERTS: dict[str, Callable[[], str]] = {
     "accuracy-against-time": against_time.first_page,
     "compare": compare.tables,
     "compare-settings": compare.settings,
+    "compare-summary": compare.summary,
     "method-classes": methods.reference,
     "ethereum-results": ethereum.results,
     "experiments": experiments.table,

@@ -49,6 +49,33 @@ def tables() -> str:
     return "\n\n".join(parts)
 
 
+def summary() -> str:
+    """For each data set MG-GCN beside the best of the other methods, with the defaults and tuned."""
+    default, tuned = _rows("default"), _rows("tuned-")
+    kinds = {"default": default, "tuned": tuned}
+    headings = ["data set", *(f"{who}, {kind}, %" for kind in kinds for who in ("MG-GCN", "best other"))]
+    headings += ["default, from the best tuned", "to best, tuned: MG-GCN", "the most accurate"]
+    lines = []
+    for dataset in dict.fromkeys([*default, *tuned]):
+        cells = [dataset]
+        for rows in kinds.values():
+            found = dict(rows.get(dataset, {}))
+            cells.append(_accuracy(found.pop(_OURS, None)))
+            best = _best(found)
+            cells.append(f"{_accuracy(best)}, {best.method}" if best else "not run yet")
+        first, ours = _best(tuned.get(dataset, {})), default.get(dataset, {}).get(_OURS)
+        difference = f"{(ours.figures.accuracy - first.figures.accuracy) * 100:+.2f}" if first and ours else _NOT_THERE
+        timed = (tuned.get(dataset, {}).get(_OURS), first)
+        cells += [difference, *(duration(row.figures.seconds_to_best) if row else _NOT_THERE for row in timed)]
+        lines.append(cells)
+    return pipes(Table(headings, lines, lines))
+
+
+def _best(rows: Mapping[str, Row]) -> Row | None:
+    """The row with the highest mean accuracy."""
+    return max(rows.values(), key=lambda row: row.figures.accuracy, default=None)
+
+
 def _rows(name: str) -> dict[str, dict[str, Row]]:
     """The rows with records of the experiments whose names start like this, by data set and method."""
     found: dict[str, dict[str, Row]] = {}
@@ -99,7 +126,8 @@ def _accuracy(row: Row | None) -> str:
 
 def _first(tuned: Mapping[str, Row]) -> str:
     """A sentence on the most accurate tuned method, and on how far MG-GCN is from it."""
-    best = max(tuned.values(), key=lambda row: row.figures.accuracy)
+    best = _best(tuned)
+    assert best is not None  # noqa: S101  (only called with rows)
     if best.method == _OURS:
         return f"Tuned, MG-GCN is first of {len(tuned)} methods."
     ours = tuned.get(_OURS)
