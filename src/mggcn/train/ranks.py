@@ -75,13 +75,8 @@ class Ranks:
             identity: what must be the same on all ranks.
         """
 
-    def add_gradients(self, parameters: Iterable[Tensor], meanwhile: Callable[[], None]) -> None:
-        """Replace every gradient by its sum over the ranks; a missing one counts as zero.
-
-        Args:
-            parameters: of the model.
-            meanwhile: called while the sums are under way, if there are several ranks.
-        """
+    def add_gradients(self, parameters: Iterable[Tensor]) -> None:
+        """Replace every gradient by its sum over the ranks; a missing one counts as zero."""
 
     def add(self, values: Tensor) -> Tensor:
         """The sums over the ranks, which are added in their order, so that all ranks have the same bits."""
@@ -140,15 +135,12 @@ class ProcessGroup(Ranks):
             return InputError(f"device: {self.local_size} ranks on a machine with {num_gpus} GPUs; each needs its own")
         return None
 
-    def add_gradients(self, parameters: Iterable[Tensor], meanwhile: Callable[[], None]) -> None:  # noqa: D102
+    def add_gradients(self, parameters: Iterable[Tensor]) -> None:  # noqa: D102
         trained = [parameter for parameter in parameters if parameter.requires_grad]
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
         flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
         with self._watching():
-            work = dist.all_reduce(flat, async_op=True)
-        meanwhile()
-        with self._watching():
-            work.wait()
+            dist.all_reduce(flat)
         for parameter, gradient in zip(trained, torch.split(flat, [p.numel() for p in trained]), strict=True):
             parameter.grad = gradient.view_as(parameter)
 

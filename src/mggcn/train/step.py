@@ -1,8 +1,7 @@
 """One step of training: forward, loss, backward, Adam."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
-from itertools import chain, pairwise
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +12,7 @@ from mggcn.errors import InputError
 from mggcn.kernels.adam import Adam
 from mggcn.kernels.loss import cross_entropy
 from mggcn.keys import Key
-from mggcn.nn.rows import Rows, dropped
+from mggcn.nn.rows import dropped
 from mggcn.train.background import BackgroundRisk
 from mggcn.train.capture import Captured
 from mggcn.train.compute import Compute
@@ -49,8 +48,6 @@ class Step:
         self._model, self._view, self._labels, self._class_weight = model, view, labels, class_weight
         self._training, self._compute = training, compute
         self._key = Key.of(0)  # of input dropout, another one for every step
-        self._next: tuple[Batch, ...] = ()  # of which the rows can be gathered while gradients are added
-        self._gathered: list[Rows] = []  # the rows of this batch and its twin, if they were
         on_gpu = compute.device.type == "cuda"
         self._tally = torch.zeros(2, dtype=torch.float32 if on_gpu else torch.float64, device=compute.device)
         self._adam = Adam(model.parameters(), training.lr, training.weight_decay, self._tally[1:])
@@ -77,24 +74,12 @@ class Step:
         self._tally[:1].zero_()
         count = 0
         with self._compute.arithmetic():
-            pairs = zip(batches) if twins is None else zip(batches, twins, strict=True)
-            for number, (draws, following) in enumerate(self._with_next(pairs)):
+            for number, draws in enumerate(zip(batches) if twins is None else zip(batches, twins, strict=True)):
                 _check_targets(draws, is_first=not count)
-                self._key, self._next = key.fold(number), following
+                self._key = key.fold(number)
                 self._process(*draws)
                 count += draws[0].whole_count
         return float(self._compute.ranks.add(self._tally[:1].double())) / count
-
-    def _with_next(self, pairs: Iterable[tuple[Batch, ...]]) -> Iterator[tuple[tuple[Batch, ...], tuple[Batch, ...]]]:
-        """Each batch with the next one, if that is known before the step: if ranks wait for each other on CPUs."""
-        if self._compute.ranks.size == 1 or self._compute.device.type == "cuda":
-            yield from ((pair, ()) for pair in pairs)
-        else:
-            yield from pairwise(chain(pairs, [()]))
-
-    def _gather_next(self) -> None:
-        is_empty = any(batch.targets.numel() == 0 for batch in self._next)
-        self._gathered = [] if is_empty else [self._view.rows(self._model, batch) for batch in self._next]
 
     def _run(self, batch: Batch, twin: Batch | None = None) -> None:
         self._adam.clear()
@@ -104,7 +89,7 @@ class Step:
             self._backward(batch)
         else:
             self._backward_both(batch, twin)
-        self._compute.ranks.add_gradients(self._model.parameters(), self._gather_next)
+        self._compute.ranks.add_gradients(self._model.parameters())
         self._adam.step()
 
     def _backward(self, batch: Batch) -> None:
@@ -133,7 +118,7 @@ class Step:
 
     def _scores(self, batch: Batch, draw: int) -> tuple[Tensor, Tensor | None]:
         """The scores of a batch's targets, and the penalty if the model has one; ``draw`` is 1 for a twin."""
-        rows = self._gathered[draw] if self._gathered else self._view.rows(self._model, batch)
+        rows = self._view.rows(self._model, batch)
         if self._training.input_dropout:
             rows = dropped(rows, batch.nodes, self._training.input_dropout, self._key.fold(draw))
         out: Tensor | Penalised = self._model(rows, batch.to(self._compute.device).blocks)

@@ -77,9 +77,7 @@ def test_a_group_of_one_rank_changes_no_bit(group: ProcessGroup) -> None:
     parameters = [torch.nn.Parameter(torch.randn(3, 2)), torch.nn.Parameter(torch.randn(4))]
     parameters[0].grad = torch.randn(3, 2)
     expected = parameters[0].grad.clone()
-    called: list[bool] = []
-    group.add_gradients(parameters, lambda: called.append(True))
-    assert called == [True]
+    group.add_gradients(parameters)
     assert torch.equal(parameters[0].grad, expected)
     assert torch.equal(parameters[1].grad, torch.zeros(4))  # type: ignore[arg-type]
     assert torch.equal(group.add(expected), expected)
