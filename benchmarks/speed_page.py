@@ -61,7 +61,8 @@ def page(records: Iterable[dict[str, Any]]) -> str:
     for what in _ORDER:
         shown = sorted((record for record in held if record["what"] == what), key=_rank)
         if shown:
-            parts += [f"## {_TITLES[what]}\n", _WORDS[what] + "\n", *(_section(record) for record in shown)]
+            chart = ["<!-- insert: wait -->\n"] if what == "wait" else []
+            parts += [f"## {_TITLES[what]}\n", _WORDS[what] + "\n", *chart, *(_section(record) for record in shown)]
     return "\n".join(parts)
 
 
