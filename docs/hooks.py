@@ -20,6 +20,7 @@ from generate import (
     reliability,
     results,
     scale,
+    wait,
 )
 from generate.repository import ROOT
 from mkdocs.config.defaults import MkDocsConfig
@@ -47,6 +48,7 @@ INSERTS: dict[str, Callable[[], str]] = {
     "scale-spark": scale.spark,
     "schedules": depth.schedules,
     "sequences": exact.all_sequences,
+    "wait": wait.chart,
 }
 _MARK = re.compile(r"^<!-- insert: (\S+) -->$", flags=re.MULTILINE)
 

@@ -21,6 +21,7 @@ from generate import (
     reliability,
     results,
     scale,
+    wait,
 )
 from generate.example import PICKS, SIX, TWELVE, members
 from generate.repository import ROOT, script
@@ -190,6 +191,22 @@ def test_the_comparison_says_where_mg_gcn_is_not_first(tmp_path: Path, monkeypat
     assert "<svg" in behind
     assert "| towns | not run yet | not run yet | 79.00 ± 1.41 | 81.00 ± 1.41, gcn | – |" in compare.summary()
     assert "Tuned, MG-GCN is first of 3 methods." in tuned(0.9)
+
+
+def test_the_phases_of_trainings_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wait, "RESULTS", tmp_path)
+    assert wait.chart() == "Not measured yet: `mggcn bench wait`."
+    figures = {
+        "first": {"label": "first run, all", "median": 9.0},
+        "first_load": {"label": "first run: loading the data", "median": 2.0},
+        "later_load": {"label": "later run: loading the data", "median": 1.0},
+    }
+    record = {"machine": {}, "threads": {"torch": 2}, "dataset": {"name": "towns"}, "figures": figures}
+    (tmp_path / "wait-towns-1-cpu.json").write_text(json.dumps(record))
+    drawn = wait.chart()
+    assert "towns, 2 cores: first run" in drawn
+    assert "towns, 2 cores: later run" in drawn
+    assert "loading the data" in drawn
 
 
 def test_results_without_records(monkeypatch: pytest.MonkeyPatch) -> None:

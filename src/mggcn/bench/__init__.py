@@ -1,4 +1,4 @@
-"""``mggcn bench``: times picks, preparation and epochs, and compares each with its lower bound and with peers."""
+"""``mggcn bench``: times picks, preparation, epochs and whole trainings beside lower bounds and peers."""
 
 from mggcn.bench._sections import bench
 from mggcn.bench.options import DEVICES, PEERS, SECTIONS, Options, interpreters

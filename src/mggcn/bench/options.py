@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mggcn.errors import InputError, unknown
 
-SECTIONS = ("pick", "prepare", "epoch")
+SECTIONS = ("pick", "prepare", "epoch", "wait")
 DEVICES = ("cpu", "cuda")
 PEERS = ("pyg", "dgl")
 
@@ -54,8 +54,8 @@ class Options:
 
     @property
     def sections(self) -> tuple[str, ...]:
-        """The sections to run."""
-        return SECTIONS if self.what == "all" else (self.what,)
+        """The sections to run; ``all`` are those that take minutes."""
+        return SECTIONS[:-1] if self.what == "all" else (self.what,)
 
     @property
     def source(self) -> str:

@@ -1,4 +1,4 @@
-"""``mggcn bench``: times picks, preparation and epochs on this machine."""
+"""``mggcn bench``: times picks, preparation, epochs and whole trainings on this machine."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -24,10 +24,10 @@ def bench(
     root: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative=())] = False,
 ) -> None:
-    """Time picks, preparation and epochs, compare them with lower bounds and peers, and write JSON records.
+    """Time picks, preparation, epochs and whole trainings, compare with lower bounds and peers, and write JSON records.
 
     Args:
-        what: pick, prepare, epoch or all.
+        what: pick, prepare, epoch, all of these, or wait: where the time of a complete `mggcn train` goes.
         dataset: A known name or a dataset folder.
         scale: The size of reddit-like or ethereum-like; 1 is the paper's.
         device: cpu or cuda.

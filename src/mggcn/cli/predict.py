@@ -125,7 +125,7 @@ def predict(
     }  # fmt: skip
     chosen = thresholds(runs, at_precision, **how) if at_precision is not None else None
     predicted = Predicted(runs, data, smooth=smooth, ranked=ranking, with_training=with_training, chosen=chosen)
-    with Scored(data, None if out is None else _folder_of(out)) as scored:
+    with Scored(data, None if out is None else _folder_of(out), part.size) as scored:
         for chunk in ensemble_chunks(runs, data, part, **how):
             if ranks.size == 1:
                 predicted.add(chunk)
@@ -140,8 +140,9 @@ def predict(
         if out is not None:
             every = [ranks.gather(torch.from_numpy(values)).numpy() for values in (scored.labels, scored.highest)]
             ranked = ranks_of(*every)[ranks.part(selected.size)]
-            rows, labels = np.flatnonzero(ranked <= _num_reasons(reasons, data)), scored.labels.astype(np.int64)
-            words = reasons_of(runs, data, part[rows], labels[rows], draws=draws, device=device)
+            rows = np.flatnonzero(ranked <= _num_reasons(reasons, data))
+            labels = scored.labels[rows].astype(np.int64)
+            words = reasons_of(runs, data, part[rows], labels, draws=draws, device=device)
             details = Details(runs, data, ranked, rows, words, chosen)
             save_chunks(details.added(scored), _part_of(out, ranks))
             print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")  # noqa: T201

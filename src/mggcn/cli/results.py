@@ -1,6 +1,8 @@
 """What ``mggcn train`` prints of its runs, and the pages it writes for them."""
 
+import logging
 import statistics
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +12,8 @@ if TYPE_CHECKING:
     from mggcn.report import Part
     from mggcn.report.classes import ClassScores
     from mggcn.tune import Trial
+
+_log = logging.getLogger(__name__)
 
 PAGE = "report.html"
 
@@ -23,6 +27,7 @@ def write_pages(results: "list[tuple[RunRecord, Path]]", parts: "list[Part | Non
 
     Charts are drawn after all runs, so that the libraries they need do not count in a run's peak memory.
     """
+    started = time.perf_counter()
     from mggcn.errors import InputError
     from mggcn.explore.run_page import write_page
     from mggcn.report.charts import require_altair
@@ -33,6 +38,8 @@ def write_pages(results: "list[tuple[RunRecord, Path]]", parts: "list[Part | Non
             write_page(record, picks, folder / PAGE)
     except InputError as error:
         return str(error)
+    seconds = time.perf_counter() - started
+    _log.debug("pages written in %.2f s", seconds, extra={"phase": "page", "seconds": seconds})
     return ""
 
 

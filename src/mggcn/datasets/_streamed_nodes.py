@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from mggcn.datasets._sorted_edges import OnRows
 from mggcn.datasets.columns import Table
 from mggcn.errors import InputError
 from mggcn.storage import FolderWriter
+
+_BLOCK = 1 << 17  # rows
 
 
 class StreamedNodes:
@@ -87,15 +90,15 @@ class StreamedNodes:
             x.append(rows)
             self._on_rows("features", x.num_rows, num_nodes)
         x.close()
-        stored = np.load(x.path, mmap_mode="r+") if num_nodes else np.empty((0, 0), np.float32)
         filled: list[Column] = []
         counts: dict[str, int] = {}
         for first, stop, strip in _strips(columns, num_nodes, memory):
             is_whole = train is None or any(column.has_empty for column in strip)
-            values = np.array(stored[:, first:stop] if is_whole else stored[train, first:stop])
+            values = _columns(x.path, first, stop, np.arange(num_nodes) if train is None or is_whole else train)
             described, empty = FeatureTable(values, strip).fill_columns(train if is_whole else None)
             if empty:
-                stored[:, first:stop] = values
+                for start, block in _blocks(x.path):
+                    block[:, first:stop] = values[start : start + len(block)]
             filled += described
             counts |= empty
         return tuple(filled), empty_note(counts, train)
@@ -104,6 +107,26 @@ class StreamedNodes:
     def _known_rows(columns: Sequence[Column], num_nodes: int) -> int | None:
         """The number of rows, by which the file is hashed while it is written; None if it is edited afterwards."""
         return None if any(column.has_empty for column in columns) else num_nodes
+
+
+def _columns(path: Path, first: int, stop: int, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Some columns of the stored rows of nodes, which are in ascending order."""
+    values = np.empty((nodes.size, stop - first), np.float32)
+    for start, block in _blocks(path):
+        low, high = np.searchsorted(nodes, (start, start + len(block)))
+        values[low:high] = block[nodes[low:high] - start, first:stop]
+    return values
+
+
+def _blocks(path: Path) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """The first row and the rows of each block of a stored matrix, of which one at a time is mapped into memory."""
+    with path.open("rb") as file:
+        np.lib.format.read_magic(file)
+        (num_rows, width), _, dtype = np.lib.format.read_array_header_1_0(file)
+        offset = file.tell()
+    for start in range(0, num_rows if width else 0, _BLOCK):
+        shape = (min(_BLOCK, num_rows - start), width)
+        yield start, np.memmap(path, dtype, "r+", offset + start * width * dtype.itemsize, shape)
 
 
 def _strips(columns: Sequence[Column], num_nodes: int, memory: int) -> Iterator[tuple[int, int, tuple[Column, ...]]]:

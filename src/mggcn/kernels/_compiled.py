@@ -53,7 +53,8 @@ class _Announcer(Listener):  # type: ignore[misc]
             timer.cancel()
         seconds = time.perf_counter() - self._started.pop(kernel, time.perf_counter())
         if kernel.py_func.__module__.startswith("mggcn."):  # not numba's own functions
-            _log.debug("compiled the kernel %s in %.2f s", kernel.py_func.__name__.lstrip("_"), seconds)
+            name, told = kernel.py_func.__name__.lstrip("_"), {"phase": "compile", "seconds": seconds}
+            _log.debug("compiled the kernel %s in %.2f s", name, seconds, extra=told)
 
 
 def _announce(kernel: Any) -> None:

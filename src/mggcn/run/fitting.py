@@ -67,7 +67,10 @@ def fit_plan(
     prepare_seconds = time.perf_counter() - started
     prepare_peak = memory.peak(device)
     _log.debug(
-        "inputs: %s, sampler: %s", *(type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
+        "prepared in %.2f s: inputs %s, sampler %s",
+        prepare_seconds,
+        *(type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler)),
+        extra={"phase": "prepare", "seconds": prepare_seconds},
     )
     ranks.every(None)  # some prepare longer than others
     if ranks.size > 1 and not getattr(prepared.train.sampler, "draws_per_target", False):
@@ -79,6 +82,8 @@ def fit_plan(
     fitted = train.fit(prepared, dataset, plan.training, key, compute, progress or Silent(), checkpoints)
     trained_seconds = time.perf_counter() - started
     tested = test(prepared, dataset, plan.training, key, compute)
+    test_seconds = time.perf_counter() - started - trained_seconds
+    _log.debug("tested in %.2f s", test_seconds, extra={"phase": "test", "seconds": test_seconds})
     total_seconds = trained_seconds + tested.seconds + (state.seconds if state else 0.0)
     _log.info(
         "prepared in %.2f s, trained %d epochs in %.2f s, scored %d test nodes in %.2f s",

@@ -111,7 +111,7 @@ def part_finder(run: "Run", data: Dataset, root: Path | None = None) -> Callable
 
 def nodes_in(run: "Run", data: Dataset, parts: Sequence[str], root: Path | None = None) -> NDArray[np.int64]:
     """The nodes of a graph that a run used for one of these parts, in order."""
-    find, step = part_finder(run, data, root), 1 << 20
+    find, step = part_finder(run, data, root), 1 << 17
     starts = range(0, data.num_nodes, step)
     chunks = (np.arange(start, min(start + step, data.num_nodes)) for start in starts)
     return np.concatenate([nodes[np.isin(find(nodes), parts)] for nodes in chunks])

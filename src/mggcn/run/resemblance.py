@@ -44,7 +44,7 @@ def separability(run: "Run", data: Dataset, root: Path | None = None) -> float |
         return None
     rng = np.random.default_rng(run.record.seed)
     labelled = nodes_in(run, trained, USED, root)
-    others = rng.permutation(data.num_nodes)[: 4 * _MOST]
+    others = rng.choice(data.num_nodes, min(4 * _MOST, data.num_nodes), replace=False)
     others = others[parts_of(run, data, others, root) == NEW]
     size = min(labelled.size, others.size, _MOST)
     if size < _FEWEST:

@@ -1,12 +1,17 @@
 """Training steps recorded once as a CUDA graph and replayed: one launch per step instead of one per kernel."""
 
+import logging
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
 
 from mggcn.block import Batch, Block
+
+_log = logging.getLogger(__name__)
 
 _WARM_UP = 3
 _MAX_SHAPES = 16
@@ -43,10 +48,14 @@ class Captured:
         slot = self._slots.get(shape)
         if slot is None:
             self._seen[shape] += 1
-            if self._seen[shape] <= _WARM_UP or len(self._seen) > _MAX_SHAPES:
+            if len(self._seen) > _MAX_SHAPES:
                 self._run_on_side_stream(batches)
                 return
-            slot = self._slots[shape] = self._record(batches)
+            with _timed():
+                if self._seen[shape] <= _WARM_UP:
+                    self._run_on_side_stream(batches)
+                    return
+                slot = self._slots[shape] = self._record(batches)
         for buffer, batch in zip(slot.batches, batches, strict=True):
             _fill(buffer, batch)
         slot.graph.replay()
@@ -64,6 +73,15 @@ class Captured:
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             self._step(*buffers)
         return _Slot(buffers, graph)
+
+
+@contextmanager
+def _timed() -> Iterator[None]:
+    """Log the time until a step is in the GPU's queue, which is long while libraries and kernels are loaded."""
+    started = time.perf_counter()
+    yield
+    seconds = time.perf_counter() - started
+    _log.debug("a first step or its recording: %.3f s", seconds, extra={"phase": "capture", "seconds": seconds})
 
 
 def _shape(batch: Batch) -> Shape:

@@ -1,6 +1,7 @@
 """The training loop. It names no method and no data set."""
 
 import copy
+import logging
 import time
 from dataclasses import replace
 from functools import partial
@@ -23,6 +24,8 @@ from mggcn.train.progress import Progress
 from mggcn.train.scoring import evaluate, predict
 from mggcn.train.state import Fitted, Live
 from mggcn.train.training import Training
+
+_log = logging.getLogger(__name__)
 
 
 def fit(
@@ -61,6 +64,7 @@ def fit(
                 torch.manual_seed(key.fold("dropout", number, compute.ranks.rank).torch_seed)
             loss = epochs.run(number)
             trained = time.perf_counter()
+            _tell("epochs", number, trained - started)
             average.update()
             with average.in_use():
                 val = evaluate(prepared, dataset, split.val, key, compute, training.draws)
@@ -71,6 +75,7 @@ def fit(
                     best_weights = copy.deepcopy(model.state_dict())
             epoch = Epoch(number, loss, val.loss, val.accuracy, trained - started, time.perf_counter() - trained)
             curve.append(epoch)
+            _tell("evaluation", number, epoch.eval_seconds)
             if is_best:
                 best = Fitted(curve, number, val, epochs.first_peak)
             if checkpoints is not None:
@@ -80,6 +85,10 @@ def fit(
         raise InputError(f"lr: training diverged at epoch {len(curve)} with learning rate {training.lr}")
     model.load_state_dict(best_weights)
     return best
+
+
+def _tell(phase: str, number: int, seconds: float) -> None:
+    _log.debug("%s, number %d: %.3f s", phase, number, seconds, extra={"phase": phase, "seconds": seconds})
 
 
 def _risk(prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> float:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from mggcn.bench import Options, bench
+from mggcn.bench import Options, _wait, _wait_runner, bench
 from mggcn.bench._sections import path_of
+from mggcn.errors import InputError
 
 
 @pytest.fixture
@@ -23,7 +24,8 @@ def measured(generated: Path, tmp_path: Path) -> Any:
 
 def check(record: dict[str, Any]) -> None:
     for figure in record["figures"].values():
-        assert 0 < figure["min"] <= figure["median"] <= figure["max"]
+        assert 0 <= figure["min"] <= figure["median"] <= figure["max"]
+        assert figure["max"] > 0
         assert figure["repeats"] >= 1
     for ratio in record["ratios"].values():
         over, under = (record["figures"][ratio[side]]["median"] for side in ("over", "under"))
@@ -69,6 +71,30 @@ def test_epochs(measured: Any) -> None:
     assert record["facts"]["profile"]
     assert {"floor"} == record["ratios"].keys()
     assert record["notes"] == []
+
+
+def test_the_whole_wait(measured: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_wait, "_CACHES", ())
+    record = measured("wait", settings={"epochs": 2})
+    check(record)
+    figures = {name: figure["median"] for name, figure in record["figures"].items()}
+    for run in ("first", "later"):
+        phases = [value for name, value in figures.items() if name.startswith(f"{run}_")]
+        assert sum(phases) == pytest.approx(figures[run])
+    assert figures["beyond"] == pytest.approx(figures["later"] - figures["later_torch"])
+    expected = {"python", "torch", "load", "prepare", "epochs", "evaluation", "test", "page", "other"}
+    assert expected <= {name.removeprefix("later_") for name in figures}
+
+
+def test_a_training_that_fails_is_named(measured: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_wait, "_CACHES", ())
+    with pytest.raises(InputError, match=r"^mggcn train reddit-like:0.005 .*: exit code 2: .*hidden"):
+        measured("wait", settings={"hidden": "many"})
+
+
+def test_phases_inside_others_are_not_counted_twice() -> None:
+    spans = [("compile", 2.0, 5.0), ("epochs", 1.0, 9.0), ("evaluation", 9.0, 10.0), ("epochs", 10.0, 12.0)]
+    assert _wait_runner.exclusive(spans) == {"epochs": 7.0, "compile": 3.0, "evaluation": 1.0}
 
 
 def test_some_steps_are_scaled_to_an_epoch(measured: Any) -> None:

@@ -3,12 +3,15 @@
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from weakref import ref
 
 import numpy as np
 import pytest
 
+from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.run.predictions import Predictions, column_names
+from mggcn.run.scored import Scored
 from mggcn.run.table import write_chunks, write_table
 
 
@@ -35,6 +38,26 @@ def test_sql_reads_the_columns_without_quotes(tmp_path: object) -> None:
     table = duckdb.read_parquet(path)
     rows = table.filter("p_phish > 0.5 AND p_ico_wallet < 0.5").project("address, part").fetchall()
     assert rows == [("0xa", "train")]
+
+
+def test_kept_predictions_are_not_in_memory_and_come_back(small: Dataset) -> None:
+    count = small.num_nodes
+    p = np.random.default_rng(0).dirichlet(np.ones(2), count)
+    parts = np.where(np.arange(count) % 2, "train", "new")
+    with Scored(small, None, count) as scored:
+        held = []
+        for rows in (np.arange(3), np.arange(3, count)):
+            chunk = Predictions(rows, small.ids_of(rows), p[rows], ("a", "b"), parts[rows])
+            held += [ref(chunk.probabilities), ref(chunk.parts)]
+            scored.append(chunk)
+        del chunk
+        assert [array() for array in held] == [None] * 4
+        assert np.array_equal(scored.labels, p.argmax(axis=1))
+        assert np.array_equal(scored.highest, p.max(axis=1))
+        again = Predictions.joined([*scored])
+    assert np.array_equal(again.probabilities, p)
+    assert np.array_equal(again.parts, parts)
+    assert np.array_equal(again.ids, small.ids_of(np.arange(count)))
 
 
 def test_details_follow_the_probabilities_in_every_format(tmp_path: Path) -> None:

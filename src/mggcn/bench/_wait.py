@@ -1,0 +1,67 @@
+"""The wait section: where the time of a complete ``mggcn train`` goes, in a first run and in later ones."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import torch
+
+from mggcn.bench import _wait_runner
+from mggcn.bench._measurements import Measurements
+from mggcn.bench.options import Options
+from mggcn.dataset import Dataset
+from mggcn.errors import InputError
+
+_CACHES = ("NUMBA_CACHE_DIR", "TRITON_CACHE_DIR")  # of compiled kernels
+_PHASES = {
+    "python": "start of Python",
+    "torch": "import of torch",
+    "load": "loading the data",
+    "prepare": "preparation",
+    "compile": "compiling kernels",
+    "capture": "first steps and capture",
+    "epochs": "epochs",
+    "evaluation": "evaluation",
+    "test": "test",
+    "page": "the run's page",
+    "other": "other imports and the rest",
+}
+
+
+def measure(options: Options, dataset: Dataset, device: torch.device) -> Measurements:  # noqa: ARG001
+    """Time complete commands: the first without any compiled kernel, then ``repeats`` that find those of the first."""
+    with tempfile.TemporaryDirectory() as scratch:
+        runs = [_run(options, device, Path(scratch), number) for number in range(options.repeats + 1)]
+    first, later = runs[0], runs[1:]
+    measured = Measurements(facts={"settings": dict(options.settings), "preset": "paper"})
+    measured.add("first", "first run, all", [sum(first.values())])
+    measured.add("later", "later run, all", [sum(run.values()) for run in later])
+    measured.add("beyond", "later run, beyond the import of torch", [sum(run.values()) - run["torch"] for run in later])
+    for phase, label in _PHASES.items():
+        if any(phase in run for run in runs):
+            measured.add(f"first_{phase}", f"first run: {label}", [first.get(phase, 0.0)])
+            measured.add(f"later_{phase}", f"later run: {label}", [run.get(phase, 0.0) for run in later])
+    measured.notes.append("the first run compiles every kernel; the data are on this machine in all runs")
+    return measured
+
+
+def _run(options: Options, device: torch.device, scratch: Path, number: int) -> dict[str, float]:
+    """The seconds of each phase of one command in a process of its own; together they are all of its time."""
+    out = scratch / f"{number}.json"
+    words = ["train", options.source, "--preset", "paper", "--device", device.type, "--quiet", "--out", str(scratch)]
+    words += ["--root", str(options.root)] if options.root else []
+    words += ["--set", *(f"{name}={value}" for name, value in options.settings.items())] if options.settings else []
+    variables = {**os.environ, **{name: str(scratch / name) for name in _CACHES}}
+    began = time.time()
+    command = [sys.executable, "-P", _wait_runner.__file__, str(out), *words]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)  # noqa: S603
+    total = time.time() - began
+    if done.returncode:
+        raise InputError(f"mggcn {' '.join(words)}: exit code {done.returncode}: {done.stderr.strip()[-200:]}")
+    told = json.loads(out.read_text())
+    phases = {"python": told["began"] - began, "torch": told["torch"], **told["phases"]}
+    return {**phases, "other": total - sum(phases.values())}
