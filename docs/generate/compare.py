@@ -50,25 +50,31 @@ def tables() -> str:
 
 
 def summary() -> str:
-    """For each data set MG-GCN beside the best of the other methods, with the defaults and tuned."""
+    """For each data set MG-GCN beside the best of the other methods, with the defaults and tuned, and their times."""
     default, tuned = _rows("default"), _rows("tuned-")
-    kinds = {"default": default, "tuned": tuned}
-    headings = ["data set", *(f"{who}, {kind}, %" for kind in kinds for who in ("MG-GCN", "best other"))]
-    headings += ["default, from the best tuned", "to best, tuned: MG-GCN", "the most accurate"]
-    lines = []
-    for dataset in dict.fromkeys([*default, *tuned]):
-        cells = [dataset]
-        for rows in kinds.values():
-            found = dict(rows.get(dataset, {}))
-            cells.append(_accuracy(found.pop(_OURS, None)))
-            best = _best(found)
-            cells.append(f"{_accuracy(best)}, {best.method}" if best else "not run yet")
-        first, ours = _best(tuned.get(dataset, {})), default.get(dataset, {}).get(_OURS)
+    accuracies, rest = [], []
+    for dataset in dict.fromkeys([*experiments.read(EXPERIMENTS / "default.toml").datasets, *tuned]):
+        pairs = [(rows.get(dataset, {}).get(_OURS), _best_other(rows.get(dataset, {}))) for rows in (default, tuned)]
+        accuracies.append([dataset, *(cell for ours, best in pairs for cell in (_accuracy(ours), _named(best)))])
+        first, ours = _best(tuned.get(dataset, {})), pairs[0][0]
         difference = f"{(ours.figures.accuracy - first.figures.accuracy) * 100:+.2f}" if first and ours else _NOT_THERE
         timed = (tuned.get(dataset, {}).get(_OURS), first)
-        cells += [difference, *(duration(row.figures.seconds_to_best) if row else _NOT_THERE for row in timed)]
-        lines.append(cells)
-    return pipes(Table(headings, lines, lines))
+        rest.append([dataset, difference, *(duration(r.figures.seconds_to_best) if r else _NOT_THERE for r in timed)])
+    heads = ["data set", *(f"{kind}: {who}" for kind in ("default", "tuned") for who in ("MG-GCN, %", "best other, %"))]
+    others = ["data set", "default less the best tuned", "to best, tuned: MG-GCN", "the most accurate method"]
+    return "\n\n".join(pipes(Table(head, rows, rows)) for head, rows in ((heads, accuracies), (others, rest)))
+
+
+def _best_other(rows: Mapping[str, Row]) -> Row | None:
+    return _best({method: row for method, row in rows.items() if method != _OURS})
+
+
+def _named(row: Row | None) -> str:
+    """The method and the accuracy of a row, with the number of its seeds if some are missing."""
+    if row is None:
+        return "not run yet"
+    seeds = "" if row.done == row.seeds else f" ({row.done} of {row.seeds} seeds)"
+    return f"{row.method} {row.figures.accuracy * 100:.2f}{seeds}"
 
 
 def _best(rows: Mapping[str, Row]) -> Row | None:
