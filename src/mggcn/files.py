@@ -189,7 +189,7 @@ def _read(path: Path, kind: type[T], language: str, decode: Callable[..., Any]) 
             value: T = decode(content, type=kind)
             return value
         except msgspec.ValidationError as error:
-            problem = _problem(str(error), decode(content))
+            problem = _problem(error, decode(content))
     except RecursionError:
         problem = f"not valid {language} (nested too deeply)"
     except ValueError as error:
@@ -202,11 +202,12 @@ def typed(kind: type[T], values: object) -> T:
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        raise InputError(_problem(str(error), values)) from None
+        raise InputError(_problem(error, values)) from None
 
 
-def _problem(message: str, content: Any) -> str:
-    """A message of msgspec with the name of the field and its value."""
+def _problem(error: msgspec.ValidationError, content: Any) -> str:
+    """The message of an error on one line, with the name of the field and its value."""
+    message = " ".join(str(error).split())
     located = _FIELD.fullmatch(message)
     problem, field = located.groups() if located else (message, "")
     prefix = f"{field}." if field else ""

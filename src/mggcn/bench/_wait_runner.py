@@ -6,6 +6,7 @@ _BEGAN = time.time()
 
 import json  # noqa: E402
 import logging  # noqa: E402
+import runpy  # noqa: E402
 import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
@@ -37,18 +38,19 @@ def exclusive(spans: list[tuple[str, float, float]]) -> dict[str, float]:
     return seconds
 
 
-def _main(out: Path, arguments: list[str]) -> int:
+def _main(out: Path, arguments: list[str]) -> object:
     import torch  # noqa: F401
 
-    imported = time.time()
-    from mggcn import cli
-
-    phases, logger = Phases(), logging.getLogger("mggcn")
-    logger.addHandler(phases)
-    code = cli.main(["--log-level", "debug", *arguments])
-    out.write_text(json.dumps({"began": _BEGAN, "torch": imported - _BEGAN, "phases": exclusive(phases.spans)}))
-    return code
+    imported, phases = time.time(), Phases()
+    logging.getLogger("mggcn").addHandler(phases)
+    sys.argv = ["mggcn", "--log-level", "debug", *arguments]
+    try:
+        runpy.run_module("mggcn", run_name="__main__")
+    except SystemExit as end:
+        out.write_text(json.dumps({"began": _BEGAN, "torch": imported - _BEGAN, "phases": exclusive(phases.spans)}))
+        return end.code
+    return 1
 
 
 if __name__ == "__main__":
-    sys.exit(_main(Path(sys.argv[1]), sys.argv[2:]))
+    sys.exit(_main(Path(sys.argv[1]), sys.argv[2:]))  # type: ignore[arg-type]

@@ -321,6 +321,7 @@ def test_a_run_folder_is_never_overwritten(run: mggcn.Run) -> None:
     [
         ("seed = ", "not valid TOML"),
         ("sed = 1", "unknown field 'sed'"),
+        ('"a\\nb" = 1', "unknown field 'a b'"),
         ("seed = 'a'", "field seed: expected int, got str \\('a'\\)"),
     ],
 )
