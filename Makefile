@@ -32,7 +32,7 @@ test-lowest: .venv-lowest/tested
 # Read damaged and random files of every kind with every reader, for SECONDS.
 SECONDS ?= 600
 fuzz: .venv/test
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seconds $(SECONDS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
 # The documentation as a site in site/; Material's own notice about MkDocs 2 is not about this site.
 docs: .venv/docs

@@ -14,7 +14,8 @@ class, and some nodes have far more; a feature is the mean of the class plus noi
 ``predict`` scores all nodes to Parquet, each in a process of its own, on the mapped folder and with the settings of the
 paper: 5 picks, one draw. They print time, memory and disk space and write them to
 ``benchmarks/results/scale/WHAT-NODES.json``, from which ``docs/scale.md`` is made; ``--record`` names another file.
-``epoch --leave 6GiB`` occupies the rest of the memory meanwhile. ``spark`` builds data sets of a simulated chain, see
+``epoch --leave 6GiB`` occupies the rest of the memory meanwhile; with ``--device cuda`` it is that of the GPU, which
+then cannot hold the rows. ``spark`` builds data sets of a simulated chain, see
 :mod:`scale_spark`.
 """
 
@@ -146,9 +147,11 @@ def measure_prepare(data: Path, cache: Path, memory: str) -> Measured:
     return _measured("prepare", data, took, {"memory": memory, "folder": size_of(cache)})
 
 
-def measure_epoch(data: Path, cache: Path, runs: Path, epochs: int, batch_size: int, leave: str | None) -> Measured:
+def measure_epoch(
+    data: Path, cache: Path, runs: Path, epochs: int, batch_size: int, leave: str | None, device: str
+) -> Measured:
     """Train some epochs; the time is the median of one, without evaluation."""
-    ballast = _occupied(amount(leave, "--leave")) if leave else None
+    ballast = (_occupied_gpu if device == "cuda" else _occupied)(amount(leave, "--leave")) if leave else None
     settings = [
         "--preset",
         "paper",
@@ -159,13 +162,13 @@ def measure_epoch(data: Path, cache: Path, runs: Path, epochs: int, batch_size: 
         "--set",
         f"patience={epochs}",
     ]
-    out = ["--mmap", "--cache", str(cache), "--out", str(runs), "--no-report", "--quiet"]
+    out = ["--device", device, "--mmap", "--cache", str(cache), "--out", str(runs), "--no-report", "--quiet"]
     took = _watch(["train", str(data), *settings, *out], runs)
     del ballast
     record = json.loads(max(runs.glob("*/record.json"), key=lambda path: path.stat().st_mtime).read_text())
     times = [epoch["train_seconds"] for epoch in record["curve"]]
     targets = record["dataset"]["split"][0]
-    details = {"epochs": times, "targets": targets, "batch_size": batch_size, "leave": leave}
+    details = {"epochs": times, "targets": targets, "batch_size": batch_size, "leave": leave, "device": device}
     details |= {"started_after": record["prepare_seconds"], "accuracy": record["test_accuracy"]}
     return replace(_measured("epoch", data, took, details), seconds=round(statistics.median(times), 3))
 
@@ -222,6 +225,16 @@ def _occupied(left: int) -> NDArray[np.uint8]:
     return np.ones(free - left, np.uint8)
 
 
+def _occupied_gpu(left: int) -> object:
+    """A tensor on the GPU that leaves so many bytes."""
+    import torch
+
+    free, _ = torch.cuda.mem_get_info()
+    if free <= left:
+        raise SystemExit(f"--leave: {free} bytes of the GPU are free")
+    return torch.empty(free - left, dtype=torch.uint8, device="cuda")
+
+
 def main() -> int:
     """Run one command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -236,6 +249,7 @@ def main() -> int:
     training.add_argument("--epochs", type=int, default=3)
     training.add_argument("--batch-size", type=int, default=4096)
     training.add_argument("--leave")
+    training.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     for command in (importing, preparing):
         command.add_argument("--memory", default="2GB")
     for command in (training, scoring):
@@ -260,14 +274,16 @@ def main() -> int:
     elif options.command == "prepare":
         measured = measure_prepare(folder, options.cache, options.memory)
     elif options.command == "epoch":
-        how = (options.cache, options.runs, options.epochs, options.batch_size, options.leave)
+        how = (options.cache, options.runs, options.epochs, options.batch_size, options.leave, options.device)
         measured = measure_epoch(folder, *how)
     else:
         measured = measure_predict(folder, options.cache, options.runs)
     print(f"{measured.what}: {measured.nodes:,} nodes, {measured.edges:,} edges in {measured.seconds:.2f} s")  # noqa: T201
     print(f"resident {measured.resident / 2**30:.2f} GiB, anonymous {measured.anonymous / 2**30:.2f} GiB")  # noqa: T201
     print(f"disk {measured.disk / 1e9:.2f} GB at most; {measured.details}")  # noqa: T201
-    ending = f"-leave-{options.leave}" if options.command == "epoch" and options.leave else ""
+    ending = ""
+    if options.command == "epoch":
+        ending = ("-cuda" if options.device == "cuda" else "") + (f"-leave-{options.leave}" if options.leave else "")
     path = options.record or RESULTS / f"{measured.what}-{measured.nodes}{ending}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(asdict(measured), indent=2) + "\n")

@@ -21,7 +21,7 @@ Direction = Literal["both", "in", "out"]
 IntArray = NDArray[np.integer[Any]]
 
 _CHECK_CHUNK = 1 << 24
-_BYTES_PER_NODE = 16  # two copies of indptr
+_BYTES_PER_NODE = 32  # row pointers of the edges, of the reversed ones and of their union, then labels
 
 
 @dataclass(frozen=True, eq=False)

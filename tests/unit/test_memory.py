@@ -61,6 +61,12 @@ def test_errors_that_are_a_lack_of_memory(error: BaseException, text: str) -> No
     assert bool(shown) == bool(text)
 
 
+def test_a_graph_is_refused_for_what_building_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "available", lambda: 23 * 10**8)
+    with pytest.raises(InputError, match=r"a graph of 100,000,000 nodes: needs 3 GiB of memory, and 2\.1 GiB are"):
+        Graph.from_edges([0], [1], 10**8)
+
+
 def test_torch_says_what_it_could_not_allocate() -> None:
     with pytest.raises(RuntimeError) as caught:
         torch.empty(1 << 50)
@@ -70,7 +76,7 @@ def test_torch_says_what_it_could_not_allocate() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"num_nodes": np.array(2**40)}, "edge_index: num_nodes: a graph of 1,099,511,627,776 nodes: needs 16 TiB"),
+        ({"num_nodes": np.array(2**40)}, "edge_index: num_nodes: a graph of 1,099,511,627,776 nodes: needs 32 TiB"),
         ({"num_nodes": np.array(2**64 - 1, np.uint64)}, "edge_index: num_nodes: a graph of 18,446,744,073,709,551,615"),
         ({"y": np.array([0, 1, 0, 1, 0, 10**9])}, "y of node 5 is 1000000000, and a data set has at most 10,000"),
         ({"y": np.array([0, 1, 0, 1, 0, 10**7])}, "y of node 5 is 10000000, and a data set has at most 10,000 classes"),
