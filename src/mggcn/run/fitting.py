@@ -66,12 +66,9 @@ def fit_plan(
         prepared = plan.prepare(dataset, key, compute, origin.run.model.state_dict(), origin.scaler)
     prepare_seconds = time.perf_counter() - started
     prepare_peak = memory.peak(device)
-    _log.debug(
-        "prepared in %.2f s: inputs %s, sampler %s",
-        prepare_seconds,
-        *(type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler)),
-        extra={"phase": "prepare", "seconds": prepare_seconds},
-    )
+    parts = (type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
+    told = {"phase": "prepare", "seconds": prepare_seconds}
+    _log.debug("inputs: %s, sampler: %s, prepared in %.2f s", *parts, prepare_seconds, extra=told)
     ranks.every(None)  # some prepare longer than others
     if ranks.size > 1 and not getattr(prepared.train.sampler, "draws_per_target", False):
         raise InputError(f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches")

@@ -46,7 +46,7 @@ def test_debug_says_where_it_searched_and_which_path_was_taken(
     assert main([*TRAIN, "--set", "layers=2", "--log-level", "debug", "--device", "cpu"]) == 0
     err = capsys.readouterr().err
     assert f"mggcn: debug: data roots: {tmp_path / 'root'}, " in err
-    assert "mggcn: debug: inputs: DenseInputs, sampler: MixGrainedSampler\n" in err
+    assert "mggcn: debug: inputs: DenseInputs, sampler: MixGrainedSampler, prepared in " in err
 
 
 def test_predictions_are_logged(capsys: pytest.CaptureFixture[str]) -> None:
