@@ -5,7 +5,7 @@ from html import escape
 
 from mggcn.records.tables import GROWTH, SortKey, Table
 
-_MOST_LEVEL = 14
+_MOST_LEVEL = 11
 """The most columns whose headings are written horizontally."""
 
 
