@@ -62,6 +62,6 @@ def _run(options: Options, device: torch.device, scratch: Path, number: int) -> 
     total = time.time() - began
     if done.returncode:
         raise InputError(f"mggcn {' '.join(words)}: exit code {done.returncode}: {done.stderr.strip()[-200:]}")
-    told = json.loads(out.read_text())
-    phases = {"python": told["began"] - began, "torch": told["torch"], **told["phases"]}
+    spent = json.loads(out.read_text())
+    phases = {"python": spent["began"] - began, "torch": spent["torch"], **spent["phases"]}
     return {**phases, "other": total - sum(phases.values())}

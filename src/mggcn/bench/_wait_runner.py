@@ -12,7 +12,7 @@ from pathlib import Path  # noqa: E402
 
 
 class Phases(logging.Handler):
-    """Collects the spans of time that log records with a field ``phase`` tell."""
+    """Collects the spans of time of log records with a field ``phase``."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)

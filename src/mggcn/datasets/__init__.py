@@ -91,8 +91,8 @@ def load_with(access: Access, name: str | Path, *, root: Path | None = None, see
     dataset = replace(_load(name, root, seed, access.mmap), access=access, checked=True)
     seconds = time.perf_counter() - started
     how = "loaded" if dataset.mapped is None else "mapped"
-    told = {"phase": "load", "seconds": seconds}
-    _log.info("%s: %s in %.2f s: %s", dataset.path or dataset.name, how, seconds, dataset.source, extra=told)
+    phase = {"phase": "load", "seconds": seconds}
+    _log.info("%s: %s in %.2f s: %s", dataset.path or dataset.name, how, seconds, dataset.source, extra=phase)
     return dataset
 
 

@@ -53,8 +53,8 @@ class _Announcer(Listener):  # type: ignore[misc]
             timer.cancel()
         seconds = time.perf_counter() - self._started.pop(kernel, time.perf_counter())
         if kernel.py_func.__module__.startswith("mggcn."):  # not numba's own functions
-            name, told = kernel.py_func.__name__.lstrip("_"), {"phase": "compile", "seconds": seconds}
-            _log.debug("compiled the kernel %s in %.2f s", name, seconds, extra=told)
+            name, phase = kernel.py_func.__name__.lstrip("_"), {"phase": "compile", "seconds": seconds}
+            _log.debug("compiled the kernel %s in %.2f s", name, seconds, extra=phase)
 
 
 def _announce(kernel: Any) -> None:

@@ -67,8 +67,8 @@ def fit_plan(
     prepare_seconds = time.perf_counter() - started
     prepare_peak = memory.peak(device)
     parts = (type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
-    told = {"phase": "prepare", "seconds": prepare_seconds}
-    _log.debug("inputs: %s, sampler: %s, prepared in %.2f s", *parts, prepare_seconds, extra=told)
+    phase = {"phase": "prepare", "seconds": prepare_seconds}
+    _log.debug("inputs: %s, sampler: %s, prepared in %.2f s", *parts, prepare_seconds, extra=phase)
     ranks.every(None)  # some prepare longer than others
     if ranks.size > 1 and not getattr(prepared.train.sampler, "draws_per_target", False):
         raise InputError(f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches")

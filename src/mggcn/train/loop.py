@@ -64,7 +64,7 @@ def fit(
                 torch.manual_seed(key.fold("dropout", number, compute.ranks.rank).torch_seed)
             loss = epochs.run(number)
             trained = time.perf_counter()
-            _tell("epochs", number, trained - started)
+            _log_phase("epochs", number, trained - started)
             average.update()
             with average.in_use():
                 val = evaluate(prepared, dataset, split.val, key, compute, training.draws)
@@ -75,7 +75,7 @@ def fit(
                     best_weights = copy.deepcopy(model.state_dict())
             epoch = Epoch(number, loss, val.loss, val.accuracy, trained - started, time.perf_counter() - trained)
             curve.append(epoch)
-            _tell("evaluation", number, epoch.eval_seconds)
+            _log_phase("evaluation", number, epoch.eval_seconds)
             if is_best:
                 best = Fitted(curve, number, val, epochs.first_peak)
             if checkpoints is not None:
@@ -87,7 +87,7 @@ def fit(
     return best
 
 
-def _tell(phase: str, number: int, seconds: float) -> None:
+def _log_phase(phase: str, number: int, seconds: float) -> None:
     _log.debug("%s, number %d: %.3f s", phase, number, seconds, extra={"phase": phase, "seconds": seconds})
 
 
