@@ -42,9 +42,9 @@ def measure(options: Options, dataset: Dataset, device: torch.device) -> Measure
     measured.add("later", "later run, all", [sum(run.values()) for run in later])
     measured.add("beyond", "later run, beyond the import of torch", [sum(run.values()) - run["torch"] for run in later])
     for phase, label in _PHASES.items():
-        if any(phase in run for run in runs):
-            measured.add(f"first_{phase}", f"first run: {label}", [first.get(phase, 0.0)])
-            measured.add(f"later_{phase}", f"later run: {label}", [run.get(phase, 0.0) for run in later])
+        for name, some in (("first", [first]), ("later", later)):
+            if any(phase in run for run in some):
+                measured.add(f"{name}_{phase}", f"{name} run: {label}", [run.get(phase, 0.0) for run in some])
     measured.notes.append("the first run compiles every kernel; the data are on this machine in all runs")
     return measured
 

@@ -54,7 +54,7 @@ class Options:
 
     @property
     def sections(self) -> tuple[str, ...]:
-        """The sections to run; ``all`` are those that take minutes."""
+        """The sections to run; ``wait``, which trains to the end several times, only if it is named."""
         return SECTIONS[:-1] if self.what == "all" else (self.what,)
 
     @property

@@ -93,9 +93,9 @@ class StreamedNodes:
         filled: list[Column] = []
         counts: dict[str, int] = {}
         for first, stop, strip in _strips(columns, num_nodes, memory):
-            is_whole = train is None or any(column.has_empty for column in strip)
-            values = _columns(x.path, first, stop, np.arange(num_nodes) if train is None or is_whole else train)
-            described, empty = FeatureTable(values, strip).fill_columns(train if is_whole else None)
+            some = None if any(column.has_empty for column in strip) else train
+            values = _columns(x.path, first, stop, np.arange(num_nodes) if some is None else some)
+            described, empty = FeatureTable(values, strip).fill_columns(train if some is None else None)
             if empty:
                 for start, block in _blocks(x.path):
                     block[:, first:stop] = values[start : start + len(block)]
