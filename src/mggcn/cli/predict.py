@@ -1,5 +1,6 @@
 """``mggcn predict``: score nodes with a trained run, or with the mean of several."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -89,6 +90,7 @@ def predict(
     from mggcn.cli.predicted import Predicted
     from mggcn.errors import InputError
     from mggcn.mapping import Access
+    from mggcn.methods.requirements import Requirements
     from mggcn.run import Predictions, ensemble_chunks, load_run, save_chunks
     from mggcn.run.alerts import thresholds
     from mggcn.run.details import Details, ranks_of
@@ -111,6 +113,10 @@ def predict(
     selected = _selected(nodes, data)
     if selected.size < ranks.size:
         raise InputError(f"{data.name}: {selected.size} nodes are fewer than the ranks, {ranks.size}")
+    if (needed := Requirements.of(runs[0].plan, data, trains=False)) is not None:
+        if ranks.is_first:
+            print(needed, file=sys.stderr)  # noqa: T201
+        needed.check()
     part = selected[ranks.part(selected.size)]
     if embeddings is not None:
         hidden = runs[0].embed(part, dataset=data, draws=draws, device=device)

@@ -16,6 +16,7 @@ from mggcn.cli.printing import visible
 from mggcn.dataset import Dataset, headline
 from mggcn.errors import InputError
 from mggcn.experiments import Experiment, Job, Outcome
+from mggcn.methods.requirements import Requirements
 from mggcn.records import Epoch, Section, columns, duration, markdown
 from mggcn.records.tables import pipes
 from mggcn.report import ranking
@@ -34,6 +35,8 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         self._job: Job | None = None
         self._epoch: Epoch | None = None
         self._section: Section | None = None
+        self._dataset: Dataset
+        self._needed = ""
 
     def note(self, text: str) -> None:
         """Write a line."""
@@ -44,6 +47,7 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         """Show the table of a data set."""
         self.note(headline(dataset))
         self.names.append(dataset.name)
+        self._dataset, self._needed = dataset, ""
         self._title, self._total, self._section = title, total, section
         self._ended, self._job = sum(row.done for row in section.rows), None
         self._shown = self._open.enter_context(display.Display(quiet=self._quiet, transient=True))
@@ -54,6 +58,10 @@ class ExperimentDisplay(experiments.ExperimentProgress):
     def run_starts(self, job: Job) -> "ExperimentDisplay":
         """Mark the row of the run."""
         self._job, self._epoch = job, None
+        needed = str(Requirements.of(job.plan, self._dataset) or "")
+        if needed not in {"", self._needed}:
+            self._shown.line(f"{job.label}, {needed}")
+        self._needed = needed or self._needed
         return self
 
     def epoch(self, epoch: Epoch) -> None:

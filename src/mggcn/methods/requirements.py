@@ -16,7 +16,7 @@ _BYTES_OF_BATCHES = 512 << 20  # libraries, batches and scores in chunks
 
 @dataclass(frozen=True)
 class Requirements:
-    """What preparing and training on mapped data needs; what the system caches of files is not counted.
+    """What preparing mapped data and training or scoring on them need; what the system caches of files is not counted.
 
     Attributes:
         memory: bytes.
@@ -33,13 +33,13 @@ class Requirements:
     free: int
 
     @classmethod
-    def of(cls, plan: Plan, dataset: Dataset) -> "Requirements | None":
+    def of(cls, plan: Plan, dataset: Dataset, *, trains: bool = True) -> "Requirements | None":
         """Of a mapped data set; None for others, and for methods that compute what they need in memory."""
         graph, width = dataset.graph, dataset.num_features
         disk = plan.method.on_disk(graph.num_nodes, width, graph.num_stored)
         if dataset.mapped is None or dataset.is_sparse or not disk:
             return None
-        if plan.trains_on_part(dataset):
+        if trains and plan.trains_on_part(dataset):
             disk += disk + graph.indptr.nbytes + graph.indices.nbytes
         cache = Cache(prepared_folder(dataset), dataset.access.memory)
         kept = sum(entry.num_bytes for entry in cache.entries() if entry.what.get("data") == dataset.digest)

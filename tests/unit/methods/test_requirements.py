@@ -59,6 +59,28 @@ def test_memory_disk_and_time_are_printed_first(
     assert " of this data set are kept" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("data")
+def test_predict_and_compare_print_what_they_need(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "data", "--out", "runs", *QUIET]) == 0
+    run = str(next(Path("runs").iterdir()))
+    capsys.readouterr()
+    assert main(["predict", run, "--out", "scores.csv", "--mmap", "--cache", "cache"]) == 0
+    assert capsys.readouterr().err.startswith("mapped: needs up to ")
+    assert main(["compare", "data", "--methods", "mg-gcn,gcn", "--seeds", "2", *QUIET[1:]]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if "mapped: needs up to " in line]
+    assert [line.partition(",")[0] for line in lines] == ["mg-gcn"]
+
+
+@pytest.mark.usefixtures("data")
+def test_predict_refuses_too_small_a_disk(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "data", "--out", "runs", *QUIET]) == 0
+    run = str(next(Path("runs").iterdir()))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+    assert main(["predict", run, "--out", "scores.csv", "--mmap", "--cache", "cache"]) == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith(" of disk, and 100 bytes are free")
+    assert not Path("scores.csv").exists()
+
+
 def test_the_probe_changes_nothing(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage.save(small, tmp_path / "data")
     weights = []
