@@ -26,8 +26,11 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -73,12 +76,29 @@ def generate(folder: Path, nodes: int, degree: float, seed: int) -> None:
     folder.mkdir(parents=True)
     key = Key.of(seed)
     means = _normal(key.fold("means"), 0, CLASSES * FEATURES).reshape(CLASSES, FEATURES) * np.float32(_SIGNAL)
-    _write(folder / "nodes", (_node_rows(key, means, start, stop) for start, stop in _parts(nodes)))
-    _write(folder / "edges", (_edge_rows(key, nodes, start, stop) for start, stop in _parts(round(nodes * degree / 2))))
+    sources = {
+        "nodes": (partial(_node_rows, key, means), nodes),
+        "edges": (partial(_edge_rows, key, nodes), round(nodes * degree / 2)),
+    }
+    with ProcessPoolExecutor() as pool:
+        files = [
+            pool.submit(
+                _write, folder / f"{stem}-{number:04d}.parquet", rows, start, min(start + _ROWS_PER_FILE, count)
+            )
+            for stem, (rows, count) in sources.items()
+            for number, start in enumerate(range(0, count, _ROWS_PER_FILE))
+        ]
+        for file in files:
+            file.result()
 
 
-def _parts(count: int) -> Iterator[tuple[int, int]]:
-    return ((start, min(start + _ROWS, count)) for start in range(0, count, _ROWS))
+def _write(path: Path, rows: Callable[[int, int], pyarrow.Table], start: int, stop: int) -> None:
+    bounds = [*range(start, stop, _ROWS), stop]
+    tables = (rows(*part) for part in pairwise(bounds))
+    first = next(tables)
+    with parquet.ParquetWriter(path, first.schema, use_dictionary=False) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
 
 
 def _node_rows(key: Key, means: NDArray[np.float32], start: int, stop: int) -> pyarrow.Table:
@@ -111,20 +131,6 @@ def _normal(key: Key, start: int, stop: int) -> NDArray[np.float32]:
     """Nearly normal: the sum of the four 16-bit parts of a hash, with mean 0 and deviation 1."""
     quarters = _hashes(key, start, stop).view(np.uint16).reshape(-1, 4).sum(axis=1, dtype=np.float32)
     return (quarters / np.float32(2**16) - np.float32(2)) * np.float32(3**0.5)
-
-
-def _write(stem: Path, tables: Iterator[pyarrow.Table]) -> None:
-    writer, number, rows = None, 0, 0
-    for table in tables:
-        if writer is None:
-            writer = parquet.ParquetWriter(f"{stem}-{number:04d}.parquet", table.schema, use_dictionary=False)
-        writer.write_table(table)
-        rows += table.num_rows
-        if rows >= _ROWS_PER_FILE:
-            writer.close()
-            writer, number, rows = None, number + 1, 0
-    if writer is not None:
-        writer.close()
 
 
 def measure_import(folder: Path, memory: str, keep: Path | None) -> Measured:
