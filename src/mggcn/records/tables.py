@@ -131,9 +131,9 @@ def escaped(text: str) -> str:
 
 def duration(seconds: float) -> str:
     """A time in a suitable unit."""
-    if seconds < 1:
+    if seconds < 0.9995:
         return f"{seconds * 1000:.3g} ms"
-    return f"{seconds:.3g} s" if seconds < 1000 else f"{seconds:,.0f} s"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:,.0f} s"
 
 
 def percent(mean: float, deviation: float | None = None) -> str:

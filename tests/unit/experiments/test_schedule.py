@@ -75,8 +75,8 @@ def test_a_row_by_hand() -> None:
 
 
 def test_durations() -> None:
-    assert [duration(s) for s in (0.01234, 0.5, 1.234, 123.4, 4567.8)] == [
-        "12.3 ms", "500 ms", "1.23 s", "123 s", "4,568 s",
+    assert [duration(s) for s in (0.01234, 0.5, 0.9997, 1.234, 123.4, 999.7, 4567.8)] == [
+        "12.3 ms", "500 ms", "1 s", "1.23 s", "123 s", "1,000 s", "4,568 s",
     ]  # fmt: skip
 
 
