@@ -47,8 +47,8 @@ def measurements(found: Records | None = None) -> str:
         ("preparation", "< 6 min, anonymous < 3 GiB", _cell(held, f"prepare-{_G}", _anonymous)),
         ("one epoch", "< 45 s, anonymous < 2 GiB", _cell(held, f"epoch-{_G}", _anonymous)),
         ("one epoch, 6 GiB left", "< 150 s", _cell(held, f"epoch-{_G}-leave-6GiB", _anonymous)),
-        ("one epoch, H200, on the GPU", "< 0.3 s", _cell(held, f"epoch-{_G}-cuda", _seconds)),
-        ("one epoch, H200, from host memory", "< 10 s", _cell(held, f"epoch-{_G}-cuda-leave-4GiB", _seconds)),
+        ("one epoch, H200, on the GPU", "< 0.3 s", _cell(held, f"epoch-{_G}-cuda", _on_gpu)),
+        ("one epoch, H200, from host memory", "< 10 s", _cell(held, f"epoch-{_G}-cuda-leave-4GiB", _on_gpu)),
         ("all nodes to Parquet", "> 50,000 nodes/s, anonymous < 2 GiB", _cell(held, f"predict-{_G}", _predict)),
     ]
     lines = ["| 20 M nodes, 200 M edges, 64 features | required | measured |", "|---|---|---|"]
@@ -123,8 +123,9 @@ def _anonymous(record: dict[str, Any]) -> str:
     return f"{record['seconds']:.1f} s, anonymous {size(record['anonymous'])}"
 
 
-def _seconds(record: dict[str, Any]) -> str:
-    return f"{record['seconds']:.2f} s"
+def _on_gpu(record: dict[str, Any]) -> str:
+    first = record["details"]["epochs"][0]
+    return f"{record['seconds']:.2f} s; the first, which also compiles kernels and loads rows, {first:.0f} s"
 
 
 def _import(record: dict[str, Any]) -> str:
