@@ -12,10 +12,10 @@ file are not repeated.
 import json
 import os
 import statistics
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,8 +37,11 @@ _DATES = (
 )
 _WORLDS = {"closed": 0, "open": 2000}
 """The number of accounts in the class Background of each world: as many as there are labels."""
+_TITLES = {"closed": "Closed world: the classes of the label list", "open": "Open world: with the class Background"}
+_KINDS = ("random", "time")
 _NORMALS = "normal.json"
 _AT = 50
+_FIGURES = {"pr_auc": "PR-AUC", "at": f"P@{_AT}", "recall": "recall", "normal": f"normal above {_SURE}"}
 
 app = App(help=__doc__)
 
@@ -57,7 +60,7 @@ def build(transactions: Path, labels: Path, second: Path, *, out: Path) -> None:
     (out / _NORMALS).write_text(json.dumps(normal))
     for world, background in _WORLDS.items():
         for number, dates in enumerate(_DATES):
-            for kind, split in (("random", "random"), ("time", f"time:{dates}")):
+            for kind, split in zip(_KINDS, ("random", f"time:{dates}"), strict=True):
                 folder = out / f"{kind}-{number}-{world}"
                 build_accounts(
                     BuildInputs((transactions,)),
@@ -92,19 +95,28 @@ def run(
 
 @app.command
 def table(file: Path) -> None:
-    """Print the means over splits and seeds."""
+    """Print the means over splits and seeds, a table for each world."""
+    print(tables(file))  # noqa: T201
+
+
+def tables(file: Path) -> str:
+    """The same as text."""
     lines = _read(file)
-    print("| split, world | method | runs | PR-AUC of Phish, % | P@50, % | recall, % | normal accounts above 0.9, % |")  # noqa: T201
-    print("|---|---|---:|---:|---:|---:|---:|")  # noqa: T201
-    for kind in ("random", "time"):
-        for world in _WORLDS:
-            for method in METHODS:
-                found = [
-                    line for line in lines if (line["kind"], line["world"], line["method"]) == (kind, world, method)
-                ]
-                if found:
-                    cells = [_spread([line[name] for line in found]) for name in ("pr_auc", "at", "recall", "normal")]
-                    print(f"| {kind}, {world} | {method} | {len(found)} |", " | ".join(cells), "|")  # noqa: T201
+    return "\n\n".join(f"**{title}**\n\n{_table(lines, world)}" for world, title in _TITLES.items())
+
+
+def _table(lines: list[dict[str, Any]], world: str) -> str:
+    heads = [f"{figure}, {kind} split, %" for figure in _FIGURES.values() for kind in _KINDS]
+    rows = [["method", *heads, "runs"], ["---", *["---:"] * (len(heads) + 1)]]
+    for method in METHODS:
+        by_kind = [
+            [line for line in lines if (line["kind"], line["world"], line["method"]) == (kind, world, method)]
+            for kind in _KINDS
+        ]
+        if any(by_kind):
+            cells = [_spread([line[name] for line in found]) for name in _FIGURES for found in by_kind]
+            rows.append([method, *cells, " and ".join(str(len(found)) for found in by_kind)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
 @lru_cache(maxsize=4)
@@ -144,18 +156,14 @@ def _present(data: Dataset, file: Path) -> list[str]:
     return [address for address in json.loads(file.read_text()) if address in known]
 
 
-def _read(path: Path) -> list[dict[str, object]]:
-    return list(_lines(path)) if path.exists() else []
-
-
-def _lines(path: Path) -> Iterator[dict[str, object]]:
-    for line in path.read_text().splitlines():
-        values = json.loads(line)
-        if "refused" not in values:
-            yield values
+def _read(path: Path) -> list[dict[str, Any]]:
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [line for line in lines if "refused" not in line]
 
 
 def _spread(values: list[float]) -> str:
+    if not values:
+        return "–"
     spread = f" ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else ""
     return f"{100 * statistics.fmean(values):.1f}{spread}"
 

@@ -1,7 +1,8 @@
-"""The generated parts of the Ethereum page: rules, features, formats and roles of columns, and results."""
+"""The generated parts of the Ethereum page: rules, features, formats and roles of columns, results, and alerts."""
 
 from generate import experiments
 from generate.committed import about, packed, sections
+from generate.repository import ROOT, script
 from mggcn.ethereum import features, formats, rules
 from mggcn.records import Section
 
@@ -54,6 +55,12 @@ def results() -> str:
             parts.append(f"{title} [The full report](results/index.md#{path.stem}).")
             parts += [_section(section) for section in finished]
     return "\n\n".join(parts)
+
+
+def alerts() -> str:
+    """What alerts on real accounts are worth, by split, world and method."""
+    tables: str = script("benchmarks/alerts.py").tables(ROOT / "benchmarks" / "results" / "alerts.jsonl")
+    return tables
 
 
 def _section(section: Section) -> str:

@@ -19,6 +19,7 @@ _ADDED = {
     "draws": 1,
     "smooth": False,
     "background_prior": 0,
+    "background_risk": "likelihood",
 }  # settings that were added later, with the value that leaves runs as they were
 TRAITS = ("nodes", "degree", "sparse")
 """The parts of a data set's identity on which recipes depend; its digest covers them."""

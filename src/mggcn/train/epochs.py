@@ -50,7 +50,7 @@ class Epochs:
             raise InputError(
                 f"background_prior: {ranks.size} ranks cannot train with it, because its risk is of whole batches"
             )
-        risk = BackgroundRisk.of(dataset, split.train, prior, compute.device) if prior else None
+        risk = BackgroundRisk.of(dataset, split.train, prior, training.background_risk) if prior else None
         self.step = Step(prepared.model, prepared.train, labels, weight, training, compute, risk)
         sampler = prepared.train.sampler
         if ranks.size > 1:

@@ -94,7 +94,7 @@ def _log_phase(phase: str, number: int, seconds: float) -> None:
 def _risk(prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> float:
     """The loss of the validation nodes if those of the class Background are unlabelled."""
     nodes = dataset.require_split().val
-    risk = BackgroundRisk.of(dataset, nodes, training.background_prior, compute.device)
+    risk = BackgroundRisk.of(dataset, nodes, training.background_prior, training.background_risk)
     scores = predict(prepared.model, prepared.eval, nodes, key, compute, training.draws)
     return float(risk(scores, torch.from_numpy(dataset.y[nodes]).to(compute.device)))
 

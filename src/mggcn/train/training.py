@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from mggcn.errors import InputError
+from mggcn.train.background import Risk
 from mggcn.train.bounds import Count, NaturalNumber, NonNegative, Positive, Share, check_bounds
 from mggcn.train.compute import Precision
 from mggcn.train.scaling import Scaling
@@ -39,6 +40,7 @@ class Training:
         background_prior: the share of the nodes of the class ``Background`` that belong to the other classes; above 0,
             they count as unlabelled nodes in training and validation loss, see :mod:`mggcn.train.background`, and
             probabilities are those in the graph, without a temperature.
+        background_risk: how they count: by the ``likelihood`` of the labels, or by the ``non-negative`` risk.
         shuffle: visit the training nodes in a new order every epoch; the authors' code does not.
         precision: of matrix products: ``tf32`` (the fastest on a GPU without loss of accuracy; on a CPU the same as
             ``fp32``), ``fp32``, or ``bf16`` for mixed precision.
@@ -61,6 +63,7 @@ class Training:
     smooth: bool = False
     class_weights: Literal["none", "balanced"] = "none"
     background_prior: Share = 0.0
+    background_risk: Risk = "likelihood"
     shuffle: bool = True
     precision: Precision = "tf32"
     threads: NaturalNumber = 0

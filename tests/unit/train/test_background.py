@@ -15,7 +15,6 @@ from mggcn.graph import Graph
 from mggcn.train.background import BackgroundRisk
 
 NAMES = ("Converter", "Exchange", "Gambling", "ICO", "Mining", "Phish")
-CPU = torch.device("cpu")
 
 
 def mixture(seed: int, hidden: float) -> tuple[Dataset, np.ndarray]:
@@ -32,10 +31,26 @@ def mixture(seed: int, hidden: float) -> tuple[Dataset, np.ndarray]:
     return Dataset("mixture", graph, x, y, ("Phish", "Background"), Split.stratified(y, seed)), is_phish
 
 
-def test_the_risk_is_that_of_the_definition() -> None:
+def test_the_likelihood_is_that_of_labels_which_members_have_by_chance() -> None:
+    """Of members half have a label: with scores of the true probabilities no others are more likely."""
+    rng = np.random.default_rng(0)
     data, _ = mixture(0, 0.2)
     nodes = data.split.train
-    risk = BackgroundRisk.of(data, nodes, 0.2, CPU)
+    risk = BackgroundRisk.of(data, nodes, 0.2, "likelihood")
+    q = torch.from_numpy(rng.dirichlet([1, 1], nodes.size))
+    labels = torch.from_numpy(data.y[nodes])
+    members = 120 / (0.2 * 600)
+    weight = torch.stack([members * q[:, 0], torch.ones(nodes.size)], dim=1)
+    p = weight / weight.sum(dim=1, keepdim=True)
+    expected = functional.nll_loss(p.log(), labels)
+    constant = 120 / 720 * np.log(members)
+    torch.testing.assert_close(risk(q.log(), labels), expected + constant, rtol=1e-9, atol=0)
+
+
+def test_the_non_negative_risk_is_that_of_the_definition() -> None:
+    data, _ = mixture(0, 0.2)
+    nodes = data.split.train
+    risk = BackgroundRisk.of(data, nodes, 0.2, "non-negative")
     scores, labels = torch.randn(nodes.size, 2, dtype=torch.float64), torch.from_numpy(data.y[nodes])
     phish, background = scores[labels == 0], scores[labels == 1]
 
@@ -51,13 +66,15 @@ def test_the_risk_is_that_of_the_definition() -> None:
     assert torch.equal(sure.grad[labels == 1], torch.zeros(int((labels == 1).sum()), 2))
 
 
-def test_the_prior_makes_probabilities_those_of_the_graph() -> None:
+@pytest.mark.parametrize("risk", ["likelihood", "non-negative"])
+def test_the_prior_makes_probabilities_those_of_the_graph(risk: str) -> None:
     """Half of the background is of the labelled kind: plain training gives it too little, the risk what is true."""
     data, is_phish = mixture(1, 0.5)
     background = data.y == 1
     shares = {}
     for prior in (0.0, 0.5):
-        run = mggcn.fit(data, "mlp", settings={"background_prior": prior, "epochs": 60, "scaling": "standard"})
+        settings = {"background_prior": prior, "background_risk": risk, "epochs": 60, "scaling": "standard"}
+        run = mggcn.fit(data, "mlp", settings=settings)
         assert run.record.temperature == 1 or not prior
         shares[prior] = run.predict(data).probabilities[background, 0].mean()
     truth = is_phish[background].mean()
