@@ -37,11 +37,11 @@ _DATES = (
 )
 _WORLDS = {"closed": 0, "open": 2000}
 """The number of accounts in the class Background of each world: as many as there are labels."""
-_TITLES = {"closed": "Closed world: the classes of the label list", "open": "Open world: with the class Background"}
-_KINDS = ("random", "time")
+_TITLES = {"closed": "Closed world", "open": "Open world"}
+_KINDS = {"random": "at random", "time": "by time"}
 _NORMALS = "normal.json"
 _AT = 50
-_FIGURES = {"pr_auc": "PR-AUC", "at": f"P@{_AT}", "recall": "recall", "normal": f"normal above {_SURE}"}
+_FIGURES = {"pr_auc": "PR-AUC", "at": f"P@{_AT}", "recall": "recall", "normal": f"normal accounts above {_SURE}"}
 
 app = App(help=__doc__)
 
@@ -95,27 +95,29 @@ def run(
 
 @app.command
 def table(file: Path) -> None:
-    """Print the means over splits and seeds, a table for each world."""
+    """Print the means over splits and seeds, a table for each world and kind of split."""
     print(tables(file))  # noqa: T201
 
 
 def tables(file: Path) -> str:
     """The same as text."""
     lines = _read(file)
-    return "\n\n".join(f"**{title}**\n\n{_table(lines, world)}" for world, title in _TITLES.items())
+    parts = [
+        f"**{title}, split {split}**\n\n{_table(lines, kind, world)}"
+        for world, title in _TITLES.items()
+        for kind, split in _KINDS.items()
+    ]
+    return "\n\n".join(parts)
 
 
-def _table(lines: list[dict[str, Any]], world: str) -> str:
-    heads = [f"{figure}, {kind} split, %" for figure in _FIGURES.values() for kind in _KINDS]
-    rows = [["method", *heads, "runs"], ["---", *["---:"] * (len(heads) + 1)]]
+def _table(lines: list[dict[str, Any]], kind: str, world: str) -> str:
+    rows = [["method", *(f"{figure}, %" for figure in _FIGURES.values()), "runs"]]
+    rows.append(["---", *["---:"] * (len(_FIGURES) + 1)])
     for method in METHODS:
-        by_kind = [
-            [line for line in lines if (line["kind"], line["world"], line["method"]) == (kind, world, method)]
-            for kind in _KINDS
-        ]
-        if any(by_kind):
-            cells = [_spread([line[name] for line in found]) for name in _FIGURES for found in by_kind]
-            rows.append([method, *cells, " and ".join(str(len(found)) for found in by_kind)])
+        found = [line for line in lines if (line["kind"], line["world"], line["method"]) == (kind, world, method)]
+        if found:
+            cells = [_spread([line[name] for line in found]) for name in _FIGURES]
+            rows.append([method, *cells, str(len(found))])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
@@ -162,8 +164,6 @@ def _read(path: Path) -> list[dict[str, Any]]:
 
 
 def _spread(values: list[float]) -> str:
-    if not values:
-        return "–"
     spread = f" ± {100 * statistics.stdev(values):.1f}" if len(values) > 1 else ""
     return f"{100 * statistics.fmean(values):.1f}{spread}"
 

@@ -192,7 +192,7 @@ def _read(path: Path, kind: type[T], language: str, decode: Callable[..., Any]) 
             problem = _problem(error, decode(content))
     except RecursionError:
         problem = f"not valid {language} (nested too deeply)"
-    except ValueError as error:
+    except (ValueError, msgspec.MsgspecError) as error:
         problem = f"not valid {language} ({first_line(error)})"
     raise InputError(f"{path}: {problem}")
 
