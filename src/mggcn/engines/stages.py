@@ -72,7 +72,7 @@ class DuckDB:
             if files.format == "json":
                 return self._connection.read_json(paths, columns=as_text, format="newline_delimited")
             return self._connection.read_csv(
-                paths, columns=as_text, auto_detect=False, header=True, delimiter=",", quote='"', escape='"'
+                paths, columns=as_text, auto_detect=False, header=True, delim=",", quote='"', escape='"'
             )
 
     def write(self, stage: str, table: Table) -> Table:

@@ -1,0 +1,1 @@
+"""Programs that measure, and the records of what they measured."""
