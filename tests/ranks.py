@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from tempfile import TemporaryDirectory
 
 LIMIT = 300.0  # seconds, on a busy machine
 
@@ -18,17 +19,22 @@ def torchrun(ranks: int, *options: str) -> list[str]:
 
 @contextmanager
 def started(command: Sequence[str], **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """A running job; at the end of the ``with`` block it and its ranks are killed if they are still there."""
-    pipe, variables = subprocess.PIPE, {**os.environ, "OMP_NUM_THREADS": "1", **environment}
-    with subprocess.Popen(
-        command, stdout=pipe, stderr=pipe, text=True, env=variables, start_new_session=True
-    ) as process:
-        try:
-            yield process
-        finally:
-            for child in [*children(process.pid), process.pid]:
-                with suppress(ProcessLookupError):
-                    os.kill(child, signal.SIGKILL)
+    """A running job; at the end of the ``with`` block it and its ranks are killed if they are still there.
+
+    torchrun leaves a folder for logs in that of temporary files, so it has one of its own.
+    """
+    with TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        variables = {**os.environ, "OMP_NUM_THREADS": "1", "TMPDIR": scratch, **environment}
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            command, stdout=pipe, stderr=pipe, text=True, env=variables, start_new_session=True
+        ) as process:
+            try:
+                yield process
+            finally:
+                for child in [*children(process.pid), process.pid]:
+                    with suppress(ProcessLookupError):
+                        os.kill(child, signal.SIGKILL)
 
 
 def finished(command: Sequence[str], **environment: str) -> subprocess.CompletedProcess[str]:
