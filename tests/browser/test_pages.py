@@ -9,7 +9,9 @@ from playwright.sync_api import Page
 from mggcn.cli import main
 from tests.browser.conftest import Watch
 
-RESULTS = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
+COMMITTED = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
+TUNED = [path for path in COMMITTED if path.stem.startswith("tuned-")]
+RESULTS = [path for path in COMMITTED if path not in TUNED[1:]]  # the tables of tuned methods have the same columns
 
 
 def all_charts_are_drawn(page: Page) -> None:

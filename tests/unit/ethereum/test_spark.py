@@ -148,6 +148,7 @@ def receipts_of_few(folder: Path) -> Path:
     return write_csv(folder / "receipts.csv", rows)
 
 
+@pytest.mark.filterwarnings("ignore:Exception ignored in.*socket:pytest.PytestUnraisableExceptionWarning")  # Spark 4.0
 def test_spark_gives_the_bytes_of_duckdb(
     tmp_path: Path, store: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
 ) -> None:
