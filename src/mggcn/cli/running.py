@@ -36,7 +36,7 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         self._epoch: Epoch | None = None
         self._section: Section | None = None
         self._dataset: Dataset
-        self._needed = ""
+        self._announced: set[str] = set()
 
     def note(self, text: str) -> None:
         """Write a line."""
@@ -47,7 +47,7 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         """Show the table of a data set."""
         self.note(headline(dataset))
         self.names.append(dataset.name)
-        self._dataset, self._needed = dataset, ""
+        self._dataset, self._announced = dataset, set()
         self._title, self._total, self._section = title, total, section
         self._ended, self._job = sum(row.done for row in section.rows), None
         self._shown = self._open.enter_context(display.Display(quiet=self._quiet, transient=True))
@@ -58,10 +58,9 @@ class ExperimentDisplay(experiments.ExperimentProgress):
     def run_starts(self, job: Job) -> "ExperimentDisplay":
         """Mark the row of the run."""
         self._job, self._epoch = job, None
-        needed = str(Requirements.of(job.plan, self._dataset) or "")
-        if needed not in {"", self._needed}:
+        if job.label not in self._announced and (needed := Requirements.of(job.plan, self._dataset)) is not None:
             self._shown.line(f"{job.label}, {needed}")
-        self._needed = needed or self._needed
+        self._announced.add(job.label)
         return self
 
     def epoch(self, epoch: Epoch) -> None:

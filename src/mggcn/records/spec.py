@@ -19,7 +19,6 @@ _ADDED = {
     "draws": 1,
     "smooth": False,
     "background_prior": 0,
-    "background_risk": "likelihood",
 }  # settings that were added later, with the value that leaves runs as they were
 TRAITS = ("nodes", "degree", "sparse")
 """The parts of a data set's identity on which recipes depend; its digest covers them."""
@@ -53,6 +52,8 @@ class RunSpec:
         """
         values = asdict(self)
         added = _ADDED | ({"hops": 1} if "fine_norm" in self.settings else {})
+        if not self.settings.get("background_prior"):  # earlier runs with a prior had the non-negative risk
+            added["background_risk"] = "likelihood"
         plain = {name: _plain(value) for name, value in self.settings.items()}
         values["settings"] = {name: value for name, value in plain.items() if name not in added or added[name] != value}
         for name in TRAITS:

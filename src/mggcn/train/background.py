@@ -54,7 +54,7 @@ class BackgroundRisk:
         if BACKGROUND not in dataset.classes:
             raise InputError(f"background_prior: {dataset.name} has no class {BACKGROUND}")
         background = dataset.classes.index(BACKGROUND)
-        share = np.mean(dataset.y[nodes] == background).clip(1 / nodes.size, 1 - 1 / nodes.size)
+        share = np.mean(dataset.y[nodes] == background).clip(0.5 / nodes.size, 1 - 0.5 / nodes.size)
         return cls(background, prior, float(share), kind)
 
     def __call__(self, scores: Tensor, labels: Tensor) -> Tensor:

@@ -66,7 +66,7 @@ def test_predict_and_compare_print_what_they_need(capsys: pytest.CaptureFixture[
     capsys.readouterr()
     assert main(["predict", run, "--out", "scores.csv", "--mmap", "--cache", "cache"]) == 0
     assert capsys.readouterr().err.startswith("mapped: needs up to ")
-    assert main(["compare", "data", "--methods", "mg-gcn,gcn", "--seeds", "2", *QUIET[1:]]) == 0
+    assert main(["compare", "data", "--methods", "mg-gcn,gcn", "--seeds", "2", "--cache", "new", *QUIET[1:]]) == 0
     lines = [line for line in capsys.readouterr().err.splitlines() if "mapped: needs up to " in line]
     assert [line.partition(",")[0] for line in lines] == ["mg-gcn"]
 

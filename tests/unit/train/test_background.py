@@ -32,18 +32,17 @@ def mixture(seed: int, hidden: float) -> tuple[Dataset, np.ndarray]:
 
 
 def test_the_likelihood_is_that_of_labels_which_members_have_by_chance() -> None:
-    """Of members half have a label: with scores of the true probabilities no others are more likely."""
+    """Of 180 members 120 have a label: two for each of the 60 among 600 unlabelled nodes."""
     rng = np.random.default_rng(0)
     data, _ = mixture(0, 0.2)
     nodes = data.split.train
-    risk = BackgroundRisk.of(data, nodes, 0.2, "likelihood")
+    risk = BackgroundRisk.of(data, nodes, 0.1, "likelihood")
     q = torch.from_numpy(rng.dirichlet([1, 1], nodes.size))
     labels = torch.from_numpy(data.y[nodes])
-    members = 120 / (0.2 * 600)
-    weight = torch.stack([members * q[:, 0], torch.ones(nodes.size)], dim=1)
+    weight = torch.stack([2 * q[:, 0], torch.ones(nodes.size)], dim=1)
     p = weight / weight.sum(dim=1, keepdim=True)
     expected = functional.nll_loss(p.log(), labels)
-    constant = 120 / 720 * np.log(members)
+    constant = 120 / 720 * np.log(2)
     torch.testing.assert_close(risk(q.log(), labels), expected + constant, rtol=1e-9, atol=0)
 
 
@@ -80,6 +79,14 @@ def test_the_prior_makes_probabilities_those_of_the_graph(risk: str) -> None:
     truth = is_phish[background].mean()
     assert abs(shares[0.5] - truth) < 0.1
     assert shares[0.0] < truth - 0.2
+
+
+@pytest.mark.parametrize("risk", ["likelihood", "non-negative"])
+def test_nodes_of_one_class_or_a_single_one_have_a_risk(risk: str) -> None:
+    data, _ = mixture(0, 0.2)
+    for nodes in (np.array([0]), np.array([500]), np.arange(5), np.arange(500, 505)):
+        labels = torch.from_numpy(data.y[nodes])
+        assert BackgroundRisk.of(data, nodes, 0.2, risk)(torch.zeros(nodes.size, 2), labels).isfinite()
 
 
 def test_what_it_cannot_be_combined_with(small: Dataset) -> None:
