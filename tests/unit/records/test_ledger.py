@@ -177,6 +177,15 @@ def test_ledgers_from_before_there_were_newer_settings_stay_valid() -> None:
     assert len({one.digest for one in propagated}) == 3, "hops of other methods have always been there"
 
 
+def test_a_run_with_a_prior_is_not_an_older_one_of_another_risk() -> None:
+    def digest(**settings: object) -> str:
+        return RunSpec({"name": "a", "digest": "d"}, "gcn", 0, "cpu", settings).digest
+
+    assert digest(background_prior=0.0, background_risk="likelihood") == digest()
+    older = digest(background_prior=0.1)
+    assert len({older, *(digest(background_prior=0.1, background_risk=r) for r in ("likelihood", "non-negative"))}) == 3
+
+
 def test_runs_of_the_papers_settings_are_still_found_in_ledgers_of_the_first_version() -> None:
     first = {"picks", "hidden", "layers", "lr", "epochs", "patience", "scaling", "batch_size", "threads", "shuffle"}
     first |= {"weight_decay", "select", "training_graph", "class_weights", "precision", "dropout", "bias", "conv"}
