@@ -62,27 +62,36 @@ class Block:
         return torch.stack([self.indices.long(), self.receivers])
 
     @cached_property
-    def transposed(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """The same edges sorted by sender (CSC), as arrays on the host.
+    def factors(self) -> Tensor:
+        """[num_edges] the factors of the sum over senders: ``weight``, or those of the mean."""
+        if self.weight is not None:
+            return self.weight.detach()
+        counts = self.indptr.diff()
+        mean = 1 / counts.clamp(min=1).float()
+        return torch.repeat_interleave(mean, counts, output_size=self.indices.numel())
+
+    @cached_property
+    def transposed(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The same sums sorted by sender (CSC).
 
         Returns:
-            [num_src + 1] the start of each sender's edges; then for each of those edges its index in ``indices``, and
-            its receiver.
+            [num_src + 1] the start of each sender's edges; then the receiver and the factor of each of those edges.
         """
-        edges = np.arange(self.indices.numel())
-        rows = csr_array((edges, self.indices.cpu().numpy(), self.indptr.cpu().numpy()), (self.num_dst, self.num_src))
-        by_sender = rows.tocsc()
-        return by_sender.indptr, by_sender.data, by_sender.indices
+        if self.indices.device.type == "cpu":
+            arrays = (self.factors.numpy(), self.indices.numpy(), self.indptr.numpy())
+            by_sender = csr_array(arrays, (self.num_dst, self.num_src)).tocsc()
+            parts = (by_sender.indptr, by_sender.indices, by_sender.data)
+            return tuple(torch.from_numpy(part) for part in parts)  # type: ignore[return-value]
+        senders, order = torch.sort(self.indices, stable=True)
+        every = torch.arange(self.num_src + 1, dtype=senders.dtype, device=senders.device)
+        return torch.searchsorted(senders, every), self.receivers[order], self.factors[order]
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> "Block":
-        """Copy the block to a device."""
+        """The block on a device: this one if it is there, else a copy."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        moved: dict[str, Any] = {
-            name: value.to(device, non_blocking=non_blocking)
-            for name, value in values.items()
-            if isinstance(value, Tensor)
-        }
-        return replace(self, **moved)
+        tensors = {name: value for name, value in values.items() if isinstance(value, Tensor)}
+        moved: dict[str, Any] = {name: value.to(device, non_blocking=non_blocking) for name, value in tensors.items()}
+        return self if all(moved[name] is value for name, value in tensors.items()) else replace(self, **moved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +216,8 @@ class Sampler(Protocol):
         Usually the batches contain the targets in order, ``batch_size`` at a time, each exactly once. A sampler of sub-
         graphs may choose its batch sizes itself, and one of random sub-graphs may leave out some targets. A sampler
         whose draws for a target do not depend on the rest of the batch declares ``draws_per_target``: several ranks can
-        then train with it, each with its share of every batch. Expensive random draws belong in the call itself, which
+        then train with it, each with its share of every batch. One that puts all targets in one batch declares
+        ``one_batch``: training does not shuffle them. Expensive random draws belong in the call itself, which
         the training loop overlaps with other work; the iterator only assembles batches.
 
         Args:

@@ -1,10 +1,12 @@
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
 from mggcn.block import Block
 from mggcn.kernels import gather_sum as kernel
 from mggcn.kernels.gather_sum import comparison, gather_sum
+from tests.gpu import GPU
 
 
 def random_block(seed: int, *, weighted: bool, num_src: int = 40, num_dst: int = 25) -> Block:
@@ -27,14 +29,22 @@ def test_cpu_equals_reference_with_gradients(
     comparison.on_cpu(random_block(width, weighted=weighted), width)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("width", [1, 7, 130])
+def test_gpu_equals_reference_with_gradients(weighted: bool, width: int) -> None:
+    pytest.importorskip("triton")
+    comparison.on_gpu(random_block(width, weighted=weighted).to(GPU), width)
+
+
 def test_a_receiver_without_senders_gets_zero() -> None:
     assert not gather_sum(torch.ones(40, 3), random_block(0, weighted=False))[0].any()
 
 
-def test_edges_by_sender() -> None:
-    block = random_block(3, weighted=False)
-    indptr, edges, receivers = block.transposed
-    rows = np.repeat(np.arange(block.num_dst), block.indptr.diff().numpy())
-    assert np.array_equal(rows[edges], receivers)
-    for sender in range(block.num_src):
-        assert set(edges[indptr[sender] : indptr[sender + 1]]) == set(np.flatnonzero(block.indices.numpy() == sender))
+@pytest.mark.parametrize("weighted", [False, True])
+def test_edges_by_sender(weighted: bool) -> None:
+    block = random_block(3, weighted=weighted)
+    indptr, receivers, factors = (part.numpy() for part in block.transposed)
+    by_sender = csr_array((factors, receivers, indptr), (block.num_src, block.num_dst)).toarray()
+    rows = (block.factors.numpy(), block.indices.numpy(), block.indptr.numpy())
+    assert np.array_equal(by_sender.T, csr_array(rows, (block.num_dst, block.num_src)).toarray())
+    assert receivers.size == block.indices.numel()

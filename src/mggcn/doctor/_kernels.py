@@ -74,14 +74,13 @@ def _on_cpu() -> dict[str, Callable[[], None]]:
     graph, key, rng = _graph(), Key.of(0), np.random.default_rng(0)
     nodes, x = np.arange(graph.num_nodes), rng.normal(size=(_NODES, _CHANNELS)).astype(np.float32)
     row_sizes = np.diff(graph.indptr)
-    block = Block(_NODES, torch.from_numpy(graph.indptr), torch.from_numpy(graph.indices).long(), torch.arange(_NODES))
     sparse = random_array((_NODES, 40), density=0.1, format="csr", dtype=np.float32, rng=rng)
     return {
         "adam": partial(adam.on_cpu, 1000, 0.01),
         "aggregate": partial(aggregate.on_cpu, graph, x, include_self=True),
         "combine": partial(combine.on_cpu, _rows(1 + _PICKS), 1 + _PICKS, 0.01),
         "dropout": partial(dropout.on_cpu, sparse, torch.arange(_NODES), 0.3, key),
-        "gather_sum": partial(gather_sum.on_cpu, block, _CHANNELS),
+        "gather_sum": partial(gather_sum.on_cpu, _block(graph), _CHANNELS),
         "induce": partial(induce.on_cpu, graph, PickTable.of(graph).draw(nodes, _PICKS, key)),
         "loss": partial(loss.on_cpu, _NODES, 7, weighted=True),
         "neighbors": partial(neighbors.on_cpu, graph, nodes, 5, key, include_self=True),
@@ -106,6 +105,7 @@ def _on_gpu(device: torch.device) -> dict[str, Callable[[], None]]:
         "aggregate": partial(aggregate.on_gpu, graph, x, include_self=True, device=device),
         "combine": partial(combine.on_gpu, _rows(1 + _PICKS).to(device), 1 + _PICKS, 0.01, weight),
         "expand": partial(expand.on_gpu, repeats, _CHANNELS),
+        "gather_sum": partial(gather_sum.on_gpu, _block(graph).to(device), _CHANNELS),
         "induce": partial(induce.on_gpu, graph, members, device),
         "loss": partial(loss.on_gpu, _NODES, 7, weighted=True, device=device),
         "pick": partial(pick.on_gpu, graph, _PICKS, key, device),
@@ -118,6 +118,12 @@ def _graph() -> Graph:
     source, target = rng.integers(0, _NODES - 1, (2, _EDGES))
     hub = np.arange(1, _NODES // 2)
     return Graph.from_edges(np.concatenate([source, 0 * hub]), np.concatenate([target, hub]), _NODES)
+
+
+def _block(graph: Graph) -> Block:
+    """The block in which every node aggregates its neighbours."""
+    indptr, indices = torch.from_numpy(graph.indptr), torch.from_numpy(graph.indices).long()
+    return Block(_NODES, indptr, indices, torch.arange(_NODES))
 
 
 def _rows(group: int) -> torch.Tensor:

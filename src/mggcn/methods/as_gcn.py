@@ -89,7 +89,7 @@ class ASGCN(Network):
             values: Tensor = view.model.importance(inputs.rows(nodes), block.to(view.compute.device))  # type: ignore[operator]
             return values
 
-        return sampled_and_whole(inputs, AdaptiveSampler(adjacency, blocks, self.samples, importance), adjacency)
+        return sampled_and_whole(view, inputs, AdaptiveSampler(adjacency, blocks, self.samples, importance), adjacency)
 
 
 class PenalisedStack(AdaptiveStack):

@@ -22,7 +22,6 @@ from mggcn.graph import Graph
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
 from mggcn.nn import CONVS
-from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.cluster import ClusterSampler
 from mggcn.train import View, Views
@@ -59,7 +58,7 @@ class ClusterGCN(Network):
         adjacency = propagation(graph, "row")
         adjacency.setdiag(adjacency.diagonal() * (1 + self.diagonal))
         clusters = ClusterSampler(graph, self.layers, self._parts(graph), self.parts_per_batch, self.diagonal)
-        return Views(View(inputs, clusters), View(inputs, WholeGraphSampler(adjacency, self.layers)))
+        return Views(View(inputs, clusters), View(inputs, view.whole_graph(adjacency, self.layers)))
 
     def _parts(self, graph: Graph) -> int:
         if self.parts:

@@ -20,7 +20,7 @@ from torch import nn
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
 from mggcn.nn import GCNConv
-from mggcn.sampling import RowSampler, WholeGraphSampler
+from mggcn.sampling import RowSampler
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.layerwise import AdaptiveSampler, Candidates, FastGCNSampler
 from mggcn.train import Inputs, View, Views
@@ -52,10 +52,12 @@ class FastGCN(Network):
         x = propagated(adjacency, view.x, view.threads) if self.precompute else view.x
         blocks = self.layers - int(self.precompute)
         sampler = FastGCNSampler(adjacency, blocks, self.samples, self.candidates)
-        return sampled_and_whole(view.inputs(x), sampler, adjacency)
+        return sampled_and_whole(view, view.inputs(x), sampler, adjacency)
 
 
-def sampled_and_whole(inputs: Inputs, sampler: FastGCNSampler | AdaptiveSampler, adjacency: csr_array) -> Views:
+def sampled_and_whole(
+    view: GraphView, inputs: Inputs, sampler: FastGCNSampler | AdaptiveSampler, adjacency: csr_array
+) -> Views:
     """Views of the same inputs: sampled layers for training, the whole graph for scoring."""
-    exact = WholeGraphSampler(adjacency, sampler.layers) if sampler.layers else RowSampler()
+    exact = view.whole_graph(adjacency, sampler.layers) if sampler.layers else RowSampler()
     return Views(View(inputs, sampler), View(inputs, exact))

@@ -20,7 +20,6 @@ from mggcn.sampling import FullSampler, WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
 from mggcn.train import View, Views
 
-_BYTES_PER_EDGE = 40  # senders, factors, and both by sender for the backward pass
 _COPIES = 4  # of a hidden layer: before and after its sum, and their gradients
 
 
@@ -42,7 +41,7 @@ class GCN(Network):
     def prepare(self, view: GraphView) -> Views:
         """The normalised adjacency; scores are computed on the whole graph."""
         adjacency, inputs = propagation(view.graph), view.inputs(view.x)
-        whole = View(inputs, WholeGraphSampler(adjacency, self.layers))
+        whole = View(inputs, view.whole_graph(adjacency, self.layers))
         if self.batches == "full":
             self._check_memory(view)
             return Views.same(whole)
@@ -52,7 +51,7 @@ class GCN(Network):
         """Raise InputError if a step over the whole graph needs more memory than is free."""
         edges = view.graph.num_stored + view.graph.num_nodes
         numbers = view.graph.num_nodes * (view.x.shape[1] + _COPIES * self.hidden * self.layers)
-        needed, free = edges * _BYTES_PER_EDGE + 4 * numbers, view.compute.free_bytes()
+        needed, free = edges * WholeGraphSampler.bytes_per_edge + 4 * numbers, view.compute.free_bytes()
         if free is not None and needed > free:
             raise InputError(
                 f"gcn: a step over the whole graph needs about {needed / 2**30:,.1f} GiB, "

@@ -32,7 +32,6 @@ from mggcn.methods.method import GraphView
 from mggcn.nn import GCNConv, MeanConv
 from mggcn.nn.lstm import LSTMConv
 from mggcn.nn.pool import PoolConv
-from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.train import View, Views
@@ -75,7 +74,7 @@ class GraphSAGE(Network):
         drawn = View(inputs, NeighborSampler(view.graph, fanouts, self._include_self, view.threads))
         if not self.full_eval:
             return Views.same(drawn)
-        whole = WholeGraphSampler(mean_operator(view.graph, self._include_self), self.layers)
+        whole = view.whole_graph(mean_operator(view.graph, self._include_self), self.layers)
         return Views(drawn, View(inputs, whole))
 
 

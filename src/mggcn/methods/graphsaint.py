@@ -22,7 +22,6 @@ from torch import nn
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
 from mggcn.nn import CONVS
-from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.saint import SaintSampler
 from mggcn.train import View, Views
@@ -55,5 +54,5 @@ class GraphSAINT(Network):
         """The whole graph's adjacency; sub-graphs are counted when training starts."""
         inputs, key = view.inputs(view.x), view.key.fold("presample")
         walks = SaintSampler(view.graph, self.layers, self.roots, self.walk, self.presample, key)
-        whole = WholeGraphSampler(propagation(view.graph, "row"), self.layers)
+        whole = view.whole_graph(propagation(view.graph, "row"), self.layers)
         return Views(View(inputs, walks), View(inputs, whole))

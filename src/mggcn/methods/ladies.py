@@ -24,7 +24,6 @@ from torch import nn
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
 from mggcn.nn import GCNConv
-from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adjacency import Normalisation, propagation
 from mggcn.sampling.layerwise import LadiesSampler
 from mggcn.train import View, Views
@@ -57,4 +56,4 @@ class LADIES(Network):
         """The normalised adjacency."""
         adjacency, inputs = propagation(view.graph, self.propagation), view.inputs(view.x)
         sampler = LadiesSampler(adjacency, self.layers, self.samples, self.normalise, self.keep_targets)
-        return Views(View(inputs, sampler), View(inputs, WholeGraphSampler(adjacency, self.layers)))
+        return Views(View(inputs, sampler), View(inputs, view.whole_graph(adjacency, self.layers)))

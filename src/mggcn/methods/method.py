@@ -9,11 +9,14 @@ from typing import ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from torch import nn
 
+from mggcn.block import CPUSampler
 from mggcn.dataset import Features
 from mggcn.graph import Graph
 from mggcn.keys import Key
+from mggcn.sampling import WholeGraphSampler
 from mggcn.storage import Cache
 from mggcn.train import Compute, Inputs, Views, inputs_of
 from mggcn.train.bounds import check_bounds
@@ -63,6 +66,11 @@ class GraphView:
     def threads(self) -> int | None:
         """The threads of CPU kernels; all cores when None."""
         return self.compute.threads
+
+    def whole_graph(self, adjacency: csr_array, layers: int) -> WholeGraphSampler:
+        """Batches over the whole graph, on the run's device if it has room for them."""
+        fits = self.compute.holds(WholeGraphSampler.bytes_per_edge * adjacency.nnz)
+        return WholeGraphSampler(adjacency, layers, self.compute.device if fits else CPUSampler.device)
 
     def inputs(self, *parts: Features) -> Inputs:
         """Matrices with one row per node, side by side, as input rows on the run's device."""

@@ -42,4 +42,4 @@ class MixGrainedFastGCN(Network):
         means = neighbour_mean(view.graph, view.x, include_self=True, threads=view.threads)
         adjacency = propagation(view.graph)
         sampler = FastGCNSampler(adjacency, self.layers - 1, self.samples, self.candidates)
-        return sampled_and_whole(view.inputs(view.x, means), sampler, adjacency)
+        return sampled_and_whole(view, view.inputs(view.x, means), sampler, adjacency)

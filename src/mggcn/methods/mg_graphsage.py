@@ -13,7 +13,6 @@ from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.methods.graphsage import GraphSAGE, fanout_per_layer, mean_operator
 from mggcn.methods.method import GraphView
 from mggcn.nn import MeanConv
-from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.train import View, Views
 
@@ -36,4 +35,4 @@ class MixGrainedGraphSAGE(GraphSAGE):
         drawn = View(inputs, NeighborSampler(graph, fanouts, threads=view.threads))
         if not self.full_eval:
             return Views.same(drawn)
-        return Views(drawn, View(inputs, WholeGraphSampler(mean_operator(graph, include_self=False), layers)))
+        return Views(drawn, View(inputs, view.whole_graph(mean_operator(graph, include_self=False), layers)))

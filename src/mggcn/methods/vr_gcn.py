@@ -20,7 +20,6 @@ from mggcn.errors import InputError
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
 from mggcn.nn.history import HistoryConv
-from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.history import HistorySampler
 from mggcn.train import View, Views
@@ -53,4 +52,4 @@ class VRGCN(Network):
         adjacency = propagation(view.graph)
         inputs = view.inputs(propagated(adjacency, view.x, view.threads))
         sampler = HistorySampler(adjacency, self.layers - 1, self.fanout)
-        return Views(View(inputs, sampler), View(inputs, WholeGraphSampler(adjacency, self.layers - 1)))
+        return Views(View(inputs, sampler), View(inputs, view.whole_graph(adjacency, self.layers - 1)))

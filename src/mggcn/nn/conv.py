@@ -33,7 +33,8 @@ def aggregate(x: Tensor, block: Block) -> Tensor:
         if block.weight is None:
             return grouped.mean(dim=0)
         return torch.einsum("bg,gbc->bc", block.weight.view(block.num_dst, block.group), grouped)
-    if x.device.type == "cpu" and x.dtype == torch.float32:
+    on_gpu = x.device.type == "cuda"
+    if x.dtype == torch.float32 or (on_gpu and x.dtype == torch.bfloat16):
         return gather_sum(x, block)
     mode = "mean" if block.weight is None else "sum"
     weight = None if block.weight is None else block.weight.to(x.dtype)
@@ -136,7 +137,11 @@ class GCNConv(nn.Module):
 
     def forward(self, x: Rows, block: Block) -> Tensor:
         """[num_src, in_channels] to [num_dst, out_channels]."""
-        out = aggregate(self.linear(x), block)
+        in_channels, out_channels = self.linear.weight.shape
+        if in_channels < out_channels and not is_sparse(x):
+            out: Tensor = self.linear(aggregate(to_dense(x), block))
+        else:
+            out = aggregate(self.linear(x), block)
         return out if self.bias is None else out + self.bias
 
     def hidden(self, x: Tensor, block: Block) -> Tensor:

@@ -1,7 +1,7 @@
 """Samplers that draw nothing: no blocks, blocks of whole neighbourhoods, or blocks over the whole graph."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
@@ -14,6 +14,8 @@ from mggcn import memory
 from mggcn.block import Batch, Block, CPUSampler, Nodes, node_ids, split_targets
 from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key
+
+_KEPT_BATCHES = 2  # of the training and the validation nodes
 
 
 @dataclass(frozen=True)
@@ -66,20 +68,37 @@ class FullSampler(AdjacencySampler):
 
 @dataclass(frozen=True, eq=False)
 class WholeGraphSampler(AdjacencySampler):
-    """Puts all targets in one batch in which every layer below the last computes all nodes of the graph."""
+    """Puts all targets in one batch in which every layer below the last computes all nodes of the graph.
+
+    Args:
+        on: the device of the batches. The last ones are kept there, so that every epoch after the first reuses them.
+    """
+
+    one_batch: ClassVar[bool] = True
+    bytes_per_edge: ClassVar[int] = 48  # senders and factors of the layer below and the last, also sorted by sender
+
+    on: torch.device = CPUSampler.device
+    _kept: dict[bytes, Batch] = field(default_factory=dict, repr=False)
 
     @cached_property
     def below(self) -> Block:
         """The block of every layer but the last."""
         memory.require(16 * self.adjacency.nnz, f"a block of {self.adjacency.nnz:,} edges")
-        return _block(self.adjacency, np.arange(self.adjacency.shape[0]))
+        return _block(self.adjacency, np.arange(self.adjacency.shape[0])).to(self.on)
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
         """All ``targets`` in one batch, whatever the batch size."""
         receivers = node_ids(targets)
-        last = _block(self.adjacency[receivers], receivers)
-        nodes = torch.arange(self.adjacency.shape[0])
-        yield Batch(nodes, (*[self.below] * (self.layers - 1), last), torch.from_numpy(receivers))
+        name = receivers.tobytes()
+        batch = self._kept.pop(name, None)
+        if batch is None:
+            last = _block(self.adjacency[receivers], receivers).to(self.on)
+            nodes = torch.arange(self.adjacency.shape[0])
+            batch = Batch(nodes, (*[self.below] * (self.layers - 1), last), torch.from_numpy(receivers)).to(self.on)
+        self._kept[name] = batch
+        if len(self._kept) > _KEPT_BATCHES:
+            del self._kept[next(iter(self._kept))]
+        yield batch
 
 
 def _block(rows: csr_array, receivers: Nodes) -> Block:

@@ -126,7 +126,8 @@ class Drawing:
             )
 
     def _order(self, number: int) -> Targets:
-        return shuffled(self._targets, self._key.fold("order", number)) if self._training.shuffle else self._targets
+        is_ordered = not self._training.shuffle or getattr(self._sampler, "one_batch", False)
+        return self._targets if is_ordered else shuffled(self._targets, self._key.fold("order", number))
 
 
 def _class_weights(dataset: Dataset, training: Training, device: torch.device) -> Tensor | None:

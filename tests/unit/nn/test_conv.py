@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from mggcn.block import Block
-from mggcn.nn import MGGCN, MeanConv, aggregate
+from mggcn.nn import MGGCN, GCNConv, MeanConv, aggregate
 from tests.properties import shuffle_edges
 
 
@@ -51,6 +51,13 @@ def test_conv_ignores_the_order_of_edges(block: Block) -> None:
     x = torch.randn(block.num_src, 4, dtype=torch.float64)
     conv = MeanConv(4, 3).double()
     torch.testing.assert_close(conv(x, block), conv(x, shuffle_edges(block, torch.Generator().manual_seed(3))))
+
+
+@pytest.mark.parametrize("out_channels", [2, 9])
+def test_a_graph_convolution_is_the_same_whichever_comes_first(out_channels: int) -> None:
+    block, x = ragged(True), torch.randn(5, 4, dtype=torch.float64)
+    conv = GCNConv(4, out_channels, bias=True).double()
+    torch.testing.assert_close(conv(x, block), by_hand(x, block) @ conv.linear.weight + conv.bias)
 
 
 def test_the_model_has_the_papers_parameters() -> None:

@@ -10,6 +10,7 @@ from mggcn.keys import Key
 from mggcn.sampling import FullSampler, RowSampler, WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
 from mggcn.train import Compute
+from mggcn.train.epochs import Drawing
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 
 CPU = Compute(torch.device("cpu"))
@@ -47,6 +48,27 @@ def test_the_whole_graph_is_one_batch() -> None:
     assert_batch_is_valid(batch)
     assert batch.targets.tolist() == [4, 0, 3]
     assert batch.nodes.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_the_whole_graph_is_prepared_once_for_the_same_targets() -> None:
+    sampler = WholeGraphSampler(propagation(PATH), 2)
+    first, again, other, third = (
+        next(sampler.batches(np.array(nodes), Key.of(0), 2)) for nodes in ([4, 0], [4, 0], [0, 4], [1])
+    )
+    assert first is again
+    assert other.targets.tolist() == [0, 4]
+    assert third.targets.tolist() == [1]
+    assert next(sampler.batches(np.array([0, 4]), Key.of(0), 2)) is other
+    assert next(sampler.batches(np.array([4, 0]), Key.of(0), 2)) is not first
+
+
+def test_targets_of_one_batch_are_not_shuffled(small: Dataset) -> None:
+    plan = methods.resolve("gcn", small.name, {"batches": "full"})
+    prepared = plan.prepare(small, Key.of(0), CPU)
+    targets = small.require_split().train
+    drawing = Drawing(prepared.train.sampler, targets, plan.training, Key.of(0))
+    assert next(drawing.take(1)) is next(drawing.take(2))
+    assert next(drawing.take(1)).targets.tolist() == targets.tolist()
 
 
 def test_rows_alone() -> None:
