@@ -13,8 +13,9 @@ from mggcn.dataset import BACKGROUND, UNLABELLED, Dataset
 from mggcn.run import Predictions, Run
 from mggcn.run.alerts import Thresholds
 from mggcn.run.labels import labels_in
-from mggcn.train import metrics, ranking
+from mggcn.train import metrics
 from mggcn.train.metrics import Tally, Top
+from mggcn.train.ranking import Ranked, ks_of
 
 _NODES = {"test": "test nodes", "new": "new nodes with a known label", "unknown": "nodes with a known label"}
 
@@ -145,10 +146,11 @@ class Predicted:
         among, what = metrics.precision_at(k, p, self._listed(y), label), "test nodes"
         if not self._is_own:
             what = "nodes with a known label that the run was not fitted to"
-        areas = {"PR-AUC": ranking.pr_auc(p, y == label), "ROC-AUC": ranking.roc_auc(p, y == label)}
+        ranked = Ranked.of(p, y == label)
+        areas = {"PR-AUC": ranked.pr_auc(), "ROC-AUC": ranked.roc_auc()}
         shown = [f"{area} {value:.2%}" for area, value in areas.items() if value is not None]
-        ks = ranking.ks_of(min(k, y.size))
-        curve = zip(ks, ranking.precision_at(ks, p, y == label), strict=True)
+        ks = ks_of(min(k, y.size))
+        curve = zip(ks, ranked.precision_at(ks), strict=True)
         shown.append("precision at " + ", ".join(f"{count:,}: {share:.2%}" for count, share in curve))
         first = f"among the {y.size:,} {what} only, {_precision(among, name)}"
         return f"{text}\n{first}\n{name} among them: {'; '.join(shown)}"

@@ -29,7 +29,7 @@ from mggcn.nn import MGGCN
 from mggcn.nn.mg_gcn import WITHOUT_ROOT
 from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler, grains
 from mggcn.storage import Draft
-from mggcn.train import DenseInputs, View, Views, dense
+from mggcn.train import DenseInputs, View, Views
 from mggcn.train.bounds import Count
 
 
@@ -103,7 +103,7 @@ class MixGrained(Network):
         ):
             on_device = table.on(view.compute.device)
             sampler = DeviceMixGrainedSampler(on_device, *options, coarse_self=coarse_self, explore=self.explore)
-            parts = [dense(view.x).to(view.compute.device)]
+            parts = [view.scaled.on(view.compute.device)]
             for _ in range(self.hops):
                 parts.append(fine_on(on_device.indptr, on_device.indices, parts[-1], self.fine_norm, self.fine_self))
             inputs = DenseInputs((torch.cat(parts, dim=1).to(view.compute.dtype),))

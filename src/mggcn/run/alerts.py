@@ -14,7 +14,7 @@ from mggcn.run.ensembles import ensemble
 from mggcn.run.labels import labels_in
 from mggcn.run.parts import VAL, most_used, nodes_in, parts_of
 from mggcn.run.run import Run
-from mggcn.train.ranking import threshold_for
+from mggcn.train.ranking import Ranked
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +89,7 @@ def thresholds(
     classes, values = runs[0].classes, np.full(len(runs[0].classes), np.nan)
     labels = labels_in(data, classes, nodes)
     for label, name in enumerate(classes):
-        bound = threshold_for(required, predictions.probabilities[:, label], labels == label)
+        bound = Ranked.of(predictions.probabilities[:, label], labels == label).threshold_for(required)
         if bound is not None and name != BACKGROUND:
             values[label] = bound
     reached = (predictions.probabilities >= values).sum(axis=0)

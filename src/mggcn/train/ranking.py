@@ -5,6 +5,7 @@ the precision among the first k nodes, and the threshold for a required precisio
 """
 
 import itertools
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,49 +19,73 @@ Probabilities = NDArray[np.float64]
 Members = NDArray[np.bool_]
 
 
-def pr_auc(p: Probabilities, is_member: Members) -> float | None:
-    """The average precision: the sum over distinct probabilities of the precision times the increase of recall.
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """Nodes ranked by the probability of a class, as counts at each distinct probability, the highest first.
 
-    Args:
-        p: [n] probabilities of a class.
-        is_member: [n] whether a node belongs to it; None is returned if none does.
+    Attributes:
+        hits: [m] the members of the class with at least that probability.
+        counts: [m] the nodes with at least that probability.
+        values: [m] the probability.
     """
-    if not is_member.any():
-        return None
-    hits, counts, _ = _cuts(p, is_member)
-    return min(float((hits / counts * np.diff(hits, prepend=0)).sum() / hits[-1]), 1.0)
 
+    hits: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    values: Probabilities
 
-def roc_auc(p: Probabilities, is_member: Members) -> float | None:
-    """The area under the ROC curve: the share of pairs of a member and another node in which the member is first.
+    @classmethod
+    def of(cls, p: Probabilities, is_member: Members) -> "Ranked":
+        """Rank nodes.
 
-    Pairs with equal probabilities count half. None if all nodes are members, or none is.
-    """
-    hits, counts, _ = _cuts(p, is_member)
-    if not hits.size or not 0 < hits[-1] < counts[-1]:
-        return None
-    recall, false_positives = (np.concatenate([[0], values / values[-1]]) for values in (hits, counts - hits))
-    return min(float(np.trapezoid(recall, false_positives)), 1.0)
+        Args:
+            p: [n] probabilities of a class.
+            is_member: [n] whether a node belongs to it.
+        """
+        order = np.argsort(-p)
+        ranked = p[order]
+        last = np.flatnonzero(np.diff(ranked, append=np.nan) != 0)
+        return cls(np.cumsum(is_member[order], dtype=np.int64)[last], last + 1, ranked[last])
 
+    def pr_auc(self) -> float | None:
+        """The average precision: the sum over distinct probabilities of the precision times the increase of recall.
 
-def precision_at(ks: NDArray[np.int64], p: Probabilities, is_member: Members) -> NDArray[np.float64]:
-    """The precision among the first k nodes, for each k; among equal probabilities the mean over their orders."""
-    hits, counts, _ = _cuts(p, is_member)
-    shares = np.interp(ks, np.concatenate([[0], counts]), np.concatenate([[0], hits])) / ks
-    return np.asarray(np.minimum(shares, 1.0))
+        None if no node is a member.
+        """
+        if not self.hits.size or not self.hits[-1]:
+            return None
+        return min(float((self.hits / self.counts * np.diff(self.hits, prepend=0)).sum() / self.hits[-1]), 1.0)
+
+    def roc_auc(self) -> float | None:
+        """The area under the ROC curve: the share of pairs of a member and another node in which the member is first.
+
+        Pairs with equal probabilities count half. None if all nodes are members, or none is.
+        """
+        hits, counts = self.hits, self.counts
+        if not hits.size or not 0 < hits[-1] < counts[-1]:
+            return None
+        recall, false_positives = (np.concatenate([[0], values / values[-1]]) for values in (hits, counts - hits))
+        return min(float(np.trapezoid(recall, false_positives)), 1.0)
+
+    def precision_at(self, ks: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The precision among the first k nodes, for each k; among equal probabilities the mean over their orders."""
+        shares = np.interp(ks, np.concatenate([[0], self.counts]), np.concatenate([[0], self.hits])) / ks
+        return np.asarray(np.minimum(shares, 1.0))
+
+    def threshold_for(self, required: float) -> float | None:
+        """The lowest probability p such that nodes with at least p have the required precision; None if none does."""
+        reached = np.flatnonzero(self.hits >= required * self.counts)
+        return min(float(self.values[reached[-1]]), 1.0) if reached.size else None
+
+    def reaching(self, bound: float | None) -> tuple[int, int]:
+        """How many nodes have at least a probability, and how many of them are members; zero for None."""
+        above = 0 if bound is None else int(np.searchsorted(-self.values, -bound, side="right"))
+        return (int(self.counts[above - 1]), int(self.hits[above - 1])) if above else (0, 0)
 
 
 def ks_of(count: int) -> NDArray[np.int64]:
     """1, 2, 5, 10, 20, 50 and so on, up to the number of nodes."""
     numbers = (digit * 10**power for power in itertools.count() for digit in (1, 2, 5))
     return np.array(list(itertools.takewhile(lambda number: number <= count, numbers)), np.int64)
-
-
-def threshold_for(required: float, p: Probabilities, is_member: Members) -> float | None:
-    """The lowest probability p such that nodes with at least p have the required precision; None if there is none."""
-    hits, counts, values = _cuts(p, is_member)
-    reached = np.flatnonzero(hits >= required * counts)
-    return min(float(values[reached[-1]]), 1.0) if reached.size else None
 
 
 def measure(val: Probabilities, val_y: NDArray[np.int64], test: Probabilities, test_y: NDArray[np.int64]) -> Ranking:
@@ -72,41 +97,30 @@ def measure(val: Probabilities, val_y: NDArray[np.int64], test: Probabilities, t
         test: [m, classes] probabilities of the test nodes.
         test_y: [m] their classes.
     """
-    labels, ks = range(test.shape[1]), ks_of(test_y.size)
+    chosen_on, ranked = _by_class(val, val_y), _by_class(test, test_y)
+    ks = ks_of(test_y.size)
     return Ranking(
-        [pr_auc(test[:, label], test_y == label) for label in labels],
-        [roc_auc(test[:, label], test_y == label) for label in labels],
+        [of_class.pr_auc() for of_class in ranked],
+        [of_class.roc_auc() for of_class in ranked],
         ks.tolist(),
-        [precision_at(ks, test[:, label], test_y == label).tolist() for label in labels],
-        [alerts(required, val, val_y, test, test_y) for required in REQUIRED],
+        [of_class.precision_at(ks).tolist() for of_class in ranked],
+        [_alerts(required, chosen_on, ranked) for required in REQUIRED],
     )
 
 
-def alerts(
-    required: float, val: Probabilities, val_y: NDArray[np.int64], test: Probabilities, test_y: NDArray[np.int64]
-) -> Alerts:
+def _by_class(p: Probabilities, y: NDArray[np.int64]) -> list[Ranked]:
+    return [Ranked.of(p[:, label], y == label) for label in range(p.shape[1])]
+
+
+def _alerts(required: float, val: list[Ranked], test: list[Ranked]) -> Alerts:
     """The threshold of each class for a required precision of validation nodes, and the alerts it gives."""
-    labels = range(val.shape[1])
-    thresholds = [threshold_for(required, val[:, label], val_y == label) for label in labels]
-    reached = [
-        (val[:, label] >= bound, test[:, label] >= bound) if (bound := thresholds[label]) is not None else None
-        for label in labels
-    ]
+    thresholds = [of_class.threshold_for(required) for of_class in val]
+    in_val = [of_class.reaching(bound) for of_class, bound in zip(val, thresholds, strict=True)]
+    in_test = [of_class.reaching(bound) for of_class, bound in zip(test, thresholds, strict=True)]
     return Alerts(
         required,
         thresholds,
-        [0 if pair is None else int(pair[0].sum()) for pair in reached],
-        [0 if pair is None else int(pair[1].sum()) for pair in reached],
-        [
-            0 if pair is None else int((pair[1] & (test_y == label)).sum())
-            for label, pair in zip(labels, reached, strict=True)
-        ],
+        [nodes for nodes, _ in in_val],
+        [nodes for nodes, _ in in_test],
+        [members for _, members in in_test],
     )
-
-
-def _cuts(p: Probabilities, is_member: Members) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """For each distinct probability, the highest first: members and nodes with at least it, and itself."""
-    order = np.argsort(-p, kind="stable")
-    ranked = p[order]
-    last = np.flatnonzero(np.diff(ranked, append=np.nan) != 0)
-    return np.cumsum(is_member[order], dtype=np.int64)[last], last + 1, ranked[last]

@@ -1,23 +1,28 @@
 """Feature scaling, fitted on training nodes and stored with the weights, so that new graphs are scaled the same way."""
 
 import hashlib
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, dia_array, diags_array
+from torch import Tensor
 
 from mggcn import memory
 from mggcn.dataset import Dataset, Features
+from mggcn.kernels import threads as threading
+from mggcn.train.inputs import dense
 
 Scaling = Literal["auto", "row", "root", "tfidf", "standard", "none"]
 
 FITTED = {"standard": {"mean", "deviation"}, "tfidf": {"idf"}}
 """The arrays that a scaler of this kind has."""
 
-_SUM_ROWS = 1 << 16
+_SUM_ROWS = 1 << 13
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +53,13 @@ class Scaler:
         train = dataset.split.train
         if kind == "tfidf":
             return cls(kind, idf=_idf(dataset, train))
-        total, squares = np.zeros(dataset.num_features), np.zeros(dataset.num_features)
-        for start in range(0, train.size, _SUM_ROWS):
+
+        def sums(start: int) -> NDArray[np.float64]:
             part = _dense(dataset.x[train[start : start + _SUM_ROWS]]).astype(np.float64)
-            total += part.sum(axis=0)
-            squares += np.square(part).sum(axis=0)
+            return np.stack([part.sum(axis=0), np.square(part).sum(axis=0)])
+
+        with ThreadPoolExecutor(threading.available()) as pool:  # added in order, whatever the number of threads
+            total, squares = sum(pool.map(sums, range(0, train.size, _SUM_ROWS)), np.zeros((2, dataset.num_features)))
         mean = total / train.size
         deviation = np.sqrt(np.maximum(squares / train.size - np.square(mean), 0))
         deviation[deviation <= 1e-6 * np.maximum(np.abs(mean), 1e-12)] = 1
@@ -68,11 +75,13 @@ class Scaler:
             return _unit_rows(x * self.idf if isinstance(x, np.ndarray) else x @ diags_array(self.idf))
         if self.mean is None or self.deviation is None:
             return x
-        out = np.empty(x.shape, np.float32)
-        for start in range(0, x.shape[0], _SUM_ROWS):
-            part = out[start : start + _SUM_ROWS]
-            np.subtract(_dense(x[start : start + _SUM_ROWS]), self.mean, out=part)
-            part /= self.deviation
+        mean, deviation, out = self.mean, self.deviation, np.empty(x.shape, np.float32)
+
+        def fill(start: int, stop: int) -> None:
+            np.subtract(_dense(x[start:stop]), mean, out=out[start:stop])
+            out[start:stop] /= deviation
+
+        threading.over_ranges(fill, x.shape[0], chunk=_SUM_ROWS)
         return out
 
     @property
@@ -89,6 +98,7 @@ class Scaled:
 
     features: Features
     scaler: Scaler
+    _copies: dict[torch.device, Tensor] = field(default_factory=dict, repr=False)
 
     @cached_property
     def whole(self) -> Features:
@@ -97,6 +107,19 @@ class Scaled:
             rows, columns = self.features.shape
             memory.require(self.features.nbytes, f"scaled features of {rows:,} nodes, {columns:,} each")
         return self.scaler.apply(self.features)
+
+    def on(self, device: torch.device) -> Tensor:
+        """The whole matrix on a GPU, where it is scaled if that means to scale its columns; copied there once."""
+        if device not in self._copies:
+            self._copies[device] = self._copied(device)
+        return self._copies[device]
+
+    def _copied(self, device: torch.device) -> Tensor:
+        mean, deviation = self.scaler.mean, self.scaler.deviation
+        if mean is None or deviation is None:
+            return dense(self.whole).to(device)
+        x = dense(self.features).to(device)
+        return (x - torch.from_numpy(mean).to(device)).div_(torch.from_numpy(deviation).to(device))
 
     def rows(self, start: int, stop: int) -> Features:
         """The rows from ``start`` to ``stop``, bit-equal to those of the whole matrix."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -102,7 +103,7 @@ class Step:
         else:
             arrays = (scores.detach(), self._labels, batch.targets, self._class_weight, self._tally)
             gradient = cross_entropy(*arrays, self._training.label_smoothing)
-            scores.backward(gradient)  # type: ignore[no-untyped-call]
+            _Root.apply(scores, gradient).backward()  # type: ignore[no-untyped-call]
 
     def _backward_both(self, batch: Batch, twin: Batch) -> None:
         """Two draws of a batch: the mean of their losses, and the squared distance of their probabilities."""
@@ -142,6 +143,22 @@ class Step:
 
     def _count(self, loss: Tensor, batch: Batch) -> None:
         self._tally += torch.stack([loss.detach() * batch.whole_count, loss.new_ones(())]).to(self._tally)
+
+
+class _Root(torch.autograd.Function):
+    """A number on the CPU, from which a backward pass continues at scores with a gradient that is known.
+
+    ``scores.backward(gradient)`` is the same, but imports sympy, which takes longer than the first epoch on a GPU.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, gradient: Tensor) -> Tensor:  # noqa: ARG004
+        ctx.gradient = gradient
+        return torch.zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:  # noqa: ARG004
+        return ctx.gradient, None
 
 
 def _share(batch: Batch) -> float:

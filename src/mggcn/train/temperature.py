@@ -61,13 +61,14 @@ def fit_temperature(log_probabilities: NDArray[np.float64], y: NDArray[np.int64]
     """
     from scipy.optimize import brentq
 
-    z = np.maximum(log_probabilities, _LOWEST)
-    z = z - z.max(axis=1, keepdims=True)
-    observed = (z[np.arange(y.size), y].sum() + z.mean()) / (y.size + 1)
+    z = torch.from_numpy(np.maximum(log_probabilities, _LOWEST))
+    z = z - z.amax(dim=1, keepdim=True)
+    labels = torch.from_numpy(y)[:, None]
+    observed = float(z.gather(1, labels).sum() + z.mean()) / (y.size + 1)
 
     def slope(log_beta: float) -> float:
-        p = np.exp(math.exp(log_beta) * z)
-        return float(((p * z).sum(axis=1) / p.sum(axis=1)).mean() - observed)
+        p = torch.exp(math.exp(log_beta) * z)
+        return float(((p * z).sum(dim=1) / p.sum(dim=1)).mean()) - observed
 
     if slope(0.0) == 0:
         return 1.0

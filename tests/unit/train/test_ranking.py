@@ -5,6 +5,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from mggcn.train import ranking
+from mggcn.train.ranking import Ranked
 
 
 @pytest.mark.parametrize("levels", [3, 1_000_000])
@@ -12,16 +13,16 @@ def test_areas_are_scikit_learns(levels: int) -> None:
     rng = np.random.default_rng(levels)
     for _ in range(20):
         p, is_member = rng.integers(0, levels, 50) / levels, rng.random(50) < 0.3
-        assert ranking.pr_auc(p, is_member) == pytest.approx(average_precision_score(is_member, p))
-        assert ranking.roc_auc(p, is_member) == pytest.approx(roc_auc_score(is_member, p))
+        assert Ranked.of(p, is_member).pr_auc() == pytest.approx(average_precision_score(is_member, p))
+        assert Ranked.of(p, is_member).roc_auc() == pytest.approx(roc_auc_score(is_member, p))
 
 
 def test_areas_that_are_not_defined() -> None:
     p, none = np.array([0.5, 0.25]), np.zeros(2, bool)
-    assert ranking.pr_auc(p, none) is None
-    assert ranking.roc_auc(p, none) is None
-    assert ranking.pr_auc(p, ~none) == 1
-    assert ranking.roc_auc(p, ~none) is None
+    assert Ranked.of(p, none).pr_auc() is None
+    assert Ranked.of(p, none).roc_auc() is None
+    assert Ranked.of(p, ~none).pr_auc() == 1
+    assert Ranked.of(p, ~none).roc_auc() is None
 
 
 def test_precision_at_k_is_the_mean_over_orders_of_equal_nodes() -> None:
@@ -32,7 +33,7 @@ def test_precision_at_k_is_the_mean_over_orders_of_equal_nodes() -> None:
         order = rng.permutation(5)
         ranked = is_member[order][np.argsort(-p[order], kind="stable")]
         seen.append(np.cumsum(ranked) / ks)
-    found = ranking.precision_at(ks, p, is_member)
+    found = Ranked.of(p, is_member).precision_at(ks)
     np.testing.assert_allclose(found, [1, 2 / 3, 5 / 9, 0.5, 0.6])
     np.testing.assert_allclose(found, np.mean(seen, axis=0), atol=0.02)
 
@@ -48,14 +49,18 @@ def test_a_threshold_is_the_lowest_probability_with_the_required_precision() -> 
     is_member = rng.random(200) < p
     for required in (0.6, 0.8, 0.9):
         wanted = [t for t in np.unique(p) if is_member[p >= t].mean() >= required]
-        assert ranking.threshold_for(required, p, is_member) == min(wanted)
-    assert ranking.threshold_for(0.5, p, np.zeros(200, bool)) is None
+        assert Ranked.of(p, is_member).threshold_for(required) == min(wanted)
+    assert Ranked.of(p, np.zeros(200, bool)).threshold_for(0.5) is None
 
 
 def test_alerts_are_counted_with_thresholds_of_the_validation_nodes() -> None:
     val = np.array([[0.9, 0.1], [0.8, 0.2], [0.3, 0.7]])
     test = np.array([[0.85, 0.15], [0.95, 0.05], [0.2, 0.8], [0.7, 0.3]])
-    found = ranking.alerts(0.9, val, np.array([0, 0, 0]), test, np.array([0, 1, 0, 0]))
+    (found,) = (
+        alerts
+        for alerts in ranking.measure(val, np.array([0, 0, 0]), test, np.array([0, 1, 0, 0])).alerts
+        if alerts.required == 0.9
+    )
     assert found.thresholds == [0.3, None]
     assert (found.val, found.test, found.correct) == ([3, 0], [3, 0], [2, 0])
     whole = ranking.measure(val, np.array([0, 0, 1]), test, np.array([0, 1, 0, 0]))

@@ -8,7 +8,9 @@ from scipy.sparse import csr_array
 
 import mggcn
 from mggcn.dataset import Dataset
-from mggcn.train.scaling import Scaler
+from mggcn.kernels import threads
+from mggcn.train import scaling
+from mggcn.train.scaling import Scaled, Scaler
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -31,6 +33,26 @@ def test_standard_is_fitted_on_training_nodes_only(small: Dataset, sparse: bool)
     np.testing.assert_allclose(train.std(axis=0)[:2], 1, atol=1e-4)
     assert abs(scaled[small.split.test].mean(axis=0)).max() > 1e-3
     assert np.all(scaled[:, 2] == 0), "a constant column has no deviation to divide by"
+
+
+def test_the_scaling_does_not_depend_on_the_number_of_threads(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scaling, "_SUM_ROWS", 7)
+    results = []
+    for count in (1, 3):
+        monkeypatch.setattr(threads, "available", lambda count=count: count)
+        scaler = Scaler.fit("standard", small)
+        results.append((scaler.digest, scaler.apply(small.x).tobytes()))
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("kind", ["standard", "row", "tfidf", "none"])
+def test_rows_on_a_device_are_those_in_memory(small: Dataset, kind: scaling.Scaling, sparse: bool) -> None:
+    data = replace(small, x=csr_array(small.x) if sparse else small.x)
+    scaled = Scaled(data.x, Scaler.fit(kind, data))
+    whole = scaled.whole if isinstance(scaled.whole, np.ndarray) else scaled.whole.toarray()
+    assert np.array_equal(scaled.on(torch.device("cpu")).numpy(), whole)
+    assert scaled.on(torch.device("cpu")) is scaled.on(torch.device("cpu"))
 
 
 def test_auto_follows_the_storage(small: Dataset) -> None:

@@ -1,5 +1,7 @@
 """What the step adds to the plain mean cross-entropy: weights of targets, penalties, smoothing, consistency ..."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -223,3 +225,11 @@ def test_input_dropout_differs_between_epochs_steps_and_twins_and_follows_from_t
     assert not all(torch.equal(*pair) for pair in zip(rows(1, (2,)), found[half:], strict=True))
     masks = [each != 0 for each in found[:half] if each.shape == found[0].shape]
     assert len({mask.numpy().tobytes() for mask in masks}) == len(masks)
+
+
+def test_training_does_not_import_sympy() -> None:
+    script = (
+        "import sys, mggcn; from tests.conftest import small_dataset; "
+        "mggcn.fit(small_dataset(), settings={'epochs': 2}); sys.exit('sympy' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
