@@ -72,7 +72,7 @@ class Eager:
 def test_a_replayed_step_is_the_step_itself(
     small: Dataset, layers: int, options: dict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one_by_one = fit(small, layers=layers, precision="fp32", **options)
+    one_by_one = fit(small, layers=layers, precision="fp32", **options)  # with too few batches for more
     monkeypatch.setattr(capture, "_STEPS", 2)
     in_pairs = fit(small, layers=layers, precision="fp32", **options)
     monkeypatch.setattr(step, "Captured", Eager)
@@ -163,7 +163,7 @@ def test_a_resumed_run_ends_as_if_it_had_not_been_interrupted(
     small: Dataset, options: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mg_gcn, "DeviceMixGrainedSampler", partial(DeviceMixGrainedSampler, merge_from=1))
-    monkeypatch.setattr(capture, "_STEPS", 3)
+    monkeypatch.setattr(capture, "_STEPS", 2)
     whole = fit(small, **options)
     settings = {"epochs": 12, "batch_size": 4, **options}
     with pytest.raises(KeyboardInterrupt):

@@ -33,10 +33,11 @@ class _Slot:
 class Captured:
     """Runs a step on batches; batches of a shape that was seen before replay a recording of that shape.
 
-    The first batches of a shape run without recording, which warms the libraries up. Later ones wait until there are
-    ``_STEPS`` of them, which replay one recording of as many steps; :meth:`finish` processes those that still wait.
-    Recording itself computes nothing, so every batch is processed exactly once, in order. Batches whose edges change
-    are never recorded.
+    The first batches of a shape run without recording, which warms the libraries up. Recording itself computes nothing,
+    so every batch is processed exactly once, in order. Batches whose edges change are never recorded.
+
+    The first ``_STEPS`` batches of an epoch replay a recording of one step each, which keeps the GPU busy while later
+    ones wait until there are ``_STEPS`` of them; these replay one recording of as many steps.
 
     Args:
         step: processes one batch, or several draws of it.
@@ -47,7 +48,8 @@ class Captured:
         self._slots: dict[tuple[int, Shape], _Slot] = {}
         self._seen: Counter[Shape] = Counter()
         self._shape: Shape = ()
-        self._waiting: list[Draws] = []  # batches of this shape
+        self._waiting: list[Draws] = []  # of this shape
+        self._count = 0  # batches since the last call of finish
 
     def __call__(self, *batches: Batch) -> None:
         """Process one batch, or several draws of it, now or together with the next ones."""
@@ -61,16 +63,21 @@ class Captured:
             with _timed():
                 self._run_on_side_stream(batches)
             return
+        self._count += 1
+        if self._count <= _STEPS:
+            self._replay((batches,))
+            return
         self._waiting.append(batches)
         if len(self._waiting) == _STEPS:
             self._replay(tuple(self._waiting))
             self._waiting.clear()
 
     def finish(self) -> None:
-        """Process the batches that wait for others."""
+        """Process the batches that wait; to be called at the end of an epoch."""
         for batches in self._waiting:
             self._replay((batches,))
         self._waiting.clear()
+        self._count = 0
 
     def _replay(self, draws: tuple[Draws, ...]) -> None:
         slot = self._slots.get((len(draws), self._shape))

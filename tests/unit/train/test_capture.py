@@ -42,7 +42,7 @@ def drawn(small: Dataset, sampler: DeviceMixGrainedSampler, seed: int) -> list[B
     return list(sampler.batches(small.split.train, Key.of(seed), 10))
 
 
-@pytest.mark.parametrize("steps", [1, 4])
+@pytest.mark.parametrize("steps", [1, 2])
 @pytest.mark.parametrize("draws", [1, 2])
 @pytest.mark.parametrize("merge_from", [None, 1])
 def test_every_draw_of_a_batch_reaches_the_step_in_order(
@@ -88,17 +88,26 @@ def test_the_second_draw_of_another_shape_has_a_recording_of_its_own(small: Data
     assert sorted(len(slot.draws[0]) for slot in captured._slots.values()) == [1, 2, 2]
 
 
-def test_a_batch_of_another_shape_runs_after_those_that_wait(small: Dataset) -> None:
+def test_later_batches_of_an_epoch_wait_for_each_other_but_not_for_another_shape(
+    small: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "_STEPS", 3)
     sampler = DeviceMixGrainedSampler(PickTable.of(small.graph).on(GPU), 3)
     seen: list[int] = []
     captured = OnHost(lambda batch: seen.append(batch.targets.numel()))
     whole = drawn(small, sampler, 0)[0]
     part = replace(whole, targets=whole.targets[:5].clone())
-    for _ in range(_WARM_UP + 2):
+    for _ in range(_WARM_UP):
         captured(whole)
-    assert len(seen) == _WARM_UP
+    lengths = []
+    for _ in range(11):
+        captured(whole)
+        lengths.append(len(seen) - _WARM_UP)
+    assert lengths == [1, 2, 3, 3, 3, 6, 6, 6, 9, 9, 9]
     captured(part)
-    assert seen == [10] * (_WARM_UP + 2) + [5]
+    assert seen == [10] * (_WARM_UP + 11) + [5]
+    captured(whole)
+    assert seen[-1] == 10
 
 
 def test_only_so_many_shapes_are_recorded(small: Dataset) -> None:
