@@ -1,5 +1,6 @@
 """On a real GPU: captured training, residence, precision; skipped where there is none."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,12 +13,13 @@ from torch import distributed as dist
 
 import mggcn
 from mggcn import methods, train
+from mggcn.block import Batch
 from mggcn.dataset import Dataset
 from mggcn.keys import Key
 from mggcn.methods import mg_gcn
 from mggcn.records import Epoch
 from mggcn.sampling import DeviceMixGrainedSampler
-from mggcn.train import Compute, step
+from mggcn.train import Compute, capture, step
 from tests.skips import NO_GPU
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason=NO_GPU)
@@ -52,16 +54,32 @@ def test_gpu_and_cpu_learn_the_same(small: Dataset, layers: int, options: dict) 
     assert on_gpu.record.test_accuracy == pytest.approx(on_cpu.record.test_accuracy, abs=0.06)
 
 
+class Eager:
+    """Makes every step at once."""
+
+    def __init__(self, take: Callable[..., None]) -> None:
+        self._take = take
+
+    def __call__(self, *batches: Batch) -> None:
+        self._take(*batches)
+
+    def finish(self) -> None:
+        """No batch waits."""
+
+
 @pytest.mark.parametrize("options", [{}, {"consistency": 1.0, "averaging": 0.5}, {"label_smoothing": 0.2}])
 @pytest.mark.parametrize("layers", [2, 3])
 def test_a_replayed_step_is_the_step_itself(
     small: Dataset, layers: int, options: dict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    captured = fit(small, layers=layers, precision="fp32", **options)
-    monkeypatch.setattr(step, "Captured", lambda take: take)
+    one_by_one = fit(small, layers=layers, precision="fp32", **options)  # with too few batches for more
+    monkeypatch.setattr(capture, "_STEPS", 2)
+    in_pairs = fit(small, layers=layers, precision="fp32", **options)
+    monkeypatch.setattr(step, "Captured", Eager)
     eager = fit(small, layers=layers, precision="fp32", **options)
-    for one, two in zip(weights(captured), weights(eager), strict=True):
-        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
+    for one, two, three in zip(weights(one_by_one), weights(in_pairs), weights(eager), strict=True):
+        torch.testing.assert_close(one, two, rtol=0, atol=0)
+        torch.testing.assert_close(one, three, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -145,6 +163,7 @@ def test_a_resumed_run_ends_as_if_it_had_not_been_interrupted(
     small: Dataset, options: dict, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mg_gcn, "DeviceMixGrainedSampler", partial(DeviceMixGrainedSampler, merge_from=1))
+    monkeypatch.setattr(capture, "_STEPS", 2)
     whole = fit(small, **options)
     settings = {"epochs": 12, "batch_size": 4, **options}
     with pytest.raises(KeyboardInterrupt):

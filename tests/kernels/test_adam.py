@@ -27,7 +27,8 @@ def test_the_optimiser_follows_torchs(decay: float) -> None:
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.01])
-@pytest.mark.parametrize("size", [1, 1000])
-def test_back_ends_equal_the_reference(size: int, decay: float) -> None:
-    comparison.on_cpu(size, decay)
-    comparison.on_gpu(size, decay, GPU)
+@pytest.mark.parametrize("sizes", [(1,), (1000,), (700, 3, 1025)])
+def test_back_ends_equal_the_reference(sizes: tuple[int, ...], decay: float) -> None:
+    for size in sizes:
+        comparison.on_cpu(size, decay)
+    comparison.on_gpu(sizes, decay, GPU)

@@ -25,7 +25,8 @@ from mggcn.kernels.pick import gpu as pick
 
 def check(kernel, arguments, **constants):
     names = [name for name in kernel.arg_names if name not in constants]
-    signature = dict(zip(names, arguments.split(), strict=True)) | {name: "constexpr" for name in constants}
+    types = arguments.split() if isinstance(arguments, str) else arguments
+    signature = dict(zip(names, types, strict=True)) | {name: "constexpr" for name in constants}
     source = ASTSource(kernel, signature, constants)
     assert "ptx" in triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm
 
@@ -34,8 +35,9 @@ check(induce._induce, "*i64 *i32 *i32 *i8 i32 i32", SIZE=5, SYMMETRIC=True, LANE
 check(aggregate._mean, "*i64 *i32 *fp32 *fp32 i32", COLUMNS=128, EDGES=8, INCLUDE_SELF=True)
 sizes = {"CHANNELS": 128, "OUT": 41, "GROUP": 5, "BLOCK": 128, "WIDTH": 64, "PRECISION": "tf32"}
 check(combine._forward, "*fp32 *fp32 *fp32 *fp32 *i32 i32 fp32", REPEATED=True, **sizes)
-check(combine._backward, "*fp32 *fp32 *fp32 *fp32 *fp32 *fp32 *i32 i32 fp32 i32", REPEATED=True, **sizes)
-check(adam._step, "*fp32 *fp32 *fp32 *fp32 *fp32 fp32 fp32 i32", CELLS=512)
+check(combine._backward, "*fp32 *fp32 *fp32 *fp32 *fp32 *fp32 *i32 i32 fp32 i32 i32", REPEATED=True, **sizes)
+pair = ("*fp32", "*fp32")
+check(adam._step, [pair, pair, pair, pair, ("i32", "i32"), "*fp32", "fp32", "fp32"], CELLS=512)
 kinds = {"WEIGHTED": True, "SMOOTHED": True}
 check(loss._cross_entropy, "*fp32 *i64 *i32 *fp32 *fp32 *fp32 *fp32 i32 fp32", CLASSES=41, WIDTH=64, **kinds)
 for x in ("*fp32", "*bf16"):

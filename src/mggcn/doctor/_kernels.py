@@ -101,7 +101,7 @@ def _on_gpu(device: torch.device) -> dict[str, Callable[[], None]]:
     repeats = find_repeats(torch.from_numpy(members.reshape(-1)).to(device), members.size, _NODES)[0]
     weight = torch.randn(2 * _CHANNELS, 7, generator=torch.Generator().manual_seed(0)).to(device)
     return {
-        "adam": partial(adam.on_gpu, 1000, 0.01, device),
+        "adam": partial(adam.on_gpu, (1000, 7), 0.01, device),
         "aggregate": partial(aggregate.on_gpu, graph, x, include_self=True, device=device),
         "combine": partial(combine.on_gpu, _rows(1 + _PICKS).to(device), 1 + _PICKS, 0.01, weight),
         "expand": partial(expand.on_gpu, repeats, _CHANNELS),

@@ -1,4 +1,4 @@
-"""Training steps recorded once as a CUDA graph and replayed: one launch per step instead of one per kernel."""
+"""Training steps recorded as CUDA graphs and replayed: one launch for several steps instead of one per kernel."""
 
 import logging
 import time
@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
 
 from mggcn.block import Batch, Block
 
@@ -15,23 +16,28 @@ _log = logging.getLogger(__name__)
 
 _WARM_UP = 3
 _MAX_SHAPES = 16
+_STEPS = 8  # in one recording
 
+Draws = tuple[Batch, ...]
 Shape = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class _Slot:
-    """A recorded step and the batches whose memory it reads."""
+    """Recorded steps and the batches whose memory they read."""
 
-    batches: tuple[Batch, ...]
+    draws: tuple[Draws, ...]
     graph: torch.cuda.CUDAGraph
 
 
 class Captured:
-    """Runs a step on batches; batches of a shape that was seen before replay the recording of that shape.
+    """Runs a step on batches; batches of a shape that was seen before replay a recording of that shape.
 
     The first batches of a shape run without recording, which warms the libraries up. Recording itself computes nothing,
-    so every batch is processed exactly once. Batches whose edges change are never recorded.
+    so every batch is processed exactly once, in order. Batches whose edges change are never recorded.
+
+    The first ``_STEPS`` batches of an epoch replay a recording of one step each, which keeps the GPU busy while later
+    ones wait until there are ``_STEPS`` of them; these replay one recording of as many steps.
 
     Args:
         step: processes one batch, or several draws of it.
@@ -39,39 +45,68 @@ class Captured:
 
     def __init__(self, step: Callable[..., None]) -> None:
         self._step = step
-        self._slots: dict[Shape, _Slot] = {}
+        self._slots: dict[tuple[int, Shape], _Slot] = {}
         self._seen: Counter[Shape] = Counter()
+        self._shape: Shape = ()
+        self._waiting: list[Draws] = []  # of this shape
+        self._count = 0  # batches since the last call of finish
 
     def __call__(self, *batches: Batch) -> None:
-        """Process one batch, or several draws of it."""
+        """Process one batch, or several draws of it, now or together with the next ones."""
         shape = tuple(size for batch in batches for size in _shape(batch))
-        slot = self._slots.get(shape)
-        if slot is None:
+        if shape != self._shape:
+            self.finish()
+            self._shape = shape
+        if shape in self._seen or len(self._seen) < _MAX_SHAPES:
             self._seen[shape] += 1
-            if len(self._seen) > _MAX_SHAPES:
-                self._run_on_side_stream(batches)
-                return
+        if self._seen[shape] <= _WARM_UP:
             with _timed():
-                if self._seen[shape] <= _WARM_UP:
-                    self._run_on_side_stream(batches)
-                    return
-                slot = self._slots[shape] = self._record(batches)
-        for buffer, batch in zip(slot.batches, batches, strict=True):
-            _fill(buffer, batch)
+                self._run_on_side_stream(batches)
+            return
+        self._count += 1
+        if self._count <= _STEPS:
+            self._replay((batches,))
+            return
+        self._waiting.append(batches)
+        if len(self._waiting) == _STEPS:
+            self._replay(tuple(self._waiting))
+            self._waiting.clear()
+
+    def finish(self) -> None:
+        """Process the batches that wait; to be called at the end of an epoch."""
+        for batches in self._waiting:
+            self._replay((batches,))
+        self._waiting.clear()
+        self._count = 0
+
+    def _replay(self, draws: tuple[Draws, ...]) -> None:
+        slot = self._slots.get((len(draws), self._shape))
+        if slot is None:
+            with _timed():
+                slot = self._slots[len(draws), self._shape] = self._record(draws)
+        pairs = [
+            pair
+            for buffers, batches in zip(slot.draws, draws, strict=True)
+            for buffer, batch in zip(buffers, batches, strict=True)
+            for pair in zip(_changing(buffer), _changing(batch), strict=True)
+        ]
+        targets, sources = ([pair[side] for pair in pairs] for side in (0, 1))
+        torch._foreach_copy_(targets, sources)
         slot.graph.replay()
 
-    def _run_on_side_stream(self, batches: tuple[Batch, ...]) -> None:
+    def _run_on_side_stream(self, batches: Draws) -> None:
         stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             self._step(*batches)
         torch.cuda.current_stream().wait_stream(stream)
 
-    def _record(self, batches: tuple[Batch, ...]) -> _Slot:
-        buffers = tuple(_clone(batch) for batch in batches)
+    def _record(self, draws: tuple[Draws, ...]) -> _Slot:
+        buffers = tuple(tuple(_clone(batch) for batch in batches) for batches in draws)
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-            self._step(*buffers)
+            for batches in buffers:
+                self._step(*batches)
         return _Slot(buffers, graph)
 
 
@@ -106,17 +141,12 @@ def _clone(batch: Batch) -> Batch:
     return Batch(nodes, blocks, targets, None if batch.weight is None else batch.weight.clone(), repeats, batch.count)
 
 
-def _fill(buffer: Batch, batch: Batch) -> None:
-    buffer.nodes.copy_(batch.nodes)
-    if not _targets_lead(batch):
-        buffer.targets.copy_(batch.targets)
-    if buffer.weight is not None and batch.weight is not None:
-        buffer.weight.copy_(batch.weight)
-    if buffer.repeats is not None and batch.repeats is not None:
-        buffer.repeats.packed.copy_(batch.repeats.packed)
-    for ours, theirs in zip(buffer.blocks, batch.blocks, strict=True):
-        if ours.weight is not None and theirs.weight is not None:
-            ours.weight.copy_(theirs.weight)
+def _changing(batch: Batch) -> list[Tensor]:
+    """What differs between batches of a shape."""
+    targets = [] if _targets_lead(batch) else [batch.targets]
+    repeats = [] if batch.repeats is None else [batch.repeats.packed]
+    weights = [batch.weight, *(block.weight for block in batch.blocks)]
+    return [batch.nodes, *targets, *repeats, *(weight for weight in weights if weight is not None)]
 
 
 def _targets_lead(batch: Batch) -> bool:

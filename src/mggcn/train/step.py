@@ -56,7 +56,7 @@ class Step:
             _give_autograd_a_context(compute.device)
         has_fixed_shapes = view.sampler.device.type == "cuda" and isinstance(view.inputs, DenseInputs)
         can_capture = on_gpu and has_fixed_shapes and getattr(model, "capturable", False)
-        self._process: Callable[..., None] = Captured(self._run) if can_capture else self._run
+        self._captured = Captured(self._run) if can_capture else None
 
     def tensors(self) -> dict[str, Tensor]:
         """What the optimiser holds, by name; filling it in place continues from there."""
@@ -74,12 +74,15 @@ class Step:
         self._model.train()
         self._tally[:1].zero_()
         count = 0
+        process: Callable[..., None] = self._captured or self._run
         with self._compute.arithmetic():
             for number, draws in enumerate(zip(batches) if twins is None else zip(batches, twins, strict=True)):
                 _check_targets(draws, is_first=not count)
                 self._key = key.fold(number)
-                self._process(*draws)
+                process(*draws)
                 count += draws[0].whole_count
+            if self._captured is not None:
+                self._captured.finish()
         return float(self._compute.ranks.add(self._tally[:1].double())) / count
 
     def _run(self, batch: Batch, twin: Batch | None = None) -> None:

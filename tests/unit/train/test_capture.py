@@ -10,29 +10,31 @@ from mggcn.dataset import Dataset
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
 from mggcn.sampling import DeviceMixGrainedSampler
-from mggcn.train.capture import _WARM_UP, Captured, _clone, _Slot
+from mggcn.train import capture
+from mggcn.train.capture import _MAX_SHAPES, _WARM_UP, Captured, Draws, _clone, _Slot
 from tests.gpu import GPU
 
 
 @dataclass
 class Replayed:
-    """In the place of a CUDA graph: a step on the memory that it was recorded with."""
+    """In the place of a CUDA graph: steps on the memory that they were recorded with."""
 
     step: object
-    batches: tuple[Batch, ...]
+    draws: tuple[Draws, ...]
 
     def replay(self) -> None:
-        self.step(*self.batches)
+        for batches in self.draws:
+            self.step(*batches)
 
 
 class OnHost(Captured):
     """Records and replays without CUDA."""
 
-    def _run_on_side_stream(self, batches: tuple[Batch, ...]) -> None:
+    def _run_on_side_stream(self, batches: Draws) -> None:
         self._step(*batches)
 
-    def _record(self, batches: tuple[Batch, ...]) -> _Slot:
-        buffers = tuple(_clone(batch) for batch in batches)
+    def _record(self, draws: tuple[Draws, ...]) -> _Slot:
+        buffers = tuple(tuple(_clone(batch) for batch in batches) for batches in draws)
         return _Slot(buffers, Replayed(self._step, buffers))
 
 
@@ -40,9 +42,13 @@ def drawn(small: Dataset, sampler: DeviceMixGrainedSampler, seed: int) -> list[B
     return list(sampler.batches(small.split.train, Key.of(seed), 10))
 
 
+@pytest.mark.parametrize("steps", [1, 2])
 @pytest.mark.parametrize("draws", [1, 2])
 @pytest.mark.parametrize("merge_from", [None, 1])
-def test_every_draw_of_a_batch_reaches_the_step(small: Dataset, merge_from: int | None, draws: int) -> None:
+def test_every_draw_of_a_batch_reaches_the_step_in_order(
+    small: Dataset, merge_from: int | None, draws: int, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "_STEPS", steps)
     sampler = DeviceMixGrainedSampler(PickTable.of(small.graph).on(GPU), 3, layers=3, merge_from=merge_from)
     seen: list[tuple[Batch, ...]] = []
     captured = OnHost(lambda *batches: seen.append(tuple(_clone(batch) for batch in batches)))
@@ -51,7 +57,8 @@ def test_every_draw_of_a_batch_reaches_the_step(small: Dataset, merge_from: int 
         calls += zip(*(drawn(small, sampler, 9 * draw + epoch) for draw in range(draws)), strict=True)
     for batches in calls:
         captured(*batches)
-    assert len(captured._slots) == 1
+    captured.finish()
+    assert sorted(count for count, _ in captured._slots) == sorted({1, steps})
     assert len(seen) == len(calls) > _WARM_UP
     for given, got in zip(calls, seen, strict=True):
         for batch, copied in zip(given, got, strict=True):
@@ -76,5 +83,41 @@ def test_the_second_draw_of_another_shape_has_a_recording_of_its_own(small: Data
             captured(one, twin)
     for _ in range(_WARM_UP + 1):
         captured(one)
+    captured.finish()
     assert len(captured._slots) == 3
-    assert sorted(len(slot.batches) for slot in captured._slots.values()) == [1, 2, 2]
+    assert sorted(len(slot.draws[0]) for slot in captured._slots.values()) == [1, 2, 2]
+
+
+def test_later_batches_of_an_epoch_wait_for_each_other_but_not_for_another_shape(
+    small: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capture, "_STEPS", 3)
+    sampler = DeviceMixGrainedSampler(PickTable.of(small.graph).on(GPU), 3)
+    seen: list[int] = []
+    captured = OnHost(lambda batch: seen.append(batch.targets.numel()))
+    whole = drawn(small, sampler, 0)[0]
+    part = replace(whole, targets=whole.targets[:5].clone())
+    for _ in range(_WARM_UP):
+        captured(whole)
+    lengths = []
+    for _ in range(11):
+        captured(whole)
+        lengths.append(len(seen) - _WARM_UP)
+    assert lengths == [1, 2, 3, 3, 3, 6, 6, 6, 9, 9, 9]
+    captured(part)
+    assert seen == [10] * (_WARM_UP + 11) + [5]
+    captured(whole)
+    assert seen[-1] == 10
+
+
+def test_only_so_many_shapes_are_recorded(small: Dataset) -> None:
+    seen: list[Batch] = []
+    captured = OnHost(seen.append)
+    batch = drawn(small, DeviceMixGrainedSampler(PickTable.of(small.graph).on(GPU), 3), 0)[0]
+    shapes = [replace(batch, count=100 + number) for number in range(_MAX_SHAPES + 2)]
+    for _ in range(_WARM_UP + 1):
+        for shape in shapes:
+            captured(shape)
+    captured.finish()
+    assert len(captured._slots) == _MAX_SHAPES
+    assert len(seen) == len(shapes) * (_WARM_UP + 1)

@@ -51,12 +51,11 @@ class Adam:
             for parameter, moments in zip(self._parameters, self._moments, strict=True)
             if parameter.grad is not None
         ]
+        weights, gradients, first, second = (list(tensors) for tensors in zip(*trained, strict=True))
         if self._clock.device.type == "cpu":
-            weights, gradients, first, second = (list(tensors) for tensors in zip(*trained, strict=True))
             before = [self._clock.float() - 1 for _ in weights]
             _fused_adam(weights, gradients, first, second, [], before, lr=self._lr, weight_decay=self._decay)
         else:
             from mggcn.kernels.adam import gpu
 
-            for tensors in trained:
-                gpu.step(*tensors, self._clock, self._lr, self._decay)
+            gpu.step(weights, gradients, first, second, self._clock, self._lr, self._decay)

@@ -1,5 +1,7 @@
 """Adam in Triton. The number of the step is on the device, so that a captured step can be replayed."""
 
+from collections.abc import Sequence
+
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -8,8 +10,8 @@ _CELLS = 512
 
 
 @triton.jit
-def _step(weight, gradient, first, second, count, lr, decay, size, CELLS: tl.constexpr):
-    cell = tl.program_id(0) * CELLS + tl.arange(0, CELLS)
+def _update(weight, gradient, first, second, size, block, count, lr, decay, CELLS: tl.constexpr):
+    cell = block * CELLS + tl.arange(0, CELLS)
     inside = cell < size
     number = tl.load(count).to(tl.float32)
     correction_1 = 1.0 - tl.exp2(number * -0.15200309344504997)  # log2 of 0.9
@@ -24,9 +26,26 @@ def _step(weight, gradient, first, second, count, lr, decay, size, CELLS: tl.con
     tl.store(weight + cell, w - update, mask=inside)
 
 
+@triton.jit
+def _step(weights, gradients, firsts, seconds, sizes, count, lr, decay, CELLS: tl.constexpr):
+    block = tl.program_id(0)
+    for i in tl.static_range(len(weights)):
+        if block >= 0 and block < tl.cdiv(sizes[i], CELLS):
+            _update(weights[i], gradients[i], firsts[i], seconds[i], sizes[i], block, count, lr, decay, CELLS)
+        block -= tl.cdiv(sizes[i], CELLS)
+
+
 def step(
-    weight: Tensor, gradient: Tensor, first: Tensor, second: Tensor, count: Tensor, lr: float, decay: float
+    weights: Sequence[Tensor],
+    gradients: Sequence[Tensor],
+    firsts: Sequence[Tensor],
+    seconds: Sequence[Tensor],
+    count: Tensor,
+    lr: float,
+    decay: float,
 ) -> None:
-    """Update a tensor and its moments in place; ``count`` [1] holds the number of this step."""
-    size = weight.numel()
-    _step[(triton.cdiv(size, _CELLS),)](weight, gradient, first, second, count, lr, decay, size, CELLS=_CELLS)
+    """Update tensors and their moments in place, all in one launch; ``count`` [1] holds the number of this step."""
+    sizes = tuple(weight.numel() for weight in weights)
+    arrays = (tuple(tensors) for tensors in (weights, gradients, firsts, seconds))
+    grid = (sum(triton.cdiv(size, _CELLS) for size in sizes),)
+    _step[grid](*arrays, sizes, count, lr, decay, CELLS=_CELLS)

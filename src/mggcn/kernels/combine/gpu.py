@@ -1,10 +1,12 @@
 """The grouped layer and its gradients in Triton: one launch forward, one back.
 
 A program of the forward pass combines and multiplies ``ROWS`` groups. In the backward pass, some programs compute the
-gradient of h for ``ROWS`` groups each and, in the same launch, others that of the matrix for ``ROWS`` of its rows each,
-always summed in the same order. With more than ``_SMALL`` groups the library's product computes the latter, because it
-then uses the whole GPU.
+gradient of h for ``ROWS`` groups and some channels each and, in the same launch, others that of the matrix for ``ROWS``
+of its rows each, always summed in the same order. With more than ``_SMALL`` groups there are enough programs with more
+channels each, and the library's product computes the latter gradient, because it then uses the whole GPU.
 """
+
+from typing import Any
 
 import torch
 import triton
@@ -12,7 +14,7 @@ import triton.language as tl
 from torch import Tensor
 
 ROWS, STEP = tl.constexpr(16), tl.constexpr(64)
-_CHANNELS = 128
+_CHANNELS, _FEW_CHANNELS = 128, 32
 _SMALL = 1024
 
 
@@ -77,6 +79,7 @@ def _backward(
     index,
     b,
     slope,
+    tiles,
     parts,
     CHANNELS: tl.constexpr,
     OUT: tl.constexpr,
@@ -88,22 +91,21 @@ def _backward(
 ):
     o = tl.arange(0, WIDTH)
     if tl.program_id(0) < parts:
-        t = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+        t = tl.program_id(0) % tiles * ROWS + tl.arange(0, ROWS)
+        c = tl.program_id(0) // tiles * BLOCK + tl.arange(0, BLOCK)
         g = tl.load(grad_out + t[:, None] * OUT + o[None, :], mask=(t < b)[:, None] & (o < OUT)[None, :], other=0.0)
-        for start in tl.static_range(0, CHANNELS, BLOCK):
-            c = start + tl.arange(0, BLOCK)
-            valid = (c < CHANNELS)[:, None] & (o < OUT)[None, :]
-            entries = weight + c[:, None] * OUT + o[None, :]
-            root = tl.dot(g, tl.trans(tl.load(entries, mask=valid, other=0.0)), input_precision=PRECISION)
-            shared = tl.trans(tl.load(entries + CHANNELS * OUT, mask=valid, other=0.0))
-            mean = tl.dot(g, shared, input_precision=PRECISION) / GROUP
-            mask = (t < b)[:, None] & (c < CHANNELS)[None, :]
-            cells = t[:, None] * CHANNELS + c[None, :]
-            for i in tl.static_range(0, GROUP):
-                value = mean + root if i == 0 else mean
-                source = _source(index, i * b + t, t < b, REPEATED)[:, None] * CHANNELS + c[None, :]
-                active = tl.load(h + source, mask=mask, other=0.0) > 0
-                tl.store(grad_h + i * b * CHANNELS + cells, tl.where(active, value, slope * value), mask=mask)
+        valid = (c < CHANNELS)[:, None] & (o < OUT)[None, :]
+        entries = weight + c[:, None] * OUT + o[None, :]
+        root = tl.dot(g, tl.trans(tl.load(entries, mask=valid, other=0.0)), input_precision=PRECISION)
+        shared = tl.trans(tl.load(entries + CHANNELS * OUT, mask=valid, other=0.0))
+        mean = tl.dot(g, shared, input_precision=PRECISION) / GROUP
+        mask = (t < b)[:, None] & (c < CHANNELS)[None, :]
+        cells = t[:, None] * CHANNELS + c[None, :]
+        for i in tl.static_range(0, GROUP):
+            value = mean + root if i == 0 else mean
+            source = _source(index, i * b + t, t < b, REPEATED)[:, None] * CHANNELS + c[None, :]
+            active = tl.load(h + source, mask=mask, other=0.0) > 0
+            tl.store(grad_h + i * b * CHANNELS + cells, tl.where(active, value, slope * value), mask=mask)
     else:
         k = (tl.program_id(0) - parts) * ROWS + tl.arange(0, ROWS)
         total = tl.zeros([ROWS, WIDTH], tl.float32)
@@ -127,7 +129,7 @@ def forward(h: Tensor, group: int, slope: float, weight: Tensor, index: Tensor |
     b = rows // group
     joined = torch.empty(b, 2 * channels, device=h.device)
     scores = torch.empty(b, out, device=h.device)
-    grid, constants = (triton.cdiv(b, ROWS.value),), _constants(channels, out, group, index)
+    grid, constants = (triton.cdiv(b, ROWS.value),), _constants(channels, out, group, index, _CHANNELS)
     _forward[grid](h, weight, joined, scores, index, b, slope, **constants)
     return scores, joined
 
@@ -139,17 +141,19 @@ def backward(
     rows, channels, out = h.shape[0] if index is None else index.numel(), h.shape[1], weight.shape[1]
     b = rows // group
     grad_h = torch.empty(rows, channels, dtype=h.dtype, device=h.device)
-    parts = triton.cdiv(b, ROWS.value)
     small = b <= _SMALL
+    constants = _constants(channels, out, group, index, _FEW_CHANNELS if small else _CHANNELS)
+    tiles = triton.cdiv(b, ROWS.value)
+    parts = tiles * triton.cdiv(channels, constants["BLOCK"])
     grad_weight = torch.empty_like(weight) if small else joined.T @ grad_out
     grid = (parts + (triton.cdiv(2 * channels, ROWS.value) if small else 0),)
     arrays = (h, weight, joined, grad_out, grad_h, grad_weight, index)
-    _backward[grid](*arrays, b, slope, parts, **_constants(channels, out, group, index))
+    _backward[grid](*arrays, b, slope, tiles, parts, **constants)
     return grad_h, grad_weight
 
 
-def _constants(channels: int, out: int, group: int, index: Tensor | None) -> dict[str, int | str]:
-    block, width = (max(16, triton.next_power_of_2(size)) for size in (min(channels, _CHANNELS), out))
+def _constants(channels: int, out: int, group: int, index: Tensor | None, most: int) -> dict[str, Any]:
+    block, width = (max(16, triton.next_power_of_2(size)) for size in (min(channels, most), out))
     precision = "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"
     sizes = {"CHANNELS": channels, "OUT": out, "GROUP": group, "BLOCK": block, "WIDTH": width}
     return sizes | {"PRECISION": precision, "REPEATED": index is not None}
