@@ -106,7 +106,7 @@ class MixGrained(Network):
             parts = [view.scaled.on(view.compute.device)]
             for _ in range(self.hops):
                 parts.append(fine_on(on_device.indptr, on_device.indices, parts[-1], self.fine_norm, self.fine_self))
-            inputs = DenseInputs((torch.cat(parts, dim=1).to(view.compute.dtype),))
+            inputs = DenseInputs.on_gpu(parts, view.compute.dtype)
             return Views(View(inputs, sampler), View(inputs, replace(sampler, merge_from=None)))
         inputs_on_host = fine_inputs(view, self.hops if self.fine else 0, self.fine_norm, self.fine_self)
         ablated = (self.fine, self.skip, self.explore)

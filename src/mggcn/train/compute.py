@@ -63,7 +63,7 @@ class Compute:
                 yield
             return
         before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("high" if self.precision == "tf32" else "highest")
+        torch.set_float32_matmul_precision("highest" if self.precision == "fp32" else "high")
         try:
             with mixed:
                 yield

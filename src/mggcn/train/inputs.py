@@ -36,24 +36,35 @@ class DenseInputs:
 
     parts: tuple[Tensor, ...]
     mapped: tuple[MappedRows, ...] = ()  # the parts that are in mapped files and may not stay in memory
+    padding: int = 0  # columns of zeros at the end
+
+    @classmethod
+    def on_gpu(cls, parts: list[Tensor], dtype: torch.dtype) -> "DenseInputs":
+        """Matrices on a GPU side by side; zeros let every row start at a multiple of 16 bytes, for faster products."""
+        padding = -sum(part.shape[1] for part in parts) % (16 // dtype.itemsize)
+        zeros = [parts[0].new_zeros(parts[0].shape[0], padding)] if padding else []
+        return cls((torch.cat([part.to(dtype) for part in [*parts, *zeros]], dim=1),), padding=padding)
 
     @property
     def width(self) -> int:
         """The number of columns."""
-        return sum(part.shape[1] for part in self.parts)
+        return sum(part.shape[1] for part in self.parts) - self.padding
 
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Tensor | RepeatedRows:
         """[n, width]; on a GPU repeated rows are merged only if ``repeats`` says which, so that shapes stay fixed."""
         if repeats is not None:
-            return RepeatedRows(self.parts[0].index_select(0, repeats.nodes), repeats.index, repeats)
+            return RepeatedRows(self._gather_on_gpu(repeats.nodes), repeats.index, repeats)
         if self.parts[0].device.type != "cpu":
-            return self.parts[0].index_select(0, nodes.to(self.parts[0].device))
+            return self._gather_on_gpu(nodes.to(self.parts[0].device))
         if len(self.parts) == 1 and _is_all(nodes, self.parts[0].shape[0]):
             return self.parts[0]
         distinct, index = torch.unique(nodes, return_inverse=True)
         if distinct.numel() == nodes.numel():
             return self.gather(nodes, self.parts[0].new_empty(nodes.numel(), self.width))
         return RepeatedRows(self.gather(distinct, self.parts[0].new_empty(distinct.numel(), self.width)), index)
+
+    def _gather_on_gpu(self, nodes: Tensor) -> Tensor:
+        return self.parts[0].index_select(0, nodes)[:, : self.width]
 
     def prefetch(self, nodes: Tensor) -> None:
         """Have the rows of nodes read from mapped files in the background."""
@@ -110,8 +121,7 @@ class SparseInputs:
 def inputs_of(parts: list[Features], compute: Compute) -> Inputs:
     """Matrices side by side: on the GPU if they fit, else sparse if most entries are zero, else dense."""
     if compute.holds(4 * sum(part.shape[0] * part.shape[1] for part in parts)):
-        joined = torch.cat([dense(part).to(compute.device) for part in parts], dim=1)
-        return DenseInputs((joined.to(compute.dtype),))
+        return DenseInputs.on_gpu([dense(part).to(compute.device) for part in parts], compute.dtype)
     sparse = sparse_inputs(parts)
     if sparse is not None:
         return sparse

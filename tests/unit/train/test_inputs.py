@@ -44,3 +44,14 @@ def test_sparse_and_dense_products_agree_with_their_gradients(bias: bool) -> Non
         out.square().sum().backward()
         results.append((out.detach(), layer.weight.grad.clone()))
     torch.testing.assert_close(results[0], results[1])
+
+
+def test_rows_on_a_gpu_start_at_multiples_of_16_bytes() -> None:
+    one, two = torch.randn(9, 4), torch.randn(9, 3)
+    for dtype, padding in ((torch.float32, 1), (torch.bfloat16, 1)):
+        inputs = DenseInputs.on_gpu([one, two], dtype)
+        assert inputs.width == 7
+        assert inputs.padding == padding
+        rows = inputs.parts[0][:, : inputs.width]
+        assert torch.equal(rows, torch.cat([one, two], dim=1).to(dtype))
+        assert rows.stride(0) * dtype.itemsize % 16 == 0
