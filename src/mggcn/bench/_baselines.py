@@ -84,7 +84,8 @@ def _plans(options: Options, dataset: Dataset) -> dict[str, methods.Plan]:
     plans = {}
     for name in names:
         changed = {key: value for key, value in options.settings.items() if key in known[name]}
-        changed |= {"batch_size": options.batch_size} | ({"batches": "full"} if name == "gcn" else {})
+        changed |= {"batch_size": options.batch_size, "threads": torch.get_num_threads()}
+        changed |= {"batches": "full"} if name == "gcn" else {}
         plans[name] = methods.resolve(name, dataset.name, changed, preset="paper")
         if plans[name].settings.get("layers", _LAYERS) != _LAYERS:
             raise InputError(f"layers: the peers' networks have {_LAYERS} layers")

@@ -1,6 +1,7 @@
 """The baselines section: what peers are asked for, which of their answers counts, and how it is shown."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def test_peers_are_asked_for_our_sizes(asked: Any, stored: Dataset, tmp_path: Pa
     for request in requests.values():
         assert request["batch_size"] == 8
         assert request["steps"] == 11
+        assert request["threads"] == record["facts"]["baselines"][request["method"]]["settings"]["threads"]
         assert request.get("hidden", 5) == 5
     assert requests["graphsage-mean"]["fanout"] == (4, 4)
     assert requests["cluster-gcn"]["num_parts"] == 4
@@ -105,7 +107,7 @@ def test_our_steps_are_extrapolated_where_they_have_targets(asked: Any, stored: 
 def test_a_baseline_that_cannot_run_here_is_noted(
     asked: Any, stored: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pymetis", None)
+    monkeypatch.setitem(sys.modules, "pymetis", None)
     record = run(tmp_path, peers=("dgl",), methods=("cluster-gcn", "sgc"))
     assert record["notes"] == ["Cluster-GCN: not measured: cluster-gcn needs pymetis: pip install 'mggcn[cluster]'"]
     assert list(record["facts"]["baselines"]) == ["sgc"]
