@@ -1,6 +1,6 @@
-"""``mggcn bench``: times picks, preparation, epochs and whole trainings beside lower bounds and peers."""
+"""``mggcn bench``: times picks, preparation, epochs, whole trainings and baselines beside lower bounds and peers."""
 
 from mggcn.bench._sections import bench
-from mggcn.bench.options import DEVICES, PEERS, SECTIONS, Options, interpreters
+from mggcn.bench.options import BASELINES, DEVICES, PEERS, SECTIONS, Options, interpreters
 
-__all__ = ["DEVICES", "PEERS", "SECTIONS", "Options", "bench", "interpreters"]
+__all__ = ["BASELINES", "DEVICES", "PEERS", "SECTIONS", "Options", "bench", "interpreters"]

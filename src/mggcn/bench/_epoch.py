@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, hstack
 from torch import Tensor
 
 from mggcn import methods
-from mggcn.bench import _on_gpu, _timing, peers
+from mggcn.bench import _on_gpu, _peers, _timing
 from mggcn.bench._epoch_runner import EpochRunner
 from mggcn.bench._measurements import Measurements
 from mggcn.bench.options import Options
@@ -42,11 +42,11 @@ def measure(options: Options, dataset: Dataset, device: torch.device) -> Measure
         measured.add("peak_memory", "peak memory of preparing and training", [memory.peak(device)], unit="B")
         _against_floor(measured, options, runner)
         measured.facts["profile"] = _timing.profile(runner, device)
-        training_data = _training_data(plan, dataset)
+        training_data = _peers.training_data(plan, dataset)
     if on_gpu:
         _on_gpu.measure(measured, options, dataset, device)
     if options.peers:
-        peers.measure(measured, options, training_data, hidden=plan.settings["hidden"])
+        _peers.measure(measured, options, training_data, hidden=plan.settings["hidden"])
     return measured
 
 
@@ -145,11 +145,3 @@ def _repeat(task: Callable[[], None], times: int, compute: Compute | None = None
                 task()
 
     return repeated
-
-
-def _training_data(plan: methods.Plan, dataset: Dataset) -> Dataset:
-    """The data set with the graph that is used in training."""
-    kind = plan.training.training_graph
-    if dataset.split is not None and (kind == "train" or (kind == "auto" and dataset.inductive)):
-        return dataclasses.replace(dataset, graph=dataset.graph.subgraph(dataset.split.train), path=None, checked=True)
-    return dataset

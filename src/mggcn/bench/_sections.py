@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from mggcn import datasets
-from mggcn.bench import _epoch, _pick, _prepare, _wait
+from mggcn.bench import _baselines, _epoch, _pick, _prepare, _wait
 from mggcn.bench._measurements import Measurements
 from mggcn.bench.options import Options
 from mggcn.dataset import Dataset
@@ -24,6 +24,7 @@ _MEASURES: dict[str, Callable[[Options, Dataset, torch.device], Measurements]] =
     "prepare": _prepare.measure,
     "epoch": _epoch.measure,
     "wait": _wait.measure,
+    "baselines": _baselines.measure,
 }
 
 

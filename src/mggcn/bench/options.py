@@ -8,10 +8,14 @@ from pathlib import Path
 
 from mggcn.errors import InputError, unknown
 
-SECTIONS = ("pick", "prepare", "epoch", "wait")
+SECTIONS = ("pick", "prepare", "epoch", "wait", "baselines")
 DEVICES = ("cpu", "cuda")
 PEERS = ("pyg", "dgl")
+BASELINES = ("gcn", "graphsage-mean", "cluster-gcn", "graphsaint", "sgc", "sign", "node2vec")
+"""The methods that peers have, too."""
 
+_ONLY_BY_NAME = ("wait", "baselines")  # they take long
+_WITH_PEERS = ("epoch", "baselines")
 _SCALED = ("reddit-like", "ethereum-like")
 
 
@@ -29,6 +33,7 @@ class Options:
     repeats: int = 5
     steps: int | None = None
     peer_steps: int = 24
+    methods: tuple[str, ...] = ()
     settings: Mapping[str, object] = field(default_factory=dict)
     out: Path = Path("benchmarks/results")
     root: Path | None = None
@@ -41,8 +46,13 @@ class Options:
         for peer in (*self.peers, *self.peer_python):
             if peer not in PEERS:
                 raise unknown("peer", peer, PEERS)
-        if self.peers and "epoch" not in self.sections:
-            raise InputError(f"--peers: only the epoch section has peers, not {self.what}")
+        for method in self.methods:
+            if method not in BASELINES:
+                raise unknown("baseline", method, BASELINES)
+        if self.peers and not self._has_peers:
+            raise InputError(f"--peers: only the sections epoch and baselines have peers, not {self.what}")
+        if self.methods and self.what != "baselines":
+            raise InputError(f"--methods: only the section baselines has methods, not {self.what}")
         for name in ("batch_size", "repeats", "peer_steps", "steps"):
             value = getattr(self, name)
             if value is not None and value < 1:
@@ -54,8 +64,12 @@ class Options:
 
     @property
     def sections(self) -> tuple[str, ...]:
-        """The sections to run; ``wait``, which trains to the end several times, only if it is named."""
-        return SECTIONS[:-1] if self.what == "all" else (self.what,)
+        """The sections to run; ``wait`` and ``baselines``, which take long, only if they are named."""
+        return tuple(name for name in SECTIONS if name not in _ONLY_BY_NAME) if self.what == "all" else (self.what,)
+
+    @property
+    def _has_peers(self) -> bool:
+        return any(section in _WITH_PEERS for section in self.sections)
 
     @property
     def source(self) -> str:
@@ -69,7 +83,8 @@ class Options:
         words += ["--scale", f"{self.scale:g}"] if self.dataset in _SCALED else []
         words += ["--device", self.device]
         words += ["--peers", ",".join(self.peers)] if self.peers else []
-        words += ["--batch-size", str(self.batch_size)] if "epoch" in self.sections else []
+        words += ["--methods", ",".join(self.methods)] if self.methods else []
+        words += ["--batch-size", str(self.batch_size)] if self._has_peers else []
         words += ["--repeats", str(self.repeats)]
         words += ["--steps", str(self.steps)] if self.steps else []
         words += ["--peer-steps", str(self.peer_steps)] if self.peers else []

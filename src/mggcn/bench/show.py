@@ -3,6 +3,7 @@
 from typing import Any
 
 _LARGE_UNITS = {"B": (2**20, "MiB"), "B/s": (1e9, "GB/s"), "op/s": (1e12, "Tflop/s"), "1/s": (1e6, "M/s")}
+_PEERS = {"pyg": "PyG", "dgl": "DGL"}
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (0.0, "µs"))
 
 
@@ -36,3 +37,25 @@ def figure_rows(record: dict[str, Any]) -> list[tuple[str, str, str]]:
         basis = f" (from {figure['basis']})" if "basis" in figure else ""
         rows.append((figure["label"] + basis, amount(figure["median"], figure["unit"]), spread(figure)))
     return rows
+
+
+def baseline_rows(record: dict[str, Any]) -> list[tuple[str, ...]]:
+    """A head, and for each baseline its epoch here, in each peer, and the faster peer's over ours."""
+    rows: list[tuple[str, ...]] = [("baseline", "ours", *_PEERS.values(), "faster peer over ours")]
+    for name, facts in record["facts"]["baselines"].items():
+        ratios = [record["ratios"][key]["value"] for key in _of_peers(name) if key in record["ratios"]]
+        epochs = [_epoch(record, f"{name}_{peer}", facts["peers"].get(peer)) for peer in _PEERS]
+        rows.append((facts["label"], _epoch(record, name, {}), *epochs, times(min(ratios)) if ratios else "–"))
+    return rows
+
+
+def _of_peers(name: str) -> list[str]:
+    return [f"{name}_{peer}" for peer in _PEERS]
+
+
+def _epoch(record: dict[str, Any], figure: str, answer: dict[str, Any] | None) -> str:
+    """The median of an epoch with the way it was written in, ``absent``, or a dash if it was not to be measured."""
+    if figure not in record["figures"]:
+        return "–" if answer is None else "absent"
+    variant = (answer or {}).get("variant")
+    return amount(record["figures"][figure]["median"], "s") + (f" ({variant})" if variant else "")

@@ -1,4 +1,4 @@
-"""``mggcn bench``: times picks, preparation, epochs and whole trainings on this machine."""
+"""``mggcn bench``: times picks, preparation, epochs, whole trainings and baselines on this machine."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ def bench(
     repeats: int = 5,
     steps: int | None = None,
     peer_steps: int = 24,
+    methods: str = "",
     settings: Annotated[list[str] | None, Parameter(name="--set", consume_multiple=True, negative=())] = None,
     out: Path = Path("benchmarks/results"),
     root: Path | None = None,
@@ -27,7 +28,8 @@ def bench(
     """Time picks, preparation, epochs and whole trainings, compare with lower bounds and peers, and write JSON records.
 
     Args:
-        what: pick, prepare, epoch, all of these, or wait: where the time of a complete `mggcn train` goes.
+        what: pick, prepare, epoch, all of these, wait (where the time of a complete `mggcn train` goes), or baselines
+            (epochs of the methods that PyTorch Geometric or DGL have, too, in this library and in theirs).
         dataset: A known name or a dataset folder.
         scale: The size of reddit-like or ethereum-like; 1 is the paper's.
         device: cpu or cuda.
@@ -37,7 +39,9 @@ def bench(
         repeats: How often each figure is measured, after a warm-up.
         steps: Measure only this many steps of an epoch and extrapolate.
         peer_steps: The same for peers.
-        settings: Change the method's settings, as key=value.
+        methods: Of the baselines only these, separated by commas: gcn, graphsage-mean, cluster-gcn, graphsaint, sgc,
+            sign, node2vec.
+        settings: Change the settings of the method, or of every baseline that has them, as key=value.
         out: The folder of the records.
         root: The folder of the data sets; else $MGGCN_DATA, else a per-user cache.
         as_json: Print the records as one line of JSON at the end.
@@ -49,7 +53,7 @@ def bench(
     from mggcn.files import check_writable
     from mggcn.methods.settings import pairs
 
-    peer_names = tuple(name.strip() for name in peers.split(",") if name.strip())
+    peer_names = _names(peers)
     options = Options(
         what=what,
         dataset=dataset,
@@ -61,6 +65,7 @@ def bench(
         repeats=repeats,
         steps=steps,
         peer_steps=peer_steps,
+        methods=_names(methods),
         settings=pairs(settings or []),
         out=out,
         root=root,
@@ -71,13 +76,21 @@ def bench(
         print(json.dumps(records))  # noqa: T201
 
 
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 def _print(record: dict[str, Any]) -> None:
     """Print a record: its figures, its ratios, its notes."""
-    from mggcn.bench.show import figure_rows, times
+    from mggcn.bench.show import baseline_rows, figure_rows, times
     from mggcn.cli.table import aligned
 
     data = record["dataset"]
     print(f"{record['what']}: {data['name']}, {data['num_nodes']:,} nodes, {data['num_stored']:,} stored edges")  # noqa: T201
+    if record["what"] == "baselines":
+        print(aligned(baseline_rows(record), right=(1, 2, 3, 4)))  # noqa: T201
+        print("\n".join(record["notes"]))  # noqa: T201
+        return
     ratios = [(ratio["label"], times(ratio["value"]), "") for ratio in record["ratios"].values()]
     print(aligned([("figure", "median", "spread"), *figure_rows(record), *ratios], right=(1, 2)))  # noqa: T201
     print("\n".join(record["notes"]))  # noqa: T201

@@ -26,7 +26,7 @@ from mggcn.keys import Key
 from mggcn.train import Compute
 from mggcn.train.bounds import Count, Positive
 
-_WALKS_PER_STEP = 128
+WALKS_PER_STEP = 128
 _SHARED = 128
 _POWER = 0.75
 
@@ -77,13 +77,13 @@ def embed(
     start = (torch.rand(n + 1, options.dim, generator=generator) - 0.5) / options.dim
     nodes, contexts = _Rows(start.to(compute.device)), _Rows(torch.zeros_like(start, device=compute.device))
     pair_weights = _pair_weights(options, compute.device)
-    steps, done = options.walks * -(-n // _WALKS_PER_STEP), 0
+    steps, done = options.walks * -(-n // WALKS_PER_STEP), 0
     for number in range(options.walks):
         draws = key.fold("order", number).generator()
         order, stream = draws.permutation(n), key.fold("walk", number)
         walks = walk(graph, order, options.length, stream, p=p, q=q, threads=compute.threads)
         frequency = np.cumsum(np.bincount(walks[walks >= 0], minlength=n) ** _POWER)
-        for part in torch.split(torch.from_numpy(walks.astype(np.int64) % (n + 1)), _WALKS_PER_STEP):
+        for part in torch.split(torch.from_numpy(walks.astype(np.int64) % (n + 1)), WALKS_PER_STEP):
             shared = np.searchsorted(frequency, frequency[-1] * draws.random(_SHARED), side="right")
             others = torch.from_numpy(np.minimum(shared, n - 1)).to(compute.device)
             rate = options.rate * (1 - done / steps)

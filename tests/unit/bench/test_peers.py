@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mggcn.bench import Options, bench, peers
+from mggcn.bench import Options, _peers, bench
 from mggcn.bench._measurements import Measurements
 from mggcn.dataset import Dataset
 
@@ -18,10 +18,10 @@ REQUEST |= {"num_parts": 2, "parts_a_step": 1}
 
 @pytest.fixture
 def bare_python(tmp_path: Path) -> str:
-    """An interpreter with numpy and torch as here, but none of the peers."""
+    """An interpreter with numpy and torch as here, but without mggcn and the peers."""
     script = tmp_path / "python"
-    blocked = "import sys; sys.modules.update(dict.fromkeys(['dgl', 'torch_geometric'])); "
-    run = "import runpy; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
+    blocked = "import sys; sys.modules.update(dict.fromkeys(['dgl', 'mggcn', 'torch_geometric'])); "
+    run = "import runpy; sys.argv = sys.argv[2:]; runpy.run_module(sys.argv[0], run_name='__main__')"
     script.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{blocked}{run}" "$@"\n')
     script.chmod(0o755)
     return str(script)
@@ -36,6 +36,7 @@ def test_missing_peers_are_reported(generated: Path, tmp_path: Path, bare_python
         assert "not measured" in note
         assert note.count("\n") == 0
         assert answer["absent"] in note
+        assert "mggcn" not in answer["absent"]
     assert not {"pyg", "dgl"} & record["figures"].keys()
     assert bare_python not in json.dumps(record)
 
@@ -44,23 +45,24 @@ def test_a_broken_interpreter_is_reported(tmp_path: Path) -> None:
     script = tmp_path / "python"
     script.write_text("#!/bin/sh\necho first >&2\necho cannot start >&2\nexit 3\n")
     script.chmod(0o755)
-    assert peers.run_worker(str(script), "dgl", tmp_path, REQUEST)["absent"] == "cannot start"
+    assert _peers.run_worker(str(script), "dgl", "gcn", tmp_path, REQUEST)["absent"] == "cannot start"
     script.chmod(0o644)
-    assert "cannot be run" in peers.run_worker(str(script), "dgl", tmp_path, REQUEST)["absent"]
+    assert "cannot be run" in _peers.run_worker(str(script), "dgl", "gcn", tmp_path, REQUEST)["absent"]
 
 
 def test_steps_are_scaled_to_an_epoch(monkeypatch: pytest.MonkeyPatch, small: Dataset, tmp_path: Path) -> None:
     result = {"step_seconds": [1.0, 2.0, 3.0], "nodes": [5, 6, 7], "steps_an_epoch": 100, "peak_memory_bytes": 9}
     seen: dict[str, Any] = {}
 
-    def answer(python: str, run: str, folder: Path, request: dict[str, Any]) -> dict[str, Any]:
-        seen[run] = {"python": python, **{name: np.load(folder / f"{name}.npy") for name in ("indptr", "train")}}
+    def answer(python: str, peer: str, method: str, folder: Path, request: dict[str, Any]) -> dict[str, Any]:
+        assert method == "graphsage-mean"
+        seen[peer] = {"python": python, **{name: np.load(folder / f"{name}.npy") for name in ("indptr", "train")}}
         return result
 
-    monkeypatch.setattr(peers, "run_worker", answer)
+    monkeypatch.setattr(_peers, "run_worker", answer)
     measured = Measurements()
     measured.add("epoch", "ours", [2.0])
-    peers.measure(measured, Options("epoch", peers=("dgl",), out=tmp_path), small, hidden=4)
+    _peers.measure(measured, Options("epoch", peers=("dgl",), out=tmp_path), small, hidden=4)
     assert seen["dgl"]["python"] == sys.executable
     assert np.array_equal(seen["dgl"]["indptr"], small.graph.indptr)
     assert measured.figures["dgl"]["median"] == 200
@@ -73,7 +75,7 @@ def test_peers_train_on_the_training_graph(small: Dataset, tmp_path: Path) -> No
     nodes = small.split.train
     parts = {name: getattr(small, name) for name in ("name", "x", "y", "classes", "split")}
     inductive = Dataset(**parts, graph=small.graph.subgraph(nodes), inductive=True)
-    folder = peers._folder(inductive, tmp_path)
+    folder = _peers.training_folder(inductive, tmp_path)
     indptr, indices, y = (np.load(folder / f"{name}.npy") for name in ("indptr", "indices", "y"))
     assert np.array_equal(y, small.y[nodes])
     for row, node in enumerate(nodes):

@@ -25,6 +25,17 @@ def test_the_page_is_generated_from_the_records(speed_page: ModuleType) -> None:
     assert (ROOT / "docs" / "speed.md").read_text() == speed_page.page(records)
 
 
+def test_baselines_are_a_table_with_the_absent_as_notes(speed_page: ModuleType) -> None:
+    record = next(record for record in speed_page.read() if record["what"] == "epoch")
+    figures = {"sgc": {"median": 2.0}, "sgc_pyg": {"median": 3.0}}
+    facts = {"baselines": {"sgc": {"label": "SGC", "peers": {"pyg": {"variant": ""}, "dgl": {"absent": "no"}}}}}
+    changed = {"what": "baselines", "figures": figures, "facts": facts, "ratios": {"sgc_pyg": {"value": 1.5}}}
+    text = speed_page.page([record | changed | {"notes": ["SGC: DGL: absent: no"]}])
+    assert "## Baselines" in text
+    assert "| SGC | 2 s | 3 s | absent | 1.5 × |" in text
+    assert "- SGC: DGL: absent: no" in text
+
+
 def test_every_command_and_machine_is_on_the_page(speed_page: ModuleType) -> None:
     text = (ROOT / "docs" / "speed.md").read_text()
     for record in speed_page.read():

@@ -1,9 +1,9 @@
-"""Times GraphSAGE training in PyTorch Geometric or DGL: a script that needs numpy, torch and the peer, but not mggcn.
+"""Times the training of a method in a peer: ``python -m peers.worker PEER METHOD FOLDER OPTIONS``.
 
-``python worker.py PEER FOLDER OPTIONS``, where PEER is ``pyg``, ``pyg-cluster`` or ``dgl``, FOLDER holds the ``.npy``
-files of a dataset folder, and OPTIONS is a JSON object with ``threads``, ``batch_size``, ``hidden``, ``fanout``,
-``steps``, ``device``, ``num_parts`` and ``parts_a_step``. The last line of standard output is one JSON object: the
-seconds of every step after the warm-up, or the reason of the failure.
+PEER is ``pyg`` or ``dgl``, FOLDER holds the ``.npy`` files of a dataset folder, and OPTIONS is a JSON object with the
+settings of the method, ``threads``, ``device``, ``steps`` and ``variant``, which of several ways to write it is timed.
+The last line of standard output is one JSON object: the seconds of every step after the warm-up, or the reason of the
+failure.
 """
 
 import importlib
@@ -11,191 +11,35 @@ import json
 import os
 import resource
 import sys
-import time
-import types
-from collections.abc import Callable
-from functools import partial
-from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
-from torch.nn import functional
 
-WARMUP = 3
+from .data import TrainingData
 
-
-class TrainingData:
-    """The graph, features, labels and training nodes of a dataset folder."""
-
-    def __init__(self, folder: Path) -> None:
-        self.indptr = torch.from_numpy(np.load(folder / "indptr.npy"))
-        self.indices = torch.from_numpy(np.load(folder / "indices.npy").astype(np.int64))
-        self.y = torch.from_numpy(np.load(folder / "y.npy"))
-        self.train = torch.from_numpy(np.load(folder / "train.npy"))
-        self.num_nodes, self.num_classes = self.y.numel(), int(self.y.max()) + 1
-        self.x = torch.from_numpy(_features(folder, self.num_nodes))
-
-    def edges(self) -> Tensor:
-        """[2, num_stored]: from each neighbour to the node whose row lists it."""
-        rows = torch.repeat_interleave(torch.arange(self.num_nodes), self.indptr.diff())
-        return torch.stack([self.indices, rows])
+_MODULES = {
+    **dict.fromkeys(("gcn", "sgc", "sign", "node2vec"), "models"),
+    **dict.fromkeys(("graphsage-mean", "cluster-gcn", "graphsaint"), "samplers"),
+}
 
 
-def _features(folder: Path, num_nodes: int) -> Any:
-    if (folder / "x.npy").is_file():
-        return np.load(folder / "x.npy")
-    indptr, columns, values = (np.load(folder / f"x_{part}.npy") for part in ("indptr", "indices", "data"))
-    width = json.loads((folder / "meta.json").read_text())["num_features"]
-    x = np.zeros((num_nodes, width), np.float32)
-    x[np.repeat(np.arange(num_nodes), np.diff(indptr)), columns] = values
-    return x
-
-
-def timed(loader: Any, step: Callable[[Any], int], options: dict[str, Any]) -> dict[str, Any]:
-    """Time steps, sampling and gathering included; ``step`` returns the number of nodes in its batch."""
-    cuda = options["device"] == "cuda"
-    seconds, nodes = [], []
-    started = time.perf_counter()
-    for batch in islice(chain.from_iterable(repeat(loader)), WARMUP + options["steps"]):
-        nodes.append(step(batch))
-        if cuda:
-            torch.cuda.synchronize()
-        finished = time.perf_counter()
-        seconds.append(finished - started)
-        started = finished
-    kept = seconds[WARMUP:] or seconds
-    return {"step_seconds": kept, "nodes": nodes[-len(kept) :], "steps_an_epoch": len(loader)}
-
-
-def pyg(data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
-    """NeighborLoader and SAGEConv; each layer computes only the nodes that the next one needs."""
-    import torch_geometric
-    from torch_geometric import loader, nn, typing
-
-    if not (typing.WITH_PYG_LIB or typing.WITH_TORCH_SPARSE):
-        raise ImportError("NeighborLoader needs pyg-lib or torch-sparse")
-    graph = torch_geometric.data.Data(x=data.x, edge_index=data.edges(), y=data.y)
-    batches = loader.NeighborLoader(
-        graph, options["fanout"], data.train, batch_size=options["batch_size"], shuffle=True, is_sorted=True
-    )
-    first, second, optimizer = _model(nn.SAGEConv, data, options)
-
-    def step(batch: Any) -> int:
-        size, batch = batch.batch_size, batch.to(options["device"])
-        last = batch.edge_index[:, batch.edge_index[1] < size]
-        inner = max(size, int(last[0].max()) + 1 if last.numel() else 0)
-        h = torch.relu(first((batch.x, batch.x[:inner]), batch.edge_index))
-        _descend(optimizer, second((h, h[:size]), last), batch.y[:size])
-        return int(batch.num_nodes)
-
-    backend = "pyg-lib" if typing.WITH_PYG_LIB else "torch-sparse"
-    versions = {"torch_geometric": torch_geometric.__version__, "sampler": backend}
-    return timed(batches, step, options) | {"versions": versions}
-
-
-def pyg_cluster(data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
-    """ClusterLoader and SAGEConv over METIS parts."""
-    import torch_geometric
-    from torch_geometric import loader, nn
-
-    mask = torch.zeros(data.num_nodes, dtype=torch.bool)
-    mask[data.train] = True
-    graph = torch_geometric.data.Data(x=data.x, edge_index=data.edges(), y=data.y, train_mask=mask)
-    parts = max(2, min(options["num_parts"], data.num_nodes // 20))
-    started = time.perf_counter()
-    kind, partitioner = _cluster_kind(loader.ClusterData)
-    clusters = kind(graph, num_parts=parts, log=False)
-    partition_seconds = time.perf_counter() - started
-    batches = loader.ClusterLoader(clusters, batch_size=min(options["parts_a_step"], parts), shuffle=True)
-    first, second, optimizer = _model(nn.SAGEConv, data, options)
-
-    def step(batch: Any) -> int:
-        batch = batch.to(options["device"])
-        h = second(torch.relu(first(batch.x, batch.edge_index)), batch.edge_index)
-        _descend(optimizer, h[batch.train_mask], batch.y[batch.train_mask])
-        return int(batch.num_nodes)
-
-    versions = {"torch_geometric": torch_geometric.__version__, "partitioner": partitioner}
-    facts = {"versions": versions, "partition_seconds": partition_seconds, "parts": parts}
-    return timed(batches, step, options) | facts
-
-
-def _cluster_kind(cluster_data: Any) -> tuple[Any, str]:
-    """ClusterData, with pymetis for its call of METIS if that is installed; and the name of the partitioner."""
+def measure(peer: str, method: str, folder: Path, options: dict[str, Any]) -> dict[str, Any]:
+    """What a run returns, or why it failed as ``absent``; ``is_missing`` if a library is not installed."""
     try:
-        import pymetis
-    except ImportError:
-        return cluster_data, "PyTorch Geometric's"
-
-    class WithPymetis(cluster_data):  # type: ignore[misc]
-        def _metis(self, edge_index: Tensor, num_nodes: int) -> Tensor:
-            row, column = edge_index
-            order = torch.argsort(row, stable=True)
-            starts = torch.zeros(num_nodes + 1, dtype=torch.int64)
-            starts[1:] = torch.bincount(row, minlength=num_nodes).cumsum(0)
-            graph = {"xadj": starts.numpy(), "adjncy": column[order].numpy()}
-            return torch.tensor(pymetis.part_graph(self.num_parts, **graph)[1])
-
-    return WithPymetis, "pymetis"
+        module = importlib.import_module(f".{peer}_{_MODULES[method]}", __package__)
+        result: dict[str, Any] = module.RUNS[method](TrainingData(folder), options)
+    except ImportError as error:
+        return {"absent": _first_line(error), "is_missing": True}
+    except (OSError, RuntimeError, MemoryError) as error:
+        return {"absent": _first_line(error)}
+    except Exception as error:  # noqa: BLE001  # each library has exceptions of its own
+        return {"absent": f"{type(error).__name__}: {_first_line(error)}"}
+    return result
 
 
-def dgl(data: TrainingData, options: dict[str, Any]) -> dict[str, Any]:
-    """NeighborSampler and SAGEConv."""
-    library, without = _import_dgl()
-    graph = library.graph(("csc", (data.indptr, data.indices, torch.empty(0, dtype=torch.int64))))
-    device = torch.device(options["device"])
-    sampler = library.dataloading.NeighborSampler(options["fanout"][::-1])
-    loader = library.dataloading.DataLoader(
-        graph, data.train, sampler, batch_size=options["batch_size"], shuffle=True, device=device
-    )
-    first, second, optimizer = _model(partial(library.nn.SAGEConv, aggregator_type="mean"), data, options)
-    x, y = data.x, data.y
-
-    def step(batch: Any) -> int:
-        nodes, targets, blocks = batch
-        h = torch.relu(first(blocks[0], x[nodes.cpu()].to(device)))
-        _descend(optimizer, second(blocks[1], h), y[targets.cpu()].to(device))
-        return int(nodes.numel())
-
-    versions = {"dgl": library.__version__, **({"left out": "graphbolt"} if without else {})}
-    return timed(loader, step, options) | {"versions": versions}
-
-
-def _import_dgl() -> tuple[Any, bool]:
-    """DGL, without GraphBolt if that has no build for this torch, and whether it was left out."""
-    try:
-        return importlib.import_module("dgl"), False
-    except (ImportError, OSError):
-        for name in [name for name in sys.modules if name.partition(".")[0] == "dgl"]:
-            del sys.modules[name]
-        sys.modules["dgl.graphbolt"] = _Absent("dgl.graphbolt")
-        return importlib.import_module("dgl"), True
-
-
-class _Absent(types.ModuleType):
-    """Replaces a module that cannot be loaded; when DGL is imported, it only names the classes in it."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return type(name, (), {})
-
-
-def _model(conv: Callable[..., Any], data: TrainingData, options: dict[str, Any]) -> tuple[Any, Any, torch.optim.Adam]:
-    """Two convolutions and their optimiser."""
-    first = conv(data.x.shape[1], options["hidden"]).to(options["device"])
-    second = conv(options["hidden"], data.num_classes).to(options["device"])
-    return first, second, torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.001)
-
-
-def _descend(optimizer: torch.optim.Optimizer, scores: Tensor, labels: Tensor) -> None:
-    loss = functional.cross_entropy(scores, labels)
-    optimizer.zero_grad(set_to_none=True)
-    loss.backward()  # type: ignore[no-untyped-call]
-    optimizer.step()
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def _peak_memory() -> int:
@@ -207,21 +51,17 @@ def _peak_memory() -> int:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-PEERS = {"pyg": pyg, "pyg-cluster": pyg_cluster, "dgl": dgl}
-
-
-def main(peer: str, folder: str, text: str) -> None:
-    """Run one peer and print the result."""
+def main(peer: str, method: str, folder: str, text: str) -> None:
+    """Run one method in one peer and print the result."""
     options = json.loads(text)
     torch.set_num_threads(options["threads"])
+    if options["device"] == "cuda" and options.get("precision") == "tf32":
+        torch.set_float32_matmul_precision("high")
     torch.manual_seed(0)
-    try:
-        result = PEERS[peer](TrainingData(Path(folder)), options)
-    except (ImportError, OSError, RuntimeError) as error:
-        result = {"absent": (str(error).strip().splitlines() or [type(error).__name__])[0]}
-    result |= {"peer": peer, "torch": torch.__version__, "peak_memory_bytes": _peak_memory()}
+    result = measure(peer, method, Path(folder), options)
+    result.update(peer=peer, torch=torch.__version__, peak_memory_bytes=_peak_memory())
     sys.stdout.write(json.dumps(result) + os.linesep)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    main(*sys.argv[1:5])
