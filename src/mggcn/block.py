@@ -191,9 +191,12 @@ class Batch:
         return self.targets.numel() if self.count is None else self.count
 
     def to(self, device: torch.device | str) -> "Batch":
-        """Copy the batch to a device."""
+        """The batch on a device: this one if it is there, else a copy."""
+        nodes = self.nodes.to(device)
+        if nodes is self.nodes:
+            return self
         return Batch(
-            self.nodes.to(device),
+            nodes,
             tuple(block.to(device) for block in self.blocks),
             self.targets.to(device),
             None if self.weight is None else self.weight.to(device),

@@ -39,6 +39,18 @@ def test_gpu_equals_reference_with_its_gradients(
     comparison.on_gpu(h, group, slope, weight)
 
 
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_cpu_reads_repeated_rows_where_they_are(dtype: torch.dtype) -> None:
+    index = torch.from_numpy(np.random.default_rng(0).integers(0, 9, 5 * 21)).to(dtype)
+    h, weight = torch.randn(9, 12, requires_grad=True), torch.randn(24, 3)
+    comparison.on_cpu(h.detach(), 5, 0.1, index)
+    whole = combine_project(h.index_select(0, index), 5, 0.1, weight)
+    found = combine_project(h, 5, 0.1, weight, index)
+    assert torch.equal(found, whole)
+    coming = torch.randn(21, 3)
+    torch.testing.assert_close(*(torch.autograd.grad(out, h, coming) for out in (found, whole)))
+
+
 def test_gpu_reads_repeated_rows_where_they_are() -> None:
     rows = torch.from_numpy(np.random.default_rng(0).integers(0, 9, 5 * 21).astype(np.int32)).to(GPU)
     repeats = find_repeats(rows, 5 * 21, 9)[0]
@@ -48,7 +60,7 @@ def test_gpu_reads_repeated_rows_where_they_are() -> None:
     if GPU.type == "cuda":
         coming = torch.randn(21, 3, device=GPU)
         expected = reference.combine_project(h[repeats.index.long()], 5, 0.1, weight)
-        fused = torch.autograd.grad(combine_project(h, 5, 0.1, weight, repeats), (h, weight), coming)
+        fused = torch.autograd.grad(combine_project(h, 5, 0.1, weight, repeats.index, repeats), (h, weight), coming)
         torch.testing.assert_close(fused, torch.autograd.grad(expected, (h, weight), coming), rtol=1e-4, atol=1e-4)
 
 

@@ -98,8 +98,8 @@ class MeanConv(nn.Module):
         if is_sparse(x):
             return self._project_first(x, block)
         if block.group is not None and block.weight is None:
-            h, repeats = (x.rows, x.repeats) if isinstance(x, RepeatedRows) and x.repeats else (to_dense(x), None)
-            out = combine_project(to_dense(h), block.group, negative_slope, self.linear.weight, repeats)
+            h, index, repeats = (x.rows, x.index, x.repeats) if isinstance(x, RepeatedRows) else (x, None, None)
+            out = combine_project(to_dense(h), block.group, negative_slope, self.linear.weight, index, repeats)
             return out if self.linear.bias is None else out + self.linear.bias
         joined: Tensor = self.linear(self.hidden(functional.leaky_relu(to_dense(x), negative_slope), block))
         return joined

@@ -85,7 +85,7 @@ class Stack(nn.Module):
         """The first layer, if any; repeated rows are computed once, unless dropout makes their copies differ."""
         if self.first is None:
             return x
-        if isinstance(x, RepeatedRows) and x.repeats is not None and not (self.training and self.dropout):
+        if isinstance(x, RepeatedRows) and not (self.training and self.dropout):
             return RepeatedRows(self.first(x.rows), x.index, x.repeats)
         rows: Rows = self.first(x)
         return rows

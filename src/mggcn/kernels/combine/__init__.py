@@ -11,26 +11,36 @@ from mggcn.kernels.combine import cpu, reference
 from mggcn.kernels.expand import expand, segment_sum
 
 
-def combine_project(h: Tensor, group: int, slope: float, weight: Tensor, repeats: Repeats | None = None) -> Tensor:
+def combine_project(
+    h: Tensor,
+    group: int,
+    slope: float,
+    weight: Tensor,
+    index: Tensor | None = None,
+    repeats: Repeats | None = None,
+) -> Tensor:
     """Concat(σ(h_t), mean of σ(h) over the group of t) times W, with σ the leaky ReLU.
 
     Args:
-        h: [group · b, channels]; row ``i·b + t`` is the i-th member of group t, and member 0 is t itself; with
-            ``repeats``, only the distinct rows.
+        h: [group · b, channels]; row ``i·b + t`` is the i-th member of group t, and member 0 is t itself; with an
+            index, only the distinct rows.
         group: members of each group.
         slope: of the leaky ReLU for negative values.
         weight: [2 · channels, out].
-        repeats: which rows are equal; on a GPU only.
+        index: [group · b] the row of h that each row is equal to.
+        repeats: the same index as a GPU needs it, if the sampler provides it.
 
     Returns:
         [b, out].
     """
-    if torch.compiler.is_compiling():  # also in torch.export, which cannot trace the kernels
-        return reference.combine_project(h if repeats is None else expand(h, repeats), group, slope, weight)
-    if h.device.type == "cpu" and h.dtype == torch.float32:
-        joined: Tensor = _CombineOnCpu.apply(h, group, slope)  # type: ignore[no-untyped-call]
+    is_compiling = torch.compiler.is_compiling()  # also in torch.export, which cannot trace the kernels
+    if not is_compiling and h.device.type == "cpu" and h.dtype == torch.float32:
+        rows = torch.arange(h.shape[0]) if index is None else index
+        joined: Tensor = _CombineOnCpu.apply(h, rows, group, slope)  # type: ignore[no-untyped-call]
         return joined @ weight
-    if h.device.type == "cuda" and h.dtype in (torch.float32, torch.bfloat16):
+    if index is not None and repeats is None:
+        h = h.index_select(0, index)
+    if not is_compiling and h.device.type == "cuda" and h.dtype in (torch.float32, torch.bfloat16):
         out: Tensor = _CombineProjectOnGpu.apply(h, weight, group, slope, repeats)  # type: ignore[no-untyped-call]
         return out
     return reference.combine_project(h if repeats is None else expand(h, repeats), group, slope, weight)
@@ -38,20 +48,20 @@ def combine_project(h: Tensor, group: int, slope: float, weight: Tensor, repeats
 
 class _CombineOnCpu(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, h: Tensor, group: int, slope: float) -> Tensor:
+    def forward(ctx: Any, h: Tensor, index: Tensor, group: int, slope: float) -> Tensor:
         h = h.contiguous()
-        ctx.save_for_backward(h)
+        ctx.save_for_backward(h, index)
         ctx.group, ctx.slope = group, np.float32(slope)
-        out = h.new_empty(h.shape[0] // group, 2 * h.shape[1])
-        cpu.forward(h.detach().numpy(), group, ctx.slope, out.numpy())
+        out = h.new_empty(index.numel() // group, 2 * h.shape[1])
+        cpu.forward(h.detach().numpy(), index.numpy(), group, ctx.slope, out.numpy())
         return out
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
-        (h,) = ctx.saved_tensors
-        out = torch.empty_like(h)
-        cpu.backward(h.detach().numpy(), ctx.group, ctx.slope, gradients[0].contiguous().numpy(), out.numpy())
-        return out, None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None]:
+        h, index = ctx.saved_tensors
+        out, coming = torch.zeros_like(h), gradients[0].contiguous()
+        cpu.backward(h.detach().numpy(), index.numpy(), ctx.group, ctx.slope, coming.numpy(), out.numpy())
+        return out, None, None, None
 
 
 class _CombineProjectOnGpu(torch.autograd.Function):

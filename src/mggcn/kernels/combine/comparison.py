@@ -10,16 +10,17 @@ from mggcn.kernels.combine import cpu, reference
 from mggcn.kernels.expand import segment_sum
 
 
-def on_cpu(h: Tensor, group: int, slope: float) -> None:
-    """Compare the combination of [group · b, channels] rows and its gradient."""
-    b, channels = h.shape[0] // group, h.shape[1]
+def on_cpu(h: Tensor, group: int, slope: float, index: Tensor | None = None) -> None:
+    """Compare the combination and gradient of [group · b, channels] rows, or of the rows that an index names."""
+    index = torch.arange(h.shape[0]) if index is None else index
+    b, channels = index.numel() // group, h.shape[1]
     coming = torch.randn(b, 2 * channels, generator=torch.Generator().manual_seed(1))
     leaf = h.clone().requires_grad_(True)
-    expected = reference.combine(leaf, group, slope)
+    expected = reference.combine(leaf[index], group, slope)
     (of_h,) = torch.autograd.grad(expected, leaf, coming)
-    out, back = np.full((b, 2 * channels), np.nan, np.float32), np.full(h.shape, np.nan, np.float32)
-    cpu.forward(h.numpy(), group, np.float32(slope), out)
-    cpu.backward(h.numpy(), group, np.float32(slope), coming.numpy(), back)
+    out, back = np.full((b, 2 * channels), np.nan, np.float32), np.zeros(h.shape, np.float32)
+    cpu.forward(h.numpy(), index.numpy(), group, np.float32(slope), out)
+    cpu.backward(h.numpy(), index.numpy(), group, np.float32(slope), coming.numpy(), back)
     np.testing.assert_allclose(out, expected.detach().numpy(), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(back, of_h.numpy(), rtol=1e-5, atol=1e-6)
 
