@@ -14,6 +14,12 @@ def test_cpu_equals_reference(graph: Graph, data: st.DataObject) -> None:
     comparison.on_cpu(graph, np.array(nodes, np.int64))
 
 
+def test_few_of_many_nodes_are_found_in_a_hash_table() -> None:
+    rng = np.random.default_rng(0)
+    graph = Graph.from_edges(rng.integers(0, 900, 9000), rng.integers(0, 900, 9000), 900)
+    comparison.on_cpu(graph, rng.choice(900, 40, replace=False))
+
+
 def test_all_nodes_give_the_graph_with_loops() -> None:
     graph = Graph.from_edges([0, 1, 2], [1, 2, 0], 4)
     found = subgraph(graph, np.arange(4))

@@ -1,4 +1,4 @@
-"""The row of each node of a batch: an entry per node of the graph, or a hash table if the graph is large."""
+"""The row of each node of a batch: an entry per node of the graph, or a hash table if that is smaller."""
 
 from typing import Any
 
@@ -7,7 +7,6 @@ from numba import njit
 
 from mggcn.kernels._compiled import Ints
 
-_DIRECT = 1 << 20  # nodes; an array of 8 MiB for every batch
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -16,9 +15,9 @@ def empty_rows(num_nodes: int, count: int) -> tuple[Ints, Ints]:
 
     Without nodes, the slot of a node is its number. All rows are -1.
     """
-    if num_nodes <= max(_DIRECT, count):
-        return np.empty(0, np.int64), np.full(num_nodes, -1, np.int64)
     size = 1 << max(2 * count - 1, 1).bit_length()
+    if num_nodes <= 2 * size:
+        return np.empty(0, np.int64), np.full(num_nodes, -1, np.int64)
     return np.full(size, -1, np.int64), np.full(size, -1, np.int64)
 
 

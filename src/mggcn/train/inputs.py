@@ -10,11 +10,13 @@ from torch import Tensor
 
 from mggcn.block import Repeats
 from mggcn.dataset import Features
+from mggcn.kernels.relabel import distinct
 from mggcn.mapping import MappedRows, is_too_large
 from mggcn.nn.rows import RepeatedRows, Rows, SparseRows
 from mggcn.train.compute import Compute
 
 DENSE_ABOVE = 0.15
+_COPIES = 4  # joining copies what views would share, so there has to be room for this many joined matrices
 
 
 class Inputs(Protocol):
@@ -32,7 +34,7 @@ class Inputs(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DenseInputs:
-    """Dense rows on one device: on a CPU several matrices side by side, which views may share; on a GPU one."""
+    """Dense rows on one device: one matrix, or on a CPU with little memory several side by side, which views share."""
 
     parts: tuple[Tensor, ...]
     mapped: tuple[MappedRows, ...] = ()  # the parts that are in mapped files and may not stay in memory
@@ -58,10 +60,9 @@ class DenseInputs:
             return self._gather_on_gpu(nodes.to(self.parts[0].device))
         if len(self.parts) == 1 and _is_all(nodes, self.parts[0].shape[0]):
             return self.parts[0]
-        distinct, index = torch.unique(nodes, return_inverse=True)
-        if distinct.numel() == nodes.numel():
-            return self.gather(nodes, self.parts[0].new_empty(nodes.numel(), self.width))
-        return RepeatedRows(self.gather(distinct, self.parts[0].new_empty(distinct.numel(), self.width)), index)
+        found, index = _distinct(nodes, self.parts[0].shape[0])
+        rows = self.gather(found, self.parts[0].new_empty(found.numel(), self.width))
+        return rows if found.numel() == nodes.numel() else RepeatedRows(rows, index)
 
     def _gather_on_gpu(self, nodes: Tensor) -> Tensor:
         return self.parts[0].index_select(0, nodes)[:, : self.width]
@@ -93,9 +94,9 @@ class HostInputs:
 
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> RepeatedRows:  # noqa: ARG002
         """[n, width] on the GPU."""
-        distinct, index = torch.unique(nodes.cpu(), return_inverse=True)
-        pinned = torch.empty(distinct.numel(), self.width, dtype=self.table.parts[0].dtype, pin_memory=True)
-        moved = self.table.gather(distinct, pinned).to(self.device, non_blocking=True)
+        found, index = _distinct(nodes.cpu(), self.table.parts[0].shape[0])
+        pinned = torch.empty(found.numel(), self.width, dtype=self.table.parts[0].dtype, pin_memory=True)
+        moved = self.table.gather(found, pinned).to(self.device, non_blocking=True)
         return RepeatedRows(moved, index.to(self.device))
 
 
@@ -114,8 +115,8 @@ class SparseInputs:
         """The rows of ``nodes``."""
         if _is_all(nodes, self.x.shape[0]):
             return SparseRows(self.x, nodes.cpu())
-        distinct, index = torch.unique(nodes, return_inverse=True)
-        return RepeatedRows(SparseRows(self.x, distinct.cpu()), index)
+        found, index = _distinct(nodes.cpu(), self.x.shape[0])
+        return RepeatedRows(SparseRows(self.x, found), index.to(nodes.device))
 
 
 def inputs_of(parts: list[Features], compute: Compute) -> Inputs:
@@ -128,8 +129,16 @@ def inputs_of(parts: list[Features], compute: Compute) -> Inputs:
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     is_large = is_too_large(sum(array.nbytes for array in arrays))
     mapped = [MappedRows.of(array) for array in arrays] if is_large else []
-    table = DenseInputs(tuple(dense(part) for part in parts), tuple(part for part in mapped if part is not None))
+    tables = [dense(part) for part in parts]
+    if not is_too_large(_COPIES * sum(table.nbytes for table in tables)):
+        tables = [torch.cat(tables, dim=1)] if len(tables) > 1 else tables
+    table = DenseInputs(tuple(tables), tuple(part for part in mapped if part is not None))
     return table if compute.device.type == "cpu" else HostInputs(table, compute.device)
+
+
+def _distinct(nodes: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
+    found, index = distinct(nodes.numpy(), num_nodes)
+    return torch.from_numpy(found), torch.from_numpy(index)
 
 
 def _is_all(nodes: Tensor, count: int) -> bool:

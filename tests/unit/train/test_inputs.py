@@ -4,7 +4,8 @@ import torch
 from scipy.sparse import csr_array, random_array
 
 from mggcn.nn import Linear
-from mggcn.train.inputs import DenseInputs, SparseInputs, sparse_inputs
+from mggcn.train import Compute
+from mggcn.train.inputs import DenseInputs, SparseInputs, inputs_of, sparse_inputs
 
 
 def sparse(density: float) -> csr_array:
@@ -31,6 +32,18 @@ def test_parts_stand_side_by_side() -> None:
     (back,), (right,) = (torch.autograd.grad(out.square().sum(), weight) for out in (found, expected))
     torch.testing.assert_close(back, right)
     torch.testing.assert_close(DenseInputs((one,)).rows(nodes).matmul(weight[:4]), one[nodes.long()] @ weight[:4])
+
+
+def test_parts_are_joined_if_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two, cpu = np.ones((9, 4), np.float32), np.zeros((9, 3), np.float32), Compute(torch.device("cpu"))
+    joined = inputs_of([one, two], cpu)
+    monkeypatch.setattr("mggcn.train.inputs.is_too_large", lambda num_bytes: num_bytes > 3 * 9 * 7 * 4)
+    shared = inputs_of([one, two], cpu)
+    assert isinstance(joined, DenseInputs)
+    assert isinstance(shared, DenseInputs)
+    assert [part.shape[1] for part in joined.parts] == [7]
+    assert [part.shape[1] for part in shared.parts] == [4, 3]
+    assert np.shares_memory(shared.parts[0].numpy(), one)
 
 
 @pytest.mark.parametrize("bias", [False, True])

@@ -1,7 +1,7 @@
 """The optimiser: Adam, without the overhead of torch.optim on small tensors.
 
-On a CPU it calls torch's fused kernel. On a GPU that kernel runs small tensors on too few multiprocessors, so a Triton
-kernel replaces it, which also reads the number of the step from the device, as a captured step must.
+On a CPU it calls the fused kernel of torch.optim. On a GPU that kernel runs small tensors on too few multiprocessors, so
+a Triton kernel replaces it, which also reads the number of the step from the device, as a captured step must.
 """
 
 from collections.abc import Iterable
@@ -9,9 +9,8 @@ from functools import partial
 
 import torch
 from torch import Tensor
-from torch.optim.adam import adam
 
-_fused_adam = partial(adam, fused=True, amsgrad=False, maximize=False, beta1=0.9, beta2=0.999, eps=1e-8)
+_fused_adam = partial(torch._fused_adam_, beta1=0.9, beta2=0.999, eps=1e-8, amsgrad=False, maximize=False)
 
 
 class Adam:
@@ -53,8 +52,8 @@ class Adam:
         ]
         weights, gradients, first, second = (list(tensors) for tensors in zip(*trained, strict=True))
         if self._clock.device.type == "cpu":
-            before = [self._clock.float() - 1 for _ in weights]
-            _fused_adam(weights, gradients, first, second, [], before, lr=self._lr, weight_decay=self._decay)
+            clocks = [self._clock.float()] * len(weights)
+            _fused_adam(weights, gradients, first, second, [], clocks, lr=self._lr, weight_decay=self._decay)
         else:
             from mggcn.kernels.adam import gpu
 

@@ -1,5 +1,7 @@
 """Cross-entropy and its gradient on a CPU; torch computes the exponentials, with vector instructions."""
 
+from functools import lru_cache
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -18,12 +20,15 @@ def cross_entropy(
     smoothing: float = 0.0,
 ) -> None:
     """Fill ``out`` with the gradient of the mean loss; add b times that loss, and one batch, to ``tally`` [2]."""
-    weight = torch.ones(scores.shape[1]) if class_weight is None else class_weight
+    weight = _ones(scores.shape[1]) if class_weight is None else class_weight.numpy()
     logs = torch.log_softmax(scores, dim=1)
     torch.exp(logs, out=out)
-    spread = weight * (smoothing / scores.shape[1])
-    tensors = (logs, labels, targets, weight, spread, tally, out)
-    _finish(smoothing, *(tensor.numpy() for tensor in tensors))
+    _finish(smoothing, logs.numpy(), labels.numpy(), targets.numpy(), weight, tally.numpy(), out.numpy())
+
+
+@lru_cache(maxsize=8)
+def _ones(classes: int) -> Floats:
+    return np.ones(classes, np.float32)
 
 
 @compiled
@@ -33,12 +38,12 @@ def _finish(
     labels: Ints,
     targets: NDArray[np.int32],
     weight: Floats,
-    spread: Floats,
     tally: NDArray[np.float64],
     out: Floats,
 ) -> None:
     """Replace the probabilities in ``out`` by the gradient, and add up the loss from their logarithms."""
     b, classes = out.shape
+    mean = weight.mean()
     share = 0.0
     for t in range(b):
         share += weight[labels[targets[t]]]
@@ -53,11 +58,12 @@ def _finish(
             row[label] -= factor
             continue
         own = (1 - smoothing) * weight[label]
-        mass = own + spread.sum()
+        mass = own + smoothing * mean
         total -= own * logs[t, label] / share
         for c in range(classes):
-            total -= spread[c] * logs[t, c] / share
-            row[c] = (mass * row[c] - spread[c]) / share
+            spread = smoothing / classes * weight[c]
+            total -= spread * logs[t, c] / share
+            row[c] = (mass * row[c] - spread) / share
         row[label] -= own / share
     tally[0] += b * total
     tally[1] += 1

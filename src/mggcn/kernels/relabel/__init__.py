@@ -1,4 +1,4 @@
-"""Makes a block between rows from edges between nodes."""
+"""Numbers the nodes of a batch: makes a block between rows from edges between nodes, and finds repeated nodes."""
 
 import numpy as np
 import torch
@@ -6,6 +6,8 @@ import torch
 from mggcn.block import Block
 from mggcn.kernels._compiled import AnyInts, Floats, Ints, compiled
 from mggcn.kernels.rows_of_nodes import empty_rows, slot_of
+
+_NO_NODES = np.empty(0, np.int64)
 
 
 def block_between(
@@ -34,8 +36,15 @@ def block_between(
     return block, nodes[:count].copy()
 
 
+def distinct(nodes: AnyInts, num_nodes: int) -> tuple[AnyInts, Ints]:
+    """The distinct nodes in the order of their first occurrence, and [n] the position of each node among them."""
+    index, found = np.empty(nodes.size, np.int64), np.empty_like(nodes)
+    count = _relabel(_NO_NODES, nodes, *empty_rows(num_nodes, nodes.size), index, found)
+    return found[:count], index
+
+
 @compiled
-def _relabel(receivers: AnyInts, senders: AnyInts, known: Ints, row_of: Ints, rows: Ints, nodes: Ints) -> int:
+def _relabel(receivers: AnyInts, senders: AnyInts, known: Ints, row_of: Ints, rows: Ints, nodes: AnyInts) -> int:
     """Fill ``rows`` and ``nodes`` and return the number of rows; ``known`` and ``row_of`` are an empty table."""
     count = 0
     for node in receivers:
