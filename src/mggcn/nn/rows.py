@@ -101,6 +101,13 @@ def is_sparse(x: Rows) -> bool:
     return isinstance(x, SparseRows) or (isinstance(x, RepeatedRows) and is_sparse(x.rows))
 
 
+def num_bytes(x: Rows) -> int:
+    """The memory of the rows themselves; sparse rows are those of the whole matrix."""
+    if isinstance(x, RepeatedRows):
+        return num_bytes(x.rows) + x.index.nbytes
+    return x.nbytes if isinstance(x, Tensor) else x.nodes.nbytes
+
+
 def to_dense(x: Rows) -> Tensor:
     """The rows as a tensor."""
     return x if isinstance(x, Tensor) else x.to_dense()

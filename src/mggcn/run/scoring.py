@@ -16,7 +16,7 @@ from mggcn.block import Batch
 from mggcn.dataset import Dataset
 from mggcn.kernels.pick import Explore
 from mggcn.keys import Key
-from mggcn.sampling import DeviceMixGrainedSampler, FullSampler, MixGrainedSampler, WholeGraphSampler, grains
+from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler, grains
 from mggcn.train.compute import Compute
 
 if TYPE_CHECKING:
@@ -127,10 +127,7 @@ class Scorer:
 
     def batch(self, node: int, draw: int) -> Batch:
         """The batch that scores one target in one of the evaluation's draws, with only the rows that matter for it."""
-        sampler = self.view.sampler
-        if isinstance(sampler, WholeGraphSampler):
-            sampler = FullSampler(sampler.adjacency, sampler.layers)
-        (batch,) = sampler.batches(np.array([node]), self.run.key.fold("eval", draw), 1)
+        (batch,) = self.view.sampler.batches(np.array([node]), self.run.key.fold("eval", draw), 1)
         return batch
 
     @cached_property

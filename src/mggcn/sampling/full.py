@@ -68,7 +68,7 @@ class FullSampler(AdjacencySampler):
 
 @dataclass(frozen=True, eq=False)
 class WholeGraphSampler(AdjacencySampler):
-    """Puts all targets in one batch in which every layer below the last computes all nodes of the graph.
+    """Puts all targets in one batch in which every layer computes all nodes that they depend on.
 
     Args:
         on: the device of the batches. The last ones are kept there, so that every epoch after the first reuses them.
@@ -80,28 +80,45 @@ class WholeGraphSampler(AdjacencySampler):
     on: torch.device = CPUSampler.device
     _kept: dict[bytes, Batch] = field(default_factory=dict, repr=False)
 
-    @cached_property
-    def below(self) -> Block:
-        """The block of every layer but the last."""
-        memory.require(16 * self.adjacency.nnz, f"a block of {self.adjacency.nnz:,} edges")
-        return _block(self.adjacency, np.arange(self.adjacency.shape[0])).to(self.on)
-
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
         """All ``targets`` in one batch, whatever the batch size."""
         receivers = node_ids(targets)
         name = receivers.tobytes()
         batch = self._kept.pop(name, None)
         if batch is None:
-            last = _block(self.adjacency[receivers], receivers).to(self.on)
-            nodes = torch.arange(self.adjacency.shape[0])
-            batch = Batch(nodes, (*[self.below] * (self.layers - 1), last), torch.from_numpy(receivers)).to(self.on)
+            batch = self._batch(receivers)
         self._kept[name] = batch
         if len(self._kept) > _KEPT_BATCHES:
             del self._kept[next(iter(self._kept))]
         yield batch
 
+    def _batch(self, targets: Nodes) -> Batch:
+        blocks: list[Block] = []
+        nodes = targets
+        for _ in range(self.layers):
+            block, nodes = self._block(nodes)
+            blocks.insert(0, block)
+        return Batch(torch.from_numpy(nodes).to(self.on), tuple(blocks), torch.from_numpy(targets).to(self.on))
 
-def _block(rows: csr_array, receivers: Nodes) -> Block:
-    """The block of some rows of the adjacency; all nodes are rows of the layer below."""
-    indptr, indices = (torch.from_numpy(part.astype(np.int64)) for part in (rows.indptr, rows.indices))
-    return Block(rows.shape[1], indptr, indices, torch.from_numpy(receivers), torch.from_numpy(rows.data))
+    def _block(self, receivers: Nodes) -> tuple[Block, Nodes]:
+        """The block of some receivers, and the nodes of its rows: receivers and senders, in ascending order."""
+        every = np.arange(self.adjacency.shape[0])
+        if np.array_equal(receivers, every):
+            return self._whole, every
+        rows, is_row = self.adjacency[receivers], np.zeros(every.size, np.bool_)
+        is_row[receivers] = is_row[rows.indices] = True
+        nodes = np.flatnonzero(is_row)
+        row_of = every if nodes.size == every.size else np.cumsum(is_row) - 1
+        return _block(rows, row_of[rows.indices], row_of[receivers], nodes.size).to(self.on), nodes
+
+    @cached_property
+    def _whole(self) -> Block:
+        every = np.arange(self.adjacency.shape[0])
+        return _block(self.adjacency, self.adjacency.indices, every, every.size).to(self.on)
+
+
+def _block(rows: csr_array, senders: Nodes, receivers: Nodes, num_src: int) -> Block:
+    """The block of some rows of the adjacency; senders and receivers are rows of the layer below."""
+    memory.require(16 * senders.size, f"a block of {senders.size:,} edges")
+    indptr, indices = torch.from_numpy(np.array(rows.indptr, np.int64)), torch.from_numpy(senders).long()
+    return Block(num_src, indptr, indices, torch.from_numpy(receivers), torch.from_numpy(rows.data))

@@ -40,7 +40,8 @@ class Epochs:
     def __init__(self, prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> None:
         split = dataset.require_split()
         self._training, self._key, self._device = training, key, compute.device
-        self._dataset, self._view = dataset, prepared.train
+        one_batch = getattr(prepared.train.sampler, "one_batch", False)  # the same in every epoch
+        self._dataset, self._view = dataset, prepared.train.kept(compute) if one_batch else prepared.train
         self.first_peak: int | None = None
         memory.restart_peak(compute.device)
         labels = torch.from_numpy(dataset.y if dataset.y.flags.writeable else np.array(dataset.y)).to(compute.device)
@@ -51,7 +52,7 @@ class Epochs:
                 f"background_prior: {ranks.size} ranks cannot train with it, because its risk is of whole batches"
             )
         risk = BackgroundRisk.of(dataset, split.train, prior, training.background_risk) if prior else None
-        self.step = Step(prepared.model, prepared.train, labels, weight, training, compute, risk)
+        self.step = Step(prepared.model, self._view, labels, weight, training, compute, risk)
         sampler = prepared.train.sampler
         if ranks.size > 1:
             sampler = Shares(sampler, ranks, labels, weight)

@@ -43,6 +43,7 @@ def fit(
     it had not been interrupted. Ranks train with their shares of every batch and score their shares of the nodes.
     """
     split, model = dataset.require_split(), prepared.model
+    prepared = replace(prepared, eval=prepared.eval.kept(compute))
     curve: list[Epoch] = []
     best = Fitted(curve)
     best_weights: dict[str, Tensor] = {}

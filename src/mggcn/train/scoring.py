@@ -101,5 +101,5 @@ def _of_batches(
     model.eval()
     with torch.no_grad(), compute.arithmetic():
         for draw in range(draws):
-            batches = view.sampler.batches(nodes, key.fold("eval", draw), EVAL_BATCH)
-            yield torch.cat([function(batch) for batch in view.prefetched(batches)])
+            batches = view.batches(nodes, key.fold("eval", draw), EVAL_BATCH)
+            yield torch.cat([function(batch) for batch in batches])

@@ -7,6 +7,7 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
+from mggcn.nn import GCNConv
 from mggcn.sampling import FullSampler, RowSampler, WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
 from mggcn.train import Compute
@@ -48,6 +49,18 @@ def test_the_whole_graph_is_one_batch() -> None:
     assert_batch_is_valid(batch)
     assert batch.targets.tolist() == [4, 0, 3]
     assert batch.nodes.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_only_rows_that_targets_depend_on_are_computed() -> None:
+    sampler = WholeGraphSampler(propagation(PATH), 2)
+    (batch,) = sampler.batches(np.array([4, 0]), Key.of(0), 2)
+    assert_batch_is_valid(batch)
+    assert batch.nodes.tolist() == [0, 1, 2, 4]
+    assert [block.num_dst for block in batch.blocks] == [3, 2]
+    (same,) = FullSampler(propagation(PATH), 2).batches(np.array([4, 0]), Key.of(0), 2)
+    x, conv = torch.randn(5, 3), GCNConv(3, 3)
+    found, expected = (conv(conv(x[one.nodes], one.blocks[0]), one.blocks[1]) for one in (batch, same))
+    torch.testing.assert_close(found, expected)
 
 
 def test_the_whole_graph_is_prepared_once_for_the_same_targets() -> None:

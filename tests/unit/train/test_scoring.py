@@ -1,20 +1,24 @@
 """Scores in chunks are those of all nodes at once, and what is measured of them, too."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 import mggcn
+from mggcn import methods
 from mggcn.dataset import Dataset
 from mggcn.keys import Key
+from mggcn.nn.rows import num_bytes
 from mggcn.records.record import RunRecord
 from mggcn.run import calibration, predicting, testing
-from mggcn.train import scoring
+from mggcn.train import Compute, Prepared, View, scoring
 from mggcn.train.metrics import Tally, calibration_error, score
 
 SETTINGS = {"epochs": 3, "draws": 2}
+CPU = Compute(torch.device("cpu"))
 
 
 @pytest.fixture
@@ -41,6 +45,38 @@ def test_a_run_in_chunks_has_the_same_figures(small: Dataset, method: str, in_ch
     np.testing.assert_allclose(figures(run.record), figures(whole.record), rtol=1e-6)
     np.testing.assert_allclose(run.record.ranking.pr_auc, whole.record.ranking.pr_auc)
     np.testing.assert_allclose(run.record.ranking.roc_auc, whole.record.ranking.roc_auc)
+
+
+def prepared_eval(small: Dataset, method: str) -> tuple[Prepared, View]:
+    prepared = methods.resolve(method, small.name).prepare(small, Key.of(0), CPU)
+    return prepared, prepared.eval.kept(CPU)
+
+
+@pytest.mark.parametrize("method", ["mg-gcn", "gcn", "sgc", "mg-graphsage"])
+def test_batches_and_rows_of_repeated_passes_are_kept(small: Dataset, method: str) -> None:
+    prepared, kept = prepared_eval(small, method)
+    nodes, model = small.require_split().val, prepared.model
+    expected = scoring.predict(model, prepared.eval, nodes, Key.of(0), CPU, 2)
+    for _ in range(2):
+        assert torch.equal(scoring.predict(model, kept, nodes, Key.of(0), CPU, 2), expected)
+    (first,), (again,) = (kept.batches(nodes, Key.of(5), 4096) for _ in range(2))
+    assert first is again
+    assert kept.rows(model, first) is kept.rows(model, first)
+
+
+def test_rows_are_kept_up_to_a_budget(small: Dataset) -> None:
+    prepared, kept = prepared_eval(small, "mg-gcn")
+    nodes, model = small.require_split().val, prepared.model
+    (batch,) = kept.batches(nodes, Key.of(0), 4096)
+    size = num_bytes(kept.rows(model, batch))
+    for budget, is_kept in ((size - 1, False), (size, True)):
+        view = replace(kept, budget=budget, _rows={})
+        assert (view.rows(model, batch) is view.rows(model, batch)) == is_kept
+
+
+def test_views_whose_sampler_reads_the_model_keep_nothing(small: Dataset) -> None:
+    prepared, _ = prepared_eval(small, "as-gcn")
+    assert prepared.train.kept(CPU) is prepared.train
 
 
 def test_predictions_come_in_chunks(small: Dataset, in_chunks: Callable[[int], None]) -> None:

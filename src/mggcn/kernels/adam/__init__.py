@@ -1,7 +1,7 @@
 """The optimiser: Adam, without the overhead of torch.optim on small tensors.
 
-On a CPU it calls the fused kernel of torch.optim. On a GPU that kernel runs small tensors on too few multiprocessors, so
-a Triton kernel replaces it, which also reads the number of the step from the device, as a captured step must.
+On a CPU it calls the fused kernel of torch.optim. On a GPU that kernel runs small tensors on too few multiprocessors
+so a Triton kernel replaces it, which also reads the number of the step from the device, as a captured step must.
 """
 
 from collections.abc import Iterable
