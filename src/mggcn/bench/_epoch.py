@@ -22,7 +22,7 @@ from mggcn.dataset import Dataset
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.train import memory
 from mggcn.train.compute import Compute
-from mggcn.train.inputs import SparseInputs
+from mggcn.train.inputs import AveragedInputs, SparseInputs
 from mggcn.train.scaling import Scaler
 
 _LABELS = {"epoch": "training epoch", "floor": "bare products of an epoch", "dense": "training epoch, dense form"}
@@ -56,7 +56,7 @@ def _against_floor(measured: Measurements, options: Options, runner: EpochRunner
     measured.add("rows", "input rows a batch", [nodes.numel() for nodes in batches], unit="rows")
     distinct = [int(torch.unique(nodes).numel()) for nodes in batches]
     measured.add("distinct", "distinct nodes touched a batch", distinct, unit="nodes")
-    width, hidden, is_sparse = inputs.width, plan.settings["hidden"], isinstance(inputs, SparseInputs)
+    width, hidden, is_sparse = inputs.width, plan.settings["hidden"], isinstance(inputs, SparseInputs | AveragedInputs)
     if is_sparse:
         products = _sparse_products(batches, dataset, scaler, plan.settings["fine_self"], hidden)
     else:

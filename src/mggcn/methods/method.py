@@ -18,7 +18,7 @@ from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.sampling import WholeGraphSampler
 from mggcn.storage import Cache
-from mggcn.train import Compute, Inputs, Views, inputs_of
+from mggcn.train import Compute, Inputs, Training, Views, inputs_of
 from mggcn.train.bounds import check_bounds
 from mggcn.train.scaling import Scaled
 
@@ -36,6 +36,7 @@ class GraphView:
         key: the run's random key.
         compute: the device, precision and threads of the run.
         source: what the graph and its features are, if what is computed from them may be kept on disk.
+        training: the settings of training; None if the graph is only scored.
     """
 
     graph: Graph
@@ -46,6 +47,7 @@ class GraphView:
     key: Key
     compute: Compute
     source: Mapping[str, str] | None = None
+    training: Training | None = None
 
     @cached_property
     def known_labels(self) -> NDArray[np.int64]:

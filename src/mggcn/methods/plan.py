@@ -85,7 +85,7 @@ class Plan:
             model = self.method.model(dataset.num_features, dataset.num_classes, generator).to(compute.device)
             if weights is not None:
                 self._load(model, weights)
-            view = view_of(dataset, scaler, model, key, compute)
+            view = replace(view_of(dataset, scaler, model, key, compute), training=self.training)
             whole = self.method.prepare(view)
             if self.trains_on_part(dataset):
                 part = self.method.prepare(on_training_nodes(view, split.train, _hash(split.train)))

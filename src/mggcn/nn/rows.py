@@ -1,6 +1,6 @@
-"""The input rows of a model: dense, sparse if most features are zero, or distinct rows that repeat."""
+"""The input rows of a model: dense, sparse if most features are zero, averaged later, or distinct rows that repeat."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -12,6 +12,8 @@ from torch.nn import functional
 from mggcn.block import Repeats
 from mggcn.kernels.dropout import dropout, dropout_sparse
 from mggcn.kernels.expand import expand
+from mggcn.kernels.gather_sum import gather_sum
+from mggcn.kernels.relabel import block_between
 from mggcn.kernels.sparse_product import sparse_product
 from mggcn.keys import Key
 
@@ -41,6 +43,48 @@ class SparseRows:
 
 
 @dataclass(frozen=True, eq=False)
+class AveragedRows:
+    """Rows ``[x | Ax | … | A^hops x]`` of some nodes, on the CPU, that are never computed: x is multiplied first.
+
+    Averages of sparse features over many neighbours have many entries; the products that are averaged have few columns.
+
+    Attributes:
+        x: [num_nodes, width] sparse features.
+        a: [num_nodes, num_nodes] the factors of each node's average.
+        hops: the highest power of A.
+        nodes: distinct.
+        dropout: the share of the values of x that are dropped before they are averaged, and the key that decides which.
+    """
+
+    x: csr_array
+    a: csr_array
+    hops: int
+    nodes: Tensor
+    dropout: tuple[float, Key] | None = None
+
+    def to_dense(self) -> Tensor:
+        """The rows as a dense tensor, for scores; none of their values may be dropped."""
+        parts, factors = [self.x[self.nodes.numpy()]], self.a[self.nodes.numpy()]
+        for _ in range(self.hops):
+            parts.append(factors @ self.x)
+            factors = factors @ self.a
+        return torch.from_numpy(np.hstack([part.toarray() for part in parts]))
+
+    def matmul(self, weight: Tensor) -> Tensor:
+        """Multiply by a dense [(1 + hops) · width, channels] matrix: x W0 + A (x W1 + A (…))."""
+        return self._matmul(self.nodes, [*weight.chunk(1 + self.hops)])
+
+    def _matmul(self, nodes: Tensor, weights: list[Tensor]) -> Tensor:
+        features = SparseRows(self.x, nodes)
+        own = (features if self.dropout is None else _dropped(features, nodes, *self.dropout)).matmul(weights[0])
+        if len(weights) == 1:
+            return own
+        rows = self.a[nodes.numpy()]
+        block, senders = block_between(nodes.numpy(), rows.indptr, rows.indices, rows.shape[1], rows.data)
+        return own + gather_sum(self._matmul(torch.from_numpy(senders), weights[1:]), block)
+
+
+@dataclass(frozen=True, eq=False)
 class RepeatedRows:
     """Rows of which some repeat: hubs are picked for many targets of a batch, but gathered and multiplied only once.
 
@@ -50,7 +94,7 @@ class RepeatedRows:
         repeats: the same with the fixed shape that a GPU needs, if the sampler provides it.
     """
 
-    rows: "Tensor | SparseRows"
+    rows: "Tensor | SparseRows | AveragedRows"
     index: Tensor
     repeats: Repeats | None = None
 
@@ -67,7 +111,7 @@ class RepeatedRows:
         return product.index_select(0, self.index) if self.repeats is None else expand(product, self.repeats)
 
 
-Rows: TypeAlias = Tensor | SparseRows | RepeatedRows
+Rows: TypeAlias = Tensor | SparseRows | AveragedRows | RepeatedRows
 
 
 def dropped(x: Rows, nodes: Tensor, share: float, key: Key) -> Rows:
@@ -86,8 +130,12 @@ def dropped(x: Rows, nodes: Tensor, share: float, key: Key) -> Rows:
     return RepeatedRows(_dropped(x.rows, nodes, share, key), x.index, x.repeats)
 
 
-def _dropped(x: Tensor | SparseRows, nodes: Tensor, share: float, key: Key) -> Tensor | SparseRows:
+def _dropped(
+    x: Tensor | SparseRows | AveragedRows, nodes: Tensor, share: float, key: Key
+) -> Tensor | SparseRows | AveragedRows:
     threads = torch.get_num_threads()
+    if isinstance(x, AveragedRows):
+        return replace(x, dropout=(share, key))
     if isinstance(x, SparseRows):
         part = dropout_sparse(x.x, x.nodes, share, key, threads=threads)
         return SparseRows(part, torch.arange(part.shape[0]))
@@ -98,7 +146,7 @@ def _dropped(x: Tensor | SparseRows, nodes: Tensor, share: float, key: Key) -> T
 
 def is_sparse(x: Rows) -> bool:
     """Whether the rows are sparse, so that multiplying them is faster than converting them to dense rows."""
-    return isinstance(x, SparseRows) or (isinstance(x, RepeatedRows) and is_sparse(x.rows))
+    return isinstance(x, SparseRows | AveragedRows) or (isinstance(x, RepeatedRows) and is_sparse(x.rows))
 
 
 def num_bytes(x: Rows) -> int:

@@ -72,8 +72,10 @@ def fit_plan(
     ranks.every(None)  # some prepare longer than others
     if ranks.size > 1 and not getattr(prepared.train.sampler, "draws_per_target", False):
         raise InputError(f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches")
-    if dataset.mapped is not None and (note := getattr(progress, "note", None)) is not None:
-        seconds = epoch_seconds(prepared, dataset, plan.training, key, compute)
+    if (note := getattr(progress, "note", None)) is not None:
+        if isinstance(prepared.train.inputs, train.AveragedInputs):
+            note(prepared.train.inputs.reason)
+        seconds = epoch_seconds(prepared, dataset, plan.training, key, compute) if dataset.mapped is not None else None
         if seconds is not None:
             note(f"an epoch takes about {seconds:.1f} s")
     fitted = train.fit(prepared, dataset, plan.training, key, compute, progress or Silent(), checkpoints)

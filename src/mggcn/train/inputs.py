@@ -12,7 +12,7 @@ from mggcn.block import Repeats
 from mggcn.dataset import Features
 from mggcn.kernels.relabel import distinct
 from mggcn.mapping import MappedRows, is_too_large
-from mggcn.nn.rows import RepeatedRows, Rows, SparseRows
+from mggcn.nn.rows import AveragedRows, RepeatedRows, Rows, SparseRows
 from mggcn.train.compute import Compute
 
 DENSE_ABOVE = 0.15
@@ -56,7 +56,7 @@ class DenseInputs:
         """[n, width]; on a GPU repeated rows are merged only if ``repeats`` says which, so that shapes stay fixed."""
         if repeats is not None:
             return RepeatedRows(self._gather_on_gpu(repeats.nodes), repeats.index, repeats)
-        if self.parts[0].device.type != "cpu":
+        if self.padding or self.parts[0].device.type != "cpu":
             return self._gather_on_gpu(nodes.to(self.parts[0].device))
         if len(self.parts) == 1 and _is_all(nodes, self.parts[0].shape[0]):
             return self.parts[0]
@@ -117,6 +117,33 @@ class SparseInputs:
             return SparseRows(self.x, nodes.cpu())
         found, index = _distinct(nodes.cpu(), self.x.shape[0])
         return RepeatedRows(SparseRows(self.x, found), index.to(nodes.device))
+
+
+@dataclass(frozen=True, eq=False)
+class AveragedInputs:
+    """Sparse features and their averages, on the CPU: see :class:`mggcn.nn.rows.AveragedRows`.
+
+    Attributes:
+        x: [num_nodes, num_features].
+        a: [num_nodes, num_nodes] the factors of the averages.
+        hops: the highest power of A.
+        reason: why this form was chosen, as a line for the user.
+    """
+
+    x: csr_array
+    a: csr_array
+    hops: int
+    reason: str
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return (1 + self.hops) * int(self.x.shape[1])
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> RepeatedRows:  # noqa: ARG002
+        """The rows of ``nodes``."""
+        found, index = _distinct(nodes.cpu(), self.x.shape[0])
+        return RepeatedRows(AveragedRows(self.x, self.a, self.hops, found), index)
 
 
 def inputs_of(parts: list[Features], compute: Compute) -> Inputs:

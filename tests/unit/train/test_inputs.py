@@ -3,9 +3,12 @@ import pytest
 import torch
 from scipy.sparse import csr_array, random_array
 
+from mggcn.kernels.dropout import dropout_sparse
+from mggcn.keys import Key
 from mggcn.nn import Linear
+from mggcn.nn.rows import dropped
 from mggcn.train import Compute
-from mggcn.train.inputs import DenseInputs, SparseInputs, inputs_of, sparse_inputs
+from mggcn.train.inputs import AveragedInputs, DenseInputs, SparseInputs, inputs_of, sparse_inputs
 
 
 def sparse(density: float) -> csr_array:
@@ -57,6 +60,35 @@ def test_sparse_and_dense_products_agree_with_their_gradients(bias: bool) -> Non
         out.square().sum().backward()
         results.append((out.detach(), layer.weight.grad.clone()))
     torch.testing.assert_close(results[0], results[1])
+
+
+@pytest.mark.parametrize("hops", [1, 2])
+def test_features_averaged_later_are_the_same_rows(hops: int) -> None:
+    x, a = (
+        sparse(0.2),
+        random_array((40, 40), density=0.1, format="csr", dtype=np.float32, rng=np.random.default_rng(1)),
+    )
+    nodes, parts = torch.tensor([3, 7, 3, 0, 39]), [x]
+    for _ in range(hops):
+        parts.append(csr_array(a @ parts[-1]))
+    whole = np.hstack([part.toarray() for part in parts])
+    inputs = AveragedInputs(x, csr_array(a), hops, "")
+    rows, weight = inputs.rows(nodes), torch.randn(inputs.width, 5, requires_grad=True)
+    expected = torch.from_numpy(whole)[nodes]
+    torch.testing.assert_close(rows.to_dense(), expected)
+    found, right = rows.matmul(weight), expected @ weight
+    torch.testing.assert_close(found, right)
+    (back,), (same,) = (torch.autograd.grad(out.square().sum(), weight) for out in (found, right))
+    torch.testing.assert_close(back, same)
+
+
+def test_values_are_dropped_before_they_are_averaged() -> None:
+    x, a = sparse(0.2), csr_array(np.full((40, 40), 1 / 40, np.float32))
+    nodes, key = torch.arange(40), Key.of(4)
+    kept = csr_array(dropout_sparse(x, nodes, 0.5, key)).toarray()
+    expected = torch.from_numpy(np.hstack([kept, a @ kept])).float()
+    rows = dropped(AveragedInputs(x, a, 1, "").rows(nodes), nodes, 0.5, key)
+    torch.testing.assert_close(rows.matmul(torch.eye(60)), expected)
 
 
 def test_rows_on_a_gpu_start_at_multiples_of_16_bytes() -> None:
