@@ -21,6 +21,7 @@ _CPU = torch.device("cpu")
 _SHARES = (0.125, 0.25, 0.5, 1.0)
 _LEAST_DEGREE = 16
 _ENUMERATED, _SEARCHED = 16_384, 1024  # targets
+_CACHED, _TIMES = 64, 1024  # so few targets that their rows stay in a core's own cache, drawn so often
 _KEY = Key.of(0).fold("bench")
 
 
@@ -85,20 +86,24 @@ def _growing_degrees(measured: Measurements, graph: Graph, targets: Nodes, picks
         return
     source, target = graph.edges()
     chance = np.where(source < target, _KEY.fold("thin").generator().random(source.size), 2.0)
-    tasks, made, degrees = {}, {}, measured.facts.setdefault("mean_degrees", [])
+    again = np.tile(_KEY.generator().permutation(targets)[:_CACHED], _TIMES)
+    tasks, made, labels, degrees = {}, {}, {}, measured.facts.setdefault("mean_degrees", [])
     for share in _SHARES:
         keep = chance < share
         table = PickTable.of(Graph.from_edges(source[keep], target[keep], graph.num_nodes))
-        drawn = table.draw(targets, picks, _KEY)
-        name = f"growth_{share / _SHARES[0]:.0f}x"
-        tasks[name] = partial(table.draw, targets, picks, _KEY, threads=1)
-        made[name] = np.count_nonzero(drawn[:, 1:] != drawn[:, :1])
         degrees.append(table.graph.num_stored / graph.num_nodes)
+        for kind, nodes, where in (("growth", targets, ""), ("cached", again, f", rows of {_CACHED} targets")):
+            drawn = table.draw(nodes, picks, _KEY)
+            name = f"{kind}_{share / _SHARES[0]:.0f}x"
+            tasks[name] = partial(table.draw, nodes, picks, _KEY, threads=1)
+            made[name] = np.count_nonzero(drawn[:, 1:] != drawn[:, :1])
+            labels[name] = f"a pick at mean degree {degrees[-1]:.1f}, 1 thread{where}"
     seconds = _timing.rounds(tasks, repeats, _CPU)
-    for (name, values), degree in zip(seconds.items(), degrees, strict=True):
-        label = f"a pick at mean degree {degree:.1f}, 1 thread"
-        measured.add(name, label, values, unit="ns", factor=1e9 / made[name])
+    for name in sorted(tasks, reverse=True):
+        measured.add(name, labels[name], seconds[name], unit="ns", factor=1e9 / made[name])
     measured.add_ratio("growth", "a pick at 8 × the mean degree over one at 1 ×", "growth_8x", "growth_1x")
+    label = f"the same with rows of {_CACHED} targets only, which stay in the cache"
+    measured.add_ratio("cached", label, "cached_8x", "cached_1x")
 
 
 def _on_device(

@@ -4,8 +4,6 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from scipy.special import stdtrit
-
 from mggcn.records import Row, RunRecord, Section, duration
 from mggcn.records.tables import percent
 from mggcn.report.tables import ranges
@@ -43,6 +41,8 @@ def interval(row: Row) -> Interval | None:
     """
     mean, deviation, seeds = row.figures.accuracy, row.figures.accuracy_std, row.done
     if deviation is not None:
+        from scipy.special import stdtrit
+
         half = float(stdtrit(seeds - 1, 0.975)) * deviation / math.sqrt(seeds)
         return Interval(max(0.0, mean - half), min(1.0, mean + half), f"t interval of the mean over {seeds} seeds")
     nodes = _test_nodes(row.records[0])

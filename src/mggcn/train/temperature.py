@@ -20,6 +20,7 @@ from torch.nn import functional
 _LOWEST = -1e3
 _COLDEST, _HOTTEST = 1e-3, 1e3
 _FOLDS = 5
+_PRECISION = 1e-12  # of the logarithm
 
 
 def choose_temperature(log_probabilities: NDArray[np.float64], y: NDArray[np.int64]) -> float:
@@ -53,31 +54,43 @@ def fit_temperature(log_probabilities: NDArray[np.float64], y: NDArray[np.int64]
     """Return the temperature with the highest likelihood, between 0.001 and 1,000.
 
     The loss is convex in the inverse temperature β. Its slope is the mean of E[z] under softmax(βz) minus z of the true
-    class, with z the log-probabilities; the root of the slope is searched on the logarithm of β.
+    class, with z the log-probabilities. Newton's method finds its root on the logarithm of β, and halves the interval
+    that holds the root where a step would leave it.
 
     Args:
         log_probabilities: [n, classes] of nodes that were not trained on.
         y: [n] their classes.
     """
-    from scipy.optimize import brentq
-
     z = torch.from_numpy(np.maximum(log_probabilities, _LOWEST))
     z = z - z.amax(dim=1, keepdim=True)
     labels = torch.from_numpy(y)[:, None]
     observed = float(z.gather(1, labels).sum() + z.mean()) / (y.size + 1)
 
-    def slope(log_beta: float) -> float:
-        p = torch.exp(math.exp(log_beta) * z)
-        return float(((p * z).sum(dim=1) / p.sum(dim=1)).mean()) - observed
+    def slope(log_beta: float) -> tuple[float, float]:
+        """The slope, and its derivative: the mean variance of z, times β."""
+        beta = math.exp(log_beta)
+        p = torch.softmax(beta * z, dim=1)
+        pz = p * z
+        mean = pz.sum(dim=1)
+        variance = (pz * z).sum(dim=1) - mean.square()
+        return float(mean.mean()) - observed, beta * float(variance.mean())
 
-    if slope(0.0) == 0:
+    if slope(0.0)[0] == 0:
         return 1.0
     low, high = -math.log(_HOTTEST), -math.log(_COLDEST)
-    if slope(low) >= 0:
+    if slope(low)[0] >= 0:
         return _HOTTEST
-    if slope(high) <= 0:
+    if slope(high)[0] <= 0:
         return _COLDEST
-    return math.exp(-brentq(slope, low, high, xtol=1e-12))
+    at, step = 0.0, math.inf
+    while abs(step) > _PRECISION and high - low > _PRECISION:
+        value, derivative = slope(at)
+        low, high = (at, high) if value < 0 else (low, at)
+        step = -value / derivative if derivative > 0 else math.inf
+        if not low < at + step < high:
+            step = (low + high) / 2 - at
+        at += step
+    return math.exp(-at)
 
 
 def log_odds(log_probabilities: Tensor, labels: Tensor) -> Tensor:

@@ -42,7 +42,7 @@ def test_picks(measured: Any) -> None:
     assert record["facts"]["same_for_any_threads"]
     assert record["facts"]["picks_made"] <= 4 * 762
     assert "762 of 762 targets" in record["figures"]["enumeration"]["basis"]
-    assert {"threads", "enumeration", "kept", "search", "growth"} == record["ratios"].keys()
+    assert {"threads", "enumeration", "kept", "search", "growth", "cached"} == record["ratios"].keys()
     degrees = record["facts"]["mean_degrees"]
     assert degrees[-1] == record["dataset"]["num_stored"] / record["dataset"]["num_nodes"]
     assert [round(degrees[-1] / degree) for degree in degrees] == [8, 4, 2, 1]
