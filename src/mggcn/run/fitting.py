@@ -30,6 +30,7 @@ from mggcn.train import (
     choose_device,
     memory,
 )
+from mggcn.train.inputs import AveragedInputs
 from mggcn.train.probe import epoch_seconds
 from mggcn.train.progress import Silent
 
@@ -73,7 +74,7 @@ def fit_plan(
     if ranks.size > 1 and not getattr(prepared.train.sampler, "draws_per_target", False):
         raise InputError(f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches")
     if (note := getattr(progress, "note", None)) is not None:
-        if isinstance(prepared.train.inputs, train.AveragedInputs):
+        if isinstance(prepared.train.inputs, AveragedInputs):
             note(prepared.train.inputs.reason)
         seconds = epoch_seconds(prepared, dataset, plan.training, key, compute) if dataset.mapped is not None else None
         if seconds is not None:

@@ -3,7 +3,7 @@
 from mggcn.train.checkpoints import Checkpoints
 from mggcn.train.compute import Compute, Precision, choose_device
 from mggcn.train.epochs import Epochs, nodes_per_batch
-from mggcn.train.inputs import AveragedInputs, DenseInputs, Inputs, inputs_of
+from mggcn.train.inputs import DenseInputs, Inputs, inputs_of
 from mggcn.train.loop import fit
 from mggcn.train.prepared import Penalised, Prepared, View, Views
 from mggcn.train.progress import Progress
@@ -16,7 +16,6 @@ from mggcn.train.training import Training
 
 __all__ = [
     "ALONE",
-    "AveragedInputs",
     "Checkpoints",
     "Compute",
     "DenseInputs",

@@ -13,8 +13,8 @@ from mggcn.dataset import Dataset, Split
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.methods import _averaging
-from mggcn.train import AveragedInputs, Compute, predict
-from mggcn.train.inputs import SparseInputs
+from mggcn.train import Compute, predict
+from mggcn.train.inputs import AveragedInputs, SparseInputs
 
 CPU = Compute(torch.device("cpu"))
 
