@@ -15,7 +15,7 @@ from torch.nn import functional
 from mggcn.block import Block
 from mggcn.kernels.combine import combine_project
 from mggcn.kernels.gather_sum import gather_sum
-from mggcn.nn.rows import RepeatedRows, Rows, is_sparse, to_dense
+from mggcn.nn.rows import RepeatedRows, Rows, is_sparse, product, to_dense
 
 
 def aggregate(x: Tensor, block: Block) -> Tensor:
@@ -69,8 +69,7 @@ class Linear(nn.Module):
 
     def forward(self, x: Rows) -> Tensor:
         """[n, in_channels] to [n, out_channels]."""
-        out = x.matmul(self.weight)
-        return out if self.bias is None else out + self.bias
+        return product(x, self.weight, self.bias)
 
 
 class MeanConv(nn.Module):

@@ -17,6 +17,8 @@ from mggcn.kernels.relabel import block_between
 from mggcn.kernels.sparse_product import sparse_product
 from mggcn.keys import Key
 
+_NARROW = 10  # channels; up to here both products of a step take half the time or less
+
 
 @dataclass(frozen=True, eq=False)
 class SparseRows:
@@ -107,8 +109,8 @@ class RepeatedRows:
 
     def matmul(self, weight: Tensor) -> Tensor:
         """Multiply by a dense [width, channels] matrix."""
-        product = self.rows.matmul(weight)
-        return product.index_select(0, self.index) if self.repeats is None else expand(product, self.repeats)
+        out = product(self.rows, weight)
+        return out.index_select(0, self.index) if self.repeats is None else expand(out, self.repeats)
 
 
 Rows: TypeAlias = Tensor | SparseRows | AveragedRows | RepeatedRows
@@ -142,6 +144,14 @@ def _dropped(
     if x.device.type == "cpu" and x.dtype == torch.float32:
         return dropout(x, nodes, share, key, threads=threads)
     return functional.dropout(x, share)
+
+
+def product(x: Rows, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """Multiply by a dense [width, channels] matrix; for few channels, a CPU is faster with the matrix transposed."""
+    if isinstance(x, Tensor) and x.device.type == "cpu" and weight.shape[1] <= _NARROW:
+        return functional.linear(x, weight.t().contiguous(), bias)
+    out = x.matmul(weight)
+    return out if bias is None else out + bias
 
 
 def is_sparse(x: Rows) -> bool:

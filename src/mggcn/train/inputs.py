@@ -74,6 +74,8 @@ class DenseInputs:
 
     def gather(self, nodes: Tensor, out: Tensor) -> Tensor:
         """Fill ``out`` [n, width] with the rows of ``nodes``, all parts side by side, on the CPU."""
+        if len(self.parts) == 1:
+            return torch.index_select(self.parts[0], 0, nodes, out=out)
         shares = torch.split(out, [part.shape[1] for part in self.parts], dim=1)
         for part, share in zip(self.parts, shares, strict=True):
             torch.index_select(part, 0, nodes, out=share)
