@@ -36,6 +36,14 @@ def test_gpu_equals_reference_with_gradients(weighted: bool, width: int) -> None
     comparison.on_gpu(random_block(width, weighted=weighted).to(GPU), width)
 
 
+def test_gradients_are_the_same_bits_with_few_edges_and_with_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, coming, found = torch.randn(40, 7, requires_grad=True), torch.randn(25, 7), []
+    for chunk in (1 << 20, 1):
+        monkeypatch.setattr(kernel, "_WORK_A_CHUNK", chunk)
+        found += torch.autograd.grad(gather_sum(x, random_block(1, weighted=True)), x, coming)
+    assert torch.equal(*found)
+
+
 def test_a_receiver_without_senders_gets_zero() -> None:
     assert not gather_sum(torch.ones(40, 3), random_block(0, weighted=False))[0].any()
 

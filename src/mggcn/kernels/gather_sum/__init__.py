@@ -1,7 +1,7 @@
 """Weighted sums and means over the edges of a block, differentiable in the rows and in the weights.
 
 Torch's embedding bags compute the same, but their backward pass sorts the edges in every call, and on a CPU it runs on
-one thread; here the edges of a block are transposed once.
+one thread; here the edges of a large block are transposed once.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ class _GatherSum(torch.autograd.Function):
         grad_out = gradients[0].contiguous()
         grad_x = grad_weight = None
         if ctx.needs_input_grad[0]:
-            grad_x = _sums(*block.transposed, grad_out)
+            grad_x = _sums_by_sender(block, grad_out)
         if weight is not None and ctx.needs_input_grad[1]:
             grad_weight = _dots(block, x, grad_out)
         return grad_x, grad_weight, None
@@ -64,6 +64,15 @@ def _sums(indptr: Tensor, indices: Tensor, factors: Tensor, x: Tensor) -> Tensor
         return out
     fill = partial(cpu.sums, indptr.numpy(), indices.numpy(), factors.numpy(), x.numpy(), out.numpy())
     _over_rows(fill, out.shape[0], indices.numel() * x.shape[1])
+    return out
+
+
+def _sums_by_sender(block: Block, grad_out: Tensor) -> Tensor:
+    """The sums over the transposed edges; few edges on a CPU are not transposed for that."""
+    if grad_out.device.type == "cuda" or block.indices.numel() * grad_out.shape[1] >= _WORK_A_CHUNK:
+        return _sums(*block.transposed, grad_out)
+    out = grad_out.new_zeros(block.num_src, grad_out.shape[1])
+    cpu.scatter(*(part.numpy() for part in (block.indptr, block.indices, block.factors, grad_out, out)))
     return out
 
 

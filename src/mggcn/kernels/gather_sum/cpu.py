@@ -1,4 +1,4 @@
-"""Sums over edges in numba: each row of the result is written by one thread, its edges in order."""
+"""Sums over edges in numba, in the order of the edges; those that run on several threads write each row on one."""
 
 import numpy as np
 
@@ -16,6 +16,18 @@ def sums(indptr: AnyInts, indices: AnyInts, factors: Floats, x: Floats, out: Flo
             factor, sender = factors[edge], x[indices[edge]]
             for c in range(channels):
                 out_row[c] += factor * sender[c]
+
+
+@compiled
+def scatter(indptr: AnyInts, indices: AnyInts, factors: Floats, grad_out: Floats, out: Floats) -> None:
+    """Add the gradients of the senders to ``out``: the sums over the transposed edges, in the same order."""
+    channels = grad_out.shape[1]
+    for row in range(grad_out.shape[0]):
+        grad_row = grad_out[row]
+        for edge in range(indptr[row], indptr[row + 1]):
+            factor, sender = factors[edge], out[indices[edge]]
+            for c in range(channels):
+                sender[c] += factor * grad_row[c]
 
 
 @compiled
