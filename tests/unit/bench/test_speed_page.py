@@ -43,3 +43,14 @@ def test_every_command_and_machine_is_on_the_page(speed_page: ModuleType) -> Non
         assert record["machine"].get("gpu", record["machine"]["processor"]) in text
         for note in record["notes"]:
             assert note in text
+
+
+def test_missed_aims_are_named(speed_page: ModuleType) -> None:
+    text = (ROOT / "docs" / "speed.md").read_text()
+    shown = text.partition("## Aims")[2].partition("\n## ")[0]
+    rows = [row.split(" | ") for row in shown.splitlines() if row.endswith(("reached |", "missed |"))]
+    assert len(rows) >= 5
+    for *_, most, value, verdict in rows:
+        if most.endswith("×"):
+            is_reached = float(value.rstrip(" ×").replace(",", "")) <= float(most.rstrip(" ×"))
+            assert verdict == ("reached |" if is_reached else "missed |")
