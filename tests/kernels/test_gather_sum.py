@@ -26,6 +26,7 @@ def test_cpu_equals_reference_with_gradients(
     weighted: bool, width: int, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernel, "_WORK_A_CHUNK", chunk)
+    monkeypatch.setattr(kernel, "_WORK_FOR_THREADS", 8 * chunk)
     comparison.on_cpu(random_block(width, weighted=weighted), width)
 
 
@@ -38,8 +39,8 @@ def test_gpu_equals_reference_with_gradients(weighted: bool, width: int) -> None
 
 def test_gradients_are_the_same_bits_with_few_edges_and_with_many(monkeypatch: pytest.MonkeyPatch) -> None:
     x, coming, found = torch.randn(40, 7, requires_grad=True), torch.randn(25, 7), []
-    for chunk in (1 << 20, 1):
-        monkeypatch.setattr(kernel, "_WORK_A_CHUNK", chunk)
+    for work in (1 << 23, 1):
+        monkeypatch.setattr(kernel, "_WORK_FOR_THREADS", work)
         found += torch.autograd.grad(gather_sum(x, random_block(1, weighted=True)), x, coming)
     assert torch.equal(*found)
 

@@ -16,6 +16,9 @@ from mggcn.kernels import threads as threading
 from mggcn.kernels.gather_sum import cpu
 
 _WORK_A_CHUNK = 1 << 20
+_WORK_FOR_THREADS = (
+    1 << 23
+)  # multiplications; below, one thread is faster than several beside torch's own, which still spin
 
 
 def gather_sum(x: Tensor, block: Block) -> Tensor:
@@ -50,7 +53,7 @@ class _GatherSum(torch.autograd.Function):
 
 def _over_rows(fill: Callable[[int, int], None], num_rows: int, work: int) -> None:
     """Use torch's number of threads for large work; small work runs without threads, which cost more than they save."""
-    chunks = max(1, work // _WORK_A_CHUNK)
+    chunks = max(1, work // _WORK_A_CHUNK) if work >= _WORK_FOR_THREADS else 1
     threads = torch.get_num_threads()
     threading.over_ranges(fill, num_rows, chunk=max(1, -(-num_rows // chunks)), threads=threads)
 
@@ -69,7 +72,7 @@ def _sums(indptr: Tensor, indices: Tensor, factors: Tensor, x: Tensor) -> Tensor
 
 def _sums_by_sender(block: Block, grad_out: Tensor) -> Tensor:
     """The sums over the transposed edges; few edges on a CPU are not transposed for that."""
-    if grad_out.device.type == "cuda" or block.indices.numel() * grad_out.shape[1] >= _WORK_A_CHUNK:
+    if grad_out.device.type == "cuda" or block.indices.numel() * grad_out.shape[1] >= _WORK_FOR_THREADS:
         return _sums(*block.transposed, grad_out)
     out = grad_out.new_zeros(block.num_src, grad_out.shape[1])
     cpu.scatter(*(part.numpy() for part in (block.indptr, block.indices, block.factors, grad_out, out)))
