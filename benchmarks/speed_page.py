@@ -26,7 +26,9 @@ _WORDS = {
         "for every pick and marks them in an array as long as the graph; with *the list kept*, it reads every "
         "neighbourhood once per target; *the kernel's own enumeration*, its fallback, needs no such array and "
         "searches rows instead. The kernel draws from the same distribution by exact rejection. To show how the "
-        "cost depends on the degrees, edges are removed at random until an eighth, a quarter and a half remain."
+        "cost depends on the degrees, edges are removed at random until an eighth, a quarter and a half remain. The "
+        "same for a few targets, whose rows stay in a core's own cache, shows what the kernel computes; what a pick "
+        "among all targets takes beyond that is waiting for memory, of which a graph with more edges has more."
     ),
     "prepare": (
         "Preparation happens once before training: the mean over all neighbours of every node. It reads one "
