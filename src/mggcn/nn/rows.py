@@ -65,10 +65,11 @@ class AveragedRows:
     dropout: tuple[float, Key] | None = None
 
     def to_dense(self) -> Tensor:
-        """The rows as a dense tensor, for scores; none of their values may be dropped."""
-        parts, factors = [self.x[self.nodes.numpy()]], self.a[self.nodes.numpy()]
+        """The rows as a dense tensor."""
+        x = self.x if self.dropout is None else dropout_sparse(self.x, torch.arange(self.x.shape[0]), *self.dropout)
+        parts, factors = [x[self.nodes.numpy()]], self.a[self.nodes.numpy()]
         for _ in range(self.hops):
-            parts.append(factors @ self.x)
+            parts.append(factors @ x)
             factors = factors @ self.a
         return torch.from_numpy(np.hstack([part.toarray() for part in parts]))
 

@@ -87,7 +87,7 @@ def fit_temperature(log_probabilities: NDArray[np.float64], y: NDArray[np.int64]
         value, derivative = slope(at)
         low, high = (at, high) if value < 0 else (low, at)
         step = -value / derivative if derivative > 0 else math.inf
-        if not low < at + step < high:
+        if not low <= at + step <= high:
             step = (low + high) / 2 - at
         at += step
     return math.exp(-at)

@@ -45,7 +45,7 @@ def test_every_command_and_machine_is_on_the_page(speed_page: ModuleType) -> Non
             assert note in text
 
 
-def test_missed_aims_are_named(speed_page: ModuleType) -> None:
+def test_missed_aims_are_named() -> None:
     text = (ROOT / "docs" / "speed.md").read_text()
     shown = text.partition("## Aims")[2].partition("\n## ")[0]
     rows = [row.split(" | ") for row in shown.splitlines() if row.endswith(("reached |", "missed |"))]

@@ -63,6 +63,15 @@ def test_only_rows_that_targets_depend_on_are_computed() -> None:
     torch.testing.assert_close(found, expected)
 
 
+def test_a_mapped_graph_is_not_written_to() -> None:
+    adjacency = propagation(PATH)
+    for dtype in (np.int32, np.int64):
+        adjacency.indices = adjacency.indices.astype(dtype)
+        adjacency.indices.flags.writeable = False
+        (batch,) = WholeGraphSampler(adjacency, 1).batches(np.arange(5), Key.of(0), 5)
+        assert batch.blocks[0].indices.tolist() == adjacency.indices.tolist()
+
+
 def test_the_whole_graph_is_prepared_once_for_the_same_targets() -> None:
     sampler = WholeGraphSampler(propagation(PATH), 2)
     first, again, other, third = (

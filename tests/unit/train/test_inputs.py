@@ -6,7 +6,7 @@ from scipy.sparse import csr_array, random_array
 from mggcn.kernels.dropout import dropout_sparse
 from mggcn.keys import Key
 from mggcn.nn import Linear
-from mggcn.nn.rows import dropped
+from mggcn.nn.rows import dropped, to_dense
 from mggcn.train import Compute
 from mggcn.train.inputs import AveragedInputs, DenseInputs, SparseInputs, inputs_of, sparse_inputs
 
@@ -89,6 +89,7 @@ def test_values_are_dropped_before_they_are_averaged() -> None:
     expected = torch.from_numpy(np.hstack([kept, a @ kept])).float()
     rows = dropped(AveragedInputs(x, a, 1, "").rows(nodes), nodes, 0.5, key)
     torch.testing.assert_close(rows.matmul(torch.eye(60)), expected)
+    torch.testing.assert_close(to_dense(rows), expected)
 
 
 def test_rows_on_a_gpu_start_at_multiples_of_16_bytes() -> None:
