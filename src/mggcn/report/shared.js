@@ -10,12 +10,16 @@ function theme() {
   };
 }
 
+/* A title as lines that fit a width, measured in the font that Vega draws titles with. */
+const measure = document.createElement("canvas").getContext("2d");
+measure.font = "bold 13px sans-serif";
+
 function lines(title, width) {
-  const most = Math.max(20, Math.floor(width / 7)), parts = [""];
+  const parts = [""];
   for (const word of title.split(" ")) {
-    const last = parts[parts.length - 1];
-    if (last && last.length + word.length >= most) parts.push(word);
-    else parts[parts.length - 1] = last ? last + " " + word : word;
+    const last = parts[parts.length - 1], longer = last ? last + " " + word : word;
+    if (last && measure.measureText(longer).width > width) parts.push(word);
+    else parts[parts.length - 1] = longer;
   }
   return parts;
 }
