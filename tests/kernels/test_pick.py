@@ -60,6 +60,14 @@ def test_a_target_has_the_same_picks_in_any_company() -> None:
     assert np.array_equal(together, alone)
 
 
+@pytest.mark.parametrize("explore", ["both", "breadth", "depth"])
+def test_targets_drawn_together_run_out_of_candidates_at_different_steps(explore: Explore) -> None:
+    graph = power_law(300, 250)
+    drawn = PickTable.of(graph).draw(np.arange(300), 6, Key.of(2), explore=explore)
+    assert np.unique((drawn[:, 1:] != drawn[:, :1]).sum(axis=1)).size == 7
+    comparison.on_cpu(graph, 6, Key.of(2), explore=explore)
+
+
 def test_seed_epoch_and_target_each_change_the_picks() -> None:
     table = PickTable.of(power_law(500, 8_000))
     targets = np.arange(500)

@@ -1,6 +1,8 @@
 """The pick kernel in numba: bit-identical to the reference, with a cost that does not depend on the degrees.
 
 A pair (member, neighbour) is drawn by one search among the members' row totals and one in the running sums of that row.
+Nearly all of a pick's time is waiting for memory, so targets are drawn ``_TOGETHER`` at a time, read by read: reads for
+different targets do not depend on each other, and a core waits for all of them at once.
 """
 
 from typing import Any
@@ -13,6 +15,8 @@ from mggcn.kernels.hashing import below, fold
 from mggcn.kernels.pick.reference import BREADTH, DEPTH, TRIALS
 
 _NEAR = 8
+_LINE = 16  # int32 values in 64 bytes
+_TOGETHER = 32
 
 
 @njit(inline="always")  # type: ignore[untyped-decorator]
@@ -48,21 +52,27 @@ def _first_above(values: Any, low: Any, high: Any, value: Any, guess: Any) -> An
 
 
 @njit(inline="always")  # type: ignore[untyped-decorator]
-def _row_holds(indptr: Any, indices: Any, row: Any, node: Any) -> Any:
-    """Whether a sorted row holds a node; the search starts where the node would be if neighbours were evenly spread."""
+def _search(indptr: Any, symmetric: Any, u: Any, w: Any) -> Any:
+    """Where to look for w in N(u), or for u in N(w) if the graph is symmetric and that row is shorter.
+
+    Returns:
+        The node to look for, the start and the end of the row, and where it would be if neighbours were evenly spread.
+    """
+    row, node = u, w
+    if symmetric and indptr[w + 1] - indptr[w] < indptr[u + 1] - indptr[u]:
+        row, node = w, u
     start, stop = indptr[row], indptr[row + 1]
-    if start == stop:
-        return False
-    guess = start + np.int64(node) * (stop - start) // (indptr.size - 1)
-    index = _first_above(indices, start, stop, node - 1, guess)
-    return index < stop and indices[index] == node
+    return np.int64(node), start, stop, start + np.int64(node) * (stop - start) // (indptr.size - 1)
 
 
 @njit(inline="always")  # type: ignore[untyped-decorator]
 def is_neighbour(indptr: Any, indices: Any, symmetric: Any, u: Any, w: Any) -> Any:
-    """Whether w is in N(u); in a symmetric graph, the shorter of the two rows is searched."""
-    shorter = symmetric and indptr[w + 1] - indptr[w] < indptr[u + 1] - indptr[u]
-    return _row_holds(indptr, indices, w, u) if shorter else _row_holds(indptr, indices, u, w)
+    """Whether w is in N(u)."""
+    node, start, stop, guess = _search(indptr, symmetric, u, w)
+    if start == stop:
+        return False
+    index = _first_above(indices, start, stop, node - 1, guess)
+    return index < stop and indices[index] == node
 
 
 @njit(inline="always")  # type: ignore[untyped-decorator]
@@ -98,36 +108,120 @@ def pick_by_enumeration(
     return -1
 
 
-@njit  # type: ignore[untyped-decorator]
-def _draw(
-    indptr: Any, indices: Any, sums: Any, weights: Any, symmetric: Any, explore: Any, members: Any, step: Any, key: Any
-) -> Any:
-    """The pick of a step, or -1 if there is no candidate; ``key`` is that of the target's draws."""
-    size = step + 1
-    first = step if explore == DEPTH else 0
-    end = 1 if explore == BREADTH else size
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _read_around(values: Any, guess: Any) -> Any:
+    """Read a guess and the cache lines beside it, where the search will go."""
+    return values[guess] + values[max(guess - _LINE, 0)] + values[min(guess + _LINE, values.size - 1)]
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _total(indptr: Any, sums: Any, members: Any, first: Any, end: Any) -> Any:
+    """The sum of the weights next to members first … end - 1."""
     total = np.int64(0)
     for i in range(first, end):
         if indptr[members[i] + 1] > indptr[members[i]]:
             total += sums[indptr[members[i] + 1] - 1]
-    if total == 0:
-        return -1
-    for trial in range(TRIALS):
-        left = below(fold(key, step * (TRIALS + 1) + trial), np.uint64(total))
-        index = first
-        while True:
-            start, stop = indptr[members[index]], indptr[members[index] + 1]
-            row_total = sums[stop - 1] if stop > start else 0
-            if left < row_total:
-                break
-            left -= row_total
-            index += 1
-        guess = start + np.int64(np.float64(left) / np.float64(row_total) * np.float64(stop - start))
-        w = indices[_first_above(sums, start, stop, left, min(guess, stop - 1))]
+    return total
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _pair(indptr: Any, sums: Any, members: Any, index: Any, left: Any) -> Any:
+    """The member whose neighbours hold the weight ``left``, counted from member ``index``; what is left; a guess."""
+    while True:
+        start, stop = indptr[members[index]], indptr[members[index] + 1]
+        row_total = sums[stop - 1] if stop > start else 0
+        if left < row_total:
+            break
+        left -= row_total
+        index += 1
+    guess = start + np.int64(np.float64(left) / np.float64(row_total) * np.float64(stop - start))
+    return index, left, min(guess, stop - 1)
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _edge(indptr: Any, sums: Any, member: Any, left: Any, guess: Any) -> Any:
+    return _first_above(sums, indptr[member], indptr[member + 1], left, guess)
+
+
+@njit  # type: ignore[untyped-decorator]
+def _settle(
+    indptr: Any,
+    indices: Any,
+    sums: Any,
+    weights: Any,
+    symmetric: Any,
+    explore: Any,
+    members: Any,
+    step: Any,
+    key: Any,
+    index: Any,
+    w: Any,
+) -> Any:
+    """The pick of a step whose first trial drew the pair (``index``, ``w``), or -1 if there is no candidate."""
+    size = step + 1
+    first = step if explore == DEPTH else 0
+    end = 1 if explore == BREADTH else size
+    if _is_candidate(indptr, indices, symmetric, members, size, first, index, w):
+        return w
+    total = _total(indptr, sums, members, first, end)
+    for trial in range(1, TRIALS):
+        point = below(fold(key, step * (TRIALS + 1) + trial), np.uint64(total))
+        index, left, guess = _pair(indptr, sums, members, first, point)
+        w = indices[_edge(indptr, sums, members[index], left, guess)]
         if _is_candidate(indptr, indices, symmetric, members, size, first, index, w):
             return w
     value = fold(key, step * (TRIALS + 1) + TRIALS)
     return pick_by_enumeration(indptr, indices, weights, symmetric, members, size, first, end, value)
+
+
+@njit  # type: ignore[untyped-decorator]
+def _first_trials(
+    indptr: Any,
+    indices: Any,
+    sums: Any,
+    symmetric: Any,
+    explore: Any,
+    step: Any,
+    key: Any,
+    out: Any,
+    rows: Any,
+    count: Any,
+    index: Any,
+    nodes: Any,
+    left: Any,
+    read: Any,
+) -> Any:
+    """Draw the first pair of a step for ``count`` rows of ``out``, and read what the checks of the pair will need.
+
+    Returns:
+        The number of rows that have a pair; they are the first ones of ``rows`` then, and ``index`` and ``nodes`` hold
+        their pairs. ``left`` and ``read`` are space for intermediate results.
+    """
+    first = step if explore == DEPTH else 0
+    end = 1 if explore == BREADTH else step + 1
+    remaining = 0
+    for i in range(count):
+        members = out[rows[i]]
+        total = _total(indptr, sums, members, first, end)
+        if total > 0:
+            point = below(fold(fold(key, members[0]), step * (TRIALS + 1)), np.uint64(total))
+            rows[remaining] = rows[i]
+            index[remaining], left[remaining], nodes[remaining] = _pair(indptr, sums, members, first, point)
+            remaining += 1
+    for i in range(remaining):
+        read[i] = _read_around(sums, nodes[i])
+    for i in range(remaining):
+        nodes[i] = _edge(indptr, sums, out[rows[i], index[i]], left[i], nodes[i])
+    for i in range(remaining):
+        nodes[i] = indices[nodes[i]]
+    for i in range(remaining):
+        read[i] = indptr[nodes[i] + 1]
+    for i in range(remaining):
+        read[i] = sums[read[i] - 1] if read[i] else 0
+        for j in range(first, index[i]):
+            _, start, stop, guess = _search(indptr, symmetric, out[rows[i], j], nodes[i])
+            read[i] += _read_around(indices, guess) if stop > start else 0
+    return remaining
 
 
 @compiled
@@ -145,16 +239,28 @@ def pick(
     stop: int,
 ) -> None:
     """Fill rows start … stop of ``out`` [len(targets), 1 + picks]."""
-    for row in range(start, stop):
-        target = targets[row]
-        stream = fold(key, target)
-        members = out[row]
-        members[:] = target
-        for step in range(members.size - 1):
-            node = _draw(indptr, indices, sums, weights, symmetric, explore, members, step, stream)
-            if node < 0:
-                break
-            members[step + 1] = node
+    space = np.empty((5, _TOGETHER), np.int64)
+    rows, index, nodes, left, read = space[0], space[1], space[2], space[3], space[4]
+    for begin in range(start, stop, _TOGETHER):
+        count = min(_TOGETHER, stop - begin)
+        for i in range(count):
+            rows[i] = begin + i
+            out[rows[i], :] = targets[rows[i]]
+            read[i] = indptr[targets[rows[i]] + 1]
+        for i in range(count):
+            read[i] = sums[read[i] - 1] if read[i] else 0
+        for step in range(out.shape[1] - 1):
+            arrays = (indptr, indices, sums, symmetric, explore, step, key, out)
+            drawn = _first_trials(*arrays, rows, count, index, nodes, left, read)
+            count = 0
+            for i in range(drawn):
+                members = out[rows[i]]
+                graph = (indptr, indices, sums, weights, symmetric, explore)
+                node = _settle(*graph, members, step, fold(key, members[0]), index[i], nodes[i])
+                if node >= 0:
+                    members[step + 1] = node
+                    rows[count] = rows[i]
+                    count += 1
 
 
 @compiled
