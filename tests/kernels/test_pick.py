@@ -64,7 +64,7 @@ def test_a_target_has_the_same_picks_in_any_company() -> None:
 def test_targets_drawn_together_run_out_of_candidates_at_different_steps(explore: Explore) -> None:
     graph = power_law(300, 250)
     drawn = PickTable.of(graph).draw(np.arange(300), 6, Key.of(2), explore=explore)
-    assert np.unique((drawn[:, 1:] != drawn[:, :1]).sum(axis=1)).size == 7
+    assert np.unique((drawn[:, 1:] != drawn[:, :1]).sum(axis=1)).size > 3
     comparison.on_cpu(graph, 6, Key.of(2), explore=explore)
 
 
