@@ -144,25 +144,13 @@ def _edge(indptr: Any, sums: Any, member: Any, left: Any, guess: Any) -> Any:
 
 
 @njit  # type: ignore[untyped-decorator]
-def _settle(
-    indptr: Any,
-    indices: Any,
-    sums: Any,
-    weights: Any,
-    symmetric: Any,
-    explore: Any,
-    members: Any,
-    step: Any,
-    key: Any,
-    index: Any,
-    w: Any,
+def _further_trials(
+    indptr: Any, indices: Any, sums: Any, weights: Any, symmetric: Any, explore: Any, members: Any, step: Any, key: Any
 ) -> Any:
-    """The pick of a step whose first trial drew the pair (``index``, ``w``), or -1 if there is no candidate."""
+    """The pick of a step whose first trial was rejected, or -1 if there is no candidate; ``key`` is the target's."""
     size = step + 1
     first = step if explore == DEPTH else 0
     end = 1 if explore == BREADTH else size
-    if _is_candidate(indptr, indices, symmetric, members, size, first, index, w):
-        return w
     total = _total(indptr, sums, members, first, end)
     for trial in range(1, TRIALS):
         point = below(fold(key, step * (TRIALS + 1) + trial), np.uint64(total))
@@ -254,9 +242,11 @@ def pick(
             drawn = _first_trials(*arrays, rows, count, index, nodes, left, read)
             count = 0
             for i in range(drawn):
-                members = out[rows[i]]
-                graph = (indptr, indices, sums, weights, symmetric, explore)
-                node = _settle(*graph, members, step, fold(key, members[0]), index[i], nodes[i])
+                members, node = out[rows[i]], nodes[i]
+                first = step if explore == DEPTH else 0
+                if not _is_candidate(indptr, indices, symmetric, members, step + 1, first, index[i], node):
+                    graph = (indptr, indices, sums, weights, symmetric, explore)
+                    node = _further_trials(*graph, members, step, fold(key, members[0]))
                 if node >= 0:
                     members[step + 1] = node
                     rows[count] = rows[i]
