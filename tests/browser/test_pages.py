@@ -112,7 +112,8 @@ def test_titles_fit_a_window_that_was_made_narrow(run_folder: Path, watch: Watch
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function(
         """[...document.querySelectorAll('.chart svg.marks')].every((chart) =>
-            chart.getBoundingClientRect().right <= innerWidth && [...chart.querySelectorAll('.role-title-text text')].every((title) =>
+            chart.getBoundingClientRect().right <= innerWidth &&
+            [...chart.querySelectorAll('.role-title-text text')].every((title) =>
                 title.getBoundingClientRect().right <= chart.getBoundingClientRect().right))"""
     )
     all_charts_are_drawn(page)
