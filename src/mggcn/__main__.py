@@ -1,18 +1,41 @@
-"""The start of ``mggcn`` and of ``python -m mggcn``: signals are handled before anything large is imported."""
+"""The start and the end of ``mggcn`` and ``python -m mggcn``: signals are handled before large imports."""
 
+import atexit
+import gc
 import os
 import signal
 import sys
 from types import FrameType
+
+_OBJECTS = 100_000  # between searches for garbage; with Python's 700, imports take 0.4 s longer
 
 
 def main() -> int:
     """Run the command line."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _end)
+    codes: list[int] = []
+    atexit.register(_leave, codes)
+    gc.set_threshold(_OBJECTS)
     from mggcn import cli
 
-    return cli.main()
+    codes.append(cli.main())
+    return codes[0]
+
+
+def _leave(codes: list[int]) -> None:
+    """End the process without freeing its objects one by one, which takes 0.8 s with torch.
+
+    What is registered first runs last, so everything else that libraries do at the end is done.
+    """
+    if not codes:
+        return  # an error that Python shows
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        return  # Python has an exit code for it
+    os._exit(codes[0])
 
 
 def _end(number: int, _: FrameType | None) -> None:

@@ -226,8 +226,9 @@ def published_results(
         return {}
     for table in published.published().tables:
         for row in table.rows if table.name != published.OWN else ():
-            has_settings = not row.settings if values is None else _has_settings(row, values)
-            if (row.dataset, row.method) == (name, method) and has_settings:
+            if (row.dataset, row.method) != (name, method):
+                continue
+            if not row.settings if values is None else _has_settings(row, values):
                 results |= row.measured
     return results
 

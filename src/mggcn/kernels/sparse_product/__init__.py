@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from mggcn.kernels._compiled import AnyInts, Floats, compiled
+from mggcn.kernels.gather_sum.cpu import fill_row
 
 
 def sparse_product(x: csr_array, nodes: Tensor, weight: Tensor) -> Tensor:
@@ -46,14 +47,8 @@ class _SparseProduct(torch.autograd.Function):
 @compiled
 def _product(indptr: AnyInts, indices: AnyInts, data: Floats, nodes: AnyInts, weight: Floats, out: Floats) -> None:
     """Fill ``out`` [n, channels]."""
-    channels = weight.shape[1]
     for row in range(nodes.size):
-        out_row = out[row]
-        out_row[:] = 0
-        for entry in range(indptr[nodes[row]], indptr[nodes[row] + 1]):
-            value, weight_row = data[entry], weight[indices[entry]]
-            for c in range(channels):
-                out_row[c] += value * weight_row[c]
+        fill_row(indices, data, indptr[nodes[row]], indptr[nodes[row] + 1], weight, out[row])
 
 
 @compiled
