@@ -56,6 +56,7 @@ def _run(options: Options, device: torch.device, scratch: Path, number: int) -> 
     words += ["--root", str(options.root)] if options.root else []
     words += ["--set", *(f"{name}={value}" for name, value in options.settings.items())] if options.settings else []
     variables = {**os.environ, **{name: str(scratch / name) for name in _CACHES}}
+    variables.pop("PYTHONDONTWRITEBYTECODE", None)  # what pip installs has its bytecode
     began = time.time()
     command = [sys.executable, "-P", _wait_runner.__file__, str(out), *words]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)  # noqa: S603

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 SCRIPT = """
-import atexit, sys, tempfile, weakref
+import atexit, sys, tempfile
 from mggcn.__main__ import main
 class Freed:
     def __del__(self):
