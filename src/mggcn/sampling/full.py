@@ -120,7 +120,6 @@ class WholeGraphSampler(AdjacencySampler):
 def _block(rows: csr_array, senders: Nodes, receivers: Nodes, num_src: int) -> Block:
     """The block of some rows of the adjacency; senders and receivers are rows of the layer below."""
     memory.require(16 * senders.size, f"a block of {senders.size:,} edges")
-    indptr = np.array(rows.indptr)  # int32 where that suffices
-    senders = senders.astype(indptr.dtype, copy=not senders.flags.writeable)  # mapped ones are read-only
-    edges = (torch.from_numpy(indptr), torch.from_numpy(senders))
-    return Block(num_src, *edges, torch.from_numpy(receivers), torch.from_numpy(rows.data))
+    indptr = torch.from_numpy(np.array(rows.indptr, np.int64))
+    indices = torch.from_numpy(senders.astype(np.int64, copy=not senders.flags.writeable))  # mapped ones are read-only
+    return Block(num_src, indptr, indices, torch.from_numpy(receivers), torch.from_numpy(rows.data))
