@@ -1,5 +1,6 @@
 """Fixtures shared by all tests."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -47,6 +48,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--strict-skips", action="store_true", help="fail if a test is skipped that must run, see tests.skips"
     )
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported out of later searches for garbage, of which every training makes one."""
+    gc.freeze()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
