@@ -175,15 +175,15 @@ def _first_trials(
     rows: Any,
     count: Any,
     index: Any,
-    nodes: Any,
+    found: Any,
     left: Any,
     read: Any,
 ) -> Any:
     """Draw the first pair of a step for ``count`` rows of ``out``, and read what the checks of the pair will need.
 
     Returns:
-        The number of rows that have a pair; they are the first ones of ``rows`` then, and ``index`` and ``nodes`` hold
-        their pairs. ``left`` and ``read`` are space for intermediate results.
+        The number of rows that have a pair; they are the first ones of ``rows`` then, ``index`` holds the member and
+        ``found`` the neighbour (on the way there the guess, then the edge). What is in ``read`` was only to be read.
     """
     first = step if explore == DEPTH else 0
     end = 1 if explore == BREADTH else step + 1
@@ -194,20 +194,20 @@ def _first_trials(
         if total > 0:
             point = below(fold(fold(key, members[0]), step * (TRIALS + 1)), np.uint64(total))
             rows[remaining] = rows[i]
-            index[remaining], left[remaining], nodes[remaining] = _pair(indptr, sums, members, first, point)
+            index[remaining], left[remaining], found[remaining] = _pair(indptr, sums, members, first, point)
             remaining += 1
     for i in range(remaining):
-        read[i] = _read_around(sums, nodes[i])
+        read[i] = _read_around(sums, found[i])
     for i in range(remaining):
-        nodes[i] = _edge(indptr, sums, out[rows[i], index[i]], left[i], nodes[i])
+        found[i] = _edge(indptr, sums, out[rows[i], index[i]], left[i], found[i])
     for i in range(remaining):
-        nodes[i] = indices[nodes[i]]
+        found[i] = indices[found[i]]
     for i in range(remaining):
-        read[i] = indptr[nodes[i] + 1]
+        read[i] = indptr[found[i] + 1]
     for i in range(remaining):
         read[i] = sums[read[i] - 1] if read[i] else 0
         for j in range(first, index[i]):
-            _, start, stop, guess = _search(indptr, symmetric, out[rows[i], j], nodes[i])
+            _, start, stop, guess = _search(indptr, symmetric, out[rows[i], j], found[i])
             read[i] += _read_around(indices, guess) if stop > start else 0
     return remaining
 
@@ -228,7 +228,7 @@ def pick(
 ) -> None:
     """Fill rows start … stop of ``out`` [len(targets), 1 + picks]."""
     space = np.empty((5, _TOGETHER), np.int64)
-    rows, index, nodes, left, read = space[0], space[1], space[2], space[3], space[4]
+    rows, index, found, left, read = space[0], space[1], space[2], space[3], space[4]
     for begin in range(start, stop, _TOGETHER):
         count = min(_TOGETHER, stop - begin)
         for i in range(count):
@@ -239,10 +239,10 @@ def pick(
             read[i] = sums[read[i] - 1] if read[i] else 0
         for step in range(out.shape[1] - 1):
             arrays = (indptr, indices, sums, symmetric, explore, step, key, out)
-            drawn = _first_trials(*arrays, rows, count, index, nodes, left, read)
+            drawn = _first_trials(*arrays, rows, count, index, found, left, read)
             count = 0
             for i in range(drawn):
-                members, node = out[rows[i]], nodes[i]
+                members, node = out[rows[i]], found[i]
                 first = step if explore == DEPTH else 0
                 if not _is_candidate(indptr, indices, symmetric, members, step + 1, first, index[i], node):
                     graph = (indptr, indices, sums, weights, symmetric, explore)
