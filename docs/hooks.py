@@ -29,7 +29,6 @@ from mkdocs.structure.files import File, Files
 
 INSERTS: dict[str, Callable[[], str]] = {
     "accuracy-against-time": against_time.first_page,
-    "alerts": ethereum.alerts,
     "compare": compare.tables,
     "compare-settings": compare.settings,
     "compare-summary": compare.summary,

@@ -254,9 +254,17 @@ def test_rules_features_and_formats_are_those_of_the_package() -> None:
 
 
 @pytest.mark.parametrize(
-    "table", [ethereum.known_formats, ethereum.roles, ethereum.feature_formulas, ethereum.dropped, ethereum.changed]
+    "table",
+    [
+        ethereum.known_formats,
+        ethereum.roles,
+        ethereum.feature_formulas,
+        ethereum.dropped,
+        ethereum.changed,
+        ethereum.alerts,
+    ],
 )
-def test_the_ethereum_page_has_the_tables_of_the_code(table: Callable[[], str]) -> None:
+def test_the_ethereum_page_has_the_tables_of_code_and_records(table: Callable[[], str]) -> None:
     assert f"\n\n{table()}\n\n" in (ROOT / "docs" / "ethereum.md").read_text(), f"docs/ethereum.md needs\n{table()}"
 
 
