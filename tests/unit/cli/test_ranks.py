@@ -54,9 +54,9 @@ def errors(text: str) -> list[str]:
 
 
 def test_a_killed_rank_is_named_and_torchrun_starts_again_from_the_checkpoint() -> None:
-    whole = finished([*RANKS, *TRAIN, "--epochs", "300", "--quiet", "--out", "whole"])
+    whole = finished([*RANKS, *TRAIN, "--epochs", "150", "--quiet", "--out", "whole"])
     assert whole.returncode == 0, whole.stderr
-    command = ["-m", "mggcn", *TRAIN, "--epochs", "300", "--checkpoint-every", "0"]
+    command = ["-m", "mggcn", *TRAIN, "--epochs", "150", "--checkpoint-every", "0"]
     with started([*torchrun(2, "--max-restarts", "1"), *command]) as process:
         wait_for_epoch(2, process)
         os.kill(children(process.pid)[1], signal.SIGKILL)
