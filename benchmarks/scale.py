@@ -212,7 +212,7 @@ def _watch(arguments: list[str], work: Path, program: tuple[str, ...] = ("-m", "
     if process.returncode:
         raise SystemExit(process.returncode)
     seconds = round(time.perf_counter() - started, 2)
-    return {"seconds": seconds, "resident": resident, "anonymous": anonymous, "disk": disk}
+    return {"seconds": seconds, "resident": resident, "anonymous": anonymous, "disk": max(disk, size_of(work))}
 
 
 def _measured(what: str, data: Path, took: dict[str, Any], details: dict[str, Any]) -> Measured:

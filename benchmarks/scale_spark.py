@@ -113,7 +113,7 @@ def _build(work: Path, engine: str, transactions: int, memory: str, cores: int) 
         stages={name: float(duration) for name, duration, _ in timed},
         resident=resident,
         anonymous=anonymous,
-        disk=disk,
+        disk=max(disk, size_of(folder)),
         folder=size_of(folder / "out"),
     )
 
