@@ -55,6 +55,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    """Let Python free it at the end; some libraries report what is left."""
+    gc.unfreeze()
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """List skipped tests and fail for those that must run; of several processes, the first does it."""
     if not session.config.getoption("--strict-skips") or hasattr(session.config, "workerinput"):
