@@ -7,7 +7,7 @@ import signal
 import sys
 from types import FrameType
 
-_OBJECTS = 100_000  # between searches for garbage; with Python's 700, imports take 0.4 s longer
+_OBJECTS = 100_000  # between searches for garbage; with Python's 700, imports take much longer
 
 
 def main() -> int:
@@ -24,7 +24,7 @@ def main() -> int:
 
 
 def _leave(codes: list[int]) -> None:
-    """End the process without freeing its objects one by one, which takes 0.8 s with torch.
+    """End the process without freeing its objects one by one, which takes most of a second with torch.
 
     What is registered first runs last, so everything else that libraries do at the end is done.
     """

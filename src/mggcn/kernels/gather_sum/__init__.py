@@ -16,9 +16,7 @@ from mggcn.kernels import threads as threading
 from mggcn.kernels.gather_sum import cpu
 
 _WORK_A_CHUNK = 1 << 20
-_WORK_FOR_THREADS = (
-    1 << 23
-)  # multiplications; below, one thread is faster than several beside torch's own, which still spin
+_WORK_FOR_THREADS = 1 << 23  # multiplications; with fewer, one thread is faster, because torch's own still spin
 
 
 def gather_sum(x: Tensor, block: Block) -> Tensor:
