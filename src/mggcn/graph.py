@@ -132,7 +132,9 @@ class Graph:
             bounds = self.indptr[start : stop + 1]
             entries = self.indices[bounds[0] : bounds[-1]]
             keep = member[entries] & np.repeat(member[start:stop], np.diff(bounds))
-            ends = np.concatenate([[0], np.cumsum(keep)])[bounds[1:] - bounds[0]]
+            before = np.zeros(keep.size + 1, index_dtype(keep.size))
+            np.cumsum(keep, out=before[1:])
+            ends = before[bounds[1:] - bounds[0]].astype(np.int64)
             yield total + ends, entries[keep]
             total += int(ends[-1])
 

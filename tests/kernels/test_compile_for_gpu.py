@@ -18,6 +18,7 @@ from mggcn.kernels.adam import gpu as adam
 from mggcn.kernels.aggregate import gpu as aggregate
 from mggcn.kernels.combine import gpu as combine
 from mggcn.kernels.expand import gpu as expand
+from mggcn.kernels.gather_product import gpu as gather_product
 from mggcn.kernels.gather_sum import gpu as gather_sum
 from mggcn.kernels.induce import gpu as induce
 from mggcn.kernels.loss import gpu as loss
@@ -41,6 +42,11 @@ check(adam._step, [pair, pair, pair, pair, ("i32", "i32"), "*fp32", "fp32", "fp3
 kinds = {"WEIGHTED": True, "SMOOTHED": True}
 check(loss._cross_entropy, "*fp32 *i64 *i32 *fp32 *fp32 *fp32 *fp32 i32 fp32", CLASSES=41, WIDTH=64, **kinds)
 for x in ("*fp32", "*bf16"):
+    for tile in (*gather_product._PRODUCT.values(), *gather_product._GRADIENT.values()):
+        sizes = {"STRIDE": 1208, "WIDTH": 1204, "CHANNELS": 128, "PRECISION": "tf32"}
+        shape = {"ROWS": tile.rows, "COLUMNS": tile.columns, "STEP": tile.step}
+        check(gather_product._product, f"{x} *i32 {x} {x} i32", **sizes, **shape)
+        check(gather_product._gradient, f"{x} *i32 {x} *fp32 i32 i32", **sizes, **shape)
     check(gather_sum._sums, f"*i64 *i64 *fp32 {x} {x} i32", COLUMNS=128, EDGES=16)
     check(gather_sum._dots, f"*i64 *i64 {x} {x} *fp32 i32", COLUMNS=128, EDGES=16)
 check(expand._segment_sum, "*fp32 *i32 *i32 *fp32", CHANNELS=128, BLOCK=128, ROWS=8)

@@ -1,5 +1,6 @@
-"""What the epoch section adds on a GPU: large batches, complete trainings, the device's limits and a counted bound."""
+"""What the epoch section adds on a GPU: large batches, bf16, whole trainings, the device's limits, a counted bound."""
 
+import statistics
 import time
 from typing import Any
 
@@ -14,27 +15,36 @@ from mggcn.dataset import Dataset
 from mggcn.run import fit
 
 _LARGE = 4096
+_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "epoch_large": (f"batches of {_LARGE}", {"batch_size": _LARGE}),
+    "epoch_bf16": ("bf16", {"precision": "bf16"}),
+    "epoch_large_bf16": (f"bf16, batches of {_LARGE}", {"precision": "bf16", "batch_size": _LARGE}),
+}
+_SEEDS = 5
 _WARM_UP = 5  # epochs, until every shape of batch has been captured
 
 
 def measure(measured: Measurements, options: Options, dataset: Dataset, device: torch.device) -> None:
     """Add the figures."""
-    _large_batches(measured, options, dataset, device)
+    _variants(measured, options, dataset, device)
     _limits(measured, options.repeats, device)
     _counted_bound(measured)
     cold, warm = (_fit(options, dataset) for _ in range(2))
     measured.facts["fits"] = [cold, warm]
     measured.add("fit", "training to early stop, the second in the process", [warm["total_seconds"]])
     measured.add("fit_cold", "training to early stop, the first in the process", [cold["wall_seconds"]])
+    measured.notes += [_accuracy(options, dataset, precision) for precision in ("tf32", "bf16")]
 
 
-def _large_batches(measured: Measurements, options: Options, dataset: Dataset, device: torch.device) -> None:
-    plan = methods.resolve("mg-gcn", dataset.name, {**options.settings, "batch_size": _LARGE}, preset="paper")
-    with EpochRunner(plan, dataset, device, None) as runner:
-        for _ in range(_WARM_UP):
-            runner()
-        seconds = _timing.rounds({"large": runner}, options.repeats, device)["large"]
-    measured.add("epoch_large", f"training epoch, batches of {_LARGE}", seconds)
+def _variants(measured: Measurements, options: Options, dataset: Dataset, device: torch.device) -> None:
+    for name, (label, changed) in _VARIANTS.items():
+        settings = {"batch_size": options.batch_size, **options.settings, **changed}
+        plan = methods.resolve("mg-gcn", dataset.name, settings, preset="paper")
+        with EpochRunner(plan, dataset, device, None) as runner:
+            for _ in range(_WARM_UP):
+                runner()
+            seconds = _timing.rounds({name: runner}, options.repeats, device)[name]
+        measured.add(name, f"training epoch, {label}", seconds)
 
 
 def _limits(measured: Measurements, repeats: int, device: torch.device) -> None:
@@ -57,6 +67,15 @@ def _counted_bound(measured: Measurements) -> None:
     measured.add_ratio(
         "hand_large", f"the epoch with batches of {_LARGE} over its floor by hand", "epoch_large", "hand"
     )
+
+
+def _accuracy(options: Options, dataset: Dataset, precision: str) -> str:
+    """A line on the test accuracy that a precision reaches."""
+    settings = {**options.settings, "batch_size": options.batch_size, "precision": precision}
+    runs = [fit(dataset, device=options.device, settings=settings, seed=seed).record for seed in range(_SEEDS)]
+    values = [run.test_accuracy for run in runs]
+    spread = f"{statistics.fmean(values):.2%} ± {statistics.stdev(values):.2%}"
+    return f"test accuracy in {precision}, our recipe, {_SEEDS} seeds: {spread}"
 
 
 def _fit(options: Options, dataset: Dataset) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """``mggcn train``: train a method, show its progress and write a run folder; with ``--tune``, search settings first."""
 
+import gc
 import json
 import sys
 from collections.abc import Callable, Iterable
@@ -77,7 +78,7 @@ def train(
     from mggcn.methods.settings import is_import_path, pairs
     from mggcn.run import Config, RunFolder, WarmStart, read_config
     from mggcn.run.loading import load_data
-    from mggcn.train import Ranks, choose_device
+    from mggcn.train import Ranks, choose_device, wake
     from mggcn.tune import Search, Tuning, require_optuna
 
     ranks, access = Ranks.current(), options.access
@@ -142,6 +143,7 @@ def train(
             raise InputError("--tune: searches in one process; leave it out under torchrun")
         require_optuna()
         check_writable(search_folder)
+    wake(run_device)
     data = load_data(name, options.root, ranks, access)
     plan = methods.resolve(method, data.name, changes, preset=start, traits=methods.Traits.of(data))
     tuning = None
@@ -168,6 +170,7 @@ def train(
         folders = (
             create(Path(f"{folder}-seed{number}"), seed=number) for number in range(first_seed, first_seed + seeds)
         )
+        gc.freeze()  # what is imported by now is no garbage, so searches leave it out
         runs.train(folders, None if trials is None else trials.training)
     runs.show(None if tuned is None else (tuned, search_folder))
 

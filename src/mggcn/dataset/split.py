@@ -42,7 +42,7 @@ class Split:
             if counts.max() > 1:
                 raise InputError(f"split: {part} lists node {values[counts > 1][0]} more than once")
             for other, previous in seen.items():
-                shared = np.intersect1d(values, previous)
+                shared = np.intersect1d(values, previous, assume_unique=True)
                 if shared.size:
                     raise InputError(
                         f"split: {other} and {part} overlap in {shared.size} nodes, first node {shared[0]}"

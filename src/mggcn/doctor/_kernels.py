@@ -18,6 +18,7 @@ from mggcn.kernels.aggregate import comparison as aggregate
 from mggcn.kernels.combine import comparison as combine
 from mggcn.kernels.dropout import comparison as dropout
 from mggcn.kernels.expand import comparison as expand
+from mggcn.kernels.gather_product import comparison as gather_product
 from mggcn.kernels.gather_sum import comparison as gather_sum
 from mggcn.kernels.induce import comparison as induce
 from mggcn.kernels.loss import comparison as loss
@@ -105,6 +106,7 @@ def _on_gpu(device: torch.device) -> dict[str, Callable[[], None]]:
         "aggregate": partial(aggregate.on_gpu, graph, x, include_self=True, device=device),
         "combine": partial(combine.on_gpu, _rows(1 + _PICKS).to(device), 1 + _PICKS, 0.01, weight),
         "expand": partial(expand.on_gpu, repeats, _CHANNELS),
+        "gather_product": partial(gather_product.on_gpu, torch.from_numpy(x).to(device), repeats.index, _CHANNELS),
         "gather_sum": partial(gather_sum.on_gpu, _block(graph).to(device), _CHANNELS),
         "induce": partial(induce.on_gpu, graph, members, device),
         "loss": partial(loss.on_gpu, _NODES, 7, weighted=True, device=device),

@@ -22,7 +22,7 @@ from mggcn.block import Block
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn import Linear
 from mggcn.nn.dropout import dropout
-from mggcn.nn.rows import AveragedRows, RepeatedRows, Rows, SparseRows, to_dense
+from mggcn.nn.rows import DistinctRows, RepeatedRows, Rows, SparseRows, to_dense
 from mggcn.sampling import RowSampler
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.train import View, Views
@@ -119,7 +119,7 @@ def columns(x: Rows, width: int, count: int) -> list[Rows]:
     return [*_cut(x, width, count)]
 
 
-def _cut(x: Tensor | SparseRows | AveragedRows, width: int, count: int) -> list[Tensor | SparseRows]:
+def _cut(x: DistinctRows, width: int, count: int) -> list[Tensor | SparseRows]:
     if not isinstance(x, SparseRows):
         return [*torch.split(to_dense(x), width, dim=1)]
     selected, rows = x.x[x.nodes.numpy()], torch.arange(x.nodes.numel())

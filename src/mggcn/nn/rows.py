@@ -1,4 +1,4 @@
-"""The input rows of a model: dense, sparse if most features are zero, averaged later, or distinct rows that repeat."""
+"""The input rows of a model: dense, not yet gathered, sparse, averaged later, or distinct rows that repeat."""
 
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -12,12 +12,36 @@ from torch.nn import functional
 from mggcn.block import Repeats
 from mggcn.kernels.dropout import dropout, dropout_sparse
 from mggcn.kernels.expand import expand
+from mggcn.kernels.gather_product import gather_product
 from mggcn.kernels.gather_sum import gather_sum
 from mggcn.kernels.relabel import block_between
 from mggcn.kernels.sparse_product import sparse_product
 from mggcn.keys import Key
 
 _NARROW = 10  # channels; up to here both products of a step take half the time or less
+
+
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """Some rows of a matrix on a GPU, not copied until they are multiplied, in bfloat16 not even then.
+
+    Attributes:
+        table: [num_nodes, stride], with zeros in the columns from ``width`` on.
+        nodes: [n] int32 or int64, on the same GPU.
+        width: of the rows.
+    """
+
+    table: Tensor
+    nodes: Tensor
+    width: int
+
+    def to_dense(self) -> Tensor:
+        """A copy of the rows."""
+        return self.table.index_select(0, self.nodes)[:, : self.width]
+
+    def matmul(self, weight: Tensor) -> Tensor:
+        """Multiply by a dense [width, channels] matrix."""
+        return gather_product(self.table, self.nodes, weight)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +121,7 @@ class RepeatedRows:
         repeats: the same with the fixed shape that a GPU needs, if the sampler provides it.
     """
 
-    rows: "Tensor | SparseRows | AveragedRows"
+    rows: "DistinctRows"
     index: Tensor
     repeats: Repeats | None = None
 
@@ -114,7 +138,8 @@ class RepeatedRows:
         return out.index_select(0, self.index) if self.repeats is None else expand(out, self.repeats)
 
 
-Rows: TypeAlias = Tensor | SparseRows | AveragedRows | RepeatedRows
+DistinctRows: TypeAlias = Tensor | TableRows | SparseRows | AveragedRows
+Rows: TypeAlias = DistinctRows | RepeatedRows
 
 
 def dropped(x: Rows, nodes: Tensor, share: float, key: Key) -> Rows:
@@ -133,10 +158,10 @@ def dropped(x: Rows, nodes: Tensor, share: float, key: Key) -> Rows:
     return RepeatedRows(_dropped(x.rows, nodes, share, key), x.index, x.repeats)
 
 
-def _dropped(
-    x: Tensor | SparseRows | AveragedRows, nodes: Tensor, share: float, key: Key
-) -> Tensor | SparseRows | AveragedRows:
+def _dropped(x: DistinctRows, nodes: Tensor, share: float, key: Key) -> DistinctRows:
     threads = torch.get_num_threads()
+    if isinstance(x, TableRows):
+        x = x.to_dense()
     if isinstance(x, AveragedRows):
         return replace(x, dropout=(share, key))
     if isinstance(x, SparseRows):
@@ -161,10 +186,19 @@ def is_sparse(x: Rows) -> bool:
 
 
 def num_bytes(x: Rows) -> int:
-    """The memory of the rows themselves; sparse rows are those of the whole matrix."""
+    """The memory of the rows themselves, once gathered; sparse rows are those of the whole matrix."""
     if isinstance(x, RepeatedRows):
         return num_bytes(x.rows) + x.index.nbytes
+    if isinstance(x, TableRows):
+        return x.nodes.numel() * x.width * x.table.itemsize
     return x.nbytes if isinstance(x, Tensor) else x.nodes.nbytes
+
+
+def gathered(x: Rows) -> Rows:
+    """The same rows, those of a table copied, which pays if they are multiplied often."""
+    if isinstance(x, RepeatedRows) and isinstance(x.rows, TableRows):
+        return replace(x, rows=x.rows.to_dense())
+    return x.to_dense() if isinstance(x, TableRows) else x
 
 
 def to_dense(x: Rows) -> Tensor:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -68,7 +69,9 @@ def load(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
     meta = read_meta(root)
     if mmap is None:
         mmap = is_too_large(sum((root / name).stat().st_size for name in meta.files if (root / name).is_file()))
-    arrays = {name: _read_array(root / name, file, mmap) for name, file in meta.files.items()}
+    with ThreadPoolExecutor() as pool:  # checksums take longer than reading
+        read = pool.map(lambda name: _read_array(root / name, meta.files[name], mmap), meta.files)
+        arrays = dict(zip(meta.files, read, strict=True))
     edge_files = [name for name in arrays if name.startswith(EDGE)]
     checked = mmap or meta.checked == checked_value(meta)
     with prefix_errors(root):

@@ -12,7 +12,7 @@ from mggcn.block import Repeats
 from mggcn.dataset import Features
 from mggcn.kernels.relabel import distinct
 from mggcn.mapping import MappedRows, is_too_large
-from mggcn.nn.rows import AveragedRows, RepeatedRows, Rows, SparseRows
+from mggcn.nn.rows import AveragedRows, RepeatedRows, Rows, SparseRows, TableRows
 from mggcn.train.compute import Compute
 
 DENSE_ABOVE = 0.15
@@ -52,20 +52,17 @@ class DenseInputs:
         """The number of columns."""
         return sum(part.shape[1] for part in self.parts) - self.padding
 
-    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Tensor | RepeatedRows:
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Tensor | TableRows | RepeatedRows:
         """[n, width]; on a GPU repeated rows are merged only if ``repeats`` says which, so that shapes stay fixed."""
         if repeats is not None:
-            return RepeatedRows(self._gather_on_gpu(repeats.nodes), repeats.index, repeats)
+            return RepeatedRows(TableRows(self.parts[0], repeats.nodes, self.width), repeats.index, repeats)
         if self.padding or self.parts[0].device.type != "cpu":
-            return self._gather_on_gpu(nodes.to(self.parts[0].device))
+            return TableRows(self.parts[0], nodes.to(self.parts[0].device), self.width)
         if len(self.parts) == 1 and _is_all(nodes, self.parts[0].shape[0]):
             return self.parts[0]
         found, index = _distinct(nodes, self.parts[0].shape[0])
         rows = self.gather(found, self.parts[0].new_empty(found.numel(), self.width))
         return rows if found.numel() == nodes.numel() else RepeatedRows(rows, index)
-
-    def _gather_on_gpu(self, nodes: Tensor) -> Tensor:
-        return self.parts[0].index_select(0, nodes)[:, : self.width]
 
     def prefetch(self, nodes: Tensor) -> None:
         """Have the rows of nodes read from mapped files in the background."""

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from mggcn.block import Batch, Nodes, Sampler
 from mggcn.keys import Key
-from mggcn.nn.rows import Rows, num_bytes, to_dense
+from mggcn.nn.rows import Rows, gathered, num_bytes, to_dense
 from mggcn.train.compute import Compute
 from mggcn.train.inputs import DenseInputs, HostInputs, Inputs
 from mggcn.train.scaling import Scaler
@@ -87,7 +87,7 @@ class KeptView(View):
             return self._rows[batch]
         rows = super().rows(model, batch)
         if sum(num_bytes(kept) for kept in (*self._rows.values(), rows)) <= self.budget:
-            self._rows[batch] = rows
+            rows = self._rows[batch] = gathered(rows)
         return rows
 
 

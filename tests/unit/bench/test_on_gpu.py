@@ -39,6 +39,13 @@ def test_complete_trainings_are_timed_cold_and_warm(measured: Measurements) -> N
     assert measured.figures["fit_cold"]["median"] >= cold["total_seconds"]
 
 
+def test_epochs_and_accuracy_are_measured_in_bf16_too(measured: Measurements) -> None:
+    names = ("epoch_large", "epoch_bf16", "epoch_large_bf16")
+    assert all(measured.figures[name]["median"] > 0 for name in names)
+    assert [note.split(",")[0] for note in measured.notes] == ["test accuracy in tf32", "test accuracy in bf16"]
+    assert all(note.endswith("%") for note in measured.notes)
+
+
 def test_the_precision_of_products_is_left_as_it_was(measured: Measurements) -> None:
     assert torch.get_float32_matmul_precision() == "highest"
 

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array, random_array
 from mggcn.kernels.dropout import dropout_sparse
 from mggcn.keys import Key
 from mggcn.nn import Linear
-from mggcn.nn.rows import dropped, to_dense
+from mggcn.nn.rows import RepeatedRows, TableRows, dropped, gathered, num_bytes, to_dense
 from mggcn.train import Compute
 from mggcn.train.inputs import AveragedInputs, DenseInputs, SparseInputs, inputs_of, sparse_inputs
 
@@ -98,6 +98,21 @@ def test_rows_on_a_gpu_start_at_multiples_of_16_bytes() -> None:
         inputs = DenseInputs.on_gpu([one, two], dtype)
         assert inputs.width == 7
         assert inputs.padding == padding
-        rows = inputs.parts[0][:, : inputs.width]
-        assert torch.equal(rows, torch.cat([one, two], dim=1).to(dtype))
-        assert rows.stride(0) * dtype.itemsize % 16 == 0
+        rows, expected = inputs.rows(torch.tensor([2, 0, 2])), torch.cat([one, two], dim=1).to(dtype)
+        assert torch.equal(to_dense(rows), expected[[2, 0, 2]])
+        assert num_bytes(rows) == 3 * 7 * dtype.itemsize
+        assert inputs.parts[0].stride(0) * dtype.itemsize % 16 == 0
+
+
+def test_rows_of_a_table_are_copied_where_that_pays() -> None:
+    inputs, nodes = DenseInputs.on_gpu([torch.randn(9, 7)], torch.float32), torch.tensor([2, 0])
+    rows, expected = inputs.rows(nodes), inputs.parts[0][[2, 0], :7]
+    assert isinstance(rows, TableRows)
+    kept, repeated = gathered(rows), gathered(RepeatedRows(rows, torch.tensor([0, 1, 0])))
+    assert torch.equal(to_dense(kept), expected)
+    assert isinstance(repeated, RepeatedRows)
+    assert torch.equal(to_dense(repeated.rows), expected)
+    assert num_bytes(kept) == num_bytes(rows)
+    assert gathered(repeated) is repeated
+    some = to_dense(dropped(rows, nodes, 0.5, Key.of(0)))
+    assert torch.equal(some[some != 0], 2 * expected[some != 0])

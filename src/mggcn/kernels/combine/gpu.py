@@ -1,9 +1,10 @@
 """The grouped layer and its gradients in Triton: one launch forward, one back.
 
-A program of the forward pass combines and multiplies ``ROWS`` groups. In the backward pass, some programs compute the
-gradient of h for ``ROWS`` groups and some channels each and, in the same launch, others that of the matrix for ``ROWS``
-of its rows each, always summed in the same order. With more than ``_SMALL`` groups there are enough programs with more
-channels each, and the library's product computes the latter gradient, because it then uses the whole GPU.
+A program of the forward pass combines ``ROWS`` groups and multiplies them by some columns of the matrix. In the
+backward pass, some programs compute the gradient of h for ``ROWS`` groups and some channels each and, in the same
+launch, others that of the matrix for ``ROWS`` of its rows each, always summed in the same order. With more than
+``_SMALL`` groups there are enough programs with more columns or channels each, and the library's product computes the
+latter gradient, because it then uses the whole GPU.
 """
 
 from typing import Any
@@ -14,7 +15,7 @@ import triton.language as tl
 from torch import Tensor
 
 ROWS, STEP = tl.constexpr(16), tl.constexpr(64)
-_CHANNELS, _FEW_CHANNELS = 128, 32
+_CHANNELS, _FEW_CHANNELS, _FEW_COLUMNS = 128, 32, 32
 _SMALL = 1024
 
 
@@ -44,7 +45,7 @@ def _forward(
     REPEATED: tl.constexpr,
 ):
     t = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    o = tl.arange(0, WIDTH)
+    o = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
     total = tl.zeros([ROWS, WIDTH], tl.float32)
     for start in tl.static_range(0, CHANNELS, BLOCK):
         c = start + tl.arange(0, BLOCK)
@@ -59,8 +60,9 @@ def _forward(
             mean += tl.where(value > 0, value, slope * value)
         mean = mean / GROUP
         both = joined + t[:, None] * (2 * CHANNELS) + c[None, :]
-        tl.store(both, root, mask=mask)
-        tl.store(both + CHANNELS, mean, mask=mask)
+        if tl.program_id(1) == 0:
+            tl.store(both, root, mask=mask)
+            tl.store(both + CHANNELS, mean, mask=mask)
         valid = (c < CHANNELS)[:, None] & (o < OUT)[None, :]
         entries = weight + c[:, None] * OUT + o[None, :]
         total = tl.dot(root, tl.load(entries, mask=valid, other=0.0), total, input_precision=PRECISION)
@@ -129,7 +131,9 @@ def forward(h: Tensor, group: int, slope: float, weight: Tensor, index: Tensor |
     b = rows // group
     joined = torch.empty(b, 2 * channels, device=h.device)
     scores = torch.empty(b, out, device=h.device)
-    grid, constants = (triton.cdiv(b, ROWS.value),), _constants(channels, out, group, index, _CHANNELS)
+    constants = _constants(channels, out, group, index, _CHANNELS)
+    constants["WIDTH"] = min(constants["WIDTH"], _FEW_COLUMNS) if b <= _SMALL else constants["WIDTH"]
+    grid = (triton.cdiv(b, ROWS.value), triton.cdiv(out, constants["WIDTH"]))
     _forward[grid](h, weight, joined, scores, index, b, slope, **constants)
     return scores, joined
 
@@ -145,11 +149,17 @@ def backward(
     constants = _constants(channels, out, group, index, _FEW_CHANNELS if small else _CHANNELS)
     tiles = triton.cdiv(b, ROWS.value)
     parts = tiles * triton.cdiv(channels, constants["BLOCK"])
-    grad_weight = torch.empty_like(weight) if small else joined.T @ grad_out
+    grad_weight = torch.empty_like(weight) if small else _product(joined.T, grad_out)
     grid = (parts + (triton.cdiv(2 * channels, ROWS.value) if small else 0),)
     arrays = (h, weight, joined, grad_out, grad_h, grad_weight, index)
     _backward[grid](*arrays, b, slope, tiles, parts, **constants)
     return grad_h, grad_weight
+
+
+def _product(a: Tensor, b: Tensor) -> Tensor:
+    """In float32 or tf32 also where training is in bfloat16, which would round both matrices first."""
+    with torch.autocast("cuda", enabled=False):
+        return a @ b
 
 
 def _constants(channels: int, out: int, group: int, index: Tensor | None, most: int) -> dict[str, Any]:

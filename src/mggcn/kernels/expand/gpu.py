@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_ROWS, _WARPS = 8, 1
+_CELLS, _WARPS = 4096, 1
 
 
 @triton.jit
@@ -29,5 +29,6 @@ def segment_sum(gradient: Tensor, indptr: Tensor, order: Tensor) -> Tensor:
     count, channels = indptr.numel() - 1, gradient.shape[1]
     out = torch.empty(count, channels, dtype=gradient.dtype, device=gradient.device)
     block = triton.next_power_of_2(channels)
-    _segment_sum[(count,)](gradient, indptr, order, out, CHANNELS=channels, BLOCK=block, ROWS=_ROWS, num_warps=_WARPS)
+    sizes = {"CHANNELS": channels, "BLOCK": block, "ROWS": max(1, min(32, _CELLS // block))}
+    _segment_sum[(count,)](gradient, indptr, order, out, **sizes, num_warps=_WARPS)
     return out

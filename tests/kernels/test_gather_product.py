@@ -1,0 +1,34 @@
+import pytest
+import torch
+
+from mggcn.kernels.gather_product import comparison, gather_product, gpu, reference
+from tests.gpu import GPU
+from tests.skips import NO_GPU
+
+IN_BF16 = pytest.param(torch.bfloat16, marks=pytest.mark.skipif(GPU.type == "cpu", reason=NO_GPU))  # not interpreted
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, IN_BF16])
+@pytest.mark.parametrize(("rows", "width", "padding", "channels"), [(70, 40, 0, 16), (33, 22, 2, 7), (1, 130, 2, 70)])
+def test_gpu_equals_reference_with_gradient(
+    rows: int, width: int, padding: int, channels: int, dtype: torch.dtype
+) -> None:
+    generator = torch.Generator().manual_seed(width)
+    table = torch.randn(50, width, generator=generator).to(GPU, dtype)
+    nodes = torch.randint(0, 50, (rows,), generator=generator, dtype=torch.int32).to(GPU)
+    comparison.on_gpu(table, nodes, channels, padding)
+
+
+def test_many_rows_are_summed_in_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "_FEW", 100)
+    monkeypatch.setattr(gpu, "_SHARE", 128)
+    generator = torch.Generator().manual_seed(0)
+    table = torch.randn(9, 5, generator=generator).to(GPU)
+    nodes = torch.randint(0, 9, (300,), generator=generator, dtype=torch.int32).to(GPU)
+    comparison.on_gpu(table, nodes, 4)
+
+
+def test_rows_in_float32_are_multiplied_as_they_are() -> None:
+    table, nodes = torch.randn(9, 8), torch.tensor([3, 3, 0], dtype=torch.int32)
+    weight = torch.randn(7, 2, requires_grad=True)
+    assert torch.equal(gather_product(table, nodes, weight), reference.gather_product(table, nodes, weight))
