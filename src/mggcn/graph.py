@@ -5,8 +5,9 @@ be in memory or memory-mapped; the type is the same.
 """
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -20,7 +21,7 @@ from mggcn.keys import GOLDEN, MIX_1, MIX_2
 Direction = Literal["both", "in", "out"]
 IntArray = NDArray[np.integer[Any]]
 
-_CHECK_CHUNK = 1 << 24
+_CHECK_CHUNK, _THREAD_CHUNK = 1 << 24, 1 << 20  # entries
 _BYTES_PER_NODE = 32  # row pointers of the edges, of the reversed ones and of their union, then labels
 
 
@@ -120,23 +121,34 @@ class Graph:
 
     def subgraph(self, nodes: ArrayLike) -> "Graph":
         """The graph of all nodes with only the edges between ``nodes``, numbers or a mask; others become isolated."""
-        parts = [(np.zeros(1, np.int64), self.indices[:0]), *self.subgraph_rows(nodes)]
-        indptr, indices = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        member = self._members(nodes)
+        with ThreadPoolExecutor() as pool:
+            parts = [*pool.map(partial(self._rows_between, member), self.row_blocks(_THREAD_CHUNK))]
+        indptr = np.concatenate([np.zeros(1, np.int64), *(sizes for sizes, _ in parts)]).cumsum()
+        indices = np.concatenate([self.indices[:0], *(entries for _, entries in parts)])
         return Graph(indptr, indices, self.direction, checked=True)
 
     def subgraph_rows(self, nodes: ArrayLike) -> Iterator[tuple[NDArray[np.int64], IntArray]]:
         """The rows of :meth:`subgraph`, some at a time: where each ends, and the neighbours."""
-        member, total = np.zeros(self.num_nodes, bool), 0
+        member, total = self._members(nodes), 0
+        for block in self.row_blocks():
+            sizes, entries = self._rows_between(member, block)
+            yield total + sizes.cumsum(), entries
+            total += entries.size
+
+    def _members(self, nodes: ArrayLike) -> NDArray[np.bool_]:
+        member = np.zeros(self.num_nodes, bool)
         member[node_numbers(nodes, self.num_nodes)] = True
-        for start, stop in self.row_blocks():
-            bounds = self.indptr[start : stop + 1]
-            entries = self.indices[bounds[0] : bounds[-1]]
-            keep = member[entries] & np.repeat(member[start:stop], np.diff(bounds))
-            before = np.zeros(keep.size + 1, index_dtype(keep.size))
-            np.cumsum(keep, out=before[1:])
-            ends = before[bounds[1:] - bounds[0]].astype(np.int64)
-            yield total + ends, entries[keep]
-            total += int(ends[-1])
+        return member
+
+    def _rows_between(self, member: NDArray[np.bool_], block: tuple[int, int]) -> tuple[NDArray[np.int64], IntArray]:
+        """Of a block of rows, the entries between members, and how many each row keeps."""
+        bounds = self.indptr[block[0] : block[1] + 1]
+        entries = self.indices[bounds[0] : bounds[-1]]
+        keep = member[entries] & np.repeat(member[slice(*block)], np.diff(bounds))
+        before = np.zeros(keep.size + 1, index_dtype(keep.size))
+        np.cumsum(keep, out=before[1:])
+        return np.diff(before[bounds - bounds[0]]).astype(np.int64), entries[keep]
 
     def row_blocks(self, most: int = _CHECK_CHUNK) -> Iterator[tuple[int, int]]:
         """Ranges of rows that cover all, with at most so many entries each if no row has more; and as many rows."""

@@ -70,11 +70,13 @@ class DeviceMixGrainedSampler:
             rows.record_stream(torch.cuda.current_stream())
             for part in repeats:
                 part.packed.record_stream(torch.cuda.current_stream())
-        for number, start in enumerate(range(0, count, batch_size)):
-            b = min(batch_size, count - start)
-            nodes = rows[start * size : (start + b) * size]
-            batch_repeats = repeats[number] if repeats else None
-            yield Batch(nodes, self._blocks(nodes.view(size, b)), nodes[:b], repeats=batch_repeats)
+        stay = self.layers <= 2 and self.include_target and self.padding == "target"
+        blocks: tuple[Block, ...] | None = None
+        for number, nodes in enumerate(torch.split(rows, batch_size * size) if count else ()):
+            b = nodes.numel() // size
+            if blocks is None or not stay or b != batch_size:
+                blocks = self._blocks(nodes.view(size, b))
+            yield Batch(nodes, blocks, nodes[:b], repeats=repeats[number] if repeats else None)
 
     def _blocks(self, members: Tensor) -> tuple[Block, ...]:
         schedule = grains.schedule(self.layers)

@@ -69,9 +69,7 @@ def load(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
     meta = read_meta(root)
     if mmap is None:
         mmap = is_too_large(sum((root / name).stat().st_size for name in meta.files if (root / name).is_file()))
-    with ThreadPoolExecutor() as pool:  # checksums take longer than reading
-        read = pool.map(lambda name: _read_array(root / name, meta.files[name], mmap), meta.files)
-        arrays = dict(zip(meta.files, read, strict=True))
+    arrays = _read_arrays(root, meta.files, mmap)
     edge_files = [name for name in arrays if name.startswith(EDGE)]
     checked = mmap or meta.checked == checked_value(meta)
     with prefix_errors(root):
@@ -152,14 +150,29 @@ def _describe(array: NDArray[Any]) -> ArrayFile:
     return ArrayFile(array.dtype.str, list(array.shape), content.hexdigest())
 
 
-def _read_array(path: Path, file: ArrayFile, mmap: bool) -> NDArray[Any]:
-    if not path.is_file():
-        raise InputError(f"{path}: missing, though {META} lists it")
-    edge = path.name.startswith(EDGE)
-    verified = not (mmap and (edge or path.name in (*_READ_ONLY, *_SHARED)))
-    if verified and sha256(path) != file.sha256:
-        raise InputError(f"{path}: sha256 differs from {META}; the file is damaged or was changed")
-    mapped = (edge or not verified) and 0 not in file.shape
+def _read_arrays(root: Path, files: Mapping[str, ArrayFile], mmap: bool) -> dict[str, NDArray[Any]]:
+    """Read or map arrays; what is read is verified on other threads, which takes longer than to read it."""
+    for name in files:
+        if not (root / name).is_file():
+            raise InputError(f"{root / name}: missing, though {META} lists it")
+    verified = [name for name in files if not (mmap and (name.startswith(EDGE) or name in (*_READ_ONLY, *_SHARED)))]
+    with ThreadPoolExecutor() as pool:
+        checksums = pool.map(lambda name: sha256(root / name), verified)
+        problem: InputError | None = None
+        try:
+            arrays = {name: _read_array(root / name, file, mapped=name not in verified) for name, file in files.items()}
+        except InputError as error:
+            problem = error  # a wrong checksum says more
+        for name, checksum in zip(verified, checksums, strict=True):
+            if checksum != files[name].sha256:
+                raise InputError(f"{root / name}: sha256 differs from {META}; the file is damaged or was changed")
+    if problem is not None:
+        raise problem
+    return arrays
+
+
+def _read_array(path: Path, file: ArrayFile, *, mapped: bool) -> NDArray[Any]:
+    mapped = (path.name.startswith(EDGE) or mapped) and 0 not in file.shape
     mode: Literal["c", "r"] = "c" if path.name in _SHARED else "r"
     try:
         check_npy(path)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 _WARM_UP = 3
 _MAX_SHAPES = 16
-_STEPS = 8  # in one recording
+_STEPS = 16  # in one recording, at most
 
 Draws = tuple[Batch, ...]
 Shape = tuple[tuple[int, ...], ...]
@@ -29,6 +30,11 @@ class _Slot:
     draws: tuple[Draws, ...]
     graph: torch.cuda.CUDAGraph
 
+    @cached_property
+    def changing(self) -> list[Tensor]:
+        """What has to be filled before a replay."""
+        return _all_changing(self.draws)
+
 
 class Captured:
     """Runs a step on batches; batches of a shape that was seen before replay a recording of that shape.
@@ -36,8 +42,8 @@ class Captured:
     The first batches of a shape run without recording, which warms the libraries up. Recording itself computes nothing,
     so every batch is processed exactly once, in order. Batches whose edges change are never recorded.
 
-    The first ``_STEPS`` batches of an epoch replay a recording of one step each, which keeps the GPU busy while later
-    ones wait until there are ``_STEPS`` of them; these replay one recording of as many steps.
+    Batches wait for each other and replay one recording of all their steps, in an epoch first of 1, then of 2, 4 … and
+    at most ``_STEPS``: the GPU is busy from the first batch on, and the host soon ahead of it.
 
     Args:
         step: processes one batch, or several draws of it.
@@ -48,50 +54,45 @@ class Captured:
         self._slots: dict[tuple[int, Shape], _Slot] = {}
         self._seen: Counter[Shape] = Counter()
         self._shape: Shape = ()
+        self._last: Draws = ()  # of this shape
         self._waiting: list[Draws] = []  # of this shape
-        self._count = 0  # batches since the last call of finish
+        self._group = 1  # batches that the next recording has
 
     def __call__(self, *batches: Batch) -> None:
         """Process one batch, or several draws of it, now or together with the next ones."""
-        shape = tuple(size for batch in batches for size in _shape(batch))
-        if shape != self._shape:
-            self.finish()
-            self._shape = shape
-        if shape in self._seen or len(self._seen) < _MAX_SHAPES:
-            self._seen[shape] += 1
-        if self._seen[shape] <= _WARM_UP:
+        if not _are_alike(batches, self._last):
+            shape = tuple(size for batch in batches for size in _shape(batch))
+            if shape != self._shape:
+                self.finish()
+                self._shape = shape
+        self._last = batches
+        seen = self._seen[self._shape]
+        if seen < _WARM_UP:
+            if seen or len(self._seen) < _MAX_SHAPES:
+                self._seen[self._shape] += 1
             with _timed():
                 self._run_on_side_stream(batches)
             return
-        self._count += 1
-        if self._count <= _STEPS:
-            self._replay((batches,))
-            return
         self._waiting.append(batches)
-        if len(self._waiting) == _STEPS:
-            self._replay(tuple(self._waiting))
-            self._waiting.clear()
+        if len(self._waiting) == self._group:
+            self._replay(self._group)
+            self._group = min(2 * self._group, _STEPS)
 
     def finish(self) -> None:
         """Process the batches that wait; to be called at the end of an epoch."""
-        for batches in self._waiting:
-            self._replay((batches,))
-        self._waiting.clear()
-        self._count = 0
+        while self._waiting:
+            self._replay(1 << (len(self._waiting).bit_length() - 1))
+        self._group = 1
 
-    def _replay(self, draws: tuple[Draws, ...]) -> None:
-        slot = self._slots.get((len(draws), self._shape))
+    def _replay(self, count: int) -> None:
+        """Process the first batches that wait."""
+        draws = tuple(self._waiting[:count])
+        del self._waiting[:count]
+        slot = self._slots.get((count, self._shape))
         if slot is None:
             with _timed():
-                slot = self._slots[len(draws), self._shape] = self._record(draws)
-        pairs = [
-            pair
-            for buffers, batches in zip(slot.draws, draws, strict=True)
-            for buffer, batch in zip(buffers, batches, strict=True)
-            for pair in zip(_changing(buffer), _changing(batch), strict=True)
-        ]
-        targets, sources = ([pair[side] for pair in pairs] for side in (0, 1))
-        torch._foreach_copy_(targets, sources)
+                slot = self._slots[count, self._shape] = self._record(draws)
+        torch._foreach_copy_(slot.changing, _all_changing(draws))
         slot.graph.replay()
 
     def _run_on_side_stream(self, batches: Draws) -> None:
@@ -129,6 +130,18 @@ def _shape(batch: Batch) -> Shape:
     return tuple(sizes)
 
 
+def _are_alike(batches: Draws, others: Draws) -> bool:
+    """Whether batches certainly have the shape of others, which shows faster than their shapes can be compared."""
+    return len(batches) == len(others) and all(
+        one.blocks is two.blocks
+        and one.repeats is two.repeats is None
+        and one.nodes.numel() == two.nodes.numel()
+        and one.targets.numel() == two.targets.numel()
+        and one.count == two.count
+        for one, two in zip(batches, others, strict=True)
+    )
+
+
 def _clone(batch: Batch) -> Batch:
     """A copy of a batch that shares only the edges with it."""
     nodes = batch.nodes.clone()
@@ -147,6 +160,10 @@ def _changing(batch: Batch) -> list[Tensor]:
     repeats = [] if batch.repeats is None else [batch.repeats.packed]
     weights = [batch.weight, *(block.weight for block in batch.blocks)]
     return [batch.nodes, *targets, *repeats, *(weight for weight in weights if weight is not None)]
+
+
+def _all_changing(draws: tuple[Draws, ...]) -> list[Tensor]:
+    return [tensor for batches in draws for batch in batches for tensor in _changing(batch)]
 
 
 def _targets_lead(batch: Batch) -> bool:

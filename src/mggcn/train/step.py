@@ -78,7 +78,8 @@ class Step:
         with self._compute.arithmetic():
             for number, draws in enumerate(zip(batches) if twins is None else zip(batches, twins, strict=True)):
                 _check_targets(draws, is_first=not count)
-                self._key = key.fold(number)
+                if self._training.input_dropout:
+                    self._key = key.fold(number)
                 process(*draws)
                 count += draws[0].whole_count
             if self._captured is not None:
