@@ -6,18 +6,21 @@ epoch over the whole graph as in the paper, or mini-batches with whole neighbour
 Reference: Kipf and Welling: Semi-Supervised Classification with Graph Convolutional Networks, ICLR 2017.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import torch
+from scipy.sparse import csr_array
 from torch import nn
 
 from mggcn.errors import InputError
+from mggcn.mapping import is_too_large
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
 from mggcn.nn import GCNConv
 from mggcn.sampling import FullSampler, WholeGraphSampler
-from mggcn.sampling.adjacency import propagation
+from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.train import View, Views
 
 _COPIES = 4  # of a hidden layer: before and after its sum, and their gradients
@@ -44,8 +47,16 @@ class GCN(Network):
         whole = View(inputs, view.whole_graph(adjacency, self.layers))
         if self.batches == "full":
             self._check_memory(view)
-            return Views.same(whole)
+            return Views(self._summed(view, adjacency, whole), whole)
         return Views(View(inputs, FullSampler(adjacency, self.layers)), whole)
+
+    def _summed(self, view: GraphView, adjacency: csr_array, whole: View) -> View:
+        """The view to train on: the sums of the first layer, which never change, are computed once if memory allows."""
+        training, x = view.training, view.x
+        if training is None or training.input_dropout or not isinstance(x, np.ndarray) or is_too_large(2 * x.nbytes):
+            return whole
+        sampler = replace(view.whole_graph(adjacency, self.layers), is_summed=True)
+        return View(view.inputs(propagated(adjacency, x, view.threads)), sampler)
 
     def _check_memory(self, view: GraphView) -> None:
         """Raise InputError if a step over the whole graph needs more memory than is free."""

@@ -28,6 +28,8 @@ def aggregate(x: Tensor, block: Block) -> Tensor:
     Returns:
         [num_dst, channels].
     """
+    if block.group == 1 and block.weight is None:
+        return x
     if block.group is not None:
         grouped = x.view(block.group, block.num_dst, -1)
         if block.weight is None:

@@ -72,12 +72,14 @@ class WholeGraphSampler(AdjacencySampler):
 
     Args:
         on: the device of the batches. The last ones are kept there, so that every epoch after the first reuses them.
+        is_summed: the input rows are sums over the senders already, so the first block has no other ones.
     """
 
     one_batch: ClassVar[bool] = True
     bytes_per_edge: ClassVar[int] = 48  # senders and factors of the layer below and the last, also sorted by sender
 
     on: torch.device = CPUSampler.device
+    is_summed: bool = False
     _kept: dict[bytes, Batch] = field(default_factory=dict, repr=False)
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
@@ -95,9 +97,11 @@ class WholeGraphSampler(AdjacencySampler):
     def _batch(self, targets: Nodes) -> Batch:
         blocks: list[Block] = []
         nodes = targets
-        for _ in range(self.layers):
+        for _ in range(self.layers - int(self.is_summed)):
             block, nodes = self._block(nodes)
             blocks.insert(0, block)
+        if self.is_summed:
+            blocks.insert(0, _only_themselves(nodes.size).to(self.on))
         return Batch(torch.from_numpy(nodes).to(self.on), tuple(blocks), torch.from_numpy(targets).to(self.on))
 
     def _block(self, receivers: Nodes) -> tuple[Block, Nodes]:
@@ -115,6 +119,11 @@ class WholeGraphSampler(AdjacencySampler):
     def _whole(self) -> Block:
         every = np.arange(self.adjacency.shape[0])
         return _block(self.adjacency, self.adjacency.indices, every, every.size).to(self.on)
+
+
+def _only_themselves(count: int) -> Block:
+    rows = torch.arange(count)
+    return Block(count, torch.arange(count + 1), rows, rows, group=1)
 
 
 def _block(rows: csr_array, senders: Nodes, receivers: Nodes, num_src: int) -> Block:

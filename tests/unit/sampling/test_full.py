@@ -110,6 +110,31 @@ def test_full_and_mini_batches_score_alike(small: Dataset, layers: int) -> None:
     torch.testing.assert_close(mini, whole, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("hidden", [4, 32])
+def test_sums_of_the_first_layer_that_are_computed_once_score_and_learn_alike(
+    small: Dataset, layers: int, hidden: int
+) -> None:
+    settings = {"layers": layers, "hidden": hidden, "batches": "full", "dropout": 0.0}
+    plan = methods.resolve("gcn", small.name, settings)
+    prepared = plan.prepare(small, Key.of(0), CPU)
+    nodes, gradients = small.require_split().train, []
+    for view in (prepared.train, prepared.eval):
+        (batch,) = view.batches(nodes, Key.of(0), 1)
+        prepared.model.zero_grad()
+        prepared.model(view.rows(prepared.model, batch), batch.blocks).square().sum().backward()
+        gradients.append([parameter.grad.clone() for parameter in prepared.model.parameters()])
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
+    once, always = (train.predict(prepared.model, v, nodes, Key.of(0), CPU) for v in (prepared.train, prepared.eval))
+    torch.testing.assert_close(once, always, rtol=1e-5, atol=1e-5)
+
+
+def test_sums_of_dropped_features_are_computed_in_every_step(small: Dataset) -> None:
+    plan = methods.resolve("gcn", small.name, {"batches": "full", "input_dropout": 0.5})
+    prepared = plan.prepare(small, Key.of(0), CPU)
+    assert prepared.train is prepared.eval
+
+
 def test_a_graph_that_does_not_fit_is_refused_beforehand(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Compute(torch.device("cpu")).free_bytes() is None or Compute(torch.device("cpu")).free_bytes() > 0
     monkeypatch.setattr(Compute, "free_bytes", lambda _: 100)
