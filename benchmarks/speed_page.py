@@ -120,7 +120,8 @@ def _glance(records: list[dict[str, Any]]) -> list[str]:
 
 def _aims(records: list[dict[str, Any]]) -> list[str]:
     """A table of what we aim at and what was measured."""
-    held = {(record["what"], record["dataset"]["name"], record["device"]): record for record in records}
+    whole = [record for record in records if record["dataset"]["scale"] == 1]
+    held = {(record["what"], record["dataset"]["name"], record["device"]): record for record in whole}
     rows = []
     for what, dataset, device, name, most in _AIMS:
         record = held.get((what, dataset, device))

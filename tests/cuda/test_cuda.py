@@ -82,6 +82,20 @@ def test_a_replayed_step_is_the_step_itself(
         torch.testing.assert_close(one, three, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("method", "changed"), [("deepwalk", {}), ("mlp", {"dropout": 0.0}), ("sgc", {}), ("sign", {"dropout": 0.0})]
+)
+def test_methods_that_read_single_rows_replay_their_steps(
+    small: Dataset, method: str, changed: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = {"epochs": 12, "batch_size": 4, "precision": "fp32", **changed}
+    replayed = mggcn.fit(small, method, device="cuda", settings=options, preset="paper")
+    monkeypatch.setattr(step, "Captured", Eager)
+    eager = mggcn.fit(small, method, device="cuda", settings=options, preset="paper")
+    for one, two in zip(weights(replayed), weights(eager), strict=True):
+        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 def test_our_recipe_learns(small: Dataset, sparse: bool) -> None:
     data = replace(small, x=csr_array(np.maximum(small.x, 0))) if sparse else small

@@ -24,8 +24,7 @@ from mggcn.graph import Graph
 from mggcn.methods._skip_gram import SkipGram, embed
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn import MLP
-from mggcn.sampling import RowSampler
-from mggcn.train import View, Views
+from mggcn.train import Views
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class DeepWalk(SkipGram, Method):
         if isinstance(view.model, Readout):
             view.model.bind(view.graph)
         rows = embed(view.graph, self, view.key.fold("embedding"), view.compute, p=p, q=q)
-        return Views.same(View(view.inputs(rows), RowSampler()))
+        return Views.same(view.rows(rows))
 
 
 class Readout(MLP):

@@ -26,8 +26,7 @@ from mggcn.dataset import UNLABELLED
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.methods.method import GraphView, Method
-from mggcn.sampling import RowSampler
-from mggcn.train import View, Views
+from mggcn.train import Views
 from mggcn.train.bounds import Count
 
 _PRIOR = 1e-9
@@ -60,7 +59,7 @@ class LabelPropagation(Method):
     def prepare(self, view: GraphView) -> Views:
         """The labels after propagation."""
         scores = spread(view.graph, view.known_labels, view.num_classes, self.alpha, self.iterations)
-        return Views.same(View(view.inputs(np.log(scores)), RowSampler()))
+        return Views.same(view.rows(np.log(scores)))
 
 
 class Identity(nn.Module):

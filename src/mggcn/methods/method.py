@@ -16,9 +16,9 @@ from mggcn.block import CPUSampler
 from mggcn.dataset import Features
 from mggcn.graph import Graph
 from mggcn.keys import Key
-from mggcn.sampling import WholeGraphSampler
+from mggcn.sampling import RowSampler, WholeGraphSampler
 from mggcn.storage import Cache
-from mggcn.train import Compute, Inputs, Training, Views, inputs_of
+from mggcn.train import Compute, DenseInputs, Inputs, Training, View, Views, inputs_of
 from mggcn.train.bounds import check_bounds
 from mggcn.train.scaling import Scaled
 
@@ -77,6 +77,11 @@ class GraphView:
     def inputs(self, *parts: Features) -> Inputs:
         """Matrices with one row per node, side by side, as input rows on the run's device."""
         return inputs_of(list(parts), self.compute)
+
+    def rows(self, *parts: Features) -> View:
+        """The same for models that read the target's own row only; batches are where the rows are."""
+        inputs = self.inputs(*parts)
+        return View(inputs, RowSampler(inputs.parts[0].device) if isinstance(inputs, DenseInputs) else RowSampler())
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from torch import nn
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
 from mggcn.nn import MLP
-from mggcn.sampling import RowSampler
-from mggcn.train import View, Views
+from mggcn.train import Views
 
 
 @dataclass(frozen=True)
@@ -23,4 +22,4 @@ class FeatureMLP(Network):
 
     def prepare(self, view: GraphView) -> Views:
         """The features alone."""
-        return Views.same(View(view.inputs(view.x), RowSampler()))
+        return Views.same(view.rows(view.x))

@@ -13,9 +13,8 @@ from torch import nn
 
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn import MLP
-from mggcn.sampling import RowSampler
 from mggcn.sampling.adjacency import propagated, propagation
-from mggcn.train import View, Views
+from mggcn.train import Views
 from mggcn.train.bounds import Count
 
 
@@ -42,4 +41,4 @@ class SGC(Method):
         adjacency, x = propagation(view.graph), view.x
         for _ in range(self.hops):
             x = propagated(adjacency, x, view.threads)
-        return Views.same(View(view.inputs(x), RowSampler()))
+        return Views.same(view.rows(x))

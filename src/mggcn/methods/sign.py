@@ -23,9 +23,8 @@ from mggcn.methods.method import GraphView, Method
 from mggcn.nn import Linear
 from mggcn.nn.dropout import dropout
 from mggcn.nn.rows import DistinctRows, RepeatedRows, Rows, SparseRows, to_dense
-from mggcn.sampling import RowSampler
 from mggcn.sampling.adjacency import propagated, propagation
-from mggcn.train import View, Views
+from mggcn.train import Views
 from mggcn.train.bounds import Count, NaturalNumber, Share
 
 
@@ -64,7 +63,7 @@ class SIGN(Method):
         adjacency, parts = propagation(view.graph), [view.x]
         for _ in range(self.hops):
             parts.append(propagated(adjacency, parts[-1], view.threads))
-        return Views.same(View(view.inputs(*parts), RowSampler()))
+        return Views.same(view.rows(*parts))
 
 
 class HopNetwork(nn.Module):
@@ -81,6 +80,7 @@ class HopNetwork(nn.Module):
     """
 
     accepts_rows: ClassVar[bool] = True
+    capturable: ClassVar[bool] = True
 
     def __init__(
         self,

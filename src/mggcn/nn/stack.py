@@ -123,6 +123,7 @@ class MLP(nn.Module):
     """
 
     accepts_rows: ClassVar[bool] = True
+    capturable: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -19,15 +19,27 @@ _KEPT_BATCHES = 2  # of the training and the validation nodes
 
 
 @dataclass(frozen=True)
-class RowSampler(CPUSampler):
-    """Cuts the targets into batches without blocks, for models that read only the target's own features."""
+class RowSampler:
+    """Cuts the targets into batches without blocks, for models that read only the target's own features.
+
+    Args:
+        device: of the batches.
+    """
 
     draws_per_target: ClassVar[bool] = True
 
+    device: torch.device = CPUSampler.device
+
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
         """One pass over ``targets``."""
-        nodes = torch.from_numpy(node_ids(targets))
-        return (Batch(part, (), part) for part in torch.split(nodes, batch_size))
+        nodes = targets if isinstance(targets, Tensor) else torch.from_numpy(node_ids(targets))
+        return self._cut(nodes.to(self.device), batch_size)
+
+    def _cut(self, nodes: Tensor, batch_size: int) -> Iterator[Batch]:
+        if nodes.is_cuda:
+            nodes.record_stream(torch.cuda.current_stream())
+        for part in torch.split(nodes, batch_size):
+            yield Batch(part, (), part)
 
 
 @dataclass(frozen=True, eq=False)

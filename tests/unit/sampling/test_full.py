@@ -12,6 +12,7 @@ from mggcn.sampling import FullSampler, RowSampler, WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
 from mggcn.train import Compute
 from mggcn.train.epochs import Drawing
+from tests.gpu import GPU
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 
 CPU = Compute(torch.device("cpu"))
@@ -98,6 +99,9 @@ def test_rows_alone() -> None:
     batches = list(RowSampler().batches(torch.from_numpy(targets), Key.of(0), 2))
     assert_targets_covered_once(batches, targets, 2)
     assert all(batch.blocks == () for batch in batches)
+    on_gpu = list(RowSampler(GPU).batches(targets, Key.of(0), 2))
+    assert [batch.nodes.tolist() for batch in on_gpu] == [[4, 0], [3]]
+    assert all(batch.nodes.device.type == GPU.type and batch.targets is batch.nodes for batch in on_gpu)
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
