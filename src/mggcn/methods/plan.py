@@ -85,12 +85,14 @@ class Plan:
             model = self.method.model(dataset.num_features, dataset.num_classes, generator).to(compute.device)
             if weights is not None:
                 self._load(model, weights)
-            view = replace(view_of(dataset, scaler, model, key, compute), training=self.training)
-            whole = self.method.prepare(view)
-            if self.trains_on_part(dataset):
-                part = self.method.prepare(on_training_nodes(view, split.train, _hash(split.train)))
-                return Prepared(model, part.train, whole.eval, scaler)
-        return Prepared(model, whole.train, whole.eval, scaler)
+            scored = view_of(dataset, scaler, model, key, compute)
+            trained = replace(scored, training=self.training)
+            if not self.trains_on_part(dataset):
+                whole = self.method.prepare(trained)
+                return Prepared(model, whole.train, whole.eval, scaler)
+            whole = self.method.prepare(scored)
+            part = self.method.prepare(on_training_nodes(trained, split.train, _hash(split.train)))
+            return Prepared(model, part.train, whole.eval, scaler)
 
     def trains_on_part(self, dataset: Dataset) -> bool:
         """Whether the model trains on the sub-graph of the training nodes."""

@@ -9,7 +9,7 @@ from mggcn.block import Batch
 from mggcn.dataset import Dataset
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
-from mggcn.sampling import DeviceMixGrainedSampler
+from mggcn.sampling import DeviceMixGrainedSampler, RowSampler
 from mggcn.train import capture
 from mggcn.train.capture import _MAX_SHAPES, _WARM_UP, Captured, Draws, _clone, _Slot
 from tests.gpu import GPU
@@ -121,3 +121,15 @@ def test_only_so_many_shapes_are_recorded(small: Dataset) -> None:
     captured.finish()
     assert len(captured._slots) == _MAX_SHAPES
     assert len(seen) == len(shapes) * (_WARM_UP + 1)
+
+
+def test_targets_of_single_rows_are_the_copied_nodes(small: Dataset) -> None:
+    seen: list[tuple[list[int], list[int]]] = []
+    captured = OnHost(lambda batch: seen.append((batch.nodes.tolist(), batch.targets.tolist())))
+    targets = [number for _ in range(4) for number in small.split.train.tolist()]
+    for batch in RowSampler(GPU).batches(torch.tensor(targets, device=GPU), Key.of(0), 7):
+        captured(batch)
+    captured.finish()
+    assert len(seen) > 2 * _WARM_UP
+    assert [node for nodes, _ in seen for node in nodes] == targets
+    assert all(nodes == nodes_of_targets for nodes, nodes_of_targets in seen)
