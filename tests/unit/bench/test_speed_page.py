@@ -50,7 +50,8 @@ def test_missed_aims_are_named() -> None:
     shown = text.partition("## Aims")[2].partition("\n## ")[0]
     rows = [row.split(" | ") for row in shown.splitlines() if row.endswith(("reached |", "missed |"))]
     assert len(rows) >= 5
-    for *_, most, value, verdict in rows:
-        if most.endswith("×"):
-            is_reached = float(value.rstrip(" ×").replace(",", "")) <= float(most.rstrip(" ×"))
+    for *_, aim, value, verdict in rows:
+        if aim.endswith("×"):
+            number, bound = (float(text.rstrip(" ×").rpartition(" ")[2].replace(",", "")) for text in (value, aim))
+            is_reached = number <= bound if aim.startswith("at most") else number >= bound
             assert verdict == ("reached |" if is_reached else "missed |")
