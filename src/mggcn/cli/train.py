@@ -78,7 +78,8 @@ def train(
     from mggcn.methods.settings import is_import_path, pairs
     from mggcn.run import Config, RunFolder, WarmStart, read_config
     from mggcn.run.loading import load_data
-    from mggcn.train import Ranks, choose_device, wake
+    from mggcn.train import Ranks, choose_device
+    from mggcn.train.waking import wake
     from mggcn.tune import Search, Tuning, require_optuna
 
     ranks, access = Ranks.current(), options.access

@@ -13,7 +13,6 @@ from mggcn.train.scoring import evaluate, hidden, predict, predict_chunks
 from mggcn.train.state import Fitted
 from mggcn.train.temperature import calibrated, choose_temperature, fit_temperature, log_odds
 from mggcn.train.training import Training
-from mggcn.train.waking import wake
 
 __all__ = [
     "ALONE",
@@ -44,5 +43,4 @@ __all__ = [
     "nodes_per_batch",
     "predict",
     "predict_chunks",
-    "wake",
 ]
