@@ -29,7 +29,12 @@ def test_baselines_are_a_table_with_the_absent_as_notes(speed_page: ModuleType) 
     record = next(record for record in speed_page.read() if record["what"] == "epoch")
     figures = {"sgc": {"median": 2.0}, "sgc_pyg": {"median": 3.0}}
     facts = {"baselines": {"sgc": {"label": "SGC", "peers": {"pyg": {"variant": ""}, "dgl": {"absent": "no"}}}}}
-    changed = {"what": "baselines", "figures": figures, "facts": facts, "ratios": {"sgc_pyg": {"value": 1.5}}}
+    changed = {
+        "what": "baselines",
+        "figures": figures,
+        "facts": facts,
+        "ratios": {"sgc_pyg": {"label": "SGC: PyG over ours", "value": 1.5}},
+    }
     text = speed_page.page([record | changed | {"notes": ["SGC: DGL: absent: no"]}])
     assert "## Baselines" in text
     assert "| SGC | 2 s | 3 s | absent | 1.5 × |" in text
