@@ -144,7 +144,8 @@ def train(
             raise InputError("--tune: searches in one process; leave it out under torchrun")
         require_optuna()
         check_writable(search_folder)
-    wake(run_device)
+    if ranks.size == 1:  # ranks have chosen their GPUs, which other threads do not know
+        wake(run_device)
     data = load_data(name, options.root, ranks, access)
     plan = methods.resolve(method, data.name, changes, preset=start, traits=methods.Traits.of(data))
     tuning = None
