@@ -144,11 +144,7 @@ def test_other_errors_are_not_hidden(small: Dataset, tmp_path: Path, monkeypatch
     [
         ("mlp", {"batch_size": 10}, 10),
         ("gcn", {"batches": "full", "input_dropout": 0.1}, 57),  # three are further than two hops from training nodes
-        (
-            "gcn",
-            {"batches": "full"},
-            51,
-        ),  # nine are further than one hop, and the first layer's sums are computed before
+        ("gcn", {"batches": "full"}, 51),  # nine are further than one hop; the first layer's sums are given
         ("mg-gcn", {"layers": 1, "batch_size": 20}, 15),
     ],
 )
