@@ -137,19 +137,24 @@ def _aims(records: list[dict[str, Any]]) -> list[str]:
             is_ratio = name in record["ratios"]
             part = record["ratios" if is_ratio else "figures"][name]
             value = part["value" if is_ratio else "median"]
-            shown = [times(number) if is_ratio else amount(number, "s") for number in (bound, value)]
+            aim, measured = (times(bound), _precisely(value)) if is_ratio else (amount(bound, "s"), amount(value, "s"))
             is_reached = value <= bound if word == "at most" else value >= bound
-            rows.append(_aim(record, part["label"], f"{word} {shown[0]}", shown[1], is_reached))
+            rows.append(_aim(record, part["label"], f"{word} {aim}", measured, is_reached))
     for record in records:
         if record["what"] == "baselines" and record["ratios"]:
             least = min(record["ratios"].values(), key=lambda ratio: ratio["value"])
             label = f"every baseline; least: {least['label']}"
-            rows.append(_aim(record, label, "at least 1 ×", times(least["value"]), least["value"] >= 1))
+            rows.append(_aim(record, label, "at least 1 ×", _precisely(least["value"]), least["value"] >= 1))
     if not rows:
         return []
     head = ["| what we aim at | data set | on | aim | measured | |", "|---|---|---|---:|---:|---|"]
     words = "Where an aim is missed, the section of the measurement shows where the time goes."
     return ["## Aims\n", words + "\n", "\n".join([*head, *rows]) + "\n"]
+
+
+def _precisely(ratio: float) -> str:
+    """With two decimals, so that a ratio just below its aim does not look like the aim."""
+    return f"{ratio:,.2f} ×"
 
 
 def _aim(record: dict[str, Any], label: str, aim: str, measured: str, is_reached: bool) -> str:
