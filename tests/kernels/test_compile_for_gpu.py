@@ -42,7 +42,7 @@ check(adam._step, [pair, pair, pair, pair, ("i32", "i32"), "*fp32", "fp32", "fp3
 kinds = {"WEIGHTED": True, "SMOOTHED": True}
 check(loss._cross_entropy, "*fp32 *i64 *i32 *fp32 *fp32 *fp32 *fp32 i32 fp32", CLASSES=41, WIDTH=64, **kinds)
 for x in ("*fp32", "*bf16"):
-    for tile in (*gather_product._PRODUCT.values(), *gather_product._GRADIENT.values()):
+    for tile in (*gather_product.PRODUCT.values(), *gather_product.GRADIENT.values()):
         sizes = {"STRIDE": 1208, "WIDTH": 1204, "CHANNELS": 128, "PRECISION": "tf32"}
         shape = {"ROWS": tile.rows, "COLUMNS": tile.columns, "STEP": tile.step}
         check(gather_product._product, f"{x} *i32 {x} {x} i32", **sizes, **shape)

@@ -20,7 +20,7 @@ def test_gpu_equals_reference_with_gradient(
 
 
 def test_many_rows_are_summed_in_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "_FEW", 100)
+    monkeypatch.setattr(gpu, "FEW", 100)
     monkeypatch.setattr(gpu, "_SHARE", 128)
     generator = torch.Generator().manual_seed(0)
     table = torch.randn(9, 5, generator=generator).to(GPU)

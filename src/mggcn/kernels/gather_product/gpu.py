@@ -12,13 +12,13 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-_FEW, _SHARE = 4096, 1024  # gathered rows; of more than a few, a program of the gradient reads so many
+FEW, _SHARE = 4096, 1024  # gathered rows; of more than a few, a program of the gradient reads so many
 
 
-class _Tile(NamedTuple):
+class Tile(NamedTuple):
     """What one program computes: rows and columns, the length of a step of its sum, and how it is compiled.
 
-    The sizes were chosen on an H200, for batches of 256 and of 4096 targets with 1,204 columns and 128 channels.
+    The sizes were chosen with ``benchmarks/tiles.py`` on an H200: for batches of 256 and of 4096 targets.
     """
 
     rows: int
@@ -28,8 +28,8 @@ class _Tile(NamedTuple):
     warps: int
 
 
-_PRODUCT = {True: _Tile(64, 32, 128, 4, 4), False: _Tile(128, 128, 64, 4, 8)}  # by whether the rows are few
-_GRADIENT = {True: _Tile(64, 32, 128, 6, 4), False: _Tile(64, 128, 64, 6, 4)}
+PRODUCT = {True: Tile(64, 32, 128, 4, 4), False: Tile(128, 128, 64, 4, 8)}  # by whether the rows are few
+GRADIENT = {True: Tile(64, 32, 128, 6, 4), False: Tile(64, 128, 64, 6, 4)}
 
 
 @triton.jit
@@ -96,7 +96,7 @@ def _gradient(
 def product(table: Tensor, nodes: Tensor, weight: Tensor) -> Tensor:
     """[n, channels]: the rows of ``nodes``, without padding, times ``weight`` [width, channels] of the same dtype."""
     n, (width, channels) = nodes.numel(), weight.shape
-    tile = _PRODUCT[n <= _FEW]
+    tile = PRODUCT[n <= FEW]
     out = torch.empty(n, channels, dtype=table.dtype, device=table.device)
     grid = (triton.cdiv(channels, tile.columns), triton.cdiv(n, tile.rows))
     _product[grid](table, nodes, weight, out, n, **_constants(table, width, channels, tile))
@@ -106,8 +106,8 @@ def product(table: Tensor, nodes: Tensor, weight: Tensor) -> Tensor:
 def gradient(table: Tensor, nodes: Tensor, coming: Tensor, width: int) -> Tensor:
     """[width, channels] float32: the gradient of the weights, from that of the product, ``coming`` [n, channels]."""
     n, channels = coming.shape
-    tile = _GRADIENT[n <= _FEW]
-    share = _FEW if n <= _FEW else _SHARE
+    tile = GRADIENT[n <= FEW]
+    share = FEW if n <= FEW else _SHARE
     shares = max(1, triton.cdiv(n, share))
     out = torch.empty(shares, width, channels, device=table.device)
     grid = (triton.cdiv(channels, tile.columns), triton.cdiv(width, tile.rows), shares)
@@ -115,14 +115,14 @@ def gradient(table: Tensor, nodes: Tensor, coming: Tensor, width: int) -> Tensor
     return out[0] if shares == 1 else out.sum(dim=0)
 
 
-def _constants(table: Tensor, width: int, channels: int, tile: _Tile) -> dict[str, Any]:
+def _constants(table: Tensor, width: int, channels: int, tile: Tile) -> dict[str, Any]:
     precision = "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"
     sizes = {"STRIDE": table.stride(0), "WIDTH": width, "CHANNELS": channels, "PRECISION": precision}
     shape = {"ROWS": tile.rows, "COLUMNS": tile.columns, "STEP": tile.step}
     return sizes | shape | {"num_stages": _stages(tile, table), "num_warps": tile.warps}
 
 
-def _stages(tile: _Tile, table: Tensor) -> int:
+def _stages(tile: Tile, table: Tensor) -> int:
     """The steps of a sum that are read at once: fewer if the GPU has less shared memory than a Hopper one."""
     if table.device.type == "cpu":
         return 1
