@@ -15,6 +15,7 @@ import mggcn
 from mggcn import methods, train
 from mggcn.block import Batch
 from mggcn.dataset import Dataset
+from mggcn.kernels import _early
 from mggcn.keys import Key
 from mggcn.methods import mg_gcn
 from mggcn.records import Epoch
@@ -52,6 +53,13 @@ def test_gpu_and_cpu_learn_the_same(small: Dataset, layers: int, options: dict) 
     for one, two in zip(weights(on_gpu), weights(on_cpu), strict=True):
         torch.testing.assert_close(one, two, rtol=2e-2, atol=2e-3)
     assert on_gpu.record.test_accuracy == pytest.approx(on_cpu.record.test_accuracy, abs=0.06)
+
+
+def test_kernels_that_start_early_compute_the_same(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    early = weights(fit(small, precision="bf16"))
+    monkeypatch.setattr(_early, "_is_possible", lambda _: False)
+    for one, two in zip(early, weights(fit(small, precision="bf16")), strict=True):
+        torch.testing.assert_close(one, two, rtol=0, atol=0)
 
 
 class Eager:

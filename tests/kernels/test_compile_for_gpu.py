@@ -34,16 +34,17 @@ def check(kernel, arguments, **constants):
 check(pick._pick, "*i64 *i32 *i32 *i64 *i32 i32 i32 *i32 i32 i32", PICKS=4, WIDTH=8, SYMMETRIC=True, EXPLORE=1)
 check(induce._induce, "*i64 *i32 *i32 *i8 i32 i32", SIZE=5, SYMMETRIC=True, LANES=128)
 check(aggregate._mean, "*i64 *i32 *fp32 *fp32 i32", COLUMNS=128, EDGES=8, INCLUDE_SELF=True)
-sizes = {"CHANNELS": 128, "OUT": 41, "GROUP": 5, "BLOCK": 128, "WIDTH": 64, "PRECISION": "tf32"}
-check(combine._forward, "*fp32 *fp32 *fp32 *fp32 *i32 i32 fp32", REPEATED=True, **sizes)
-check(combine._backward, "*fp32 *fp32 *fp32 *fp32 *fp32 *fp32 *i32 i32 fp32 i32 i32", REPEATED=True, **sizes)
+sizes = {"CHANNELS": 128, "OUT": 41, "GROUP": 5, "BLOCK": 128, "WIDTH": 64}
+sizes |= {"PRECISION": "tf32", "REPEATED": True, "EARLY": True}
+check(combine._forward, "*fp32 *fp32 *fp32 *fp32 *i32 i32 fp32", **sizes)
+check(combine._backward, "*fp32 *fp32 *fp32 *fp32 *fp32 *fp32 *i32 i32 fp32 i32 i32", **sizes)
 pair = ("*fp32", "*fp32")
-check(adam._step, [pair, pair, pair, pair, ("i32", "i32"), "*fp32", "fp32", "fp32"], CELLS=512)
-kinds = {"WEIGHTED": True, "SMOOTHED": True}
+check(adam._step, [pair, pair, pair, pair, ("i32", "i32"), "*fp32", "fp32", "fp32"], CELLS=512, EARLY=True)
+kinds = {"WEIGHTED": True, "SMOOTHED": True, "EARLY": True}
 check(loss._cross_entropy, "*fp32 *i64 *i32 *fp32 *fp32 *fp32 *fp32 i32 fp32", CLASSES=41, WIDTH=64, **kinds)
 for x in ("*fp32", "*bf16"):
     for tile in (*gather_product.PRODUCT.values(), *gather_product.GRADIENT.values()):
-        sizes = {"STRIDE": 1208, "WIDTH": 1204, "CHANNELS": 128, "PRECISION": "tf32"}
+        sizes = {"STRIDE": 1208, "WIDTH": 1204, "CHANNELS": 128, "PRECISION": "tf32", "EARLY": True}
         shape = {"ROWS": tile.rows, "COLUMNS": tile.columns, "STEP": tile.step}
         check(gather_product._product, f"{x} *i32 {x} {x} i32", **sizes, **shape)
         check(gather_product._gradient, f"{x} *i32 {x} *fp32 i32 i32", **sizes, **shape)

@@ -6,6 +6,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from mggcn.kernels._early import options, wait_for_inputs
+
 _CELLS = 512
 
 
@@ -27,7 +29,8 @@ def _update(weight, gradient, first, second, size, block, count, lr, decay, CELL
 
 
 @triton.jit
-def _step(weights, gradients, firsts, seconds, sizes, count, lr, decay, CELLS: tl.constexpr):
+def _step(weights, gradients, firsts, seconds, sizes, count, lr, decay, CELLS: tl.constexpr, EARLY: tl.constexpr):
+    wait_for_inputs(EARLY)
     block = tl.program_id(0)
     for i in tl.static_range(len(weights)):
         if block >= 0 and block < tl.cdiv(sizes[i], CELLS):
@@ -48,4 +51,4 @@ def step(
     sizes = tuple(weight.numel() for weight in weights)
     arrays = (tuple(tensors) for tensors in (weights, gradients, firsts, seconds))
     grid = (sum(triton.cdiv(size, _CELLS) for size in sizes),)
-    _step[grid](*arrays, sizes, count, lr, decay, CELLS=_CELLS)
+    _step[grid](*arrays, sizes, count, lr, decay, CELLS=_CELLS, **options(count))

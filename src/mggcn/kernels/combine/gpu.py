@@ -14,6 +14,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from mggcn.kernels._early import options, wait_for_inputs
+
 ROWS, STEP = tl.constexpr(16), tl.constexpr(64)
 _CHANNELS, _FEW_CHANNELS, _FEW_COLUMNS = 128, 32, 32
 _SMALL = 1024
@@ -43,7 +45,9 @@ def _forward(
     WIDTH: tl.constexpr,
     PRECISION: tl.constexpr,
     REPEATED: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    wait_for_inputs(EARLY)
     t = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     o = tl.program_id(1) * WIDTH + tl.arange(0, WIDTH)
     total = tl.zeros([ROWS, WIDTH], tl.float32)
@@ -90,7 +94,9 @@ def _backward(
     WIDTH: tl.constexpr,
     PRECISION: tl.constexpr,
     REPEATED: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    wait_for_inputs(EARLY)
     o = tl.arange(0, WIDTH)
     if tl.program_id(0) < parts:
         t = tl.program_id(0) % tiles * ROWS + tl.arange(0, ROWS)
@@ -131,7 +137,7 @@ def forward(h: Tensor, group: int, slope: float, weight: Tensor, index: Tensor |
     b = rows // group
     joined = torch.empty(b, 2 * channels, device=h.device)
     scores = torch.empty(b, out, device=h.device)
-    constants = _constants(channels, out, group, index, _CHANNELS)
+    constants = _constants(h, out, group, index, _CHANNELS)
     constants["WIDTH"] = min(constants["WIDTH"], _FEW_COLUMNS) if b <= _SMALL else constants["WIDTH"]
     grid = (triton.cdiv(b, ROWS.value), triton.cdiv(out, constants["WIDTH"]))
     _forward[grid](h, weight, joined, scores, index, b, slope, **constants)
@@ -146,7 +152,7 @@ def backward(
     b = rows // group
     grad_h = torch.empty(rows, channels, dtype=h.dtype, device=h.device)
     small = b <= _SMALL
-    constants = _constants(channels, out, group, index, _FEW_CHANNELS if small else _CHANNELS)
+    constants = _constants(h, out, group, index, _FEW_CHANNELS if small else _CHANNELS)
     tiles = triton.cdiv(b, ROWS.value)
     parts = tiles * triton.cdiv(channels, constants["BLOCK"])
     grad_weight = torch.empty_like(weight) if small else _product(joined.T, grad_out)
@@ -162,8 +168,10 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
         return a @ b
 
 
-def _constants(channels: int, out: int, group: int, index: Tensor | None, most: int) -> dict[str, Any]:
+def _constants(h: Tensor, out: int, group: int, index: Tensor | None, most: int) -> dict[str, Any]:
+    channels = h.shape[1]
     block, width = (max(16, triton.next_power_of_2(size)) for size in (min(channels, most), out))
     precision = "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"
     sizes = {"CHANNELS": channels, "OUT": out, "GROUP": group, "BLOCK": block, "WIDTH": width}
-    return sizes | {"PRECISION": precision, "REPEATED": index is not None}
+    early = options(h) if h.dtype == torch.bfloat16 else {"EARLY": False}  # after a product of the library it is slower
+    return sizes | early | {"PRECISION": precision, "REPEATED": index is not None}

@@ -12,6 +12,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from mggcn.kernels._early import options, wait_for_inputs
+
 FEW, _SHARE = 4096, 1024  # gathered rows; of more than a few, a program of the gradient reads so many
 
 
@@ -28,7 +30,7 @@ class Tile(NamedTuple):
     warps: int
 
 
-PRODUCT = {True: Tile(64, 32, 128, 4, 4), False: Tile(128, 128, 64, 4, 8)}  # by whether the rows are few
+PRODUCT = {True: Tile(64, 32, 64, 6, 4), False: Tile(64, 128, 64, 6, 4)}  # by whether the rows are few
 GRADIENT = {True: Tile(64, 32, 128, 6, 4), False: Tile(64, 128, 64, 6, 4)}
 
 
@@ -46,7 +48,9 @@ def _product(
     COLUMNS: tl.constexpr,
     STEP: tl.constexpr,
     PRECISION: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    wait_for_inputs(EARLY)
     row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     channel = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     source = tl.load(nodes + row, mask=row < n, other=0).to(tl.int64)
@@ -76,7 +80,9 @@ def _gradient(
     COLUMNS: tl.constexpr,
     STEP: tl.constexpr,
     PRECISION: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    wait_for_inputs(EARLY)
     k = tl.program_id(1) * ROWS + tl.arange(0, ROWS)
     channel = tl.program_id(0) * COLUMNS + tl.arange(0, COLUMNS)
     first = tl.program_id(2) * share
@@ -119,7 +125,7 @@ def _constants(table: Tensor, width: int, channels: int, tile: Tile) -> dict[str
     precision = "ieee" if torch.get_float32_matmul_precision() == "highest" else "tf32"
     sizes = {"STRIDE": table.stride(0), "WIDTH": width, "CHANNELS": channels, "PRECISION": precision}
     shape = {"ROWS": tile.rows, "COLUMNS": tile.columns, "STEP": tile.step}
-    return sizes | shape | {"num_stages": _stages(tile, table), "num_warps": tile.warps}
+    return sizes | shape | options(table) | {"num_stages": _stages(tile, table), "num_warps": tile.warps}
 
 
 def _stages(tile: Tile, table: Tensor) -> int:

@@ -4,6 +4,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from mggcn.kernels._early import options, wait_for_inputs
+
 ROWS = tl.constexpr(4)
 
 
@@ -22,7 +24,9 @@ def _cross_entropy(
     WIDTH: tl.constexpr,
     WEIGHTED: tl.constexpr,
     SMOOTHED: tl.constexpr,
+    EARLY: tl.constexpr,
 ):
+    wait_for_inputs(EARLY)
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, WIDTH)[None, :]
     inside = row < b
@@ -72,4 +76,4 @@ def cross_entropy(
     arrays = (scores, labels, targets, tally if weight is None else weight, share, tally, out)
     sizes = {"CLASSES": classes, "WIDTH": triton.next_power_of_2(classes)}
     kinds = {"WEIGHTED": weight is not None, "SMOOTHED": smoothing > 0}
-    _cross_entropy[(triton.cdiv(b, ROWS.value),)](*arrays, b, smoothing, **sizes, **kinds)
+    _cross_entropy[(triton.cdiv(b, ROWS.value),)](*arrays, b, smoothing, **sizes, **kinds, **options(scores))
