@@ -3,9 +3,9 @@
     python benchmarks/tiles.py
 
 The matrix has as many rows and columns as MG-GCN's inputs on a graph of Reddit's size, and the weights 128 channels.
-Prints the microseconds of a product and of the gradient of its weights for 1,280 and for 20,480 rows, drawn at random
-and others for every call: the inputs of 256 and of 4,096 targets with four picks each. The calls are recorded as one
-CUDA graph, as in training; a time is the median of some replays.
+Prints the microseconds of a product and of the gradient of its weights for 1,280 and for 20,480 rows, the inputs of 256
+and of 4,096 targets with four picks each. Every call reads other random rows. The calls are recorded as one CUDA graph,
+as in training; a time is the median of some replays. A tile is named by its rows, columns, step, stages and warps.
 """
 
 import argparse
@@ -47,13 +47,13 @@ def microseconds(call: Call, batches: list[Tensor], repeats: int) -> float:
 
 
 def copied(table: Tensor, weight: Tensor, coming: Tensor) -> tuple[Call, Call]:
-    """The same by a copy of the rows, and by cuBLAS; the gradient multiplies the copy of the product."""
+    """A copy of the rows, multiplied by cuBLAS; the gradient needs no copy, because the product has made it."""
     rows = table[: coming.shape[0], :WIDTH].contiguous()
     return lambda nodes: table.index_select(0, nodes)[:, :WIDTH] @ weight, lambda _: rows.t() @ coming
 
 
 def in_place(table: Tensor, weight: Tensor, coming: Tensor) -> tuple[Call, Call]:
-    """The kernels."""
+    """Our kernels, which read the rows where they are."""
     from mggcn.kernels.gather_product import gpu
 
     return lambda nodes: gpu.product(table, nodes, weight), lambda nodes: gpu.gradient(table, nodes, coming, WIDTH)
