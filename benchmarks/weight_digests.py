@@ -1,14 +1,12 @@
 """Print a digest of the weights that each method reaches on Cora (3 epochs, seed 0, CPU, one thread).
 
-A change that must not alter results prints the same list before and after, on the same machine:
+A change that must not alter results finds them all equal, on the machine that made ``weight_digests.json``:
 
-    python benchmarks/weight_digests.py > before.json
-    python benchmarks/weight_digests.py --check before.json
+    python benchmarks/weight_digests.py --check
 
-``weight_digests.json`` beside this file was printed before methods became classes, on one x86-64 machine with the
-packages of ``constraints.txt``; other processors may round differently. Its lines of ``ladies`` and ``as-gcn`` are
-newer: of LADIES' version 2 and of AS-GCN's learning rate of 0.001. So are those with dropout of hidden units (``sign``,
-``graphsage-lstm``, and three with ``dropout=``), which ``mggcn.kernels.dropout`` draws since then.
+Other processors may round differently. There, and after a change that is meant to alter results, make the list first:
+
+    python benchmarks/weight_digests.py > benchmarks/weight_digests.json
 """
 
 import argparse
@@ -22,6 +20,7 @@ import torch
 import mggcn
 from mggcn.methods import METHODS
 
+DIGESTS = Path(__file__).with_suffix(".json")
 VARIANTS: dict[str, list[dict[str, object]]] = {
     "mg-gcn": [
         {"conv": "gcn", "layers": 3},
@@ -55,9 +54,11 @@ def digest(dataset: mggcn.Dataset, method: str, settings: dict[str, object]) -> 
 
 
 def main() -> int:
-    """Print the digests as JSON, or compare them with a file of such."""
+    """Print the digests as JSON, or compare them with a list; exit code 1 if one differs, is new or is missing."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", type=Path, help="a file that this script printed earlier")
+    parser.add_argument(
+        "--check", nargs="?", type=Path, const=DIGESTS, help="compare with a list that this script printed earlier"
+    )
     before = parser.parse_args().check
     torch.set_num_threads(1)
     dataset = mggcn.load("cora")
@@ -70,8 +71,8 @@ def main() -> int:
         print(json.dumps(found, indent=1))  # noqa: T201
         return 0
     expected = json.loads(before.read_text())
-    changed = [label for label in expected if found.get(label) != expected[label]]
-    print("\n".join([*(f"changed: {label}" for label in changed), f"{len(expected)} digests, {len(changed)} changed"]))  # noqa: T201
+    changed = [label for label in expected | found if found.get(label) != expected.get(label)]
+    print("\n".join([*(f"changed: {label}" for label in changed), f"{len(found)} digests, {len(changed)} changed"]))  # noqa: T201
     return 1 if changed else 0
 
 
