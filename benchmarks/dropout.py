@@ -1,6 +1,6 @@
 """Compare the dropout kernel of the CPU with torch's dropout, on rows of the size that a batch of Pubmed has.
 
-    python benchmarks/dropout.py --threads 1
+    python -m benchmarks.dropout --threads 1
 
 Prints the milliseconds of dense input rows, of sparse ones (gathered by scipy for torch), and of hidden units with
 their gradient: of a call among ten in a row, the least of some repeats in which all take turns.
@@ -17,7 +17,7 @@ from scipy.sparse import random_array
 from torch import Tensor
 from torch.nn import functional
 
-from mggcn.bench import _timing
+from benchmarks.speed import timing
 from mggcn.kernels.dropout import dropout, dropout_sparse
 from mggcn.keys import Key
 from mggcn.nn.dropout import dropout as hidden_dropout
@@ -63,7 +63,7 @@ def main() -> int:
     torch.set_num_threads(options.threads)
     drops = tasks(options.rows, options.share, options.threads)
     series = {name: partial(_repeat, task) for name, task in drops.items()}
-    timed = _timing.rounds(series, options.repeats, torch.device("cpu"))
+    timed = timing.rounds(series, options.repeats, torch.device("cpu"))
     for kind in ("dense", "sparse", "hidden"):
         ours, theirs = (1e3 / CALLS * min(timed[f"{kind} {of}"]) for of in ("kernel", "torch"))
         print(f"{kind:7} kernel {ours:7.3f} ms  torch {theirs:7.3f} ms  {theirs / ours:6.1f} x")  # noqa: T201

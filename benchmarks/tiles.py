@@ -1,6 +1,6 @@
 """Time the products with gathered rows on a GPU, with the tiles in use and with others, beside a copy and cuBLAS.
 
-    python benchmarks/tiles.py
+    python -m benchmarks.tiles
 
 The matrix has as many rows and columns as MG-GCN's inputs on a graph of Reddit's size, and the weights 128 channels.
 Prints the microseconds of a product and of the gradient of its weights for 1,280 and for 20,480 rows, the inputs of 256
@@ -18,7 +18,7 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 
-from mggcn.bench import _timing
+from benchmarks.speed import timing
 
 NODES, WIDTH, CHANNELS = 232_965, 1204, 128
 CALLS = {1280: 64, 20_480: 16}
@@ -42,7 +42,7 @@ def microseconds(call: Call, batches: list[Tensor], repeats: int) -> float:
     with torch.cuda.graph(graph):
         for nodes in batches:
             call(nodes)
-    seconds = _timing.rounds({"call": graph.replay}, repeats, batches[0].device)["call"]
+    seconds = timing.rounds({"call": graph.replay}, repeats, batches[0].device)["call"]
     return 1e6 * statistics.median(seconds) / len(batches)
 
 

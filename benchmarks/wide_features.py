@@ -1,6 +1,6 @@
 """Time an epoch of MG-GCN on wide sparse features, in both forms of its inputs, beside one of GraphSAGE-mean.
 
-    python benchmarks/wide_features.py
+    python -m benchmarks.wide_features
 
 The graph is random, with the numbers of nodes, edges and features of a graph of photographers and their tags: 7,575
 nodes with a mean degree of 63 and 24 of 12,047 tags each. Prints the milliseconds of an epoch: the median of some
@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array
 
+from benchmarks.speed import timing
+from benchmarks.speed.epoch import EpochRunner
 from mggcn import methods
-from mggcn.bench import _timing
-from mggcn.bench._epoch_runner import EpochRunner
 from mggcn.dataset import Dataset, Split
 from mggcn.graph import Graph
 from mggcn.methods import mg_gcn
@@ -55,7 +55,7 @@ def main() -> int:
         tasks = {"mg-gcn, as chosen": chosen, "mg-gcn, with averages": averages, "graphsage-mean": sage}
         for task in tasks.values():
             task()
-        seconds = _timing.rounds(tasks, options.repeats, cpu)
+        seconds = timing.rounds(tasks, options.repeats, cpu)
     inputs = {name: type(task.prepared.train.inputs).__name__ for name, task in tasks.items()}
     lines = [f"{name:22} {inputs[name]:15} {1000 * np.median(values):8.1f} ms" for name, values in seconds.items()]
     sys.stdout.write("\n".join(lines) + "\n")

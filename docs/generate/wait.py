@@ -1,4 +1,4 @@
-"""Where the time of complete trainings goes: the records of ``mggcn bench wait`` as a chart."""
+"""Where the time of complete trainings goes: the records of ``python -m benchmarks.speed wait`` as a chart."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ def chart() -> str:
     """A bar for the first and a later run of every record, divided into phases."""
     records = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("wait-*.json"))]
     if not records:
-        return "Not measured yet: `mggcn bench wait`."
+        return "Not measured yet: `python -m benchmarks.speed wait`."
     return f'<div class="charts"><figure>{svg(_spec(), [bar for one in records for bar in _bars(one)])}</figure></div>'
 
 

@@ -2,7 +2,7 @@
 
 - A ``python`` block is run. Blocks of a page share their names and one folder, in the page's order.
 - A block after "Saved as `NAME`" is saved in that folder under this name and not run; a ``toml`` block always is.
-- A ``console`` block is a list of commands, ``mggcn`` or ``torchrun``, each run in that folder. Where
+- A ``console`` block is a list of commands, ``mggcn``, ``torchrun`` or a benchmark, each run in that folder. Where
   ``<!-- not run: REASON -->`` stands above the block, ``mggcn`` commands are only parsed: the command and its options
   must exist.
 - The folder starts with what the reader has: see :mod:`tests.docs.reader`.

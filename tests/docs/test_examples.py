@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 import mggcn
+from benchmarks.speed import __main__ as speed
+from benchmarks.speed.options import parse
 from mggcn.cli import app, main
 from tests.docs.reader import possessions
 from tests.docs.snippets import KINDS, ROOT, Snippet, prints, snippets
@@ -18,6 +20,7 @@ from tests.ranks import finished
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 MADE_BY_SCRIPTS = {"speed.md": "the commands of measurements that took minutes each, some of them on a GPU"}
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+SPEED = "python -m benchmarks.speed "
 TARGETS = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
 
 
@@ -66,8 +69,9 @@ def run_page(page: Path, folder: Path, capsys: pytest.CaptureFixture[str]) -> No
                     assert done.returncode == 0, f"{where}: {command!r}: {done.stderr}"
                     sys.stdout.write(done.stdout)
                     continue
-                assert program == "mggcn", f"{where}: {command!r} cannot be run here; say why above the block"
-                code = main(arguments)
+                is_speed = command.startswith(SPEED)
+                assert program == "mggcn" or is_speed, f"{where}: {command!r} cannot be run here; say why above it"
+                code = speed.main(arguments[2:]) if is_speed else main(arguments)
                 assert code == 0, f"{where}: {command!r} ended with {code}: {capsys.readouterr().err}"
         printed = capsys.readouterr().out
         assert not snippet.output or prints(snippet.output, printed), f"{where} printed\n{printed}"
@@ -87,6 +91,8 @@ def test_commands_exist(page: Path) -> None:
                 function, bound, _ = app.parse_args(outer.args, exit_on_error=False, print_error=False)
                 assert callable(function)
                 assert bound is not None
+            elif command.startswith(SPEED):
+                assert parse(arguments[2:]).what
             elif program == "make":
                 assert set(arguments) <= set(TARGETS), command
             elif program == "pip":

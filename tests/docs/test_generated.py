@@ -195,7 +195,7 @@ def test_the_comparison_says_where_mg_gcn_is_not_first(tmp_path: Path, monkeypat
 
 def test_the_phases_of_trainings_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wait, "RESULTS", tmp_path)
-    assert wait.chart() == "Not measured yet: `mggcn bench wait`."
+    assert wait.chart() == "Not measured yet: `python -m benchmarks.speed wait`."
     figures = {
         "first": {"label": "first run, all", "median": 9.0},
         "first_load": {"label": "first run: loading the data", "median": 2.0},

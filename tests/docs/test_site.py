@@ -93,7 +93,6 @@ def test_every_committed_result_has_its_report(site: Path) -> None:
 
 
 PACKAGES = [
-    "bench",
     "dataset",
     "datasets",
     "doctor",

@@ -11,7 +11,6 @@ from cyclopts import App, CycloptsError, Group, Parameter
 
 from mggcn import drafts, memory
 from mggcn.cli import (
-    bench,
     compare,
     data,
     doctor,
@@ -48,7 +47,6 @@ app.command(explore.explore)
 app.command(experiment.app)
 app.command(data.app)
 app.command(ethereum.app)
-app.command(bench.bench)
 app.command(doctor.doctor)
 app.register_install_completion_command(help="Install completion for bash, zsh or fish, and name the file written.")
 app.meta.suppress_keyboard_interrupt = False

@@ -103,7 +103,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(arguments: list[str], message:
     assert [path.name for path in Path().iterdir()] == ["data"]
 
 
-@pytest.mark.parametrize("command", ["compare", "tune", "experiment", "ablate", "bench"])
+@pytest.mark.parametrize("command", ["compare", "tune", "experiment", "ablate"])
 def test_other_commands_run_in_one_process(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

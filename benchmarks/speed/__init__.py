@@ -1,0 +1,1 @@
+"""Times picks, preparation, epochs, whole trainings and baselines beside lower bounds and other libraries."""
