@@ -64,7 +64,7 @@ _WORDS = {
         "first. Phases do not overlap: compiling a kernel in the first epoch counts as compiling."
     ),
 }
-_FIRST = {
+_FIRST: dict[str, dict[str, tuple[str, ...]]] = {
     "cpu": {"pick": ("all_threads",), "prepare": ("mean",), "epoch": ("epoch",), "wait": ("beyond",)},
     "cuda": {"pick": ("device",), "prepare": ("device", "mean"), "epoch": ("epoch",), "wait": ("beyond",)},
 }

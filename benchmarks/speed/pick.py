@@ -25,8 +25,7 @@ from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
 from mggcn.kernels.hashing import below, fold
-from mggcn.kernels.pick import PickTable
-from mggcn.kernels.pick.cpu import pick_by_enumeration
+from mggcn.kernels.pick import PickTable, pick_by_enumeration
 from mggcn.keys import Key
 
 Ints = NDArray[np.int64]

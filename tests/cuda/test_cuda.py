@@ -15,7 +15,7 @@ import mggcn
 from mggcn import methods, train
 from mggcn.block import Batch
 from mggcn.dataset import Dataset
-from mggcn.kernels import _early
+from mggcn.kernels.gpu import _early
 from mggcn.keys import Key
 from mggcn.methods import mg_gcn
 from mggcn.records import Epoch

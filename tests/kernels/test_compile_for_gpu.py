@@ -14,15 +14,7 @@ warnings.simplefilter("ignore")
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from mggcn.kernels.adam import gpu as adam
-from mggcn.kernels.aggregate import gpu as aggregate
-from mggcn.kernels.combine import gpu as combine
-from mggcn.kernels.expand import gpu as expand
-from mggcn.kernels.gather_product import gpu as gather_product
-from mggcn.kernels.gather_sum import gpu as gather_sum
-from mggcn.kernels.induce import gpu as induce
-from mggcn.kernels.loss import gpu as loss
-from mggcn.kernels.pick import gpu as pick
+from mggcn.kernels.gpu import adam, aggregate, combine, expand, gather_product, gather_sum, induce, loss, pick
 
 def check(kernel, arguments, **constants):
     names = [name for name in kernel.arg_names if name not in constants]

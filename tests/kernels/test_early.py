@@ -5,7 +5,7 @@ import torch
 
 pytest.importorskip("triton")
 
-from mggcn.kernels import _early
+from mggcn.kernels.gpu import _early
 from tests.skips import NO_GPU
 
 

@@ -1,10 +1,23 @@
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
-from mggcn.kernels.expand import comparison
+from mggcn.block import Repeats
+from mggcn.kernels.expand import expand
 from mggcn.sampling.mix_grained_gpu import find_repeats
 from tests.gpu import GPU
+from tests.reference import expand as reference
+
+
+def compare_on_gpu(repeats: Repeats, channels: int) -> None:
+    """Compare the copies of random rows, and the gradient, on the device of ``repeats``."""
+    device, generator = repeats.index.device, torch.Generator().manual_seed(0)
+    x = torch.randn(repeats.capacity, channels, generator=generator).to(device).requires_grad_(True)
+    coming = torch.randn(repeats.count, channels, generator=generator).to(device)
+    out, expected = expand(x, repeats), reference.expand(x, repeats)
+    assert_close(out, expected, rtol=0, atol=0)
+    assert_close(torch.autograd.grad(out, x, coming), torch.autograd.grad(expected, x, coming))
 
 
 @pytest.mark.parametrize(("total", "batch_rows"), [(60, 20), (50, 20), (7, 20), (40, 1)])
@@ -35,4 +48,4 @@ def test_the_capacity_does_not_shrink() -> None:
 def test_gpu_equals_reference_with_gradient(channels: int) -> None:
     rows = torch.from_numpy(np.minimum(np.random.default_rng(1).geometric(0.2, 90), 30).astype(np.int32)).to(GPU)
     repeats = find_repeats(rows, 90, 31)[0]
-    comparison.on_gpu(repeats, channels)
+    compare_on_gpu(repeats, channels)

@@ -1,9 +1,36 @@
 import pytest
 import torch
+from torch import Tensor
+from torch.nn import functional
+from torch.testing import assert_close
 
-from mggcn.kernels.gather_product import comparison, gather_product, gpu, reference
+from mggcn.kernels.gather_product import gather_product
+from mggcn.kernels.gpu import gather_product as gpu
 from tests.gpu import GPU
+from tests.reference import gather_product as reference
 from tests.skips import NO_GPU
+
+
+def compare_on_gpu(table: Tensor, nodes: Tensor, channels: int, padding: int = 0) -> None:
+    """Compare the product and its gradient on the device of the table; ``padding`` columns of zeros are added to it."""
+    generator = torch.Generator().manual_seed(0)
+    width = table.shape[1]
+    table = functional.pad(table, (0, padding))
+    weight = torch.randn(width, channels, generator=generator).to(table).requires_grad_(True)
+    coming = torch.randn(nodes.numel(), channels, generator=generator).to(table)
+    precision = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        expected = reference.gather_product(table, nodes, weight)
+        (of_weight,) = torch.autograd.grad(expected, weight, coming)
+        out = gpu.product(table, nodes, weight.detach())
+        back = gpu.gradient(table, nodes, coming, width)
+    finally:
+        torch.set_float32_matmul_precision(precision)
+    tolerance = 1e-4 if table.dtype == torch.float32 else 3e-2
+    assert_close(out, expected.detach(), rtol=tolerance, atol=tolerance * width**0.5)
+    assert_close(back, of_weight.float(), rtol=tolerance, atol=tolerance * nodes.numel() ** 0.5)
+
 
 IN_BF16 = pytest.param(torch.bfloat16, marks=pytest.mark.skipif(GPU.type == "cpu", reason=NO_GPU))  # not interpreted
 
@@ -16,7 +43,7 @@ def test_gpu_equals_reference_with_gradient(
     generator = torch.Generator().manual_seed(width)
     table = torch.randn(50, width, generator=generator).to(GPU, dtype)
     nodes = torch.randint(0, 50, (rows,), generator=generator, dtype=torch.int32).to(GPU)
-    comparison.on_gpu(table, nodes, channels, padding)
+    compare_on_gpu(table, nodes, channels, padding)
 
 
 def test_many_rows_are_summed_in_shares(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,7 +52,7 @@ def test_many_rows_are_summed_in_shares(monkeypatch: pytest.MonkeyPatch) -> None
     generator = torch.Generator().manual_seed(0)
     table = torch.randn(9, 5, generator=generator).to(GPU)
     nodes = torch.randint(0, 9, (300,), generator=generator, dtype=torch.int32).to(GPU)
-    comparison.on_gpu(table, nodes, 4)
+    compare_on_gpu(table, nodes, 4)
 
 
 def test_rows_in_float32_are_multiplied_as_they_are() -> None:

@@ -2,11 +2,49 @@ import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_array
+from torch import Tensor
+from torch.testing import assert_close
 
 from mggcn.block import Block
 from mggcn.kernels import gather_sum as kernel
-from mggcn.kernels.gather_sum import comparison, gather_sum
+from mggcn.kernels.gather_sum import gather_sum
 from tests.gpu import GPU
+from tests.reference import gather_sum as reference
+
+
+def compare_on_cpu(block: Block, channels: int) -> None:
+    """Compare the sums of random rows, the gradient of the rows, and that of the block's weights if it has any."""
+    x, coming = _rows(block, channels)
+    leaves = [x] if block.weight is None else [x, block.weight]
+    out, expected = gather_sum(x, block), reference.gather_sum(x, block)
+    assert_close(out, expected)
+    assert_close(torch.autograd.grad(out, leaves, coming), torch.autograd.grad(expected, leaves, coming))
+
+
+def compare_on_gpu(block: Block, channels: int) -> None:
+    """Compare the same on the block's device."""
+    from mggcn.kernels.gpu import gather_sum as gpu
+
+    x, coming = _rows(block, channels)
+    out, gradient = torch.full_like(coming, torch.nan), torch.full_like(x, torch.nan)
+    gpu.sums(block.indptr, block.indices, block.factors, x.detach(), out)
+    gpu.sums(*block.transposed, coming, gradient)
+    expected = reference.gather_sum(x, block)
+    assert_close(out, expected.detach())
+    leaves = [x] if block.weight is None else [x, block.weight]
+    gradients = torch.autograd.grad(expected, leaves, coming)
+    assert_close(gradient, gradients[0])
+    if block.weight is not None:
+        dots = torch.full_like(block.weight, torch.nan)
+        gpu.dots(block.indptr, block.indices, x.detach(), coming, dots)
+        assert_close(dots, gradients[1])
+
+
+def _rows(block: Block, channels: int) -> tuple[Tensor, Tensor]:
+    """Random rows of the layer below, and a random gradient of the sums, on the block's device."""
+    generator, device = torch.Generator().manual_seed(0), block.indices.device
+    x = torch.randn(block.num_src, channels, generator=generator).to(device).requires_grad_()
+    return x, torch.randn(block.num_dst, channels, generator=generator).to(device)
 
 
 def random_block(seed: int, *, weighted: bool, num_src: int = 40, num_dst: int = 25) -> Block:
@@ -27,14 +65,14 @@ def test_cpu_equals_reference_with_gradients(
 ) -> None:
     monkeypatch.setattr(kernel, "_WORK_A_CHUNK", chunk)
     monkeypatch.setattr(kernel, "_WORK_FOR_THREADS", 8 * chunk)
-    comparison.on_cpu(random_block(width, weighted=weighted), width)
+    compare_on_cpu(random_block(width, weighted=weighted), width)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("width", [1, 7, 130])
 def test_gpu_equals_reference_with_gradients(weighted: bool, width: int) -> None:
     pytest.importorskip("triton")
-    comparison.on_gpu(random_block(width, weighted=weighted).to(GPU), width)
+    compare_on_gpu(random_block(width, weighted=weighted).to(GPU), width)
 
 
 def test_gradients_are_the_same_bits_with_few_edges_and_with_many(monkeypatch: pytest.MonkeyPatch) -> None:

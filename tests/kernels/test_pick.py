@@ -8,11 +8,30 @@ from hypothesis import strategies as st
 
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.kernels.pick import Explore, PickTable, comparison
+from mggcn.kernels._compiled import Ints
+from mggcn.kernels.pick import Explore, PickTable
 from mggcn.keys import Key
 from tests.gpu import GPU
 from tests.properties import assert_picks_are_valid
+from tests.reference import pick as reference
 from tests.strategies import graphs
+
+
+def compare_on_cpu(
+    graph: Graph, picks: int, key: Key, *, explore: Explore = "both", weights: Ints | None = None
+) -> None:
+    """Compare the picks of all nodes, drawn by ``weights``, the degrees when None."""
+    drawn = PickTable.of(graph, weights=weights).draw(np.arange(graph.num_nodes), picks, key, explore=explore)
+    by = (graph.degrees if weights is None else weights).tolist()
+    np.testing.assert_array_equal(drawn, reference.pick(graph, by, range(graph.num_nodes), picks, key, explore))
+
+
+def compare_on_gpu(graph: Graph, picks: int, key: Key, device: torch.device, *, explore: Explore = "both") -> None:
+    """Compare the picks of all nodes."""
+    targets = torch.arange(graph.num_nodes, device=device)
+    drawn = PickTable.of(graph).on(device).draw(targets, picks, key, explore=explore)
+    expected = reference.pick(graph, graph.degrees.tolist(), range(graph.num_nodes), picks, key, explore)
+    np.testing.assert_array_equal(drawn.cpu().numpy(), expected)
 
 
 @settings(max_examples=4_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -20,7 +39,7 @@ from tests.strategies import graphs
 def test_cpu_equals_reference_and_picks_are_valid(graph: Graph, picks: int, seed: int) -> None:
     drawn = PickTable.of(graph).draw(np.arange(graph.num_nodes), picks, Key(seed))
     assert_picks_are_valid(graph, drawn, picks)
-    comparison.on_cpu(graph, picks, Key(seed))
+    compare_on_cpu(graph, picks, Key(seed))
 
 
 @settings(max_examples=1_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -30,7 +49,7 @@ def test_breadth_and_depth_equal_the_reference(graph: Graph, picks: int, seed: i
     targets = np.arange(graph.num_nodes)
     weights = np.ones(graph.num_nodes, np.int64)
     drawn = PickTable.of(graph, weights=weights, threads=1).draw(targets, picks, Key(seed), explore=explore, threads=1)
-    comparison.on_cpu(graph, picks, Key(seed), explore=explore, weights=weights)
+    compare_on_cpu(graph, picks, Key(seed), explore=explore, weights=weights)
     for row in drawn.tolist():
         found = [node for node in row[1:] if node != row[0]]
         open_members = [row[0]] * len(found) if explore == "breadth" else [row[0], *found][:-1]
@@ -65,7 +84,7 @@ def test_targets_drawn_together_run_out_of_candidates_at_different_steps(explore
     graph = power_law(300, 250)
     drawn = PickTable.of(graph).draw(np.arange(300), 6, Key.of(2), explore=explore)
     assert np.unique((drawn[:, 1:] != drawn[:, :1]).sum(axis=1)).size > 3
-    comparison.on_cpu(graph, 6, Key.of(2), explore=explore)
+    compare_on_cpu(graph, 6, Key.of(2), explore=explore)
 
 
 def test_seed_epoch_and_target_each_change_the_picks() -> None:
@@ -82,7 +101,7 @@ def test_wide_sums_are_kept_in_64_bits() -> None:
     weights = np.full(50, 2**30, np.int64)
     table = PickTable.of(graph, weights=weights)
     assert table.sums.dtype == np.int64
-    comparison.on_cpu(graph, 5, Key.of(0), weights=weights)
+    compare_on_cpu(graph, 5, Key.of(0), weights=weights)
 
 
 def test_hub_with_a_long_row() -> None:
@@ -111,7 +130,7 @@ def test_fewer_than_one_pick_is_refused() -> None:
 def test_gpu_equals_reference(direction: str, num_nodes: int, num_edges: int, picks: int, explore: Explore) -> None:
     ends = np.random.default_rng(num_edges).integers(0, num_nodes, (2, num_edges))
     graph = Graph.from_edges(*ends, num_nodes, direction=direction)
-    comparison.on_gpu(graph, picks, Key(2**64 - 5), GPU, explore=explore)
+    compare_on_gpu(graph, picks, Key(2**64 - 5), GPU, explore=explore)
 
 
 def test_gpu_lists_candidates_when_trials_run_out() -> None:

@@ -8,9 +8,10 @@ import pytest
 from scipy.stats import chi2
 
 from mggcn.graph import Graph
-from mggcn.kernels.pick import PickTable, reference
+from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
 from tests.paper.algorithm1 import sequences
+from tests.reference import pick as reference
 
 DRAWS = 20_000
 

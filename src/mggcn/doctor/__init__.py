@@ -1,4 +1,4 @@
-"""Examines an installation: versions, devices, data roots, and every kernel against its reference."""
+"""Examines an installation: versions, devices, data roots, and every kernel on a small graph."""
 
 from mggcn.doctor._diagnosis import Cache, DataRoot, Diagnosis, Extra, examine, summary
 from mggcn.doctor._kernels import KernelCheck, check_kernels

@@ -14,7 +14,7 @@ from mggcn import datasets
 from mggcn.datasets.root import data_roots, user_cache
 from mggcn.doctor._kernels import KernelCheck, check_kernels
 from mggcn.kernels import threads
-from mggcn.kernels.pick import cpu as pick
+from mggcn.kernels.gather_sum import sums
 from mggcn.records import environment
 
 _PACKAGE = "mggcn"
@@ -71,7 +71,7 @@ class Diagnosis:
         threads: the threads of torch and of the samplers.
         data_roots: in the order in which they are searched.
         caches: of fetched data and of compiled kernels.
-        kernels: every back end that this machine can run, beside its reference.
+        kernels: a check of every back end that this machine can run.
     """
 
     version: str
@@ -88,7 +88,7 @@ class Diagnosis:
 
     @property
     def is_healthy(self) -> bool:
-        """Whether every kernel agrees with its reference."""
+        """Whether every kernel gives what is expected."""
         return not any(check.problem for check in self.kernels)
 
 
@@ -166,7 +166,7 @@ def _devices() -> list[str]:
 
 
 def _caches(has_gpu: bool) -> list[Cache]:
-    folders = {"data": user_cache(), "numba": Path(pick.pick.stats.cache_path)}  # type: ignore[attr-defined]
+    folders = {"data": user_cache(), "numba": Path(sums.stats.cache_path)}  # type: ignore[attr-defined]
     if has_gpu:
         folders["triton"] = Path(os.environ.get("TRITON_CACHE_DIR") or Path.home() / ".triton" / "cache")
     return [Cache(name, str(path), _is_writable(path)) for name, path in folders.items()]

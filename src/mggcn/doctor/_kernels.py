@@ -1,52 +1,64 @@
-"""Every kernel on small random inputs, compared with its reference as the tests compare them."""
+"""Every kernel on a graph of six nodes, beside what it must give there; the tests compare them with references."""
 
+import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
-from scipy.sparse import random_array
+from scipy.sparse import csr_array
+from torch import Tensor
 
-from mggcn.block import Block
+from mggcn.block import Block, Repeats
 from mggcn.errors import first_line
 from mggcn.graph import Graph
-from mggcn.kernels.adam import comparison as adam
-from mggcn.kernels.aggregate import comparison as aggregate
-from mggcn.kernels.combine import comparison as combine
-from mggcn.kernels.dropout import comparison as dropout
-from mggcn.kernels.expand import comparison as expand
-from mggcn.kernels.gather_product import comparison as gather_product
-from mggcn.kernels.gather_sum import comparison as gather_sum
-from mggcn.kernels.induce import comparison as induce
-from mggcn.kernels.loss import comparison as loss
-from mggcn.kernels.neighbors import comparison as neighbors
+from mggcn.kernels.adam import Adam
+from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
+from mggcn.kernels.combine import combine_project, plain_combine
+from mggcn.kernels.dropout import dropout
+from mggcn.kernels.expand import segment_sum
+from mggcn.kernels.gather_sum import gather_sum
+from mggcn.kernels.induce import induce, induce_on
+from mggcn.kernels.loss import cross_entropy
+from mggcn.kernels.neighbors import draw_neighbours
 from mggcn.kernels.pick import PickTable
-from mggcn.kernels.pick import comparison as pick
-from mggcn.kernels.relabel import comparison as relabel
-from mggcn.kernels.saint_walk import comparison as saint_walk
-from mggcn.kernels.sparse_product import comparison as sparse_product
-from mggcn.kernels.subgraph import comparison as subgraph
-from mggcn.kernels.subset import comparison as subset
-from mggcn.kernels.walk import comparison as walk
+from mggcn.kernels.relabel import block_between
+from mggcn.kernels.saint_walk import visited
+from mggcn.kernels.sparse_product import sparse_product
+from mggcn.kernels.subgraph import subgraph
+from mggcn.kernels.subset import subset
+from mggcn.kernels.walk import END, walk
 from mggcn.keys import Key
-from mggcn.sampling.mix_grained_gpu import find_repeats
 
 BackEnd = Literal["cpu", "gpu"]
+Outcome = tuple[Any, Any]
+"""What a kernel gives, and what it must give."""
 
-_NODES, _EDGES, _PICKS, _CHANNELS = 60, 200, 4, 16
+_KEY = Key.of(0)
+_GRAPH = Graph.from_edges([0, 0, 0, 0, 1, 2], [1, 2, 3, 4, 2, 3], 6)  # node 5 has no neighbours
+_NODES = np.arange(6)
+_ADJACENCY = np.array(
+    [[0, 1, 1, 1, 1, 0], [1, 0, 1, 0, 0, 0], [1, 1, 0, 1, 0, 0], [1, 0, 1, 0, 0, 0], [1, 0, 0, 0, 0, 0], [0] * 6]
+)
+_SHARES = _ADJACENCY / np.maximum(_ADJACENCY.sum(axis=1, keepdims=True), 1)
+_PICKS = [[0, 1, 3, 4], [1, 0, 3, 4], [2, 0, 3, 1], [3, 2, 1, 0], [4, 0, 2, 1], [5, 5, 5, 5]]  # three of each node
+_X = np.arange(-5, 7, dtype=np.float32).reshape(6, 2)
+_PICKED = _ADJACENCY[
+    np.array(_PICKS)[:, :, None], np.array(_PICKS)[:, None, :]
+]  # [6, 4, 4] whether they are neighbours
+_WEIGHT = np.array([[1, -1, 2], [3, 0, 1], [0, 2, -1], [1, 1, 1]], np.float32)
 
 
 @dataclass(frozen=True)
 class KernelCheck:
-    """One back end of a kernel beside its reference.
+    """One back end of a kernel beside what it must give.
 
     Attributes:
-        kernel: its name, a folder of ``mggcn.kernels``.
+        kernel: its name, a file of ``mggcn.kernels``.
         back_end: ``cpu`` or ``gpu``.
-        milliseconds: of the comparison; the first one on a machine includes compilation.
+        milliseconds: of the check; the first one on a machine includes compilation.
         problem: the first line of what went wrong; empty if the results agree.
     """
 
@@ -57,76 +69,187 @@ class KernelCheck:
 
 
 def check_kernels(gpu: torch.device | None = None) -> Iterator[KernelCheck]:
-    """Compare every kernel of the CPU with its reference, and those of a GPU if a device is given."""
-    back_ends: list[tuple[BackEnd, dict[str, Callable[[], None]]]] = [("cpu", _on_cpu())]
-    if gpu is not None:
-        back_ends.append(("gpu", _on_gpu(gpu)))
-    for back_end, comparisons in back_ends:
-        for kernel, compare in comparisons.items():
-            started, problem = time.perf_counter(), ""
-            try:
-                compare()
-            except Exception as error:  # noqa: BLE001 - a broken compiler or driver raises its own exceptions
-                problem = first_line(error)
-            yield KernelCheck(kernel, back_end, round((time.perf_counter() - started) * 1000, 1), problem)
+    """Check every kernel of the CPU, and those of a GPU if a device is given."""
+    for kernel, check in _ON_CPU.items():
+        yield _timed(kernel, "cpu", check, None)
+    for kernel, check in _ON_GPU.items() if gpu is not None else ():
+        yield _timed(kernel, "gpu", check, gpu)
 
 
-def _on_cpu() -> dict[str, Callable[[], None]]:
-    graph, key, rng = _graph(), Key.of(0), np.random.default_rng(0)
-    nodes, x = np.arange(graph.num_nodes), rng.normal(size=(_NODES, _CHANNELS)).astype(np.float32)
-    row_sizes = np.diff(graph.indptr)
-    sparse = random_array((_NODES, 40), density=0.1, format="csr", dtype=np.float32, rng=rng)
-    return {
-        "adam": partial(adam.on_cpu, 1000, 0.01),
-        "aggregate": partial(aggregate.on_cpu, graph, x, include_self=True),
-        "combine": partial(combine.on_cpu, _rows(1 + _PICKS), 1 + _PICKS, 0.01),
-        "dropout": partial(dropout.on_cpu, sparse, torch.arange(_NODES), 0.3, key),
-        "gather_sum": partial(gather_sum.on_cpu, _block(graph), _CHANNELS),
-        "induce": partial(induce.on_cpu, graph, PickTable.of(graph).draw(nodes, _PICKS, key)),
-        "loss": partial(loss.on_cpu, _NODES, 7, weighted=True),
-        "neighbors": partial(neighbors.on_cpu, graph, nodes, 5, key, include_self=True),
-        "pick": partial(pick.on_cpu, graph, _PICKS, key),
-        "relabel": partial(relabel.on_cpu, nodes, graph.indptr, graph.indices, _NODES),
-        "saint_walk": partial(saint_walk.on_cpu, graph, nodes, 20, 3, key),
-        "sparse_product": partial(sparse_product.on_cpu, sparse, torch.arange(_NODES, dtype=torch.int32), _CHANNELS),
-        "subgraph": partial(subgraph.on_cpu, graph, nodes[::2]),
-        "subset": partial(subset.on_cpu, row_sizes, nodes, 5, key),
-        "walk": partial(walk.on_cpu, graph, 10, key, p=0.5, q=2.0),
-    }
+def _timed(
+    kernel: str, back_end: BackEnd, check: Callable[[torch.device | None], Outcome], gpu: torch.device | None
+) -> KernelCheck:
+    started, problem = time.perf_counter(), ""
+    try:
+        if not all(map(_is_close, *check(gpu))):
+            problem = "another result than expected"
+    except Exception as error:  # noqa: BLE001 - a broken compiler or driver raises its own exceptions
+        problem = first_line(error)
+    return KernelCheck(kernel, back_end, round((time.perf_counter() - started) * 1000, 1), problem)
 
 
-def _on_gpu(device: torch.device) -> dict[str, Callable[[], None]]:
-    graph, key, rng = _graph(), Key.of(0), np.random.default_rng(0)
-    x = rng.normal(size=(_NODES, _CHANNELS)).astype(np.float32)
-    members = PickTable.of(graph).draw(np.arange(graph.num_nodes), _PICKS, key)
-    repeats = find_repeats(torch.from_numpy(members.reshape(-1)).to(device), members.size, _NODES)[0]
-    weight = torch.randn(2 * _CHANNELS, 7, generator=torch.Generator().manual_seed(0)).to(device)
-    return {
-        "adam": partial(adam.on_gpu, (1000, 7), 0.01, device),
-        "aggregate": partial(aggregate.on_gpu, graph, x, include_self=True, device=device),
-        "combine": partial(combine.on_gpu, _rows(1 + _PICKS).to(device), 1 + _PICKS, 0.01, weight),
-        "expand": partial(expand.on_gpu, repeats, _CHANNELS),
-        "gather_product": partial(gather_product.on_gpu, torch.from_numpy(x).to(device), repeats.index, _CHANNELS),
-        "gather_sum": partial(gather_sum.on_gpu, _block(graph).to(device), _CHANNELS),
-        "induce": partial(induce.on_gpu, graph, members, device),
-        "loss": partial(loss.on_gpu, _NODES, 7, weighted=True, device=device),
-        "pick": partial(pick.on_gpu, graph, _PICKS, key, device),
-    }
+def _is_close(found: Any, expected: Any) -> bool:
+    array = found.detach().cpu().numpy() if isinstance(found, Tensor) else np.asarray(found)
+    return array.shape == np.shape(expected) and np.allclose(array, expected, rtol=1e-4, atol=1e-5)
 
 
-def _graph() -> Graph:
-    """A random graph with a hub, node 0, and one node without neighbours, the last."""
-    rng = np.random.default_rng(0)
-    source, target = rng.integers(0, _NODES - 1, (2, _EDGES))
-    hub = np.arange(1, _NODES // 2)
-    return Graph.from_edges(np.concatenate([source, 0 * hub]), np.concatenate([target, hub]), _NODES)
+def _on(device: torch.device | None, *arrays: Any) -> tuple[Tensor, ...]:
+    return tuple(torch.from_numpy(np.array(array)).to(device or "cpu") for array in arrays)
 
 
-def _block(graph: Graph) -> Block:
-    """The block in which every node aggregates its neighbours."""
-    indptr, indices = torch.from_numpy(graph.indptr), torch.from_numpy(graph.indices).long()
-    return Block(_NODES, indptr, indices, torch.arange(_NODES))
+def _adam(gpu: torch.device | None) -> Outcome:
+    weight, gradient = torch.tensor([[1.0, -2.0], [0.5, -3.0]], device=gpu)
+    clock = torch.ones(1, device=gpu)
+    if gpu is None:
+        weight.grad = gradient
+        Adam([weight], 0.1, 0.0, clock).step()
+    else:
+        from mggcn.kernels.gpu import adam
+
+        first, second = torch.zeros_like(weight), torch.zeros_like(weight)
+        adam.step([weight], [gradient], [first], [second], clock, 0.1, 0.0)
+    return [weight], [[0.9, -1.9]]  # the first step is as long as the learning rate
 
 
-def _rows(group: int) -> torch.Tensor:
-    return torch.randn(group * _NODES, _CHANNELS, generator=torch.Generator().manual_seed(0))
+def _aggregate(gpu: torch.device | None) -> Outcome:
+    if gpu is None:
+        return [neighbour_mean(_GRAPH, _X)], [_SHARES @ _X]
+    indptr, indices, x = _on(gpu, _GRAPH.indptr, _GRAPH.indices, _X)
+    return [neighbour_mean_on(indptr, indices, x)], [_SHARES @ _X]
+
+
+def _combine(gpu: torch.device | None) -> Outcome:
+    leaves = [leaf.requires_grad_() for leaf in _on(None, _X, _WEIGHT)]
+    expected = plain_combine(leaves[0], 3, 0.5) @ leaves[1]
+    if gpu is None:
+        out = combine_project(leaves[0], 3, 0.5, leaves[1])
+        gradients = torch.autograd.grad(out.sum(), leaves)
+    else:
+        from mggcn.kernels.gpu import combine
+
+        h, weight = _on(gpu, _X, _WEIGHT)
+        out, joined = combine.forward(h, 3, 0.5, weight)
+        gradients = combine.backward(h, 3, 0.5, weight, joined, torch.ones_like(out))
+    return [out, *gradients], [expected.detach(), *torch.autograd.grad(expected.sum(), leaves)]
+
+
+def _dropout(_: None) -> Outcome:
+    kept = [[0, 0, 1, 1], [0, 0, 1, 1], [1, 0, 1, 0], [1, 1, 0, 1], [0, 1, 1, 1], [0, 0, 0, 0]]
+    return [dropout(torch.ones(6, 4), torch.arange(6), 0.5, _KEY)], [2 * np.array(kept)]
+
+
+def _expand(gpu: torch.device) -> Outcome:
+    nodes, indptr, index, order = [4, 5], [0, 2, 3], [0, 1, 0], [0, 2, 1]
+    repeats = Repeats(torch.tensor([*nodes, *indptr, *index, *order], dtype=torch.int32, device=gpu), 2, 3)
+    return [segment_sum(_on(gpu, _X[:3])[0], repeats)], [[_X[0] + _X[2], _X[1]]]
+
+
+def _gather_sum(gpu: torch.device | None) -> Outcome:
+    (x,) = _on(gpu, _X)
+    block = Block(6, torch.from_numpy(_GRAPH.indptr), torch.from_numpy(_GRAPH.indices).long(), torch.arange(6))
+    if gpu is None:
+        out = gather_sum(x.requires_grad_(), block)
+        gradients = torch.autograd.grad(out.sum(), x)
+        return [out, *gradients], [_SHARES @ _X, np.tile(_SHARES.sum(axis=0), (2, 1)).T]
+    from mggcn.kernels.gpu import gather_sum as kernel
+
+    block, out = block.to(gpu), torch.empty_like(x)
+    kernel.sums(block.indptr, block.indices, block.factors, x, out)
+    return [out], [_SHARES @ _X]
+
+
+def _induce(gpu: torch.device | None) -> Outcome:
+    if gpu is None:
+        return [induce(_GRAPH, np.array(_PICKS))], [_PICKED]
+    indptr, indices, members = _on(gpu, _GRAPH.indptr, _GRAPH.indices, np.array(_PICKS, np.int32).T.copy())
+    return [induce_on(indptr, indices, True, members)], [_PICKED.transpose(1, 0, 2).reshape(24, 4)]
+
+
+def _loss(gpu: torch.device | None) -> Outcome:
+    scores, labels, targets, tally = _on(gpu, np.zeros((2, 2), np.float32), [1, 0], [0, 1], np.zeros(2))
+    if gpu is None:
+        gradient = cross_entropy(scores, labels, targets, None, tally)
+    else:
+        from mggcn.kernels.gpu import loss
+
+        tally, gradient = tally.float(), torch.empty_like(scores)
+        loss.cross_entropy(scores, labels, targets, None, tally, gradient)
+    return [gradient, tally], [[[0.25, -0.25], [-0.25, 0.25]], [2 * math.log(2), 1]]
+
+
+def _neighbors(_: None) -> Outcome:
+    return draw_neighbours(_GRAPH, _NODES[:4], 2, _KEY), ([0, 2, 4, 6, 8], [1, 4, 0, 2, 0, 1, 2, 0])
+
+
+def _pick(gpu: torch.device | None) -> Outcome:
+    table = PickTable.of(_GRAPH)
+    drawn = table.draw(_NODES, 3, _KEY) if gpu is None else table.on(gpu).draw(_on(gpu, _NODES)[0], 3, _KEY)
+    return [drawn], [_PICKS]
+
+
+def _product(gpu: torch.device | None) -> Outcome:
+    """Two rows of x times a matrix, and the gradient of the matrix; of sparse x on the CPU, of dense x on a GPU."""
+    x, nodes, weight = _on(gpu, _X, np.array([4, 0], np.int32), _WEIGHT[:2])
+    if gpu is None:
+        out = sparse_product(csr_array(_X), nodes, weight.requires_grad_())
+        (gradient,) = torch.autograd.grad(out.sum(), weight)
+    else:
+        from mggcn.kernels.gpu import gather_product
+
+        out = gather_product.product(x, nodes, weight)
+        gradient = gather_product.gradient(x, nodes, torch.ones_like(out), 2)
+    return [out, gradient], [_X[[4, 0]] @ _WEIGHT[:2], np.tile(_X[[4, 0]].sum(axis=0), (3, 1)).T]
+
+
+def _relabel(_: None) -> Outcome:
+    block, nodes = block_between(np.array([3, 0]), np.array([0, 2, 4]), np.array([2, 3, 5, 2]), 6)
+    return [block.indices, nodes], [[2, 0, 3, 2], [3, 0, 2, 5]]
+
+
+def _saint_walk(_: None) -> Outcome:
+    return [visited(_GRAPH, np.array([0, 2, 4, 5]), 3, 3, _KEY)], [[0, 2, 3, 4]]
+
+
+def _subgraph(_: None) -> Outcome:
+    part = subgraph(_GRAPH, np.array([3, 0, 2]))
+    entries = [-1, 9, 10, -1, 1, 2, -1, 6, 8]
+    return [part.indptr, part.indices, part.entries], [[0, 3, 6, 9], [0, 1, 2, 1, 2, 0, 2, 1, 0], entries]
+
+
+def _subset(_: None) -> Outcome:
+    return subset(_GRAPH.indptr[:4], _NODES[:3], 2, _KEY), ([0, 2, 4, 6], [0, 3, 4, 5, 6, 7])
+
+
+def _walk(_: None) -> Outcome:
+    expected = [[0, 1, 2, 3, 2], [1, 0, 1, 2, 0], [2, 0, 1, 0, 4], [3, 2, 3, 2, 0], [4, 0, 2, 0, 3], [5, *[END] * 4]]
+    return [walk(_GRAPH, _NODES, 5, _KEY, p=0.5, q=2.0)], [expected]
+
+
+_ON_CPU: dict[str, Any] = {
+    "adam": _adam,
+    "aggregate": _aggregate,
+    "combine": _combine,
+    "dropout": _dropout,
+    "gather_sum": _gather_sum,
+    "induce": _induce,
+    "loss": _loss,
+    "neighbors": _neighbors,
+    "pick": _pick,
+    "relabel": _relabel,
+    "saint_walk": _saint_walk,
+    "sparse_product": _product,
+    "subgraph": _subgraph,
+    "subset": _subset,
+    "walk": _walk,
+}
+_ON_GPU: dict[str, Any] = {
+    "adam": _adam,
+    "aggregate": _aggregate,
+    "combine": _combine,
+    "expand": _expand,
+    "gather_product": _product,
+    "gather_sum": _gather_sum,
+    "induce": _induce,
+    "loss": _loss,
+    "pick": _pick,
+}

@@ -1,1 +1,4 @@
-"""The performance-critical loops: ``reference`` specifies each one, and every back end is tested against it."""
+"""The performance-critical loops: one file a kernel, with its back end for the CPU in numba; gpu/ has those in Triton.
+
+In ``tests/reference`` a plain implementation specifies each kernel, and every back end is compared with it.
+"""

@@ -13,7 +13,7 @@ from mggcn import memory
 from mggcn.dataset import Features
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
-from mggcn.kernels.gather_sum import cpu
+from mggcn.kernels.gather_sum import sums
 
 Normalisation = Literal["symmetric", "row"]
 
@@ -44,6 +44,6 @@ def propagated(adjacency: csr_array, x: Features, threads: int | None = None) ->
     if not isinstance(x, np.ndarray):
         return csr_array(adjacency @ x)
     out = np.empty(x.shape, np.float32)
-    fill = partial(cpu.sums, adjacency.indptr, adjacency.indices, adjacency.data, np.ascontiguousarray(x), out)
+    fill = partial(sums, adjacency.indptr, adjacency.indices, adjacency.data, np.ascontiguousarray(x), out)
     threading.over_ranges(fill, adjacency.shape[0], chunk=512, threads=threads)
     return out

@@ -22,6 +22,6 @@ def _exercise(device: torch.device) -> None:
         torch.mm(square, square)
         pair = PickTable.of(Graph.from_edges([0], [1], 2)).on(device)
 
-        from mggcn.kernels.expand import gpu
+        from mggcn.kernels.gpu import expand
 
-        gpu.segment_sum(square[:1, :1].contiguous(), pair.indptr[:2], pair.indices)
+        expand.segment_sum(square[:1, :1].contiguous(), pair.indptr[:2], pair.indices)

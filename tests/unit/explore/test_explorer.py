@@ -27,13 +27,13 @@ from mggcn.explore._ids import IdIndex
 from mggcn.explore._medians import Medians
 from mggcn.explore._picks import is_neighbour
 from mggcn.explore.run_page import picks_part
-from mggcn.kernels.pick.reference import pick_one
 from mggcn.keys import Key
 from mggcn.run import Run
 from mggcn.run.scoring import Scorer
 from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler
 from mggcn.train import Compute, DenseInputs, View
 from tests.gpu import GPU
+from tests.reference.pick import pick_one
 from tests.serving import served
 
 QUICK: dict[str, object] = {"epochs": 15, "lr": 0.1, "hidden": 8, "picks": 4}

@@ -1,0 +1,145 @@
+"""Weighted sums and means over the edges of a block, differentiable in the rows and in the weights.
+
+Torch's embedding bags compute the same, but their backward pass sorts the edges in every call, and on a CPU it runs on
+one thread; here the edges of a large block are transposed once.
+
+Edges are summed in their order; on several threads, each row is written by one.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit
+from torch import Tensor
+
+from mggcn.block import Block
+from mggcn.kernels import threads as threading
+from mggcn.kernels._compiled import AnyInts, Floats, compiled
+
+_WORK_A_CHUNK = 1 << 20
+_WORK_FOR_THREADS = 1 << 23  # multiplications; with fewer, one thread is faster, because torch's own still spin
+
+
+def gather_sum(x: Tensor, block: Block) -> Tensor:
+    """[num_src, channels] to [num_dst, channels]: weighted sums of senders, or their means.
+
+    Rows are float32, or on a GPU also bfloat16, which is summed in float32.
+    """
+    out: Tensor = _GatherSum.apply(x, block.weight, block)  # type: ignore[no-untyped-call]
+    return out
+
+
+class _GatherSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor | None, block: Block) -> Tensor:
+        x = x.contiguous()
+        ctx.save_for_backward(x, weight)
+        ctx.block = block
+        return _summed(block.indptr, block.indices, block.factors, x)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
+        x, weight = ctx.saved_tensors
+        block: Block = ctx.block
+        grad_out = gradients[0].contiguous()
+        grad_x = grad_weight = None
+        if ctx.needs_input_grad[0]:
+            grad_x = _sums_by_sender(block, grad_out)
+        if weight is not None and ctx.needs_input_grad[1]:
+            grad_weight = _weight_gradient(block, x, grad_out)
+        return grad_x, grad_weight, None
+
+
+def _over_rows(fill: Callable[[int, int], None], num_rows: int, work: int) -> None:
+    """Use torch's number of threads for large work; small work runs without threads, which cost more than they save."""
+    chunks = max(1, work // _WORK_A_CHUNK) if work >= _WORK_FOR_THREADS else 1
+    threads = torch.get_num_threads()
+    threading.over_ranges(fill, num_rows, chunk=max(1, -(-num_rows // chunks)), threads=threads)
+
+
+def _summed(indptr: Tensor, indices: Tensor, factors: Tensor, x: Tensor) -> Tensor:
+    x, out = x.detach(), x.new_empty(indptr.numel() - 1, x.shape[1])
+    if x.device.type == "cuda":
+        from mggcn.kernels.gpu import gather_sum as gpu
+
+        gpu.sums(indptr, indices, factors, x, out)
+        return out
+    fill = partial(sums, indptr.numpy(), indices.numpy(), factors.numpy(), x.numpy(), out.numpy())
+    _over_rows(fill, out.shape[0], indices.numel() * x.shape[1])
+    return out
+
+
+def _sums_by_sender(block: Block, grad_out: Tensor) -> Tensor:
+    """The sums over the transposed edges; few edges on a CPU are not transposed for that."""
+    if grad_out.device.type == "cuda" or block.indices.numel() * grad_out.shape[1] >= _WORK_FOR_THREADS:
+        return _summed(*block.transposed, grad_out)
+    out = grad_out.new_zeros(block.num_src, grad_out.shape[1])
+    _scatter(*(part.numpy() for part in (block.indptr, block.indices, block.factors, grad_out, out)))
+    return out
+
+
+def _weight_gradient(block: Block, x: Tensor, grad_out: Tensor) -> Tensor:
+    indptr, indices, x, out = block.indptr, block.indices, x.detach(), torch.empty(block.indices.shape, device=x.device)
+    if x.device.type == "cuda":
+        from mggcn.kernels.gpu import gather_sum as gpu
+
+        gpu.dots(indptr, indices, x, grad_out, out)
+        return out
+    fill = partial(_dots, indptr.numpy(), indices.numpy(), x.numpy(), grad_out.numpy(), out.numpy())
+    _over_rows(fill, block.num_dst, out.numel() * x.shape[1])
+    return out
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def fill_row(indices: Any, factors: Any, first: Any, last: Any, x: Any, out_row: Any) -> None:
+    """Fill a row with the sum of factor times x over the edges first … last.
+
+    Four edges at a time read and write the row once; terms are added in the same order as one by one.
+    """
+    channels = x.shape[1]
+    out_row[:] = 0
+    whole = last - (last - first) % 4
+    for edge in range(first, whole, 4):
+        f0, f1, f2, f3 = factors[edge], factors[edge + 1], factors[edge + 2], factors[edge + 3]
+        x0, x1, x2, x3 = (x[indices[edge]], x[indices[edge + 1]], x[indices[edge + 2]], x[indices[edge + 3]])
+        for c in range(channels):
+            out_row[c] = out_row[c] + f0 * x0[c] + f1 * x1[c] + f2 * x2[c] + f3 * x3[c]
+    for edge in range(whole, last):
+        factor, sender = factors[edge], x[indices[edge]]
+        for c in range(channels):
+            out_row[c] += factor * sender[c]
+
+
+@compiled
+def sums(indptr: AnyInts, indices: AnyInts, factors: Floats, x: Floats, out: Floats, start: int, stop: int) -> None:
+    """Fill rows start … stop of ``out`` with the sum of factor times x over their edges."""
+    for row in range(start, stop):
+        fill_row(indices, factors, indptr[row], indptr[row + 1], x, out[row])
+
+
+@compiled
+def _scatter(indptr: AnyInts, indices: AnyInts, factors: Floats, grad_out: Floats, out: Floats) -> None:
+    """Add the gradients of the senders to ``out``: the sums over the transposed edges, in the same order."""
+    channels = grad_out.shape[1]
+    for row in range(grad_out.shape[0]):
+        grad_row = grad_out[row]
+        for edge in range(indptr[row], indptr[row + 1]):
+            factor, sender = factors[edge], out[indices[edge]]
+            for c in range(channels):
+                sender[c] += factor * grad_row[c]
+
+
+@compiled
+def _dots(indptr: AnyInts, indices: AnyInts, x: Floats, grad_out: Floats, out: Floats, start: int, stop: int) -> None:
+    """Fill ``out`` for the edges of rows start … stop: the sender's x times the receiver's gradient."""
+    channels = x.shape[1]
+    for row in range(start, stop):
+        grad_row = grad_out[row]
+        for edge in range(indptr[row], indptr[row + 1]):
+            sender, total = x[indices[edge]], np.float32(0)
+            for c in range(channels):
+                total += sender[c] * grad_row[c]
+            out[edge] = total

@@ -1,0 +1,416 @@
+"""The picks S(v) of the paper's Algorithm 1: connected to the target, distinct, drawn in proportion to degree.
+
+A node's weight is its degree (the paper) or 1 (uniform picks). To pick one node for the set S, draw a member s of S
+and a neighbour w of s with probability proportional to weight(w) over all such pairs, and accept w unless it is in S
+already or is a neighbour of a member that joined S before s. Each candidate is thus accepted through exactly one pair,
+so with probability proportional to its weight, which is Algorithm 1. After ``TRIALS`` rejections the candidates are
+listed instead; trials are independent, so the pick is still exact, and an empty list means that the component has no
+further node.
+
+Two variants draw from fewer members: ``breadth`` from the target's neighbours only, ``depth`` from the neighbours of
+the last pick only, so that S is a path.
+
+The cost does not depend on the degrees: a pair is drawn by one search among the members' row totals and one in the
+running sums of that row. Nearly all of a pick's time is waiting for memory, so targets are drawn ``_TOGETHER`` at a
+time, read by read: reads for different targets do not depend on each other, and a core waits for all of them at once.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numba import njit
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mggcn import memory
+from mggcn.errors import InputError
+from mggcn.graph import Graph
+from mggcn.kernels import threads as threading
+from mggcn.kernels._compiled import AnyInts, Ints, compiled
+from mggcn.kernels.hashing import below, fold
+from mggcn.keys import Key
+
+Explore = Literal["both", "breadth", "depth"]
+
+TRIALS = 32
+BOTH, BREADTH, DEPTH = 0, 1, 2
+
+_CODES: dict[Explore, int] = {"both": BOTH, "breadth": BREADTH, "depth": DEPTH}
+_ROWS = 1 << 14
+_NEAR = 8
+_LINE = 16  # int32 values in 64 bytes
+_TOGETHER = 32
+
+
+@dataclass(frozen=True, eq=False)
+class PickTable:
+    """A graph prepared for drawing: for each stored edge, the running sum of the weights in its row.
+
+    Attributes:
+        graph: the graph to draw from.
+        weights: [num_nodes] positive integers; a candidate is drawn in proportion to its weight.
+        sums: [num_stored] running sums, int32 where they fit.
+    """
+
+    graph: Graph
+    weights: NDArray[np.int64]
+    sums: NDArray[Any]
+
+    @classmethod
+    def of(cls, graph: Graph, *, weights: NDArray[np.int64] | None = None, threads: int | None = None) -> "PickTable":
+        """Prepare a graph; the default weights are the degrees, as in the paper."""
+        weights = graph.degrees if weights is None else weights
+        sums = np.empty(graph.num_stored, sums_dtype(graph, weights, threads))
+        first = 0
+        for part in running_sums(graph, weights, sums.dtype, threads):
+            sums[first : first + part.size] = part
+            first += part.size
+        return cls(graph, weights, sums)
+
+    def draw(
+        self, targets: NDArray[np.int64], picks: int, key: Key, *, explore: Explore = "both", threads: int | None = None
+    ) -> NDArray[Any]:
+        """Draw S(v) of every target.
+
+        Args:
+            targets: nodes.
+            picks: the paper's M.
+            key: of the draw.
+            explore: draw from the neighbours of all members (``both``, the paper), of the target only (``breadth``) or
+                of the last pick only (``depth``).
+            threads: all cores when None; the result does not depend on it.
+
+        Returns:
+            [len(targets), 1 + picks] nodes, the target first, then its picks in order. If the component has fewer than
+            ``picks`` other nodes (or, with breadth or depth, no candidate is left), the row is padded with its target.
+        """
+        if picks < 1:
+            raise InputError(f"picks: {picks} is less than 1")
+        graph, dtype = self.graph, self.graph.indices.dtype
+        memory.require(
+            targets.size * (1 + picks) * dtype.itemsize, f"{targets.size:,} targets with {picks:,} picks each"
+        )
+        out = np.empty((targets.size, 1 + picks), dtype)
+        arrays = (graph.indptr, graph.indices, self.sums, self.weights, graph.direction == "both")
+        fill = partial(_pick, *arrays, _CODES[explore], targets, np.uint64(key.value), out)
+        threading.over_ranges(fill, targets.size, chunk=1024, threads=threads)
+        return out
+
+    def on(self, device: torch.device) -> "DevicePickTable":
+        """Copy the table to a GPU."""
+        arrays = (self.graph.indptr, self.graph.indices, self.sums, self.weights)
+        indptr, indices, sums, weights = (torch.from_numpy(np.array(array)).to(device) for array in arrays)
+        return DevicePickTable(indptr, indices, sums, weights, self.graph.direction == "both")
+
+
+def sums_dtype(graph: Graph, weights: NDArray[np.int64], threads: int | None = None) -> "np.dtype[Any]":
+    """The narrower of int32 and int64 that holds the running sums of all rows."""
+    largest = np.zeros(-(-graph.num_nodes // _ROWS), np.int64)
+    fill = partial(_largest_row_totals, graph.indptr, graph.indices, weights, _ROWS, largest)
+    threading.over_ranges(fill, graph.num_nodes, chunk=_ROWS, threads=threads)
+    return np.dtype(np.int32 if largest.max(initial=0) <= np.iinfo(np.int32).max else np.int64)
+
+
+def running_sums(
+    graph: Graph, weights: NDArray[np.int64], dtype: "np.dtype[Any]", threads: int | None = None
+) -> Iterator[NDArray[Any]]:
+    """The running sums of a :class:`PickTable`, some rows at a time."""
+    for start, stop in graph.row_blocks():
+        bounds = graph.indptr[start : stop + 1]
+        sums = np.empty(bounds[-1] - bounds[0], dtype)
+        entries = graph.indices[bounds[0] : bounds[-1]]
+        fill = partial(_running_sums, bounds - bounds[0], entries, weights, sums)
+        threading.over_ranges(fill, stop - start, chunk=_ROWS, threads=threads)
+        yield sums
+
+
+@dataclass(frozen=True, eq=False)
+class DevicePickTable:
+    """A :class:`PickTable` whose arrays are on a GPU."""
+
+    indptr: Tensor
+    indices: Tensor
+    sums: Tensor
+    weights: Tensor
+    symmetric: bool
+
+    def draw(self, targets: Tensor, picks: int, key: Key, *, explore: Explore = "both") -> Tensor:
+        """Draw S(v) of every target: [len(targets), 1 + picks], bit-identical to :meth:`PickTable.draw`."""
+        return self.draw_rows(targets, picks, key, 1, explore=explore).view(-1, 1 + picks)
+
+    def draw_rows(self, targets: Tensor, picks: int, key: Key, batch_size: int, *, explore: Explore = "both") -> Tensor:
+        """Draw S(v) of every target in one launch, stored batch by batch, in each the targets first.
+
+        Returns:
+            [len(targets) · (1 + picks)]: a batch of b targets has b · (1 + picks) entries, member i of its target t
+            at index i · b + t.
+        """
+        if picks < 1:
+            raise InputError(f"picks: {picks} is less than 1")
+        from mggcn.kernels.gpu import pick as gpu
+
+        out = torch.empty(targets.numel() * (1 + picks), dtype=self.indices.dtype, device=self.indices.device)
+        arrays = (self.indptr, self.indices, self.sums, self.weights, self.symmetric, _CODES[explore])
+        if targets.numel():
+            gpu.pick(*arrays, targets, picks, key, batch_size, out)
+        return out
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _first_above(values: Any, low: Any, high: Any, value: Any, guess: Any) -> Any:
+    """The first index in sorted values[low … high - 1] above ``value``, searched in growing steps around a guess.
+
+    A good guess saves most of the memory accesses of a binary search, which are the main cost of a pick.
+    """
+    step = _NEAR
+    if values[guess] > value:
+        high = guess
+        while high - low > step:
+            if values[high - step] > value:
+                high -= step
+                step *= 2
+            else:
+                low = high - step + 1
+    else:
+        low = guess + 1
+        while high - low > step:
+            if values[low + step] > value:
+                high = low + step
+            else:
+                low += step + 1
+                step *= 2
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] > value:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _search(indptr: Any, symmetric: Any, u: Any, w: Any) -> Any:
+    """Where to look for w in N(u), or for u in N(w) if the graph is symmetric and that row is shorter.
+
+    Returns:
+        The node to look for, the start and the end of the row, and where it would be if neighbours were evenly spread.
+    """
+    row, node = u, w
+    if symmetric and indptr[w + 1] - indptr[w] < indptr[u + 1] - indptr[u]:
+        row, node = w, u
+    start, stop = indptr[row], indptr[row + 1]
+    return np.int64(node), start, stop, start + np.int64(node) * (stop - start) // (indptr.size - 1)
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def is_neighbour(indptr: Any, indices: Any, symmetric: Any, u: Any, w: Any) -> Any:
+    """Whether w is in N(u)."""
+    node, start, stop, guess = _search(indptr, symmetric, u, w)
+    if start == stop:
+        return False
+    index = _first_above(indices, start, stop, node - 1, guess)
+    return index < stop and indices[index] == node
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _is_candidate(
+    indptr: Any, indices: Any, symmetric: Any, members: Any, size: Any, first: Any, index: Any, w: Any
+) -> Any:
+    for i in range(size):
+        if members[i] == w:
+            return False
+    for i in range(first, index):  # noqa: SIM110
+        if is_neighbour(indptr, indices, symmetric, members[i], w):
+            return False
+    return True
+
+
+@njit  # type: ignore[untyped-decorator]
+def pick_by_enumeration(
+    indptr: Any, indices: Any, weights: Any, symmetric: Any, members: Any, size: Any, first: Any, end: Any, value: Any
+) -> Any:
+    """List all candidates next to members first … end - 1 and take one by the hash ``value``; -1 if there is none."""
+    total = np.int64(0)
+    for index in range(first, end):
+        for edge in range(indptr[members[index]], indptr[members[index] + 1]):
+            if _is_candidate(indptr, indices, symmetric, members, size, first, index, indices[edge]):
+                total += weights[indices[edge]]
+    left = below(value, np.uint64(total))
+    for index in range(first, end):
+        for edge in range(indptr[members[index]], indptr[members[index] + 1]):
+            if _is_candidate(indptr, indices, symmetric, members, size, first, index, indices[edge]):
+                left -= weights[indices[edge]]
+                if left < 0:
+                    return indices[edge]
+    return -1
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _read_around(values: Any, guess: Any) -> Any:
+    """Read a guess and the cache lines beside it, where the search will go."""
+    return values[guess] + values[max(guess - _LINE, 0)] + values[min(guess + _LINE, values.size - 1)]
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _total(indptr: Any, sums: Any, members: Any, first: Any, end: Any) -> Any:
+    """The sum of the weights next to members first … end - 1."""
+    total = np.int64(0)
+    for i in range(first, end):
+        if indptr[members[i] + 1] > indptr[members[i]]:
+            total += sums[indptr[members[i] + 1] - 1]
+    return total
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _pair(indptr: Any, sums: Any, members: Any, index: Any, left: Any) -> Any:
+    """The member whose neighbours hold the weight ``left``, counted from member ``index``; what is left; a guess."""
+    while True:
+        start, stop = indptr[members[index]], indptr[members[index] + 1]
+        row_total = sums[stop - 1] if stop > start else 0
+        if left < row_total:
+            break
+        left -= row_total
+        index += 1
+    guess = start + np.int64(np.float64(left) / np.float64(row_total) * np.float64(stop - start))
+    return index, left, min(guess, stop - 1)
+
+
+@njit(inline="always")  # type: ignore[untyped-decorator]
+def _edge(indptr: Any, sums: Any, member: Any, left: Any, guess: Any) -> Any:
+    return _first_above(sums, indptr[member], indptr[member + 1], left, guess)
+
+
+@njit  # type: ignore[untyped-decorator]
+def _further_trials(
+    indptr: Any, indices: Any, sums: Any, weights: Any, symmetric: Any, explore: Any, members: Any, step: Any, key: Any
+) -> Any:
+    """The pick of a step whose first trial was rejected, or -1 if there is no candidate; ``key`` is the target's."""
+    size = step + 1
+    first = step if explore == DEPTH else 0
+    end = 1 if explore == BREADTH else size
+    total = _total(indptr, sums, members, first, end)
+    for trial in range(1, TRIALS):
+        point = below(fold(key, step * (TRIALS + 1) + trial), np.uint64(total))
+        index, left, guess = _pair(indptr, sums, members, first, point)
+        w = indices[_edge(indptr, sums, members[index], left, guess)]
+        if _is_candidate(indptr, indices, symmetric, members, size, first, index, w):
+            return w
+    value = fold(key, step * (TRIALS + 1) + TRIALS)
+    return pick_by_enumeration(indptr, indices, weights, symmetric, members, size, first, end, value)
+
+
+@njit  # type: ignore[untyped-decorator]
+def _first_trials(
+    indptr: Any,
+    indices: Any,
+    sums: Any,
+    symmetric: Any,
+    explore: Any,
+    step: Any,
+    key: Any,
+    out: Any,
+    rows: Any,
+    count: Any,
+    index: Any,
+    found: Any,
+    left: Any,
+    read: Any,
+) -> Any:
+    """Draw the first pair of a step for ``count`` rows of ``out``, and read what the checks of the pair will need.
+
+    Returns:
+        The number of rows that have a pair; they are the first ones of ``rows`` then, ``index`` holds the member and
+        ``found`` the neighbour (on the way there the guess, then the edge). What is in ``read`` was only to be read.
+    """
+    first = step if explore == DEPTH else 0
+    end = 1 if explore == BREADTH else step + 1
+    remaining = 0
+    for i in range(count):
+        members = out[rows[i]]
+        total = _total(indptr, sums, members, first, end)
+        if total > 0:
+            point = below(fold(fold(key, members[0]), step * (TRIALS + 1)), np.uint64(total))
+            rows[remaining] = rows[i]
+            index[remaining], left[remaining], found[remaining] = _pair(indptr, sums, members, first, point)
+            remaining += 1
+    for i in range(remaining):
+        read[i] = _read_around(sums, found[i])
+    for i in range(remaining):
+        found[i] = _edge(indptr, sums, out[rows[i], index[i]], left[i], found[i])
+    for i in range(remaining):
+        found[i] = indices[found[i]]
+    for i in range(remaining):
+        read[i] = indptr[found[i] + 1]
+    for i in range(remaining):
+        read[i] = sums[read[i] - 1] if read[i] else 0
+        for j in range(first, index[i]):
+            _, start, stop, guess = _search(indptr, symmetric, out[rows[i], j], found[i])
+            read[i] += _read_around(indices, guess) if stop > start else 0
+    return remaining
+
+
+@compiled
+def _pick(
+    indptr: Ints,
+    indices: AnyInts,
+    sums: AnyInts,
+    weights: Ints,
+    symmetric: bool,
+    explore: int,
+    targets: Ints,
+    key: np.uint64,
+    out: AnyInts,
+    start: int,
+    stop: int,
+) -> None:
+    """Fill rows start … stop of ``out`` [len(targets), 1 + picks]."""
+    space = np.empty((5, _TOGETHER), np.int64)
+    rows, index, found, left, read = space[0], space[1], space[2], space[3], space[4]
+    for begin in range(start, stop, _TOGETHER):
+        count = min(_TOGETHER, stop - begin)
+        for i in range(count):
+            rows[i] = begin + i
+            out[rows[i], :] = targets[rows[i]]
+            read[i] = indptr[targets[rows[i]] + 1]
+        for i in range(count):
+            read[i] = sums[read[i] - 1] if read[i] else 0
+        for step in range(out.shape[1] - 1):
+            arrays = (indptr, indices, sums, symmetric, explore, step, key, out)
+            drawn = _first_trials(*arrays, rows, count, index, found, left, read)
+            count = 0
+            for i in range(drawn):
+                members, node = out[rows[i]], found[i]
+                first = step if explore == DEPTH else 0
+                if not _is_candidate(indptr, indices, symmetric, members, step + 1, first, index[i], node):
+                    graph = (indptr, indices, sums, weights, symmetric, explore)
+                    node = _further_trials(*graph, members, step, fold(key, members[0]))
+                if node >= 0:
+                    members[step + 1] = node
+                    rows[count] = rows[i]
+                    count += 1
+
+
+@compiled
+def _running_sums(indptr: Ints, indices: AnyInts, weights: Ints, out: AnyInts, start: int, stop: int) -> None:
+    """Fill ``out`` [num_stored], for rows start … stop, with the running sums of the neighbours' weights."""
+    for row in range(start, stop):
+        total = np.int64(0)
+        for edge in range(indptr[row], indptr[row + 1]):
+            total += weights[indices[edge]]
+            out[edge] = total
+
+
+@compiled
+def _largest_row_totals(
+    indptr: Ints, indices: AnyInts, weights: Ints, rows: int, out: Ints, start: int, stop: int
+) -> None:
+    """Fill ``out`` with the largest sum of the neighbours' weights in every range of ``rows`` rows, from start on."""
+    for row in range(start, stop):
+        total = np.int64(0)
+        for edge in range(indptr[row], indptr[row + 1]):
+            total += weights[indices[edge]]
+        out[row // rows] = max(out[row // rows], total)

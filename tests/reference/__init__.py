@@ -1,0 +1,1 @@
+"""A plain implementation of every kernel, which specifies it."""
