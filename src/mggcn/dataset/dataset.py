@@ -4,17 +4,21 @@ Features are float32, dense or, if most are zero, compressed sparse rows (CSR). 
 folder of a data set on disk.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mggcn._io.arrays import checksum, compact_text, locked, read_only
 from mggcn.dataset.checks import check_descriptions, check_ids, check_labels, check_shape, check_types
 from mggcn.dataset.columns import Column
-from mggcn.dataset.features import Features, check_finite
+from mggcn.dataset.features import Features, check_finite, csr_arrays, read_only_features
 from mggcn.dataset.measures import Measure
 from mggcn.dataset.split import Split, check_part
 from mggcn.errors import InputError
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A node-classification task.
+    """A node-classification task; its arrays are read-only, and copies of arrays that can be written to.
 
     Args:
         name: its name in runs and records.
@@ -53,12 +57,14 @@ class Dataset:
         copies: the number of last nodes that are copies of others as of an earlier date, see
             :mod:`mggcn.ethereum.time_split`; they are trained and validated on, but not scored unless they are named.
         notes: what was left out or assumed when the data was read, one sentence each.
-        digest: sha256 of the stored folder's checksums, empty if the data set has not been stored.
-        path: the dataset folder it was read from or stored in.
         mapped: the files of a mapped folder, which must not change.
         access: how the folder was read, and where what is computed from it is kept.
-        checked: skip the checks of values, for arrays that are known to be valid; :func:`dataclasses.replace` does not
-            keep it.
+        checked: skip the checks of values and the copies, for arrays that are known to be valid and that nobody else
+            writes to; :func:`dataclasses.replace` does not keep it.
+        stored_in: the dataset folder that holds this content; :func:`dataclasses.replace` does not keep it.
+
+    Attributes:
+        path: the dataset folder it was read from or stored in; None after any change.
     """
 
     name: str
@@ -77,14 +83,16 @@ class Dataset:
     edge_attributes: Mapping[str, NDArray[np.generic]] = field(default_factory=dict, repr=False)
     copies: int = 0
     notes: tuple[str, ...] = ()
-    digest: str = ""
-    path: Path | None = None
     mapped: MappedFiles | None = field(default=None, repr=False)
     access: Access = field(default=AUTOMATIC, repr=False)
+    path: Path | None = field(default=None, init=False)
     checked: InitVar[bool] = False
+    stored_in: InitVar[Path | None] = None
 
-    def __post_init__(self, checked: bool) -> None:
+    def __post_init__(self, checked: bool, stored_in: Path | None) -> None:
         check_types(self)
+        self._make_read_only(checked)
+        object.__setattr__(self, "path", stored_in)
         n = self.graph.num_nodes
         check_shape("x", self.x.shape, n, 2)
         check_shape("y", self.y.shape, n, 1)
@@ -103,6 +111,55 @@ class Dataset:
                 raise InputError(f"split: the masks have {self.split.num_nodes} entries, but the graph has {n} nodes")
             for part, nodes in self.split.parts().items():
                 check_part(part, nodes, self.y)
+
+    def _make_read_only(self, checked: bool) -> None:
+        protected = locked if checked else read_only
+        changes: dict[str, Any] = {
+            "x": read_only_features(self.x, checked=checked),
+            "y": protected(self.y),
+            "node_ids": None if self.node_ids is None else protected(self.node_ids),
+            "edge_attributes": {name: protected(values) for name, values in self.edge_attributes.items()},
+            "measures": dict(self.measures),
+        }
+        for name, value in changes.items():
+            object.__setattr__(self, name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_read_only(checked=True)  # copies and unpickled arrays can be written to
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of everything that can change a result or its meaning; arrays are hashed once."""
+        return self._digest(self.split.checksums if self.split else {})
+
+    @property
+    def digest_without_split(self) -> str:
+        """The same for any split."""
+        return self._digest({})
+
+    def _digest(self, split: dict[str, str]) -> str:
+        content = {
+            "arrays": self.checksums | split,
+            "classes": self.classes,
+            "copies": self.copies,
+            "direction": self.graph.direction,
+            "encoding": self.encoding,
+            "feature_names": self.feature_names,
+            "id_name": self.id_name,
+            "inductive": self.inductive,
+            "measures": self.measures,
+            "num_features": self.num_features,
+        }
+        return hashlib.sha256(json.dumps(msgspec.to_builtins(content), sort_keys=True).encode()).hexdigest()
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """The sha256 of each array as a ``.npy`` file, without those of the split."""
+        x = {"x": self.x} if isinstance(self.x, np.ndarray) else csr_arrays(self.x)
+        arrays = {"y": self.y, **x, **{f"edge_{name}": values for name, values in self.edge_attributes.items()}}
+        ids = {} if self.node_ids is None else {"ids": checksum(self.node_ids, compact_text)}
+        return self.graph.checksums | {name: checksum(array) for name, array in arrays.items()} | ids
 
     @property
     def num_nodes(self) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse, sparray, spmatrix
 
+from mggcn._io.arrays import locked, read_only
 from mggcn.errors import InputError
 from mggcn.graph import as_array, index_dtype
 
@@ -44,6 +45,26 @@ def csr_parts(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], s
         bad = indices[(indices < 0) | (indices >= shape[1])][0]
         raise InputError(f"x_indices: column {bad} is out of range for {shape[1]} features")
     return csr_array((data, indices, indptr), shape=shape)
+
+
+def csr_arrays(x: csr_array) -> dict[str, NDArray[Any]]:
+    """The parts of CSR features by the names of their files."""
+    return {"x_indptr": x.indptr, "x_indices": x.indices, "x_data": x.data}
+
+
+def read_only_features(x: Features, *, checked: bool) -> Features:
+    """Features as :class:`mggcn.Dataset` keeps them: read-only, and CSR rows sorted and without duplicates.
+
+    With ``checked`` they are that already, and nobody else writes to them; else columns are checked and arrays copied.
+    """
+    if isinstance(x, np.ndarray):
+        return locked(x) if checked else read_only(x)
+    rows: csr_array = x
+    if not checked:
+        rows = csr_parts(read_only(x.data), read_only(x.indices), read_only(x.indptr), x.shape)
+        rows = rows if rows.has_canonical_format else csr_array(as_features(rows))
+    rows.data, rows.indices, rows.indptr = map(locked, (rows.data, rows.indices, rows.indptr))
+    return rows
 
 
 def check_finite(x: Features, first: int = 0) -> None:

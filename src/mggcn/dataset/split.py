@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mggcn._io.arrays import checksum, read_only
 from mggcn.errors import InputError
 from mggcn.graph import node_numbers, numbers_or_mask
 
@@ -18,7 +19,10 @@ VAL_SHARE = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The nodes for training, for selecting the epoch, and for measuring the result; int64, disjoint, none empty."""
+    """The nodes for training, for selecting the epoch, and for measuring the result: int64, disjoint, none empty.
+
+    The arrays are read-only, and copies of arrays that can be written to.
+    """
 
     train: NDArray[np.int64]
     val: NDArray[np.int64]
@@ -48,6 +52,16 @@ class Split:
                         f"split: {other} and {part} overlap in {shared.size} nodes, first node {shared[0]}"
                     )
             seen[part] = values
+            object.__setattr__(self, part, read_only(nodes))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)  # copies and unpickled arrays can be written to
+        self.__post_init__()
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """The checksum of each part."""
+        return {part: checksum(nodes) for part, nodes in self.parts().items()}
 
     def parts(self) -> dict[str, NDArray[np.int64]]:
         """The nodes of each part by its name: train, val, test."""

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from scipy.sparse import random_array
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.block import Block
 from mggcn.errors import first_line
 from mggcn.graph import Graph
@@ -124,7 +125,7 @@ def _graph() -> Graph:
 
 def _block(graph: Graph) -> Block:
     """The block in which every node aggregates its neighbours."""
-    indptr, indices = torch.from_numpy(graph.indptr), torch.from_numpy(graph.indices).long()
+    indptr, indices = shared_tensor(graph.indptr), shared_tensor(graph.indices).long()
     return Block(_NODES, indptr, indices, torch.arange(_NODES))
 
 

@@ -114,8 +114,6 @@ class TimeSplit:
                 name: np.concatenate([snapshot.edge_attributes[name] for snapshot in snapshots])
                 for name in latest.edge_attributes
             },
-            digest="",
-            path=None,
             mapped=None,
         )
 

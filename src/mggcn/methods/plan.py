@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mggcn import methods, storage
+from mggcn import methods
 from mggcn.dataset import UNLABELLED, Dataset
 from mggcn.datasets.root import prepared_folder
 from mggcn.errors import InputError, unknown
@@ -111,17 +111,15 @@ def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, comput
     scaled, labels = Scaled(dataset.x, scaler), partial(known_labels, dataset)
     source = None
     if compute.cache is not None:
-        as_stored = _is_as_stored(dataset)
-        digest = dataset.digest if as_stored else storage.digest(replace(dataset, digest="", checked=True))
-        source = {"name": dataset.name, "data": digest, "scaling": scaler.digest, "graph": "whole"}
+        source = {"name": dataset.name, "data": dataset.digest, "scaling": scaler.digest, "graph": "whole"}
     return GraphView(dataset.graph, scaled, labels, dataset.num_classes, model, key, compute, source)
 
 
 def _is_as_stored(dataset: Dataset) -> bool:
-    """Whether a data set is mapped and its features are those of its folder, so that its digest is that of its rows."""
+    """Whether a data set is mapped and its features are those of its folder."""
     x = dataset.x
     is_mapped = x.filename is not None if isinstance(x, np.memmap) else not isinstance(x, np.ndarray)
-    return dataset.mapped is not None and bool(dataset.digest) and is_mapped
+    return dataset.mapped is not None and is_mapped
 
 
 def _hash(nodes: NDArray[np.int64]) -> str:

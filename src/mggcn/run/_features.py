@@ -62,7 +62,7 @@ def _encode(dataset: Dataset, encoding: tuple[Column, ...], names: tuple[str, ..
         notes += [f"empty cells in columns that had none in training, so they are not marked: {', '.join(unmarked)}"]
     used = {column.name for column in encoding}
     notes += _ignored([column for column in table.columns if column not in used])
-    return replace(dataset, x=x, feature_names=names, encoding=encoding, digest="", path=None, checked=True), notes
+    return replace(dataset, x=x, feature_names=names, encoding=encoding, checked=True), notes
 
 
 class _Table:
@@ -129,7 +129,7 @@ def _select(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
     columns = [column_of[feature] for feature in names]
     is_dense = isinstance(dataset.x, np.ndarray)
     x = np.take(dataset.x, columns, axis=1) if is_dense else as_features(dataset.x[:, columns])
-    return replace(dataset, x=x, feature_names=names, encoding=(), digest="", path=None, checked=True)
+    return replace(dataset, x=x, feature_names=names, encoding=(), checked=True)
 
 
 def _ignored(names: Sequence[str]) -> list[str]:

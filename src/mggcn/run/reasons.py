@@ -90,7 +90,7 @@ def _effects(
     for column in range(x.shape[1]):
         changed = x.copy()
         changed[:, column] = medians[column]
-        without = replace(data, x=changed, digest="", path=None, checked=True)
+        without = replace(data, x=changed, checked=True)
         effects[:, column] = whole - _log_odds(run, without, nodes, labels, draws, device)
     return effects
 

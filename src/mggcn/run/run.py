@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
-from mggcn import datasets, methods, storage, train
+from mggcn import datasets, methods, train
 from mggcn.dataset import Dataset, as_dataset
 from mggcn.errors import InputError, unknown
 from mggcn.files import replacing, write_durably
@@ -281,15 +281,18 @@ class Run:
 
     def is_trained_on(self, data: Dataset) -> bool:
         """Whether this is the data set of the run, whatever its split."""
-        expected = self.record.dataset["name"], self.record.dataset["digest"]
-        return data is self.dataset or (data.name, storage.digest(data)) == expected
+        expected = self.record.dataset["name"], self.record.dataset["digest_without_split"]
+        return data is self.dataset or (data.name, data.digest_without_split) == expected
 
     def training_data(self, root: Path | None = None, access: Access = AUTOMATIC) -> Dataset:
         """The data set the run was trained on, loaded again if necessary; an error if it has changed."""
         if self.dataset is not None:
             return self.dataset
-        name, digest = self.record.dataset["path"] or self.record.dataset["name"], self.record.dataset["digest"]
+        name = self.record.dataset["path"] or self.record.dataset["name"]
         data = datasets.load_with(access, name, root=root)
-        if digest and storage.digest(data) != digest:
-            raise InputError(f"{name}: the data set changed since {self.path or 'the run'} was trained on it")
+        if data.digest_without_split != self.record.dataset["digest_without_split"]:
+            raise InputError(
+                f"{name}: not the data that {self.path or 'the run'} was trained on; the data set changed since, or "
+                "the run was trained on changes of it that were not stored"
+            )
         return data

@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.dataset.objects import require
 from mggcn.errors import InputError
 from mggcn.graph import Direction, Graph, node_numbers
@@ -84,7 +85,7 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         if picks < 1:
             raise InputError(f"picks: {picks} is less than 1")
         if input_nodes is not None:
-            numbers = torch.from_numpy(node_numbers(input_nodes, data.num_nodes, "input_nodes"))
+            numbers = shared_tensor(node_numbers(input_nodes, data.num_nodes, "input_nodes"))
             if getattr(input_nodes, "dtype", None) != torch.bool:  # NodeLoader sets input_id from a mask
                 input_nodes = numbers
         source, target = data.edge_index.cpu().numpy()

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Block, CPUSampler, split_targets
 from mggcn.errors import InputError
 from mggcn.graph import Graph
@@ -59,4 +59,4 @@ class NeighborSampler(CPUSampler):
             )
             block, nodes = block_between(nodes, indptr, senders, self.graph.num_nodes)
             blocks.insert(0, block)
-        return Batch(torch.from_numpy(nodes), tuple(blocks), torch.from_numpy(targets))
+        return Batch(shared_tensor(nodes), tuple(blocks), shared_tensor(targets))

@@ -8,6 +8,7 @@ import torch
 from scipy.sparse import csr_array, hstack
 from torch import Tensor
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.block import Repeats
 from mggcn.dataset import Features
 from mggcn.kernels.relabel import distinct
@@ -191,4 +192,4 @@ def sparse_inputs(parts: list[Features]) -> SparseInputs | None:
 def dense(part: Features) -> Tensor:
     """A feature matrix as a dense tensor in memory."""
     array = part if isinstance(part, np.ndarray) else np.asarray(part.toarray(), np.float32)
-    return torch.from_numpy(array if array.flags.writeable else np.array(array))
+    return shared_tensor(array)

@@ -10,7 +10,6 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mggcn import storage
 from mggcn.dataset import PARTS, Dataset, Split, as_features
 from mggcn.dataset.pyg import torch_geometric
 from mggcn.datasets.npz import read_npz
@@ -71,7 +70,7 @@ def _from_pyg(data: Dataset, has_adj_t: bool) -> Dataset:
     else:
         edges = {"edge_index": torch.from_numpy(_ends(data.graph).astype(np.int64))}
     parts = {} if data.split is None else {f"{part}_idx": torch.from_numpy(v) for part, v in data.split.parts().items()}
-    given = Data(x=x.to_sparse() if data.is_sparse else x, y=torch.from_numpy(data.y).double(), **edges, **parts)
+    given = Data(x=x.to_sparse() if data.is_sparse else x, y=torch.tensor(data.y).double(), **edges, **parts)
     return Dataset.from_pyg(given, seed=None, direction=data.graph.direction)
 
 
@@ -102,14 +101,14 @@ def _from_npz(data: Dataset, folder: str) -> Dataset:
 @settings(max_examples=60, deadline=None)
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 def test_the_digest_does_not_depend_on_the_constructor(data: Dataset, layout: str, has_adj_t: bool) -> None:
-    expected = storage.digest(data)
+    expected = data.digest
     with TemporaryDirectory() as folder:
         others = [_from_scipy(data, layout), _from_pyg(data, has_adj_t), _from_npz(data, folder)]
     for other in others:
-        assert storage.digest(other) == expected
+        assert other.digest == expected
         assert (other.classes, other.graph.direction) == (data.classes, data.graph.direction)
     dense = Dataset("same", data.graph, _dense(data), data.y, data.classes, data.split)
-    assert storage.digest(_from_networkx(data)) == storage.digest(dense), "NetworkX has no sparse features"
+    assert _from_networkx(data).digest == dense.digest, "NetworkX has no sparse features"
 
 
 @pytest.mark.parametrize(

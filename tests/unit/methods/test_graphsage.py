@@ -46,7 +46,7 @@ def test_a_node_is_scored_alike_in_any_company(small: Dataset) -> None:
 
 def test_hidden_rows_are_normalised_when_asked(small: Dataset) -> None:
     convs = [MeanConv(3, 4), MeanConv(4, 2)]
-    x = torch.from_numpy(small.x)
+    x = torch.tensor(small.x)
     batch = NeighborSampler(small.graph, (3, 3)).batch(np.arange(9), Key.of(0))
     rows = x[batch.nodes]
     below = convs[0](rows, batch.blocks[0]).relu()

@@ -120,10 +120,13 @@ def test_other_settings_and_data_are_refused(small: Dataset, tmp_path: Path) -> 
     x = np.array(small.x)
     x[0] += 1
     with pytest.raises(InputError, match=r"run: cannot be resumed with data set digest .{12}…; it was started with"):
-        mggcn.resume(run, replace(small, x=x, digest=""))
-    split, stored = small.require_split(), storage.save(small, tmp_path / "data")
-    with pytest.raises(InputError, match="run: cannot be resumed with split"):
-        mggcn.resume(run, stored.with_split(Split(split.train[1:], split.val, split.test)))
+        mggcn.resume(run, replace(small, x=x))
+    split = small.require_split()
+    with pytest.raises(InputError, match="run: cannot be resumed with data set digest"):
+        mggcn.resume(run, small.with_split(Split(split.train[1:], split.val, split.test)))
+    for changes in ({"inductive": True}, {"classes": ("red", "blue", "green")}, {"feature_names": ("a", "b", "c")}):
+        with pytest.raises(InputError, match="run: cannot be resumed with data set digest"):
+            mggcn.resume(run, replace(small, **changes))
     config = run / "config.toml"
     config.write_text(re.sub(r"(?m)^lr = .*", "lr = 0.5", config.read_text()))
     with pytest.raises(InputError, match=r"run: cannot be resumed with lr 0\.5; it was started with"):
@@ -169,7 +172,7 @@ def test_a_finished_run_is_only_read(small: Dataset, tmp_path: Path) -> None:
 
 
 def test_a_run_that_cannot_start_leaves_nothing(small: Dataset, tmp_path: Path) -> None:
-    featureless = replace(small, x=np.zeros((small.num_nodes, 0), np.float32), digest="")
+    featureless = replace(small, x=np.zeros((small.num_nodes, 0), np.float32))
     with pytest.raises(InputError, match="no features"):
         mggcn.fit(featureless, checkpoint=tmp_path / "some" / "where" / "run")
     assert not list(tmp_path.iterdir())

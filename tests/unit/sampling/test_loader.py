@@ -41,7 +41,7 @@ def test_a_batch_is_what_it_says(data: Data, small: Dataset) -> None:
 
 def test_targets_are_numbers_or_a_mask(data: Data, small: Dataset) -> None:
     train = small.split.train
-    for nodes in (data.train_mask.numpy(), data.train_mask.tolist(), train, train.tolist(), torch.from_numpy(train)):
+    for nodes in (data.train_mask.numpy(), data.train_mask.tolist(), train, train.tolist(), torch.tensor(train)):
         batches = MixGrainedLoader(data, 3, input_nodes=nodes, batch_size=60)
         assert [batch.n_id[: batch.batch_size].tolist() for batch in batches] == [train.tolist()]
     with pytest.raises(InputError, match="input_nodes: the mask has 59 entries, but the graph has 60 nodes"):
