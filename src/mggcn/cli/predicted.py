@@ -106,7 +106,9 @@ class Predicted:
     def _precision(self, top: Top, label: int) -> str:
         share = "no label is known" if top.precision is None else f"precision {top.precision:.2%}"
         counts = f"{top.correct:,} of {top.known:,} with a known label, {top.indices.size - top.known:,} unknown"
-        return f"top {top.indices.size:,} for {self._classes[label]}: {share} ({counts}{self._background_is_wrong(label)})"
+        return (
+            f"top {top.indices.size:,} for {self._classes[label]}: {share} ({counts}{self._background_is_wrong(label)})"
+        )
 
     def _background_is_wrong(self, label: int | None = None) -> str:
         """What a precision counts the class Background as, if the run has it."""
@@ -181,7 +183,9 @@ class Predicted:
             if np.isnan(threshold):
                 cells = ["–", "0", f"{chosen.members[label]:,}", "–", "–", "–", "–"]
             rows.append([name, *cells])
-        about = f"thresholds for a precision of {chosen.required:.2%} on the validation nodes{self._background_is_wrong()}"
+        about = (
+            f"thresholds for a precision of {chosen.required:.2%} on the validation nodes{self._background_is_wrong()}"
+        )
         return f"\n{aligned(rows, right=range(1, 8))}\n\n{about}"
 
 

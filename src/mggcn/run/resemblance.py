@@ -1,8 +1,8 @@
 """Whether the nodes that a run was fitted to resemble the graph that it scores, by a two-sample test on the features.
 
-A classifier learns to tell these nodes, those of the class Background among them, from the others. Its area under the ROC curve is near 0.5 if they are alike,
-and near 1 if they are a special kind; probabilities that were calibrated on them then say nothing about
-the others.
+A classifier learns to tell these nodes, those of the class Background among them, from the others. Its area under the
+ROC curve is near 0.5 if they are alike, and near 1 if they are a special kind; probabilities that were calibrated on
+them then say nothing about the others.
 """
 
 import warnings
