@@ -23,6 +23,8 @@ def rows(indptr: np.ndarray, senders: np.ndarray) -> list[list[int]]:
 @given(graph=graphs(), fanout=st.integers(1, 9), seed=st.integers(0, 2**64 - 1), include_self=st.booleans())
 def test_cpu_equals_reference(graph: Graph, fanout: int, seed: int, include_self: bool) -> None:
     comparison.on_cpu(graph, np.arange(graph.num_nodes), fanout, Key(seed), include_self=include_self)
+    names = np.random.default_rng(seed).integers(-(2**63), 2**63, graph.num_nodes)
+    comparison.on_cpu(graph, np.arange(graph.num_nodes), fanout, Key(seed), include_self=include_self, names=names)
 
 
 def test_draws_are_distinct_neighbours_as_many_as_there_are() -> None:

@@ -21,6 +21,23 @@ def test_cpu_equals_reference_and_picks_are_valid(graph: Graph, picks: int, seed
     drawn = PickTable.of(graph).draw(np.arange(graph.num_nodes), picks, Key(seed))
     assert_picks_are_valid(graph, drawn, picks)
     comparison.on_cpu(graph, picks, Key(seed))
+    comparison.on_cpu(graph, picks, Key(seed), names=names_of(graph))
+
+
+def names_of(graph: Graph) -> np.ndarray:
+    return np.random.default_rng(5).integers(-(2**63), 2**63, graph.num_nodes)
+
+
+def test_picks_do_not_depend_on_the_numbers_of_nodes_with_names() -> None:
+    graph = power_law(400, 1_500)
+    names = names_of(graph)
+    source, target = graph.edges()
+    moved = Graph.from_edges(source + 100, target + 100, 500)
+    picks = PickTable.of(graph, names=names).draw(np.arange(400), 5, Key.of(3))
+    of_moved = PickTable.of(moved, names=np.concatenate([np.arange(100), names]))
+    assert np.array_equal(of_moved.draw(np.arange(100, 500), 5, Key.of(3)), picks + 100)
+    of_moved_without_names = PickTable.of(moved).draw(np.arange(100, 500), 5, Key.of(3))
+    assert not np.array_equal(of_moved_without_names, PickTable.of(graph).draw(np.arange(400), 5, Key.of(3)) + 100)
 
 
 @settings(max_examples=1_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -112,6 +129,7 @@ def test_gpu_equals_reference(direction: str, num_nodes: int, num_edges: int, pi
     ends = np.random.default_rng(num_edges).integers(0, num_nodes, (2, num_edges))
     graph = Graph.from_edges(*ends, num_nodes, direction=direction)
     comparison.on_gpu(graph, picks, Key(2**64 - 5), GPU, explore=explore)
+    comparison.on_gpu(graph, picks, Key(2**64 - 5), GPU, explore=explore, names=names_of(graph))
 
 
 def test_gpu_lists_candidates_when_trials_run_out() -> None:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from mggcn import methods
 from mggcn.dataset import UNLABELLED, Dataset
+from mggcn.dataset.ids import names_in_draws
 from mggcn.datasets.root import prepared_folder
 from mggcn.errors import InputError, unknown
 from mggcn.kernels.threads import available
@@ -112,7 +113,8 @@ def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, comput
     source = None
     if compute.cache is not None:
         source = {"name": dataset.name, "data": dataset.digest, "scaling": scaler.digest, "graph": "whole"}
-    return GraphView(dataset.graph, scaled, labels, dataset.num_classes, model, key, compute, source)
+    names = cache(partial(names_in_draws, dataset))
+    return GraphView(dataset.graph, scaled, labels, dataset.num_classes, model, key, compute, source, read_names=names)
 
 
 def _is_as_stored(dataset: Dataset) -> bool:

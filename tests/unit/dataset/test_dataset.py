@@ -6,6 +6,7 @@ import torch
 from scipy.sparse import csr_array
 
 from mggcn.dataset import Dataset, Split
+from mggcn.dataset.ids import names_in_draws
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 
@@ -114,3 +115,15 @@ def test_a_missing_split_is_an_error(small: Dataset) -> None:
     assert small.require_split() is small.split
     with pytest.raises(InputError, match=r"^small: no training labels \(the data set has no split\)$"):
         replace(small, split=None).require_split()
+
+
+def test_names_in_draws_follow_the_ids(small: Dataset) -> None:
+    names = names_in_draws(small)
+    assert names is not None
+    assert np.unique(names).size == 60
+    order = np.random.default_rng(0).permutation(60)
+    assert np.array_equal(names_in_draws(replace(small, node_ids=small.node_ids[order])), names[order])
+    as_bytes = replace(small, node_ids=small.node_ids.astype("S"))
+    assert np.array_equal(names_in_draws(as_bytes), names), "as ids are stored"
+    assert np.array_equal(names_in_draws(replace(small, node_ids=np.arange(60, 120))), np.arange(60, 120))
+    assert names_in_draws(replace(small, node_ids=None)) is None

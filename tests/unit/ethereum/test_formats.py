@@ -120,6 +120,30 @@ ETHERSCAN = {
 }
 
 
+@pytest.mark.parametrize(
+    "names", [{"receipt_status": 1}, {"status": "0x1"}, {"txreceipt_status": "1"}, {"success": True}, {}]
+)
+@pytest.mark.parametrize("error", ["isError", "is_error"])
+def test_every_column_that_says_a_transaction_failed_is_read(tmp_path: Path, names: Row, error: str) -> None:
+    rows = [
+        {name: value for name, value in transaction(number, A, B).items() if name != "receipt_status"}
+        | names
+        | {error: int(number == 2)}
+        for number in (1, 2, 3)
+    ]
+    tally, _, _ = stages(tmp_path / "work", write(tmp_path / "t.parquet", rows))
+    assert counts(tally) == {"failed": 1}
+    assert tally.notes == ()
+
+
+def test_a_column_of_failures_that_is_not_among_given_columns_is_named(tmp_path: Path) -> None:
+    rows = [{"a": A, "b": B, "v": 5, "t": 1_500_000_000, "isError": 1}]
+    tally, _, _ = stages(
+        tmp_path / "work", write(tmp_path / "t.parquet", rows), columns=parse_columns("from=a,to=b,value=v,time=t")
+    )
+    assert tally.notes[0].endswith("counts as a success (--columns does not name error=isError)")
+
+
 @pytest.mark.parametrize("shape", ["answer", "log", "list", "lines"])
 def test_etherscan(tmp_path: Path, shape: str) -> None:
     rows: list[Row] = [

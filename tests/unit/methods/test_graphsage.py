@@ -23,7 +23,7 @@ CPU = Compute(torch.device("cpu"))
 def test_every_depth_learns(small: Dataset, name: str, layers: int) -> None:
     settings = {"layers": layers, "epochs": 30, "lr": 0.05, "fanouts": "4,3"}
     runs = [mggcn.fit(small, method=name, settings=settings, seed=seed, preset="paper") for seed in range(3)]
-    assert np.mean([run.record.test_accuracy for run in runs]) >= 0.7
+    assert np.mean([run.record.test_accuracy for run in runs]) >= 0.6
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "graphsage-lstm"])  # which reads them in order

@@ -13,7 +13,14 @@ from mggcn.keys import Key
 
 
 def draw_neighbours(
-    graph: Graph, receivers: Ints, fanout: int, key: Key, *, include_self: bool = False, threads: int | None = None
+    graph: Graph,
+    receivers: Ints,
+    fanout: int,
+    key: Key,
+    *,
+    include_self: bool = False,
+    names: Ints | None = None,
+    threads: int | None = None,
 ) -> tuple[Ints, AnyInts]:
     """Draw at most ``fanout`` neighbours of every receiver, uniformly and without replacement, in a random order.
 
@@ -23,6 +30,7 @@ def draw_neighbours(
         fanout: neighbours per receiver; a receiver with fewer neighbours has all of them.
         key: of the draw; the neighbours of a receiver do not depend on the other receivers.
         include_self: list the receiver itself before its neighbours.
+        names: [num_nodes] what identifies a node in the hashes of its draws; the node number when None.
         threads: all cores when None; the result does not depend on it.
 
     Returns:
@@ -36,7 +44,8 @@ def draw_neighbours(
     starts = np.zeros(receivers.size + 1, np.int64)
     np.cumsum(np.minimum(degrees, fanout) + lead, out=starts[1:])
     out = np.empty(int(starts[-1]), graph.indices.dtype)
-    arrays = (graph.indptr, graph.indices, receivers, fanout, lead, np.uint64(key.value), starts, out)
+    of_receivers = receivers if names is None else names[receivers]
+    arrays = (graph.indptr, graph.indices, receivers, of_receivers, fanout, lead, np.uint64(key.value), starts, out)
     fill = partial(cpu.draw, *arrays)
     threading.over_ranges(fill, receivers.size, chunk=2048, threads=threads)
     return starts, out

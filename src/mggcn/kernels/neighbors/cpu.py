@@ -42,6 +42,7 @@ def draw(
     indptr: Ints,
     indices: AnyInts,
     receivers: Ints,
+    names: Ints,
     fanout: int,
     lead: int,
     key: np.uint64,
@@ -50,7 +51,10 @@ def draw(
     start: int,
     stop: int,
 ) -> None:
-    """Fill the rows start … stop of ``out``, which begin at ``starts``; ``lead`` is 1 to put the receiver first."""
+    """Fill the rows start … stop of ``out``, which begin at ``starts``; ``lead`` is 1 to put the receiver first.
+
+    ``names`` [len(receivers)] are in the hashes.
+    """
     taken, moved = np.empty(fanout, np.int64), np.empty(fanout, np.int64)
     for number in range(start, stop):
         node = receivers[number]
@@ -58,6 +62,6 @@ def draw(
         out[starts[number] : starts[number] + lead] = node
         part = out[starts[number] + lead : starts[number + 1]]
         if row.size <= fanout:
-            _shuffle(row, fold(key, node), part)
+            _shuffle(row, fold(key, names[number]), part)
         else:
-            _cut_shuffle(row, fold(key, node), taken, moved, part)
+            _cut_shuffle(row, fold(key, names[number]), taken, moved, part)

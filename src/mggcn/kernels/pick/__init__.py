@@ -33,14 +33,23 @@ class PickTable:
         graph: the graph to draw from.
         weights: [num_nodes] positive integers; a candidate is drawn in proportion to its weight.
         sums: [num_stored] running sums, int32 where they fit.
+        names: [num_nodes] what identifies a node in the hashes of its draws; the node number when None.
     """
 
     graph: Graph
     weights: NDArray[np.int64]
     sums: NDArray[Any]
+    names: NDArray[np.int64] | None = None
 
     @classmethod
-    def of(cls, graph: Graph, *, weights: NDArray[np.int64] | None = None, threads: int | None = None) -> "PickTable":
+    def of(
+        cls,
+        graph: Graph,
+        *,
+        weights: NDArray[np.int64] | None = None,
+        names: NDArray[np.int64] | None = None,
+        threads: int | None = None,
+    ) -> "PickTable":
         """Prepare a graph; the default weights are the degrees, as in the paper."""
         weights = graph.degrees if weights is None else weights
         sums = np.empty(graph.num_stored, sums_dtype(graph, weights, threads))
@@ -48,7 +57,7 @@ class PickTable:
         for part in running_sums(graph, weights, sums.dtype, threads):
             sums[first : first + part.size] = part
             first += part.size
-        return cls(graph, weights, sums)
+        return cls(graph, weights, sums, names)
 
     def draw(
         self, targets: NDArray[np.int64], picks: int, key: Key, *, explore: Explore = "both", threads: int | None = None
@@ -75,7 +84,8 @@ class PickTable:
         )
         out = np.empty((targets.size, 1 + picks), dtype)
         arrays = (graph.indptr, graph.indices, self.sums, self.weights, graph.direction == "both")
-        fill = partial(cpu.pick, *arrays, _CODES[explore], targets, np.uint64(key.value), out)
+        names = targets if self.names is None else self.names[targets]
+        fill = partial(cpu.pick, *arrays, _CODES[explore], targets, names, np.uint64(key.value), out)
         threading.over_ranges(fill, targets.size, chunk=1024, threads=threads)
         return out
 
@@ -83,7 +93,8 @@ class PickTable:
         """Copy the table to a GPU."""
         arrays = (self.graph.indptr, self.graph.indices, self.sums, self.weights)
         indptr, indices, sums, weights = (torch.from_numpy(np.array(array)).to(device) for array in arrays)
-        return DevicePickTable(indptr, indices, sums, weights, self.graph.direction == "both")
+        names = None if self.names is None else torch.from_numpy(self.names).to(device)
+        return DevicePickTable(indptr, indices, sums, weights, self.graph.direction == "both", names)
 
 
 def sums_dtype(graph: Graph, weights: NDArray[np.int64], threads: int | None = None) -> "np.dtype[Any]":
@@ -116,6 +127,7 @@ class DevicePickTable:
     sums: Tensor
     weights: Tensor
     symmetric: bool
+    names: Tensor | None = None
 
     def draw(self, targets: Tensor, picks: int, key: Key, *, explore: Explore = "both") -> Tensor:
         """Draw S(v) of every target: [len(targets), 1 + picks], bit-identical to :meth:`PickTable.draw`."""
@@ -135,5 +147,6 @@ class DevicePickTable:
         out = torch.empty(targets.numel() * (1 + picks), dtype=self.indices.dtype, device=self.indices.device)
         arrays = (self.indptr, self.indices, self.sums, self.weights, self.symmetric, _CODES[explore])
         if targets.numel():
-            gpu.pick(*arrays, targets, picks, key, batch_size, out)
+            names = targets if self.names is None else self.names[targets]
+            gpu.pick(*arrays, targets, names, picks, key, batch_size, out)
         return out

@@ -171,6 +171,7 @@ def _first_trials(
     explore: Any,
     step: Any,
     key: Any,
+    names: Any,
     out: Any,
     rows: Any,
     count: Any,
@@ -192,7 +193,7 @@ def _first_trials(
         members = out[rows[i]]
         total = _total(indptr, sums, members, first, end)
         if total > 0:
-            point = below(fold(fold(key, members[0]), step * (TRIALS + 1)), np.uint64(total))
+            point = below(fold(fold(key, names[rows[i]]), step * (TRIALS + 1)), np.uint64(total))
             rows[remaining] = rows[i]
             index[remaining], left[remaining], found[remaining] = _pair(indptr, sums, members, first, point)
             remaining += 1
@@ -221,12 +222,13 @@ def pick(
     symmetric: bool,
     explore: int,
     targets: Ints,
+    names: Ints,
     key: np.uint64,
     out: AnyInts,
     start: int,
     stop: int,
 ) -> None:
-    """Fill rows start … stop of ``out`` [len(targets), 1 + picks]."""
+    """Fill rows start … stop of ``out`` [len(targets), 1 + picks]; ``names`` [len(targets)] are in the hashes."""
     space = np.empty((5, _TOGETHER), np.int64)
     rows, index, found, left, read = space[0], space[1], space[2], space[3], space[4]
     for begin in range(start, stop, _TOGETHER):
@@ -238,7 +240,7 @@ def pick(
         for i in range(count):
             read[i] = sums[read[i] - 1] if read[i] else 0
         for step in range(out.shape[1] - 1):
-            arrays = (indptr, indices, sums, symmetric, explore, step, key, out)
+            arrays = (indptr, indices, sums, symmetric, explore, step, key, names, out)
             drawn = _first_trials(*arrays, rows, count, index, found, left, read)
             count = 0
             for i in range(drawn):
@@ -246,7 +248,7 @@ def pick(
                 first = step if explore == DEPTH else 0
                 if not _is_candidate(indptr, indices, symmetric, members, step + 1, first, index[i], node):
                     graph = (indptr, indices, sums, weights, symmetric, explore)
-                    node = _further_trials(*graph, members, step, fold(key, members[0]))
+                    node = _further_trials(*graph, members, step, fold(key, names[rows[i]]))
                 if node >= 0:
                     members[step + 1] = node
                     rows[count] = rows[i]
