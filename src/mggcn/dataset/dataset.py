@@ -131,11 +131,18 @@ class Dataset:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The notes, and one more if all training nodes are of the same class."""
-        labels = np.unique(self.y[self.split.train]) if self.split else np.empty(0)
-        if labels.size != 1:
+        """The notes, and one more if classes have no training nodes."""
+        if self.split is None:
             return self.notes
-        return (*self.notes, f"all training nodes are of class {self.classes[labels[0]]!r}: accuracy says nothing")
+        sizes = np.bincount(self.y[self.split.train], minlength=self.num_classes)
+        missing = [repr(name) for name, size in zip(self.classes, sizes.tolist(), strict=True) if not size]
+        if sizes.max() == self.split.train.size:
+            text = f"all training nodes are of class {self.classes[sizes.argmax()]!r}: accuracy says nothing"
+            return (*self.notes, text)
+        if not missing:
+            return self.notes
+        listed = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        return (*self.notes, f"no training nodes of class {listed}: it cannot be learnt")
 
     @classmethod
     def from_pyg(

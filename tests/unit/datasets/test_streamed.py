@@ -230,6 +230,18 @@ def test_a_split_that_cannot_be_is_refused_with_the_same_words(tmp_path: Path, r
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_two_columns_with_a_feature_of_the_same_name_are_refused_with_the_same_words(tmp_path: Path) -> None:
+    nodes = write_csv(tmp_path / "n.csv", ("id", "a", "a=x"), [[1, "x", 3], [2, "y", 4]])
+    edges = write_csv(tmp_path / "e.csv", ("source", "target"), [[1, 2]])
+    message = r"columns 'a' and 'a=x' both have a feature 'a=x': rename one, or leave it out$"
+    with pytest.raises(InputError, match=message) as expected:
+        read_tables(edges, nodes)
+    with pytest.raises(InputError, match=message) as actual:
+        import_tables(edges, nodes, tmp_path / "d", memory="500MB")
+    assert str(actual.value) == str(expected.value)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_too_little_memory_names_the_minimum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = write_csv(tmp_path / "n.csv", ("id", "size"), [[node, 1] for node in range(100)])
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), [[0, 1]])
