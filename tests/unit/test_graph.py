@@ -64,7 +64,10 @@ def test_subgraph_keeps_numbers_and_inner_edges() -> None:
         ([0, 5], "node 5 is out of range for 5 nodes"),
         (np.array([2**64 - 1], np.uint64), "node 18446744073709551615 is out of range for 5 nodes"),
         (torch.tensor([-1]), "node -1 is out of range for 5 nodes"),
-        (torch.tensor([True, False, False, True, True]).long(), "5 values of 0 and 1 are a mask of integers; give a boolean mask"),
+        (
+            torch.tensor([True, False, False, True, True]).long(),
+            "5 values of 0 and 1 are a mask of integers; give a boolean mask",
+        ),
         (np.zeros(5, np.uint8), "5 values of 0 and 1 are a mask of integers; give a boolean mask"),
     ],
 )

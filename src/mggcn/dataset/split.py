@@ -91,7 +91,7 @@ def check_part(part: str, nodes: NDArray[np.int64], y: NDArray[np.int64]) -> Non
         raise InputError(f"split: {part} holds node {bad[0]}, out of range for {y.size} nodes")
     unlabelled = nodes[y[nodes] == UNLABELLED]
     if unlabelled.size:
-        raise InputError(f"split: {part} holds node {unlabelled[0]}, which has no label")
+        raise InputError(f"split: {part} holds node {unlabelled[0]}, which has no label (its y is {UNLABELLED})")
 
 
 def complete_split(y: NDArray[np.int64], parts: Sequence[NDArray[Any] | None], seed: int) -> tuple[Split, str]:

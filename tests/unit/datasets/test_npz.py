@@ -132,7 +132,7 @@ SPARSE = {
         ({**SPARSE, "x_indptr": np.arange(N)}, f"x_indptr: does not divide {N} values into {N} rows"),
         ({**SPARSE, "x_indptr": np.arange(N + 1.0)}, "x_indptr: must be a vector of integers, not float64"),
         ({**SPARSE, "x_data": np.full(N, np.nan)}, "x of node 0, feature 0 is nan"),
-        ({"y": np.full(N, np.nan)}, "y of node 0 is nan, not a whole number"),
+        ({"y": np.full(N, np.inf)}, "y of node 0 is inf, not a whole number"),
         ({"y": LOW}, "y of node 5 is -2, outside the 2 classes"),
         ({"y": np.zeros(N - 2, int)}, f"y: must have shape [{N}], one class per node, not [{N - 2}]"),
         ({"y": np.zeros((N, 4), int)}, f"y: must have shape [{N}], one class per node, not [{N}, 4]"),
