@@ -17,6 +17,9 @@ from mggcn.dataset.split import NO_SPLIT, UNLABELLED, complete_split
 from mggcn.errors import DataWarning, InputError, prefix_errors
 from mggcn.graph import Direction, Graph
 
+_KNOWN = {"num_nodes", "num_edges", "num_features", "num_classes", "name", "n_id", "e_id", "input_id", "batch_size"}
+"""Names of what the other arrays say, and of what PyG's loaders add; leaving them out changes nothing."""
+
 
 def from_arrays(
     name: str,
@@ -98,9 +101,12 @@ def ignored_edge_data(names: Iterable[str], origin: str) -> list[str]:
     return [f"edge weights and attributes are not used: ignored {listed} of {origin}"] if listed else []
 
 
-def is_edge_data(name: str) -> bool:
-    """Whether an array holds values of edges according to its name, such as PyG's edge_weight and edge_attr."""
-    return name in ("weight", "weights") or (name.startswith("edge_") and name != "edge_index")
+def unused_notes(names: Iterable[str], origin: str) -> list[str]:
+    """The notes on arrays of ``origin`` that are not used: values of edges according to their name, and others."""
+    unused = sorted(set(names) - _KNOWN)
+    edge_data = [name for name in unused if name in ("weight", "weights") or name.startswith("edge_")]
+    others = ", ".join(name for name in unused if name not in edge_data)
+    return [*ignored_edge_data(edge_data, origin), *([f"not used: {others} of {origin}"] if others else [])]
 
 
 def removed_note(num_loops: int, num_duplicates: int) -> list[str]:

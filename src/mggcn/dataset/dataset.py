@@ -158,13 +158,14 @@ class Dataset:
         """Convert a ``torch_geometric.data.Data``.
 
         Args:
-            data: with ``x`` and ``edge_index``, and optionally ``y`` (-1: no label), ``train_mask``, ``val_mask``,
-                ``test_mask`` (or node numbers as ``train_idx``, ``val_idx``, ``test_idx``), ``node_ids`` and
-                ``class_names``. ``adj_t`` takes the place of a missing ``edge_index``. With ``num_nodes`` instead of
-                ``x`` its features are structural, see :func:`mggcn.dataset.structure.structural_features`. Labels that
-                are floats must be whole. Of masks with one column for each split the first column is used; for another
-                one assign, for example, ``data.train_mask[:, 1]``. Weights and attributes of edges are ignored. A
-                warning says so.
+            data: with ``x`` and ``edge_index``, and optionally ``y`` (-1 or NaN: no label), ``train_mask``,
+                ``val_mask`` or ``valid_mask``, ``test_mask`` (or node numbers as ``train_idx``, ``val_idx`` or ``valid_idx``,
+                ``test_idx``), ``node_ids`` and ``class_names``. ``adj_t`` takes the place of a missing ``edge_index``.
+                With ``num_nodes`` instead of ``x`` its features are structural, see
+                :func:`mggcn.dataset.structure.structural_features`. Labels that are floats must be whole. Of masks with
+                one column for each split the first column is used; for another one assign, for example,
+                ``data.train_mask[:, 1]``. Everything else is ignored, weights and attributes of edges included. A
+                warning names it.
             name: the name of the data set.
             seed: of the split or validation part that is drawn if ``data`` has none; None draws no split.
             direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.

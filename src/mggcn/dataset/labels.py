@@ -124,7 +124,7 @@ def class_numbers(y: NDArray[Any] | None, num_nodes: int) -> NDArray[np.int64]:
     bad = np.flatnonzero(labels != y)
     if bad.size:
         raise InputError(
-            f"y of node {bad[0]} is {y[bad[0]]}, not a whole number: it looks like a regression target, not like classes"
+            f"y of node {bad[0]} is {y[bad[0]]}, not a whole number: it looks like a regression target, not a class"
         )
     known = labels[labels != UNLABELLED]
     with prefix_errors("y"):

@@ -131,7 +131,9 @@ def test_numbers_with_fractions_are_a_regression_target(way: Way, count: int, tm
 
 @pytest.mark.parametrize("way", ARRAYS)
 def test_an_array_with_fractions_is_a_regression_target(way: Way, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="y of node 1 is 0.25, not a whole number: it looks like a regression target"):
+    with pytest.raises(
+        InputError, match=r"y of node 1 is 0\.25, not a whole number: it looks like a regression target"
+    ):
         way(tmp_path, [0.0, 0.25, 1.0, 1.0])
 
 

@@ -79,6 +79,32 @@ def test_node_numbers_of_the_parts() -> None:
         Dataset.from_pyg(_data(**numbers, train_mask=~mask), "mine")
 
 
+def test_the_validation_part_may_be_called_valid() -> None:
+    parts = {"train": torch.tensor([0, 1]), "valid": torch.tensor([2, 3]), "test": torch.tensor([4, 5])}
+    numbers = {f"{part}_idx": nodes for part, nodes in parts.items()}
+    masks = {f"{part}_mask": torch.isin(torch.arange(6), nodes) for part, nodes in parts.items()}
+    for given in (numbers, masks, numbers | masks):
+        split = Dataset.from_pyg(_data(y=Y, **given)).split
+        assert [nodes.tolist() for nodes in split.parts().values()] == [[0, 1], [2, 3], [4, 5]]
+    with pytest.raises(InputError, match=r"mine: data.val_mask and data.valid_idx are different nodes; remove one"):
+        Dataset.from_pyg(_data(y=Y, **numbers, val_mask=torch.arange(6) == 2), "mine")
+
+
+def test_every_key_that_is_not_used_is_named() -> None:
+    assert Dataset.from_pyg(_data(y=Y, num_nodes=6, n_id=torch.arange(6), name="six"), seed=None).notes == ()
+    data = _data(y=Y, node_year=Y, stopping_mask=Y > 0, adj_t=_adj_t(torch.ones(3)), edge_attr=torch.ones(3))
+    with pytest.warns(DataWarning) as caught:
+        notes = Dataset.from_pyg(data, seed=None).notes
+    assert notes == (
+        "edge weights and attributes are not used: ignored edge_attr of data",
+        "not used: adj_t, node_year, stopping_mask of data",
+    )
+    assert [str(warning.message) for warning in caught] == [f"pyg: {note}" for note in notes]
+    assert {warning.filename for warning in caught} == {__file__}
+    with pytest.warns(DataWarning, match="pyg: not used: train_mask of data"):
+        Dataset.from_pyg(_data(train_mask=Y > 0))
+
+
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
