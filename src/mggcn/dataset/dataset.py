@@ -159,9 +159,9 @@ class Dataset:
 
         Args:
             data: with ``x`` and ``edge_index``, and optionally ``y`` (-1 or NaN: no label), ``train_mask``,
-                ``val_mask`` or ``valid_mask``, ``test_mask`` (or node numbers as ``train_idx``, ``val_idx`` or ``valid_idx``,
-                ``test_idx``), ``node_ids`` and ``class_names``. ``adj_t`` takes the place of a missing ``edge_index``.
-                With ``num_nodes`` instead of ``x`` its features are structural, see
+                ``val_mask`` or ``valid_mask``, ``test_mask`` (or node numbers as ``train_idx``, ``val_idx`` or
+                ``valid_idx``, ``test_idx``), ``node_ids`` and ``class_names``. ``adj_t`` takes the place of a missing
+                ``edge_index``. With ``num_nodes`` instead of ``x`` its features are structural, see
                 :func:`mggcn.dataset.structure.structural_features`. Labels that are floats must be whole. Of masks with
                 one column for each split the first column is used; for another one assign, for example,
                 ``data.train_mask[:, 1]``. Everything else is ignored, weights and attributes of edges included. A
@@ -276,7 +276,8 @@ class Dataset:
             edges: one row per edge.
             nodes: one row per node. Without it the nodes are the ends of the edges, without labels.
             name: the name of the data set.
-            id_column: of ``nodes``, or the name of its index; the index if there is no column ``id``.
+            id_column: of ``nodes``, or the name of its index; the index if there is no column ``id``, with a warning if
+                it has no name and holds numbers: name it ``id`` if it is meant.
             source_column: of ``edges``: ids of nodes.
             target_column: of ``edges``: ids of nodes.
             label_column: of ``nodes``: classes, empty if unknown. Without this column no node is labelled.

@@ -66,27 +66,30 @@ def from_tables(
     direction: Direction,
     stacklevel: int,
     source: str = "",
+    ids: str = "",
+    notes: Sequence[str] = (),
 ) -> Dataset:
     """Build a data set; without ``nodes`` its nodes are the ends of the edges, in the order they appear.
 
     ``stacklevel`` is that of warnings; 3 is the caller of the function that calls this one. ``source`` is one line on
-    where the data came from, the names of the tables if empty.
+    where the data came from, the names of the tables if empty. ``ids`` says where the ids are, a column if empty.
     """
     table = _read_nodes(nodes, columns) if nodes is not None else _without_nodes(columns)
-    edge_index = _read_edges(edges, columns, table.numbers, is_open=nodes is None)
+    ids = ids or f"column {columns.id!r}"
+    edge_index = _read_edges(edges, columns, table.numbers, None if nodes is None else ids)
     if not table.numbers:
         raise InputError(f"{nodes or edges}: no nodes")
-    ids = list(table.numbers)
-    x = np.empty((len(ids), 0), np.float32) if table.features == "none" else None
+    keys = list(table.numbers)
+    x = np.empty((len(keys), 0), np.float32) if table.features == "none" else None
     others = [column for column in edges.names if column not in (columns.source, columns.target)]
     with prefix_errors(str(nodes or edges)):
-        y, classes, notes = read_labels(table.labels) if nodes else (np.full(len(ids), UNLABELLED, np.int64), (), [])
+        y, classes, unusual = read_labels(table.labels) if nodes else (np.full(len(keys), UNLABELLED, np.int64), (), [])
         parts, unlabelled = read_parts(table.parts, y) if classes else (NO_SPLIT, None)
         if unlabelled is not None:
-            raise unlabelled_part(ids[unlabelled[0]], unlabelled[1])
+            raise unlabelled_part(keys[unlabelled[0]], unlabelled[1])
         return from_arrays(
             name,
-            len(ids),
+            len(keys),
             edge_index,
             table.x or x,
             y=y,
@@ -95,9 +98,9 @@ def from_tables(
             seed=seed,
             direction=direction,
             source=source or (f"{nodes.name} and {edges.name}" if nodes else edges.name),
-            notes=[*ignored_edge_data(others, edges.name), *notes],
+            notes=[*ignored_edge_data(others, edges.name), *notes, *unusual],
             stacklevel=stacklevel + 1,
-            node_ids=np.array(ids, dtype=np.int64 if all(map(is_integer, ids)) else str),
+            node_ids=np.array(keys, dtype=np.int64 if all(map(is_integer, keys)) else str),
             id_name=columns.id,
         )
 
@@ -180,24 +183,37 @@ def _take_ids(chunk: Chunk, column: str, numbers: dict[str, int]) -> None:
         numbers[key] = len(numbers)
 
 
-def _read_edges(edges: Source, columns: TableColumns, numbers: dict[str, int], is_open: bool) -> NDArray[np.int64]:
-    """[2, E] the node numbers of the ends; ids that ``numbers`` does not have are added if ``is_open``, else errors."""
-    parts = [np.empty((2, 0), np.int64)]
-    for chunk in edges.chunks([columns.source, columns.target]):
-        texts = [texts_of(chunk, column) for column in (columns.source, columns.target)]
-        if is_open:
+def _read_edges(edges: Source, columns: TableColumns, numbers: dict[str, int], ids: str | None) -> NDArray[np.int64]:
+    """[2, E] the node numbers of the ends; ids that ``numbers`` does not have are added if ``ids`` is None."""
+    names = (columns.source, columns.target)
+    parts, unknown, first = [np.empty((2, 0), np.int64)], 0, ("", "", "")
+    for chunk in edges.chunks(names):
+        texts = [texts_of(chunk, column) for column in names]
+        if ids is None:
             for key in (key for pair in zip(*texts, strict=True) for key in pair if key):
                 numbers.setdefault(key, len(numbers))
-        ends = []
-        for column, keys in zip((columns.source, columns.target), texts, strict=True):
-            nodes = [numbers.get(key, -1) for key in keys]
-            if -1 in nodes:
-                row = nodes.index(-1)
-                problem = "is empty" if is_open else f"{keys[row]!r} is not an id of the node table"
-                raise InputError(f"{chunk.at(row)}: {column} {problem}")
-            ends.append(nodes)
-        parts.append(np.array(ends, dtype=np.int64))
-    return np.concatenate(parts, axis=1)
+        ends = np.array([[numbers.get(key, -1) for key in keys] for keys in texts], np.int64)
+        missing = ends < 0
+        if missing.any():
+            if ids is None:
+                side, row = np.argwhere(missing)[0].tolist()
+                raise InputError(f"{chunk.at(row)}: {names[side]} is empty")
+            row, side = np.argwhere(missing.T)[0].tolist()
+            first = first if unknown else (chunk.at(row), names[side], texts[side][row])
+            unknown += int(missing.sum())
+        parts.append(ends)
+    edge_index = np.concatenate(parts, axis=1)
+    if unknown:
+        raise unknown_ends(*first, unknown, edge_index.size, str(ids))
+    return edge_index
+
+
+def unknown_ends(where: str, column: str, key: str, count: int, total: int, ids: str) -> InputError:
+    """The error for ends of edges that are not in the node table: the first one, how many there are of all ends."""
+    return InputError(
+        f"{where}: {column} {key!r} is not an id of the node table; {count:,} of {total:,} ends of edges "
+        f"({count / total:.1%}) are not in its {ids}"
+    )
 
 
 def unlabelled_part(node: str, part: str) -> InputError:

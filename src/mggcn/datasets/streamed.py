@@ -18,7 +18,7 @@ from mggcn.dataset.arrays import ignored_edge_data, removed_note
 from mggcn.dataset.columns import encoding_notes, feature_names
 from mggcn.dataset.labels import read_labels, read_parts
 from mggcn.dataset.split import NO_SPLIT, complete_split
-from mggcn.dataset.tables import FeatureChoice, TableColumns, features_without_nodes, unlabelled_part
+from mggcn.dataset.tables import FeatureChoice, TableColumns, features_without_nodes, unknown_ends, unlabelled_part
 from mggcn.datasets._ids_on_disk import IdsOnDisk, ids_of
 from mggcn.datasets._sorted_edges import OnRows, first_unknown, limit_of_duckdb, number_ends, write_graph
 from mggcn.datasets._streamed_nodes import StreamedNodes, cell, position
@@ -204,7 +204,8 @@ class _Import:
             column = self.columns.source if unknown[1] == "source" else self.columns.target
             key = cell(self.edges, column, unknown[0])
             where = position(self.edges, column, unknown[0])
-            raise InputError(f"{where}: {column} {key!r} is not an id of the node table")
+            ids = f"column {self.columns.id!r}"
+            raise unknown_ends(where, column, key, unknown[2], 2 * edge_ids.num_rows, ids)
         removed = write_graph(database, edges, num_nodes, folder, self.direction, self.on_rows)
         has_text = as_text if self.nodes is None else node_ids.has_text
         _write_ids(database, nodes, folder, num_nodes, has_text=has_text)
