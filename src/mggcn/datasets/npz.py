@@ -67,7 +67,7 @@ def read_npz(
             direction=direction,
             source=file.name,
             notes=[*unused_notes(unused, file.name), *several],
-            **({"feature_names": tuple(names)} if names else {}),
+            feature_names=tuple(names or ()),
         )
 
 
