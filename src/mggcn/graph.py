@@ -195,7 +195,8 @@ def index_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:
 def node_numbers(nodes: ArrayLike, num_nodes: int | None = None, field: str = "nodes") -> NDArray[np.int64]:
     """Convert node numbers or a boolean mask (a list, a range, an array or a tensor) to a vector of node numbers.
 
-    Numbers and length are checked if ``num_nodes`` is known. ``field`` is the name of the argument in errors.
+    A node may be listed more than once, but a vector of 0 and 1 as long as the graph is refused: it is a mask of
+    integers. Numbers and length are checked if ``num_nodes`` is known. ``field`` is the name of the argument in errors.
     """
     vector = numbers_or_mask(nodes, field)
     if vector.dtype == bool:
@@ -206,6 +207,8 @@ def node_numbers(nodes: ArrayLike, num_nodes: int | None = None, field: str = "n
         out_of_range = vector[(vector < 0) | (vector >= num_nodes)]
         if out_of_range.size:
             raise InputError(f"{field}: node {out_of_range[0]} is out of range for {num_nodes} nodes")
+        if vector.size == num_nodes and vector.max(initial=0) <= 1 and np.unique(vector).size < vector.size:
+            raise InputError(f"{field}: {num_nodes} values of 0 and 1 are a mask of integers; give a boolean mask")
     return vector.astype(np.int64, copy=False)
 
 

@@ -133,9 +133,9 @@ def import_file(
     Tables are CSV or TSV files, also as .gz; with `pip install 'mggcn[tables]'` also Parquet, JSON, and .zst.
 
     Args:
-        files: A .npz with num_nodes, edge_index, x (or its CSR parts), y and optional train_idx, val_idx, test_idx; or
-            an edge list: one or more tables, or a quoted pattern such as 'edges-*.csv'; or a folder with the raw files
-            of an OGB node data set, csv.gz or binary .npz.
+        files: A .npz with num_nodes, edge_index, x (or its CSR parts), y and optional train_mask, val_mask, test_mask
+            or train_idx, val_idx, test_idx; or an edge list: one or more tables, or a quoted pattern such as
+            'edges-*.csv'; or a folder with the raw files of an OGB node data set, csv.gz or binary .npz.
         out: The dataset folder to write.
         nodes: The node table of an edge list, in one or more files. Without it the nodes are the ends of the edges.
         features: all other columns of the node table; structural, made of the edges, as for tables without such

@@ -188,11 +188,18 @@ class Dataset:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The notes, and one more if all training nodes are of the same class."""
-        labels = np.unique(self.y[self.split.train]) if self.split else np.empty(0)
-        if labels.size != 1:
+        """The notes, and one more if classes have no training nodes."""
+        if self.split is None:
             return self.notes
-        return (*self.notes, f"all training nodes are of class {self.classes[labels[0]]!r}: accuracy says nothing")
+        sizes = np.bincount(self.y[self.split.train], minlength=self.num_classes)
+        missing = [repr(name) for name, size in zip(self.classes, sizes.tolist(), strict=True) if not size]
+        if sizes.max() == self.split.train.size:
+            text = f"all training nodes are of class {self.classes[sizes.argmax()]!r}: accuracy says nothing"
+            return (*self.notes, text)
+        if not missing:
+            return self.notes
+        listed = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        return (*self.notes, f"no training nodes of class {listed}: it cannot be learnt")
 
     @classmethod
     def from_pyg(
@@ -208,13 +215,14 @@ class Dataset:
         """Convert a ``torch_geometric.data.Data``.
 
         Args:
-            data: with ``x`` and ``edge_index``, and optionally ``y`` (-1: no label), ``train_mask``, ``val_mask``,
-                ``test_mask`` (or node numbers as ``train_idx``, ``val_idx``, ``test_idx``), ``node_ids`` and
-                ``class_names``. ``adj_t`` takes the place of a missing ``edge_index``. With ``num_nodes`` instead of
-                ``x`` its features are structural, see :func:`mggcn.dataset.structure.structural_features`. Labels that
-                are floats must be whole. Of masks with one column for each split the first column is used; for another
-                one assign, for example, ``data.train_mask[:, 1]``. Weights and attributes of edges are ignored. A
-                warning says so.
+            data: with ``x`` and ``edge_index``, and optionally ``y`` (-1 or NaN: no label), ``train_mask``,
+                ``val_mask`` or ``valid_mask``, ``test_mask`` (or node numbers as ``train_idx``, ``val_idx`` or
+                ``valid_idx``, ``test_idx``), ``node_ids`` and ``class_names``. ``adj_t`` takes the place of a missing
+                ``edge_index``. With ``num_nodes`` instead of ``x`` its features are structural, see
+                :func:`mggcn.dataset.structure.structural_features`. Labels that are floats must be whole. Of masks with
+                one column for each split the first column is used; for another one assign, for example,
+                ``data.train_mask[:, 1]``. Everything else is ignored, weights and attributes of edges included. A
+                warning names it.
             name: the name of the data set.
             seed: of the split or validation part that is drawn if ``data`` has none; None draws no split.
             direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
@@ -325,7 +333,8 @@ class Dataset:
             edges: one row per edge.
             nodes: one row per node. Without it the nodes are the ends of the edges, without labels.
             name: the name of the data set.
-            id_column: of ``nodes``, or the name of its index; the index if there is no column ``id``.
+            id_column: of ``nodes``, or the name of its index; the index if there is no column ``id``, with a warning if
+                it has no name and holds numbers: name it ``id`` if it is meant.
             source_column: of ``edges``: ids of nodes.
             target_column: of ``edges``: ids of nodes.
             label_column: of ``nodes``: classes, empty if unknown. Without this column no node is labelled.

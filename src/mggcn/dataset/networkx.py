@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mggcn.dataset.cells import shown
 from mggcn.dataset.columns import Chunk
 from mggcn.dataset.dataset import Dataset
 from mggcn.dataset.objects import require
@@ -48,7 +49,9 @@ def from_networkx(
                 raise unknown("node attribute", attribute, attributes)
         for key, value in zip(keys, attributes.get(columns.label, ()), strict=False):
             if value is not None and not np.isscalar(value):
-                raise InputError(f"{columns.label} of node {key!r} is {value!r}, not the name or number of one class")
+                raise InputError(
+                    f"{columns.label} of node {key!r}: {shown(value)} looks like several labels of one node"
+                )
         expanded = {attribute: _expanded(attribute, values, keys) for attribute, values in attributes.items()}
         features = columns.features
         if not isinstance(features, str):

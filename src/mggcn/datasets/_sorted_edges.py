@@ -98,11 +98,13 @@ def number_ends(database: Database, edges: str, nodes: str, work: Path) -> str:
     return f"SELECT number, source, target FROM read_parquet('{path}')"  # noqa: S608
 
 
-def first_unknown(database: Database, edges: str) -> tuple[int, str] | None:
-    """Return the number of the first row with a missing end, and which it is; ``edges`` is SQL with null for these."""
-    query = f"SELECT min(number), arg_min(source IS NULL, number) FROM ({edges}) WHERE source IS NULL OR target IS NULL"  # noqa: S608
-    number, is_source = first_row(database, query)
-    return None if number is None else (int(number), "source" if is_source else "target")
+def first_unknown(database: Database, edges: str) -> tuple[int, str, int] | None:
+    """The number of the first row with a missing end, which it is, and how many are missing; they are null."""
+    missing = "sum((source IS NULL)::BIGINT + (target IS NULL)::BIGINT)"
+    rows = f"({edges}) WHERE source IS NULL OR target IS NULL"
+    query = f"SELECT min(number), arg_min(source IS NULL, number), {missing} FROM {rows}"  # noqa: S608
+    number, is_source, count = first_row(database, query)
+    return None if number is None else (int(number), "source" if is_source else "target", int(count))
 
 
 def _batches(database: Database, query: str) -> Iterator[NDArray[np.uint64]]:

@@ -1,9 +1,10 @@
 """One ``.npz`` file as a data set.
 
 Fields: ``num_nodes``; ``edge_index`` [2, E]; and optionally ``x`` [num_nodes, features] or the CSR parts ``x_data``,
-``x_indices``, ``x_indptr``, ``x_shape``, ``y`` [num_nodes] (-1: no label), ``class_names``, ``train_idx``, ``val_idx``,
-``test_idx``. Without ``x`` the features are structural. Values of edges, such as ``edge_weight``, are ignored with a
-note.
+``x_indices``, ``x_indptr``, ``x_shape``, ``y`` [num_nodes] (-1 or NaN: no label), ``class_names``, ``feature_names``,
+and the parts of the split as masks ``train_mask``, ``val_mask``, ``test_mask`` or as node numbers ``train_idx``,
+``val_idx``, ``test_idx``; ``valid`` means ``val``. Without ``x`` the features are structural. Arrays of other names,
+such as ``edge_weight``, are ignored with a note.
 """
 
 import math
@@ -16,8 +17,9 @@ from scipy.sparse import csr_array
 
 from mggcn import memory
 from mggcn.dataset import Dataset, csr_parts
-from mggcn.dataset.arrays import from_arrays, ignored_edge_data, is_edge_data
+from mggcn.dataset.arrays import from_arrays, unused_notes
 from mggcn.dataset.checks import check_characters
+from mggcn.dataset.split import PART_KEYS, named_parts
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
 from mggcn.graph import Direction
 
@@ -25,7 +27,7 @@ Fields = dict[str, NDArray[Any]]
 
 _CSR = ("x_data", "x_indices", "x_indptr", "x_shape")
 _MOST_COMPRESSED = 1100  # deflate's largest ratio is 1032
-_SPLIT = ("train_idx", "val_idx", "test_idx")
+_OPTIONAL = ("x", *_CSR, "y", "class_names", "feature_names", *PART_KEYS)
 
 
 def read_npz(
@@ -46,23 +48,26 @@ def read_npz(
         direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
     """
     file = Path(path)
-    fields = read_fields(file, ("num_nodes", "edge_index"), ("x", *_CSR, "y", "class_names", *_SPLIT))
+    fields = read_fields(file, ("num_nodes", "edge_index"), _OPTIONAL)
     with np.load(file, allow_pickle=False) as archive:
-        edge_data = [field for field in archive.files if is_edge_data(field)]
+        unused = set(archive.files) - (fields.keys() - (_CSR if "x" in fields else ()))
     with prefix_errors(file):
         num_nodes = _num_nodes(fields["num_nodes"])
+        parts, several = named_parts(fields.get, num_nodes)
+        names = _names(fields, "feature_names") if features == "all" else None
         return from_arrays(
             name or file.stem,
             num_nodes,
             fields["edge_index"],
             _features(fields, num_nodes, features),
             y=fields.get("y"),
-            classes=_class_names(fields.get("class_names")),
-            parts=[fields.get(part) for part in _SPLIT],
+            classes=_names(fields, "class_names"),
+            parts=parts,
             seed=seed,
             direction=direction,
             source=file.name,
-            notes=ignored_edge_data(edge_data, file.name),
+            notes=[*unused_notes(unused, file.name), *several],
+            feature_names=tuple(names or ()),
         )
 
 
@@ -142,9 +147,10 @@ def _sparse_features(fields: Fields, num_nodes: int) -> csr_array:
     return csr_parts(data, indices, indptr, (num_nodes, int(shape[1])))
 
 
-def _class_names(names: NDArray[Any] | None) -> list[str] | None:
+def _names(fields: Fields, field: str) -> list[str] | None:
+    names = fields.get(field)
     if names is None:
         return None
     if names.ndim != 1 or names.dtype.kind not in "US":
-        raise InputError(f"class_names: must be a vector of strings, not {names.dtype} of shape {names.shape}")
+        raise InputError(f"{field}: must be a vector of strings, not {names.dtype} of shape {names.shape}")
     return list(names.astype(str))

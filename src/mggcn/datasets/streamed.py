@@ -16,8 +16,9 @@ from mggcn import storage
 from mggcn.dataset import UNLABELLED, Column, Dataset
 from mggcn.dataset.arrays import ignored_edge_data, removed_note
 from mggcn.dataset.columns import encoding_notes, feature_names
+from mggcn.dataset.labels import read_labels, read_parts
 from mggcn.dataset.split import NO_SPLIT, complete_split
-from mggcn.dataset.tables import FeatureChoice, TableColumns, features_without_nodes, minus_one_note
+from mggcn.dataset.tables import FeatureChoice, TableColumns, features_without_nodes, unknown_ends, unlabelled_part
 from mggcn.datasets._ids_on_disk import IdsOnDisk, ids_of
 from mggcn.datasets._sorted_edges import OnRows, first_unknown, limit_of_duckdb, number_ends, write_graph
 from mggcn.datasets._streamed_nodes import StreamedNodes, cell, position
@@ -129,12 +130,14 @@ class _Import:
         try:
             num_nodes, nodes, removed = self._write_graph(database, node_ids, edge_ids, folder)
             with prefix_errors(subject):
-                y, classes = table.labels() if table else (np.full(num_nodes, UNLABELLED, np.int64), [])
-                parts, unlabelled = table.parts(y) if table and classes else (NO_SPLIT, None)
+                y, classes, unusual = (
+                    read_labels(table.labels) if table else (np.full(num_nodes, UNLABELLED, np.int64), (), [])
+                )
+                parts, unlabelled = read_parts(table.parts, y) if table and classes else (NO_SPLIT, None)
                 if unlabelled is not None:
                     query = f"SELECT id FROM ({nodes}) WHERE number = {unlabelled[0]}"  # noqa: S608
                     (node,) = first_row(database, query)
-                    raise InputError(f"node {str(node)!r} is in split {unlabelled[1]} but has no label")
+                    raise unlabelled_part(str(node), unlabelled[1])
         finally:
             database.close()
         with prefix_errors(subject):
@@ -144,14 +147,14 @@ class _Import:
         if split is not None:
             folder.write_split(split)
         others = [column for column in self.edges.names if column not in (self.columns.source, self.columns.target)]
-        notes = [*ignored_edge_data(others, self.edges.name), *minus_one_note(classes), *features.filled]
+        notes = [*ignored_edge_data(others, self.edges.name), *unusual, *features.filled]
         source = f"{self.nodes.name} and {self.edges.name}" if self.nodes else self.edges.name
         folder.finish(
             Meta(
                 name=name,
                 num_features=len(features.names),
                 direction=self.direction,
-                classes=classes,
+                classes=list(classes),
                 inductive=False,
                 source="; ".join(filter(None, [source, note])),
                 split_seed=split.seed if split else None,
@@ -201,7 +204,8 @@ class _Import:
             column = self.columns.source if unknown[1] == "source" else self.columns.target
             key = cell(self.edges, column, unknown[0])
             where = position(self.edges, column, unknown[0])
-            raise InputError(f"{where}: {column} {key!r} is not an id of the node table")
+            ids = f"column {self.columns.id!r}"
+            raise unknown_ends(where, column, key, unknown[2], 2 * edge_ids.num_rows, ids)
         removed = write_graph(database, edges, num_nodes, folder, self.direction, self.on_rows)
         has_text = as_text if self.nodes is None else node_ids.has_text
         _write_ids(database, nodes, folder, num_nodes, has_text=has_text)

@@ -4,7 +4,6 @@ Features from tables are matched by the columns they were made of, others by nam
 position.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -118,10 +117,6 @@ def _plural(column: Column) -> str:
 
 
 def _select(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
-    for owner, listed in ((dataset.name, dataset.feature_names), ("the run", names)):
-        feature, count = Counter(listed).most_common(1)[0]
-        if count > 1:
-            raise InputError(f"{owner}: {count} features are called {feature!r}, so they cannot be matched by name")
     column_of = {feature: column for column, feature in enumerate(dataset.feature_names)}
     missing = [feature for feature in names if feature not in column_of]
     if missing:

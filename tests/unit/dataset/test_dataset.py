@@ -65,6 +65,8 @@ def test_ids_of_a_mask(small: Dataset) -> None:
         ({"split": Split.of([0], [1], [60])}, "test holds node 60, out of range"),
         ({"node_ids": np.array(["a"] * 60)}, "a stands for more than one node"),
         ({"y": np.full(60, -1)}, "which has no label"),
+        ({"classes": ("red", "green", "red")}, "^classes: 2 are called 'red'$"),
+        ({"feature_names": ("age", "age", "size")}, "^feature_names: 2 are called 'age'$"),
     ],
 )
 def test_bad_data(small: Dataset, change: dict, message: str) -> None:
@@ -109,6 +111,15 @@ def test_byte_ids_come_back_as_text() -> None:
     )
     assert data.ids_of([1]).tolist() == ["v"]
     assert data.nodes_of(["v"]).tolist() == [1]
+
+
+def test_classes_without_training_nodes_are_a_warning(small: Dataset) -> None:
+    named = replace(small, classes=("red", "green", "blue", "teal"), notes=("a note",))
+    assert named.warnings == ("a note", "no training nodes of class 'teal': it cannot be learnt")
+    many = replace(small, classes=(*small.classes, *"abcdefg"))
+    (text,) = many.warnings
+    assert text == "no training nodes of class 'a', 'b', 'c', 'd', 'e' and 2 more: it cannot be learnt"
+    assert small.warnings == replace(named, split=None, notes=()).warnings == ()
 
 
 def test_a_missing_split_is_an_error(small: Dataset) -> None:

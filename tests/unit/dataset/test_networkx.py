@@ -110,7 +110,7 @@ def test_labels_of_any_type_are_class_names() -> None:
     assert classes(True, False) == (("false", "true"), [1, 0])
     with pytest.warns(DataWarning, match="networkx: the label -1 is a class; leave it empty where there is no label"):
         assert classes(-1, 0, 1)[0] == ("-1", "0", "1")
-    with pytest.raises(InputError, match=r"networkx: label of node 1 is \[0, 1\], not the name or number of one class"):
+    with pytest.raises(InputError, match=r"networkx: label of node 1: \[0, 1\] looks like several labels of one node"):
         classes(0, [0, 1])
 
 

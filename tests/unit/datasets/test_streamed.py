@@ -196,6 +196,7 @@ def test_strips_keep_the_features_of_a_column_together() -> None:
         ([["a", 1], ["b", 2]], [["a", "b"], ["b", "c"]]),
         ([["a", 1], ["b", 2]], [["a", "b"], ["c", "b"]]),
         ([["a", 1], ["b", 2]], [["a", "b"], ["", "b"]]),
+        ([["a", 1], ["b", 2]], [["a", "c"], ["d", "e"], *[["a", "b"]] * 70, ["c", "d"]]),
         ([[0, 1], [1, 2]], [[0, 1]] * 70 + [[1, 2]]),
         ([[0, 1], [1, 2]], [[0, 1], [-1, 0]]),
         ([[5, 1], [3, 2]], [[5, 3]] * 70 + [[4, 3]]),
@@ -225,6 +226,18 @@ def test_a_split_that_cannot_be_is_refused_with_the_same_words(tmp_path: Path, r
     with pytest.raises(InputError) as expected:
         read_tables(edges, nodes)
     with pytest.raises(InputError) as actual:
+        import_tables(edges, nodes, tmp_path / "d", memory="500MB")
+    assert str(actual.value) == str(expected.value)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_two_columns_with_a_feature_of_the_same_name_are_refused_with_the_same_words(tmp_path: Path) -> None:
+    nodes = write_csv(tmp_path / "n.csv", ("id", "a", "a=x"), [[1, "x", 3], [2, "y", 4]])
+    edges = write_csv(tmp_path / "e.csv", ("source", "target"), [[1, 2]])
+    message = r"columns 'a' and 'a=x' both have a feature 'a=x': rename one, or leave it out$"
+    with pytest.raises(InputError, match=message) as expected:
+        read_tables(edges, nodes)
+    with pytest.raises(InputError, match=message) as actual:
         import_tables(edges, nodes, tmp_path / "d", memory="500MB")
     assert str(actual.value) == str(expected.value)
     assert len(list(tmp_path.iterdir())) == 2

@@ -10,7 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 import mggcn
 from mggcn import storage
 from mggcn.dataset import Dataset, as_features
-from mggcn.errors import InputError
+from mggcn.errors import DataWarning, InputError
 from mggcn.keys import Key
 from mggcn.run import load_run
 from tests import sealing
@@ -49,7 +49,8 @@ def test_it_gives_what_scikit_learn_gives(small: Dataset, sparse: bool, settings
 def test_a_class_without_training_nodes(small: Dataset) -> None:
     y = small.y.copy()
     y[small.split.train] = np.minimum(y[small.split.train], 1)
-    found = mggcn.fit(replace(small, y=y), "random-forest", device="cpu", settings=FEW)
+    with pytest.warns(DataWarning, match="small: no training nodes of class 'blue': it cannot be learnt"):
+        found = mggcn.fit(replace(small, y=y), "random-forest", device="cpu", settings=FEW)
     probabilities = found.predict(device="cpu", calibrated=False).probabilities
     np.testing.assert_allclose(probabilities[:, 2], 1 / 3 / 8)
 
