@@ -36,7 +36,7 @@ def check_file_free(path: Path, *, overwrite: bool) -> None:
         raise InputError(f"{path}: already exists")
 
 
-def check_writable(folder: Path, name: str = "--out") -> None:
+def check_writable(folder: Path, name: str = "out") -> None:
     """Raise InputError, before any work is done, if a folder cannot be created or written to.
 
     Args:

@@ -15,7 +15,7 @@ from mggcn.ethereum._values import FLAG, INT, TEXT, WEI, Column
 
 DROPPED = {
     "no_time": "its time is missing, or neither seconds since 1970 nor a time in UTC",
-    "later": "it is later than --as-of",
+    "later": "it is later than as_of",
     "no_sender": "the sender is missing",
     "malformed_sender": "the sender is not 0x and 40 hexadecimal digits",
     "malformed_receiver": "the receiver is present, but not 0x and 40 hexadecimal digits; or genesis has no receiver",
@@ -192,7 +192,7 @@ def _fee(column: Mapping[str, Column]) -> Column:
 def check_roles(roles: Mapping[str, str], kind: str) -> None:
     """Raise an error if a table lacks a role that the rules need."""
     if "time" not in roles:
-        raise InputError(f"no time ({kind}): give --blocks with number and timestamp, or --columns with time=…")
+        raise InputError(f"no time ({kind}): give blocks=… with number and timestamp, or columns=… with time=…")
 
 
 def notes(roles: Mapping[str, str], kind: str) -> list[str]:

@@ -337,7 +337,7 @@ def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture
         (["train", "data", "--sed", "1"], "Unknown option: --sed. Did you mean --seed?"),
         (["train", "data", "--set", "pick=3"], "unknown setting 'pick'; did you mean picks"),
         (["train", "data", "--set", "picks=0"], "picks: 0 is less than 1"),
-        (["train", "data", "--set", "picks"], "--set picks: not of the form key=value"),
+        (["train", "data", "--set", "picks"], "--set: 'picks' is not of the form key=value"),
         (["train", "data", "--seeds", "0"], "--seeds: 0 is less than 1"),
         (["train", "data", "--seed", "-1"], "--seed: -1 is less than 0"),
         (["train", "data", "--seed", "x"], "--seed"),
