@@ -83,7 +83,7 @@ def with_flags(message: str) -> str:
     if (subject := _SUBJECT.match(message)) and subject[2] in _flags:
         message = f"{subject[1]}{_flags[subject[2]][0]}{message[subject.end() :]}"
     message = _VALUE.sub(_with_value, message)
-    message = _NAME.sub(lambda match: _flags.get(match[0], match)[0], message)
+    message = _NAME.sub(lambda match: _flags.get(match[0], (match[0],))[0], message)
     return _RESUME.sub(lambda match: f"mggcn train --resume {shlex.quote(match[1][1:-1])}", message)
 
 

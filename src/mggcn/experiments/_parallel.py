@@ -86,12 +86,11 @@ def _signals_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+        for name, handler in handlers.items():
+            signal.signal(name, handler)
         for number, frame in held[:1]:
-            handler = handlers[signal.Signals(number)]
-            if callable(handler):
-                handler(number, frame)
+            if callable(first := handlers[signal.Signals(number)]):
+                first(number, frame)
             else:
                 signal.raise_signal(number)
 

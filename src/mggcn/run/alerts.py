@@ -22,7 +22,7 @@ class Thresholds:
     """The lowest probability of each class that has the required precision on the validation nodes.
 
     Attributes:
-        at_precision: the precision.
+        required: the precision.
         classes: the name of each class.
         values: [classes] the thresholds; NaN where no probability has the required precision, and for the class
             Background, which needs no alert.
@@ -30,7 +30,7 @@ class Thresholds:
         members: [classes] the number of validation nodes of the class.
     """
 
-    at_precision: float
+    required: float
     classes: tuple[str, ...]
     values: NDArray[np.float64]
     reached: NDArray[np.int64]
