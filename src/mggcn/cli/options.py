@@ -53,7 +53,7 @@ class RunOptions:
 
 DEFAULTS = RunOptions()
 
-_SUBJECT = re.compile(r"((?:rank \d+: )?)([a-z_]+)(?=: )")
+_SUBJECT = re.compile(r"((?:rank \d+: |(?:split \d+ )?seed \d+: )?)([a-z_]+)(?=: )")
 _VALUE = re.compile(r"(?<![^\s(])([a-z_]+)=(…|'[^']*'|[^\s,;:)]+)")
 _NAME = re.compile(r"(?<![^\s(])[a-z]+(?:_[a-z]+)+(?![\w=(.])")
 _RESUME = re.compile(r"mggcn\.resume\(('.*?'|\".*?\")\)")

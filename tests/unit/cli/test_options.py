@@ -123,6 +123,7 @@ TRANSLATED = {
     "allow it with allow_import=True": "allow it with --allow-import",
     "calibrated=False leaves it out": "--no-calibrated leaves it out",
     "rank 1: out: it is full": "rank 1: --out: it is full",
+    "split 1 seed 0: memory: too little": "split 1 seed 0: --memory: too little",
     "labels=… are missing, or dataset='x', or (top=3)": "labels=… are missing, or --dataset x, or (--top 3)",
     "it is later than with_training": "it is later than --with-training",
 }
