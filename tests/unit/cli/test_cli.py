@@ -414,7 +414,7 @@ def test_a_gpu_that_does_not_exist(
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert main(["train", "data", "--device", "cuda"]) == 2
-    assert capsys.readouterr().err == "mggcn: error: device: cuda is not available, there is no usable GPU\n"
+    assert capsys.readouterr().err == "mggcn: error: --device: cuda is not available, there is no usable GPU\n"
 
 
 def test_an_interrupt_is_no_traceback(
