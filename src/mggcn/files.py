@@ -26,6 +26,11 @@ _STEP = re.compile(r"([^.\[\]]+)(?=\.|\[|$)|\[(\d+|\.\.\.)\]")
 _CHECKSUM = re.compile(rb'\{"checksum": "([0-9a-f]{64})",[\n ]')
 _HEAD_BYTES = 96
 _NPY = b"\x93NUMPY"
+_MOST_TOML = 1 << 18  # bytes
+_MOST_PARTS = 16
+_DOTTED = re.compile(
+    rb"""(?<![\w-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){%d}""" % _MOST_PARTS,
+)
 _FIELD = re.compile(r"(.+) - at `\$\.?(.+)`")
 
 
@@ -36,7 +41,7 @@ def check_file_free(path: Path, *, overwrite: bool) -> None:
         raise InputError(f"{path}: already exists")
 
 
-def check_writable(folder: Path, name: str = "--out") -> None:
+def check_writable(folder: Path, name: str = "out") -> None:
     """Raise InputError, before any work is done, if a folder cannot be created or written to.
 
     Args:
@@ -174,12 +179,23 @@ def read_json(path: Path, kind: type[T]) -> T:
 
 def read_toml(path: Path, kind: type[T]) -> T:
     """Read a TOML file as ``kind``, checked; errors name the file and the field."""
-    return _read(path, kind, "TOML", msgspec.toml.decode)
+    return _read(path, kind, "TOML", _decode_toml, _MOST_TOML + 1)
 
 
-def _read(path: Path, kind: type[T], language: str, decode: Callable[..., Any]) -> T:
+def _decode_toml(content: bytes, type: Any = Any) -> Any:  # noqa: A002
+    """Decode TOML that takes no more than a second: the time of Python's parser is quadratic in the parts of a key."""
+    if len(content) > _MOST_TOML:
+        raise ValueError(f"larger than {_MOST_TOML >> 10} KiB")
+    if key := _DOTTED.search(content):
+        line = content.count(b"\n", 0, key.start()) + 1
+        raise ValueError(f"a key of more than {_MOST_PARTS} parts at line {line}")
+    return msgspec.toml.decode(content, type=type)
+
+
+def _read(path: Path, kind: type[T], language: str, decode: Callable[..., Any], most: int = -1) -> T:
     try:
-        content, _ = unsealed(path.read_bytes())
+        with path.open("rb") as file:
+            content, _ = unsealed(file.read(most))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError as error:

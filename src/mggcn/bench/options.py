@@ -50,17 +50,17 @@ class Options:
             if method not in BASELINES:
                 raise unknown("baseline", method, BASELINES)
         if self.peers and not self._has_peers:
-            raise InputError(f"--peers: only the sections epoch and baselines have peers, not {self.what}")
+            raise InputError(f"peers: only the sections epoch and baselines have peers, not {self.what}")
         if self.methods and self.what != "baselines":
-            raise InputError(f"--methods: only the section baselines has methods, not {self.what}")
+            raise InputError(f"methods: only the section baselines has methods, not {self.what}")
         for name in ("batch_size", "repeats", "peer_steps", "steps"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise InputError(f"--{name.replace('_', '-')}: {value} is less than 1")
+                raise InputError(f"{name}: {value} is less than 1")
         if not (math.isfinite(self.scale) and self.scale > 0):
-            raise InputError(f"--scale: {self.scale:g} is not a positive number")
+            raise InputError(f"scale: {self.scale:g} is not a positive number")
         if self.scale != 1 and self.dataset not in _SCALED:
-            raise InputError(f"--scale: {self.dataset} has one size; only {' and '.join(_SCALED)} take a scale")
+            raise InputError(f"scale: {self.dataset} has one size; only {' and '.join(_SCALED)} take a scale")
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -98,6 +98,6 @@ def interpreters(texts: Iterable[str], peers: Iterable[str]) -> dict[str, str]:
     for text in texts:
         peer, equals, path = text.partition("=")
         if not Path(path if equals else text).is_file():
-            raise InputError(f"--peer-python: {path if equals else text} is not a file")
+            raise InputError(f"peer_python: {path if equals else text} is not a file")
         paths |= {peer: path} if equals else dict.fromkeys(peers, text)
     return paths

@@ -19,6 +19,7 @@ from mggcn.cli import (
     experiment,
     explore,
     methods,
+    options,
     predict,
     printing,
     ranks,
@@ -68,6 +69,7 @@ def launch(
     Returns:
         The exit code.
     """
+    options.use_flags(app, tokens)
     with show_logs(log_level), ranks.joined(tokens):
         code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     return code if isinstance(code, int) else 0
@@ -102,7 +104,7 @@ def _main(tokens: list[str]) -> int:
             warnings.showwarning = _show_warning
             code = app.meta(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except (InputError, CycloptsError) as error:
-        return _fail(" ".join(str(error).split()))
+        return _fail(options.with_flags(" ".join(str(error).split())))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed the pipe
         return 1
@@ -130,7 +132,7 @@ def _show_warning(
     if not issubclass(category, InputWarning):
         sys.stderr.write(text)
     elif ranks.may_print():
-        sys.stderr.write(f"mggcn: warning: {printing.visible(str(message))}\n")
+        sys.stderr.write(f"mggcn: warning: {printing.visible(options.with_flags(str(message)))}\n")
 
 
 def _fail(message: str) -> int:

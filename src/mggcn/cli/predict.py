@@ -76,7 +76,7 @@ def predict(
             another number of draws it is fitted again, on as many, which needs the training data.
         smooth: Smooth probabilities along edges from training labels (all labels of a graph without a split); needs a
             run that was trained with --set smooth=true.
-        allow_import: Allow the run to import the Python code of a user-defined method.
+        allow_import: Allow the run to import the Python code that it names.
         device: auto takes the GPU if there is one.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
         mmap: Map the dataset folder instead of reading it, as is done by itself if it is larger than half of the free

@@ -29,7 +29,7 @@ def limit_of_duckdb(memory: int, num_nodes: int) -> int:
     arrays = num_nodes * _BYTES_PER_NODE // 10**6
     if memory < arrays + _LEAST_FOR_DUCKDB:
         raise InputError(
-            f"--memory: {memory}MB is too little for {num_nodes:,} nodes; "
+            f"memory: {memory}MB is too little for {num_nodes:,} nodes; "
             f"at least {arrays + _LEAST_FOR_DUCKDB}MB are needed"
         )
     return memory - arrays

@@ -257,8 +257,8 @@ class _Import:
         needed = (num_nodes * per_node + num_entries * per_entry) // 10**6
         if needed > self.memory:
             raise InputError(
-                f"features: structural ones of this graph need {needed}MB, more than --memory {self.memory}MB; "
-                "allow more, or choose --features none"
+                f"features: structural ones of this graph need {needed}MB, more than memory={self.memory}MB; "
+                "allow more, or choose features='none'"
             )
         indptr, indices = (np.load(folder.path / f"{part}.npy") for part in ("indptr", "indices"))
         x, names = structural_features(Graph(indptr, indices, self.direction, checked=True))

@@ -112,7 +112,7 @@ def recognise(columns: Sequence[str], roles: Mapping[str, str] | None = None) ->
             if form.refusal:
                 raise InputError(f"these are {form.name}: {form.refusal}")
             return form.name, assign_roles(columns, form.roles) | success_roles(columns)
-    raise InputError(f"{_missing(columns)}; give the columns by hand: --columns from=…,to=…,value=…,time=…")
+    raise InputError(f"{_missing(columns)}; give the columns by hand: columns='from=…,to=…,value=…,time=…'")
 
 
 def assign_roles(columns: Sequence[str], candidates: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
@@ -138,15 +138,15 @@ def parse_columns(text: str) -> dict[str, str]:
     for entry in text.split(","):
         role, equals, column = (part.strip() for part in entry.partition("="))
         if not equals or not column:
-            raise InputError(f"--columns: {entry!r} is not ROLE=COLUMN")
+            raise InputError(f"columns: {entry!r} is not ROLE=COLUMN")
         if role not in ROLES:
-            raise unknown("role in --columns", role, ROLES)
+            raise unknown("role in columns", role, ROLES)
         roles[role] = column
     for role in ("from", "to", "value"):
         if role not in roles and not (role == "value" and "eth" in roles):
-            raise InputError(f"--columns: no {role}=… ({ROLES[role]})")
+            raise InputError(f"columns: no {role}=… ({ROLES[role]})")
     if "value" in roles and "eth" in roles:
-        raise InputError("--columns: value=… and eth=… exclude each other")
+        raise InputError("columns: value=… and eth=… exclude each other")
     return roles
 
 

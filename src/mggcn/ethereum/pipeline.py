@@ -96,7 +96,7 @@ def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) 
     sources = _table_files.transaction_tables(inputs.transactions, inputs.columns, rewritten)
     notes: dict[str, None] = {}
     if inputs.balances is not None and inputs.as_of is not None:
-        notes["balances are used as given, even if they are later than --as-of"] = None
+        notes["balances are used as given, even if they are later than as_of"] = None
     first, *others = _rows(engine, sources, inputs, rewritten, notes)
     rows = stage("rows", first.union(*others) if others else first, rules.ROWS)
     transactions = stage("transactions", _tables.transactions(rows), _tables.TRANSACTIONS)
@@ -127,7 +127,7 @@ def _check_dropped(tally: Tally, max_dropped: float, label: str, times: str) -> 
         rule = max(unread, key=lambda rule: unread[rule])
         raise InputError(
             f"{label}: {num_unread:,} of {tally.rows:,} rows cannot be read ({num_unread / tally.rows:.2%}), more than "
-            f"--max-dropped {max_dropped:g}; most are {_words(rule)!r}: {rules.DROPPED[rule]}" + times
+            f"max_dropped={max_dropped:g}; most are {_words(rule)!r}: {rules.DROPPED[rule]}" + times
         )
 
 
@@ -153,7 +153,7 @@ def _implausible_values(engine: Engine, transactions: Table, sources: list[Table
     if paid >= _FEWEST and largest < _LITTLE:
         return [
             f"none of {paid:,} values reaches 0.001 ether (the largest is {largest:,} wei): {names} looks like gwei or "
-            "satoshi, but is read as wei; convert it, or give values in ether with --columns …,eth=COLUMN"
+            "satoshi, but is read as wei; convert it, or give values in ether with columns=…,eth=COLUMN"
         ]
     if largest > _ALL_ETHER and not any_ids:
         return [f"the largest value is {largest // 10**18:,} ether, more than exist: {names} is in another unit"]
@@ -169,7 +169,7 @@ def _rows(
     """
     hashed = [source for source in sources if "hash" in source.roles]
     if inputs.receipts is not None and not hashed:
-        raise InputError(f"--receipts: {sources[0].label} has no hashes by which a receipt is found")
+        raise InputError(f"receipts: {sources[0].label} has no hashes by which a receipt is found")
     receipts = _latest(engine, inputs.receipts, formats.RECEIPTS, "hash", work)
     blocks = _latest(engine, inputs.blocks, formats.BLOCKS, "block", work)
     internal = any(source.kind in formats.INTERNAL for source in hashed)

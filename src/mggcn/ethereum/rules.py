@@ -18,8 +18,8 @@ from mggcn.ethereum.formats import success_roles
 
 DROPPED = {
     "no_time": "its time is missing, or neither seconds since 1970 nor a time in UTC",
-    "later": "it is later than --as-of",
-    "implausible_time": "it is before Ethereum's first block (2015-07-30; with --ids text Bitcoin's, 2009-01-03) or in "
+    "later": "it is later than as_of",
+    "implausible_time": "it is before Ethereum's first block (2015-07-30; with ids='text' Bitcoin's, 2009-01-03) or in "
     "the future",
     "no_sender": "the sender is missing",
     "malformed_sender": "the sender is not 0x and 40 hexadecimal digits",
@@ -210,7 +210,7 @@ def _fee(column: Mapping[str, Column]) -> Column:
 def check_roles(roles: Mapping[str, str], kind: str) -> None:
     """Raise an error if a table lacks a role that the rules need."""
     if "time" not in roles:
-        raise InputError(f"no time ({kind}): give --blocks with number and timestamp, or --columns with time=…")
+        raise InputError(f"no time ({kind}): give blocks=… with number and timestamp, or columns=… with time=…")
 
 
 def notes(roles: Mapping[str, str], kind: str, columns: Sequence[str]) -> list[str]:
@@ -218,7 +218,7 @@ def notes(roles: Mapping[str, str], kind: str, columns: Sequence[str]) -> list[s
     lines = []
     if not {"status", "error"} & set(roles):
         unused = ", ".join(f"{role}={column}" for role, column in success_roles(columns).items())
-        hint = f" (--columns does not name {unused})" if unused else ""
+        hint = f" (columns does not name {unused})" if unused else ""
         lines.append(f"{kind}: no status, so that every transaction counts as a success{hint}")
     if "fee" not in roles and not ("gas" in roles and {"price", "list_price"} & set(roles)):
         lines.append(f"{kind}: no gas used and its price, so that fees count as 0")

@@ -1,12 +1,13 @@
 """Published settings and results, read from ``published.toml`` beside this file, which gives the source of each."""
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from mggcn.dataset import Dataset
+from mggcn.files import read_toml
 
 MEASURES = ("accuracy", "epoch_seconds", "total_seconds")
 """The quantities of published results."""
@@ -109,8 +110,7 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def published() -> Published:
     """The file ``published.toml``."""
-    content = files("mggcn.methods").joinpath("published.toml").read_bytes()
-    return msgspec.toml.decode(content, type=Published)
+    return read_toml(Path(__file__).with_name("published.toml"), Published)
 
 
 def table(name: str) -> PublishedTable | None:

@@ -48,7 +48,7 @@ def is_unfinished(folder: Path) -> bool:
 
 def unfinished(folder: Path) -> str:
     """The problem with the folder of a run that is not finished."""
-    return f"{folder}: a run that is not finished; mggcn train --resume {folder} continues it"
+    return f"{folder}: a run that is not finished; mggcn.resume({str(folder)!r}) continues it"
 
 
 def record_files(paths: Iterable[Path]) -> set[Path]:

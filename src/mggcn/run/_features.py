@@ -83,7 +83,7 @@ class _Table:
             x[:, -1] = is_empty
         num_empty = int(is_empty.sum())
         if num_empty < x.shape[0] and not _is_alike(present, column):
-            hint = "; import it as a category (--category, categories=)" if column.kind == "category" else ""
+            hint = "; import it as a category" if column.kind == "category" else ""
             raise InputError(
                 f"{self._dataset.name}: column {column.name!r} holds {_plural(present)}, but the run was trained on "
                 f"{_plural(column)}{hint}"

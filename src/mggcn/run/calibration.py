@@ -44,7 +44,7 @@ def temperature_of(run: "Run", draws: int, data: Dataset, view: View, compute: C
         except (InputError, OSError) as error:
             raise InputError(
                 f"draws: {draws} draws need a temperature fitted on the validation nodes of the training data, "
-                f"which are not available ({error}); --no-calibrated, or calibrated=False, leaves it out"
+                f"which are not available ({error}); calibrated=False leaves it out"
             ) from None
         view, compute = run.view(data, compute.device)
     nodes = calibration_nodes(data, run.key)

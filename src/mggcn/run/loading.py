@@ -14,7 +14,7 @@ from mggcn.dataset import Dataset
 from mggcn.errors import InputError, prefix_errors
 from mggcn.files import sha256
 from mggcn.mapping import AUTOMATIC, Access
-from mggcn.methods.settings import is_import_path
+from mggcn.methods.settings import refuse_imports
 from mggcn.records.reading import RECORD, is_unfinished, read_record, unfinished
 from mggcn.records.record import RunRecord
 from mggcn.run.parts import SPLIT, SplitIds
@@ -41,8 +41,7 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
         record.check_complete()
     except ValueError as error:
         raise InputError(f"{root / RECORD}: not a run record ({error})") from None
-    if not allow_import:
-        refuse_imports(root / RECORD, record.method, record.settings)
+    refuse_imports(root / RECORD, {"method": record.method, **record.settings}, allow_import=allow_import)
     try:
         plan = methods.resolve(record.method, record.dataset["name"], record.settings, preset="paper")
     except InputError as error:
@@ -72,16 +71,6 @@ def load_data(name: str, root: Path | None, ranks: Ranks, access: Access = AUTOM
 def is_finished(folder: Path) -> bool:
     """Whether a run folder has its record, which is written last."""
     return (folder / RECORD).is_file()
-
-
-def refuse_imports(path: Path, method: object, settings: Mapping[str, object]) -> None:
-    """Raise InputError if a file names code to import: a user's own method, or a setting that is a function."""
-    for field_name, value in {"method": method, **settings}.items():
-        if is_import_path(value):
-            raise InputError(
-                f"{path}: field {field_name} names code to import ({value}); "
-                "if you trust it, allow it with allow_import=True or --allow-import"
-            )
 
 
 def _verify(folder: Path, checksums: Mapping[str, str]) -> None:

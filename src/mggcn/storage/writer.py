@@ -168,7 +168,7 @@ def check_free(target: Path, *, overwrite: bool) -> None:
         raise InputError(f"{target}: already exists")
     if not is_dataset(target):
         raise InputError(f"{target}: not a dataset folder, so it is not replaced")
-    with prefix_errors("--overwrite"):
+    with prefix_errors("overwrite"):
         meta = read_meta(target)
     listed = {META, *meta.files, *meta.tables}
     others = sorted(path.name for path in target.iterdir() if path.name not in listed or path.is_dir())

@@ -337,7 +337,7 @@ def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture
         (["train", "data", "--sed", "1"], "Unknown option: --sed. Did you mean --seed?"),
         (["train", "data", "--set", "pick=3"], "unknown setting 'pick'; did you mean picks"),
         (["train", "data", "--set", "picks=0"], "picks: 0 is less than 1"),
-        (["train", "data", "--set", "picks"], "--set picks: not of the form key=value"),
+        (["train", "data", "--set", "picks"], "--set: 'picks' is not of the form key=value"),
         (["train", "data", "--seeds", "0"], "--seeds: 0 is less than 1"),
         (["train", "data", "--seed", "-1"], "--seed: -1 is less than 0"),
         (["train", "data", "--seed", "x"], "--seed"),
@@ -414,7 +414,7 @@ def test_a_gpu_that_does_not_exist(
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert main(["train", "data", "--device", "cuda"]) == 2
-    assert capsys.readouterr().err == "mggcn: error: device: cuda is not available, there is no usable GPU\n"
+    assert capsys.readouterr().err == "mggcn: error: --device: cuda is not available, there is no usable GPU\n"
 
 
 def test_an_interrupt_is_no_traceback(

@@ -246,10 +246,10 @@ def test_two_columns_with_a_feature_of_the_same_name_are_refused_with_the_same_w
 def test_too_little_memory_names_the_minimum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = write_csv(tmp_path / "n.csv", ("id", "size"), [[node, 1] for node in range(100)])
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), [[0, 1]])
-    with pytest.raises(InputError, match="--memory: '20MB' is too little; an engine needs at least 500MB"):
+    with pytest.raises(InputError, match="memory: '20MB' is too little; an engine needs at least 500MB"):
         import_tables(edges, nodes, tmp_path / "d", memory="20MB")
     monkeypatch.setattr("mggcn.datasets._sorted_edges._BYTES_PER_NODE", 6 * 10**6)
-    with pytest.raises(InputError, match="--memory: 999MB is too little for 100 nodes; at least 1000MB are needed"):
+    with pytest.raises(InputError, match="memory: 999MB is too little for 100 nodes; at least 1000MB are needed"):
         import_tables(edges, nodes, tmp_path / "d", memory="999MB")
     assert import_tables(edges, nodes, tmp_path / "d", memory="1GB").num_nodes == 100
 
@@ -257,7 +257,7 @@ def test_too_little_memory_names_the_minimum(tmp_path: Path, monkeypatch: pytest
 def test_structural_features_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streamed, "_STRUCTURE_BYTES", (10**9, 0))
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), [["a", "b"]])
-    with pytest.raises(InputError, match="structural ones of this graph need 2000MB, more than --memory 500MB"):
+    with pytest.raises(InputError, match="structural ones of this graph need 2000MB, more than memory=500MB"):
         import_tables(edges, None, tmp_path / "d", memory="500MB")
     assert [path.name for path in tmp_path.iterdir()] == ["e.csv"]
 

@@ -141,7 +141,7 @@ def test_a_date_counts_to_its_end_and_a_time_to_its_second(text: str, second: in
 
 @pytest.mark.parametrize("text", ["tomorrow", "2017-13-01", "1500000000", "9999-12-31T23:59:59-05:00"])
 def test_other_dates_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match=f"--as-of: '{text}' is neither a date"):
+    with pytest.raises(InputError, match=f"as_of: '{text}' is neither a date"):
         parse_as_of(text)
 
 

@@ -79,7 +79,7 @@ def test_ethereum_etl_with_receipts_and_blocks(tmp_path: Path) -> None:
     files = etl(tmp_path)
     extra = {"receipts": files["receipts"], "blocks": files["blocks"]}
     assert balances(tmp_path / "work", files["transactions"], **extra) == SUMS
-    with pytest.raises(InputError, match=r"transactions\.csv: no time \(ethereum-etl\): give --blocks"):
+    with pytest.raises(InputError, match=r"transactions\.csv: no time \(ethereum-etl\): give blocks="):
         balances(tmp_path / "again", files["transactions"])
 
 
@@ -229,7 +229,7 @@ def test_files_may_have_different_formats_and_be_empty(tmp_path: Path) -> None:
             "column 'to_address' of ethereum-etl is missing .'to_adress' is there",
         ),
         (["From", "To", "Value"], "column 'TimeStamp' of XBlock is missing"),
-        (["a", "b"], "no known format has the columns 'a', 'b'; give the columns by hand: --columns"),
+        (["a", "b"], "no known format has the columns 'a', 'b'; give the columns by hand: columns="),
         (["token_address", "from_address", "to_address", "value"], "token transfers: .* not ether"),
         (["from_address", "to_address", "value", "trace_type"], "traces: they repeat the transactions"),
     ],
@@ -245,7 +245,7 @@ def test_what_is_missing_is_said_by_name(names: list[str], message: str) -> None
         ("from=a", "no to="),
         ("from=a,to=b", "no value="),
         ("from=a,to", "'to' is not ROLE=COLUMN"),
-        ("from=a,to=b,value=c,tiem=d", "unknown role in --columns 'tiem'; did you mean time"),
+        ("from=a,to=b,value=c,tiem=d", "unknown role in columns 'tiem'; did you mean time"),
         ("from=a,to=b,value=c,eth=d", "exclude each other"),
     ],
 )

@@ -236,7 +236,7 @@ def test_more_unreadable_rows_than_allowed_are_an_error(tmp_path: Path) -> None:
     lost = [transaction(300, A, B, "much"), transaction(301, "me", B)]
     with pytest.raises(
         InputError,
-        match=r"t\.parquet: 2 of 110 rows cannot be read \(1\.82%\), more than --max-dropped 0\.01; most are",
+        match=r"t\.parquet: 2 of 110 rows cannot be read \(1\.82%\), more than max_dropped=0\.01; most are",
     ):
         run(tmp_path, [*rows, *copies, *later, *lost], as_of=19 * 10**8, max_dropped=0.01)
     shutil.rmtree(tmp_path / "work")

@@ -300,9 +300,9 @@ def test_contributions_are_those_of_explain(run: Run, small: Dataset) -> None:
 def test_ports_that_cannot_be_used() -> None:
     with server.listen(0) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(InputError, match=f"--port: {port} cannot be used"):
+        with pytest.raises(InputError, match=f"port: {port} cannot be used"):
             server.listen(port)
-    with pytest.raises(InputError, match="--port: 70000 is not between 0 and 65535"):
+    with pytest.raises(InputError, match="port: 70000 is not between 0 and 65535"):
         server.listen(70_000)
 
 

@@ -192,7 +192,8 @@ def test_folders_of_new_runs_never_collide(small: Dataset, tmp_path: Path) -> No
 def test_an_unfinished_run_is_named_as_such(small: Dataset, tmp_path: Path) -> None:
     finished = mggcn.fit(small, "mlp", settings={"epochs": 2}, device="cpu", checkpoint=tmp_path / "finished")
     interrupted(small, tmp_path / "part", "mlp", after=1)
-    expected = f"part: a run that is not finished; mggcn train --resume {tmp_path / 'part'} continues it"
+    call = re.escape(f"mggcn.resume({str(tmp_path / 'part')!r})")
+    expected = f"part: a run that is not finished; {call} continues it"
     with pytest.raises(InputError, match=expected):
         mggcn.load_run(tmp_path / "part")
     with pytest.raises(InputError, match=expected):

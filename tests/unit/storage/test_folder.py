@@ -161,7 +161,7 @@ def test_a_folder_with_anything_else_in_it_is_not_replaced(small: Dataset, tmp_p
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "meta.json").write_text('{"format": "something else"}')
-    with pytest.raises(InputError, match=r"--overwrite: .*field format is not 'mggcn-dataset'"):
+    with pytest.raises(InputError, match=r"overwrite: .*field format is not 'mggcn-dataset'"):
         storage.save(small, foreign, overwrite=True)
     assert (foreign / "meta.json").exists()
 
