@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from mggcn import regular
 from mggcn.drafts import claimed, draft_file, draft_folder, exchange, name_errors
 from mggcn.errors import InputError, first_line
 
@@ -137,7 +138,7 @@ def unsealed(content: bytes) -> tuple[bytes, bool]:
 
 def is_sealed(path: Path) -> bool:
     """Whether a JSON file begins with a checksum."""
-    with path.open("rb") as file:
+    with regular.open_regular(path) as file:
         return _CHECKSUM.match(file.read(_HEAD_BYTES)) is not None
 
 
@@ -156,14 +157,14 @@ def parse_json(content: bytes) -> Any:
 
 def check_npy(path: Path) -> None:
     """Raise ValueError unless a file begins as that of one array does; :func:`numpy.load` also opens archives."""
-    with path.open("rb") as file:
+    with regular.open_regular(path) as file:
         if file.read(len(_NPY)) != _NPY:
             raise ValueError("not an array as numpy.save writes it")
 
 
 def sha256(path: Path) -> str:
     """Return the sha256 of a file's bytes, in hex."""
-    with path.open("rb") as file:
+    with regular.open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -179,7 +180,7 @@ def read_toml(path: Path, kind: type[T]) -> T:
 
 def _read(path: Path, kind: type[T], language: str, decode: Callable[..., Any]) -> T:
     try:
-        content, _ = unsealed(path.read_bytes())
+        content, _ = unsealed(regular.read(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError as error:

@@ -20,6 +20,7 @@ from mggcn.dataset.arrays import from_arrays, ignored_edge_data, is_edge_data
 from mggcn.dataset.checks import check_characters
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
 from mggcn.graph import Direction
+from mggcn.regular import open_regular
 
 Fields = dict[str, NDArray[Any]]
 
@@ -73,7 +74,7 @@ def read_fields(path: Path, required: tuple[str, ...], optional: tuple[str, ...]
     fields: Fields = {}
     problem = "not a readable .npz file"
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"{path}: a single array, not an .npz file")

@@ -9,7 +9,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from torch import Tensor, nn
 
-from mggcn import datasets, methods
+from mggcn import datasets, methods, regular
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError, prefix_errors
 from mggcn.files import sha256
@@ -49,7 +49,7 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
         raise InputError(f"{root / RECORD}: not a run record ({error})") from None
     _verify(root, checksums)
     try:
-        tensors = load_tensors((root / WEIGHTS).read_bytes())
+        tensors = load_tensors(regular.read(root / WEIGHTS))
     except FileNotFoundError:
         raise InputError(f"{root}: not a run folder ({WEIGHTS} is missing)") from None
     except SafetensorError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.regular import open_regular
 from mggcn.storage.folder import load
 from mggcn.storage.meta import META, checked_value, read_meta
 
@@ -45,7 +46,7 @@ def verify(folder: str | Path, on_bytes: OnBytes = lambda *_: None) -> Verified:
     total, done, damaged = sum((root / name).stat().st_size for name in expected), 0, []
     for name, checksum in expected.items():
         content = hashlib.sha256()
-        with (root / name).open("rb") as file:
+        with open_regular(root / name) as file:
             while block := file.read(_BLOCK):
                 content.update(block)
                 done += len(block)

@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
+from mggcn import regular
 from mggcn.drafts import remove_abandoned
 from mggcn.errors import InputError, InputWarning
 from mggcn.files import parse_json, sealed, unsealed, write_atomically
@@ -207,7 +208,7 @@ class Checkpoints:
 def lock(folder: Path) -> BinaryIO:
     """Create and lock the folder of a run's checkpoints until the file that is returned is closed."""
     folder.mkdir(parents=True, exist_ok=True)
-    file = (folder / _LOCK).open("ab")
+    file = regular.open_to_append(folder / _LOCK)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -218,13 +219,13 @@ def lock(folder: Path) -> BinaryIO:
 
 def _parse(path: Path) -> tuple[dict[str, Any], State]:
     """Read a generation; raises an error if it is not what was written."""
-    content, is_sealed = unsealed(path.read_bytes())
+    content, is_sealed = unsealed(regular.read(path))
     if not is_sealed:
         raise ValueError("its checksum is missing")
     values = parse_json(content)
     if values["format"] != _FORMAT:
         raise ValueError(f"format {values['format']}, not {_FORMAT}")
-    tensors = path.with_suffix(".safetensors").read_bytes()
+    tensors = regular.read(path.with_suffix(".safetensors"))
     if hashlib.sha256(tensors).hexdigest() != values["tensors"]:
         raise ValueError(f"wrong checksum of {path.stem}.safetensors")
     curve = [Epoch(**epoch) for epoch in values["curve"]]

@@ -18,6 +18,7 @@ from mggcn.records import spec
 from mggcn.records.ledger import Ledger, cut_torn_line
 from mggcn.records.record import Epoch, RunRecord
 from mggcn.records.spec import RunSpec
+from mggcn.regular import open_to_append
 from mggcn.run import config_of, continued, fit_plan
 from mggcn.train import Progress
 from mggcn.tune._journal import Journal
@@ -64,7 +65,7 @@ class Tuning:
     def opened(self) -> Iterator[None]:
         """Lock the folder and read the finished trials."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / JOURNAL).open("ab+") as file:
+        with open_to_append(self._folder / JOURNAL) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
