@@ -11,13 +11,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from mggcn import regular
 from mggcn.drafts import claimed, draft_file, draft_folder, exchange, name_errors
 from mggcn.errors import InputError, first_line
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 T = TypeVar("T")
 
@@ -155,6 +158,17 @@ def parse_json(content: bytes) -> Any:
     return values
 
 
+def parse_tensors(content: bytes) -> "dict[str, Tensor]":
+    """The tensors of a safetensors file that may be hostile; raises ValueError if it is not one."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        return load(content)
+    except (SafetensorError, KeyError, AttributeError, RuntimeError, TypeError) as error:
+        raise ValueError(f"not tensors in safetensors form ({first_line(error)})") from None
+
+
 def check_npy(path: Path) -> None:
     """Raise ValueError unless a file begins as that of one array does; :func:`numpy.load` also opens archives."""
     with regular.open_regular(path) as file:
@@ -227,7 +241,10 @@ def _value(content: Any, field: str) -> str:
             content = content[name] if name else content[int(index)]
         except (LookupError, TypeError, ValueError):
             return ""
-    return f" ({str(content)[:40]!r})" if isinstance(content, str) else f" ({str(content)[:40]})"
+    try:
+        return f" ({content[:40]!r})" if isinstance(content, str) else f" ({str(content)[:40]})"
+    except RecursionError:
+        return " (nested too deeply)"
 
 
 def _sync(path: Path) -> None:

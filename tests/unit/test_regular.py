@@ -71,11 +71,8 @@ def test_a_file_is_appended_to_and_read() -> None:
 def test_a_special_file_in_place_of_a_draft_or_a_claim_neither_waits_nor_writes_elsewhere(kind: str, name: str) -> None:
     SPECIAL[kind](Path(name))
     is_refused = (kind, name) == ("a dangling link", ".out.mggcn-draft")
-    expected = (
-        pytest.raises(OSError, match=r"\.out\.mggcn-draft is a link, .* not a regular file: .*/out'")
-        if is_refused
-        else nullcontext()
-    )
+    problem = r"\.out\.mggcn-draft is a link, .* not a regular file: .*/out'"
+    expected = pytest.raises(OSError, match=problem) if is_refused else nullcontext()
     with expected, claimed(Path("out")):
         write_atomically(Path("out"), b"content")
     assert Path("out").exists() != is_refused

@@ -130,7 +130,7 @@ def _show_warning(
     if not issubclass(category, InputWarning):
         sys.stderr.write(text)
     elif ranks.may_print():
-        sys.stderr.write(f"mggcn: warning: {printing.visible(str(message))}\n")
+        sys.stderr.write(f"mggcn: warning: {printing.visible(' '.join(str(message).split()))}\n")
 
 
 def _fail(message: str) -> int:
