@@ -40,7 +40,7 @@ PROMISES = {
         "checkpoints changed together with their checksums, pipes, devices and links in place of files, servers that "
         "send without end, files that name code",
         "one line or success within a minute; no code runs, and nothing is written through a link",
-        400,
+        200,
     ),
     "races": Promise(
         "four processes at the same time on the same files",

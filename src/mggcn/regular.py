@@ -7,8 +7,8 @@ would create or change the file that it names.
 import errno
 import os
 import stat
+from io import BufferedRandom, BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 _NOT_REGULAR = (errno.ELOOP, errno.ENXIO, errno.ENODEV)  # a symbolic link, a socket, a device
 
@@ -33,12 +33,12 @@ def open_handle(path: Path, flags: int) -> int:
     return handle
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> BufferedReader:
     """Open a regular file to read it."""
     return os.fdopen(open_handle(path, os.O_RDONLY), "rb")
 
 
-def open_to_append(path: Path) -> BinaryIO:
+def open_to_append(path: Path) -> BufferedRandom:
     """Open a regular file to read it and to append to it; created if it is missing."""
     return os.fdopen(open_handle(path, os.O_RDWR | os.O_CREAT | os.O_APPEND), "ab+")
 
