@@ -10,12 +10,13 @@ import logging
 import math
 import weakref
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Array = TypeVar("Array", bound=NDArray[Any])
 
@@ -40,8 +41,10 @@ def locked(array: Array) -> Array:
     return array if isinstance(array.base, np.ndarray) else array.view()  # the flag of a view cannot be set again
 
 
-def shared_tensor(array: NDArray[Any]) -> Tensor:
+def shared_tensor(array: NDArray[Any]) -> "Tensor":
     """A tensor in the memory of an array, which must not be written to: torch has no read-only tensors."""
+    import torch
+
     return torch.from_numpy(array if array.flags.writeable else np.asarray(_Writable(array)))
 
 

@@ -128,11 +128,11 @@ def _show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
 ) -> None:
     """Print an InputWarning as one line, and any other warning as Python does."""
-    text = warnings.formatwarning(message, category, filename, lineno)
     if not issubclass(category, InputWarning):
-        sys.stderr.write(text)
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno))
     elif ranks.may_print():
-        sys.stderr.write(f"mggcn: warning: {printing.visible(options.with_flags(str(message)))}\n")
+        text = options.with_flags(" ".join(str(message).split()))
+        sys.stderr.write(f"mggcn: warning: {printing.visible(text)}\n")
 
 
 def _fail(message: str) -> int:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from mggcn import memory
+from mggcn._io.regular import open_regular
 from mggcn.dataset import Dataset, csr_parts
 from mggcn.dataset.arrays import from_arrays, unused_notes
 from mggcn.dataset.checks import check_characters
@@ -78,7 +79,7 @@ def read_fields(path: Path, required: tuple[str, ...], optional: tuple[str, ...]
     fields: Fields = {}
     problem = "not a readable .npz file"
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"{path}: a single array, not an .npz file")

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypedDict
 
+from mggcn._io import regular
 from mggcn.errors import InputError, InputWarning
 from mggcn.files import parse_json, sealed, typed, unsealed
 from mggcn.records._packing import is_packed, unpack
@@ -73,7 +74,7 @@ def record_content(record: RunRecord, files: Mapping[str, bytes]) -> bytes:
 def read_record(path: Path) -> tuple[RunRecord, dict[str, str]]:
     """A ``record.json``, and the checksums of the files beside it; of a folder of an earlier version there are none."""
     try:
-        content, is_sealed = unsealed(path.read_bytes())
+        content, is_sealed = unsealed(regular.read(path))
         return _parse_record(parse_json(content), is_sealed=is_sealed)
     except ValueError as error:
         raise InputError(f"{path}: not a run record ({error})") from None
@@ -134,7 +135,7 @@ def _read(path: Path) -> tuple[list[Section], list[RunRecord]]:
 
 def _read_json(path: Path, known: Mapping[str, RunRecord]) -> tuple[list[Section], list[RunRecord]]:
     try:
-        content, is_sealed = unsealed(path.read_bytes())
+        content, is_sealed = unsealed(regular.read(path))
         values = parse_json(content)
         if is_packed(values):
             return unpack(values, known, is_sealed=is_sealed)

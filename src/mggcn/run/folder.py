@@ -13,6 +13,7 @@ import tomli_w
 import torch
 
 from mggcn import methods
+from mggcn._io import regular
 from mggcn.dataset import Dataset
 from mggcn.drafts import remove_abandoned
 from mggcn.errors import InputError
@@ -187,7 +188,7 @@ def _left(path: Path, config: bytes) -> Path | None:
         if not numbered.exists():
             break
         path = numbered if is_unfinished(numbered) else path
-    if not is_unfinished(path) or (path / CONFIG).read_bytes() != config:
+    if not is_unfinished(path) or regular.read(path / CONFIG) != config:
         return None
     try:
         lock(path / CHECKPOINT).close()

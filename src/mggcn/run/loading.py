@@ -5,14 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
 from torch import Tensor, nn
 
 from mggcn import datasets, methods
+from mggcn._io import regular
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError, prefix_errors
-from mggcn.files import sha256
+from mggcn.files import parse_tensors, sha256
 from mggcn.mapping import AUTOMATIC, Access
 from mggcn.methods.settings import refuse_imports
 from mggcn.records.reading import RECORD, is_unfinished, read_record, unfinished
@@ -48,10 +47,10 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
         raise InputError(f"{root / RECORD}: not a run record ({error})") from None
     _verify(root, checksums)
     try:
-        tensors = load_tensors((root / WEIGHTS).read_bytes())
+        tensors = parse_tensors(regular.read(root / WEIGHTS))
     except FileNotFoundError:
         raise InputError(f"{root}: not a run folder ({WEIGHTS} is missing)") from None
-    except SafetensorError as error:
+    except ValueError as error:
         raise InputError(f"{root / WEIGHTS}: cannot be read ({error})") from None
     model = plan.method.model(record.dataset["num_features"], len(record.dataset["classes"]), None)
     with prefix_errors(root / WEIGHTS):

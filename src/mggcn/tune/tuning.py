@@ -10,6 +10,7 @@ from typing import Any
 
 import tomli_w
 
+from mggcn._io.regular import open_to_append
 from mggcn.errors import InputError
 from mggcn.files import write_atomically
 from mggcn.keys import Key
@@ -64,7 +65,7 @@ class Tuning:
     def opened(self) -> Iterator[None]:
         """Lock the folder and read the finished trials."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / JOURNAL).open("ab+") as file:
+        with open_to_append(self._folder / JOURNAL) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:

@@ -1,13 +1,18 @@
 """A run that was interrupted and resumed is the run that was not."""
 
 import re
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 import mggcn
 from mggcn import storage
@@ -17,6 +22,8 @@ from mggcn.methods import METHODS
 from mggcn.records import Epoch, environment, read
 from mggcn.run import Run, RunFolder
 from mggcn.train.checkpoints import lock
+from tests import tampering
+from tests.conftest import small_dataset
 
 UNTRAINED = ("label-propagation", "random-forest")
 VARIANTS: list[tuple[str, dict[str, object]]] = [
@@ -211,3 +218,69 @@ def test_data_are_loaded_again(small: Dataset, tmp_path: Path) -> None:
     interrupted(small, tmp_path / "nameless", "mlp")
     with pytest.raises(InputError, match="unknown data set 'small'"):
         mggcn.resume(tmp_path / "nameless")
+
+
+@pytest.fixture(scope="module")
+def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set, and a run on it that was interrupted after its first epoch."""
+    folder = tmp_path_factory.mktemp("unfinished")
+    interrupted(storage.save(small_dataset(), folder / "data"), folder / "run", "vr-gcn", 1, averaging=0.9, epochs=2)
+    return folder
+
+
+def tampered(unfinished: Path, folder: Path, change: Callable[[Path], object]) -> Run | None:
+    """The run that is resumed from a changed checkpoint; None if it is refused in one line."""
+    shutil.copytree(unfinished / "run", folder)
+    (path,) = (folder / "checkpoint").glob("*.json")
+    change(path)
+    try:
+        run = mggcn.resume(folder)
+    except InputError as error:
+        if str(folder) in str(error) and len(str(error)) < 1_000:
+            return None
+        raise
+    assert read([folder]), "what was trained is a record"
+    return run
+
+
+@pytest.mark.filterwarnings("ignore::mggcn.errors.InputWarning")
+@pytest.mark.parametrize("number", range(4))
+def test_a_checkpoint_whose_checksum_was_computed_again_is_refused_in_one_line_or_makes_a_whole_record(
+    number: int, unfinished: Path, tmp_path: Path
+) -> None:
+    for part in range(50):
+        draw = Random(f"{number} {part}")  # noqa: S311
+        tampered(unfinished, tmp_path / str(part), lambda path, draw=draw: tampering.tamper(path, draw))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "field", ["seconds", "epoch", "resumed", "best_epoch", "val", "curve", "capacities", "tensors"]
+)
+@pytest.mark.parametrize("value", [None, float("nan"), -1, 10**400, [[None]], {"x": 1}, tampering.nested(900)])
+def test_a_field_of_a_checkpoint_has_its_type_and_range(
+    field: str, value: object, unfinished: Path, tmp_path: Path
+) -> None:
+    assert tampered(unfinished, tmp_path / "x", lambda path: tampering.change_field(path, (field,), value)) is None
+
+
+@pytest.mark.parametrize("change", tampering.TENSORS)
+def test_tensors_of_a_checkpoint_have_the_names_shapes_and_types_of_the_model(
+    change: str, unfinished: Path, tmp_path: Path
+) -> None:
+    (path,) = (unfinished / "run" / "checkpoint").glob("*.safetensors")
+    names = ["model.convs.0.linear.weight", "adam.clock", "generator.cpu", "average.0"]
+    names = [name for name in load_file(path) if name in names or name.startswith("best.")]
+    assert len(names) >= 4
+    for number, name in enumerate(names):
+        run = tampered(
+            unfinished,
+            tmp_path / str(number),
+            lambda path, name=name: tampering.change_tensor(path, name, tampering.TENSORS[change]),  # type: ignore[misc]
+        )
+        assert run is None or change == "huge" or (change, name) == ("of bytes", "generator.cpu")
+
+
+def test_what_is_no_safetensors_file_is_refused_whatever_its_checksum(unfinished: Path, tmp_path: Path) -> None:
+    for number, content in enumerate([b"", b"{}", b"\xff" * 100, (1 << 60).to_bytes(8, "little") + b"{}"]):
+        change = partial(tampering.replace_tensors, content=content)
+        assert tampered(unfinished, tmp_path / str(number), change) is None
