@@ -1,11 +1,12 @@
 """Dataset: a graph with features, labels and a split, checked when it is created.
 
-Features are float32, dense or, if most are zero, compressed sparse rows (CSR). :mod:`mggcn.storage` describes the
+Features are float32, dense or compressed sparse rows (CSR); no result depends on which. :mod:`mggcn.storage` describes the
 folder of a data set on disk.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mggcn.dataset.checks import check_descriptions, check_ids, check_labels, check_shape, check_types
 from mggcn.dataset.columns import Column
-from mggcn.dataset.features import Features, check_finite
+from mggcn.dataset.features import Features, check_finite, density_of
 from mggcn.dataset.measures import Measure
 from mggcn.dataset.split import Split, check_part
 from mggcn.errors import InputError
@@ -124,10 +125,15 @@ class Dataset:
         """The number of classes."""
         return len(self.classes)
 
+    @cached_property
+    def density(self) -> float:
+        """The share of the features' values that are not 0, see :func:`mggcn.dataset.features.density_of`."""
+        return density_of(self.x)
+
     @property
     def is_sparse(self) -> bool:
-        """Whether the features are CSR."""
-        return not isinstance(self.x, np.ndarray)
+        """Whether more than half of the features' values are 0, dense or CSR."""
+        return self.density < 0.5
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The features of a data set: float32, dense or, if most are zero, compressed sparse rows (CSR)."""
+"""The features of a data set: float32, dense or compressed sparse rows (CSR)."""
 
 from typing import Any, TypeAlias
 
@@ -12,6 +12,7 @@ from mggcn.graph import as_array, index_dtype
 Features: TypeAlias = "NDArray[np.float32] | csr_array"
 
 _CHECK_ROWS = 1 << 16
+_COUNTED_ROWS = 1 << 12
 
 
 def as_features(x: ArrayLike | sparray | spmatrix) -> Features:
@@ -44,6 +45,18 @@ def csr_parts(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], s
         bad = indices[(indices < 0) | (indices >= shape[1])][0]
         raise InputError(f"x_indices: column {bad} is out of range for {shape[1]} features")
     return csr_array((data, indices, indptr), shape=shape)
+
+
+def density_of(x: Features) -> float:
+    """The share of values that are not 0, whatever the format; of large matrices that of rows at equal distances.
+
+    For rows in random order that is at most 0.03 off in 998 of 1,000 cases, by Hoeffding's inequality.
+    """
+    num_rows, width = x.shape
+    counted = slice(None) if num_rows <= _COUNTED_ROWS else np.linspace(0, num_rows - 1, _COUNTED_ROWS).astype(np.int64)
+    rows = x[counted]
+    count = np.count_nonzero(rows if isinstance(rows, np.ndarray) else rows.data)
+    return float(count / max(rows.shape[0] * width, 1))
 
 
 def check_finite(x: Features, first: int = 0) -> None:

@@ -23,6 +23,7 @@ from mggcn.methods.method import GraphView, Method
 from mggcn.methods.published import Preset, Traits
 from mggcn.storage import Cache
 from mggcn.train import ALONE, Compute, Prepared, Ranks, Scaler, Training
+from mggcn.train.inputs import features_by_density
 from mggcn.train.scaling import Scaled
 
 WITHOUT_EFFECT = ("threads", "smooth")
@@ -108,7 +109,7 @@ class Plan:
 
 def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute) -> GraphView:
     """A data set as methods receive it: scaled features, and training labels (all labels if there is no split)."""
-    scaled, labels = Scaled(dataset.x, scaler), partial(known_labels, dataset)
+    scaled, labels = Scaled(features_by_density(dataset), scaler), partial(known_labels, dataset)
     source = None
     if compute.cache is not None:
         as_stored = _is_as_stored(dataset)

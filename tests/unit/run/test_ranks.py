@@ -103,9 +103,7 @@ def test_two_ranks_give_the_losses_of_one_process(name: str, records: list[dict[
             assert record["smoothed"] == pytest.approx(alone["smoothed"])
 
 
-def test_two_ranks_drop_the_sparse_inputs_that_one_process_drops(
-    records: list[dict[str, Any]], tmp_path: Path
-) -> None:
+def test_two_ranks_drop_the_sparse_inputs_that_one_process_drops(records: list[dict[str, Any]], tmp_path: Path) -> None:
     storage.save(wide_dataset(), tmp_path / "wide")
     for data in (wide_dataset(), storage.load(tmp_path / "wide", mmap=True)):
         run = mggcn.fit(data, settings=WIDE, device="cpu")
