@@ -1,7 +1,7 @@
 """Dataset: a graph with features, labels and a split, checked when it is created.
 
-Features are float32, dense or compressed sparse rows (CSR); no result depends on which. :mod:`mggcn.storage` describes the
-folder of a data set on disk.
+Features are float32, dense or compressed sparse rows (CSR); no result depends on which. :mod:`mggcn.storage`
+describes the folder of a data set on disk.
 """
 
 from collections.abc import Mapping, Sequence
@@ -150,7 +150,7 @@ class Dataset:
         name: str = "pyg",
         *,
         seed: int | None = 0,
-        direction: Direction = "both",
+        direction: Direction | None = None,
         inductive: bool = False,
         source: str = "torch_geometric Data",
     ) -> "Dataset":
@@ -166,7 +166,8 @@ class Dataset:
                 warning says so.
             name: the name of the data set.
             seed: of the split or validation part that is drawn if ``data`` has none; None draws no split.
-            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a warning if
+                some edges have no reverse.
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
@@ -185,7 +186,7 @@ class Dataset:
         label: str = "label",
         split: str = "split",
         seed: int | None = 0,
-        direction: Direction = "both",
+        direction: Direction | None = None,
         inductive: bool = False,
         source: str = "networkx graph",
     ) -> "Dataset":
@@ -203,6 +204,7 @@ class Dataset:
             split: the node attribute that is train, val or test; a node without it is in no part.
             seed: of the split or validation part that is drawn if the nodes have none; None draws no split.
             direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; ``in`` and ``out`` need a DiGraph.
+                None is ``both``, with a warning if some edges of a DiGraph have no reverse.
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
@@ -224,7 +226,7 @@ class Dataset:
         node_ids: ArrayLike | None = None,
         feature_names: Sequence[str] = (),
         seed: int | None = 0,
-        direction: Direction = "both",
+        direction: Direction | None = None,
         inductive: bool = False,
         source: str = "scipy adjacency matrix",
     ) -> "Dataset":
@@ -241,7 +243,8 @@ class Dataset:
             node_ids: [num_nodes] the ids of the nodes, unique; None if they are the node numbers.
             feature_names: the names of the columns of ``x``.
             seed: of the split or validation part that is drawn if none is known; None draws no split.
-            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a warning if
+                the matrix is not symmetric.
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
@@ -266,7 +269,7 @@ class Dataset:
         features: "FeatureChoice" = "all",
         categories: Sequence[str] = (),
         seed: int | None = 0,
-        direction: Direction = "both",
+        direction: Direction | None = None,
     ) -> "Dataset":
         """Convert two pandas data frames; the columns are as in :func:`mggcn.datasets.table.read_tables`.
 
@@ -283,7 +286,8 @@ class Dataset:
             categories: feature columns whose values are categories even if they are numbers, dates, or many; text and
                 columns of pandas' type ``category`` are.
             seed: of the split or validation part that is drawn if ``nodes`` has none; None draws no split.
-            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
+                number of edges without a reverse.
         """
         from mggcn.dataset.pandas import TableColumns, from_pandas
 

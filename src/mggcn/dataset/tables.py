@@ -62,14 +62,15 @@ def from_tables(
     *,
     name: str,
     seed: int | None,
-    direction: Direction,
+    direction: Direction | None,
     stacklevel: int,
     source: str = "",
+    lists_edges_once: bool = True,
 ) -> Dataset:
     """Build a data set; without ``nodes`` its nodes are the ends of the edges, in the order they appear.
 
     ``stacklevel`` is that of warnings; 3 is the caller of the function that calls this one. ``source`` is one line on
-    where the data came from, the names of the tables if empty.
+    where the data came from, the names of the tables if empty. ``lists_edges_once`` is that of ``from_arrays``.
     """
     table = _read_nodes(nodes, columns) if nodes is not None else _without_nodes(columns)
     edge_index = _read_edges(edges, columns, table.numbers, is_open=nodes is None)
@@ -90,6 +91,7 @@ def from_tables(
             parts=_parts(table, y) if classes else NO_SPLIT,
             seed=seed,
             direction=direction,
+            lists_edges_once=lists_edges_once,
             source=source or (f"{nodes.name} and {edges.name}" if nodes else edges.name),
             notes=[*ignored_edge_data(others, edges.name), *minus_one_note(classes)],
             stacklevel=stacklevel + 1,

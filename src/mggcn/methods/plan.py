@@ -51,6 +51,12 @@ class Plan:
         values = {field.name: getattr(self.method, field.name) for field in fields(self.method)}
         return {name: settings.plain(value) for name, value in {**values, **asdict(self.training)}.items()}
 
+    def check_loadable(self) -> None:
+        """Raise InputError, naming the setting, if a run that is saved with this plan could not be loaded."""
+        settings.check_importable("method", type(self.method))
+        for field in fields(self.method):
+            settings.check_importable(field.name, getattr(self.method, field.name))
+
     def compute(self, device: torch.device, ranks: Ranks = ALONE, dataset: Dataset | None = None) -> Compute:
         """The device, precision, threads, ranks and cache of a run.
 

@@ -133,8 +133,8 @@ def test_the_checks_are_the_same(tmp_path: Path, change: dict, message: str) -> 
     adjacency = scipy.sparse.coo_array((np.ones(1), ends), shape=(4, 4))
     for construct in (
         lambda: read_npz(tmp_path / "a.npz"),
-        lambda: Dataset.from_pyg(Data(**tensors), "a"),
-        lambda: Dataset.from_scipy(adjacency, x, y, split=split, name="a"),
+        lambda: Dataset.from_pyg(Data(**tensors), "a", direction="both"),
+        lambda: Dataset.from_scipy(adjacency, x, y, split=split, name="a", direction="both"),
     ):
         with pytest.raises(InputError) as caught:
             construct()

@@ -38,7 +38,9 @@ def test_standard_is_fitted_on_training_nodes_only(small: Dataset, sparse: bool)
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_features_that_are_constant_in_training_are_named_and_cannot_mislead(small: Dataset, sparse: bool) -> None:
+def test_features_that_are_constant_in_training_are_named_and_cannot_mislead(
+    small: Dataset, tmp_path: Path, sparse: bool
+) -> None:
     others = np.setdiff1d(np.arange(small.num_nodes), small.split.train)
     x = np.hstack([small.x, np.zeros((small.num_nodes, 1), np.float32), np.full((small.num_nodes, 2), 3, np.float32)])
     x[others, 3] = x[others[0], 4] = 47182
@@ -49,6 +51,9 @@ def test_features_that_are_constant_in_training_are_named_and_cannot_mislead(sma
     with pytest.warns(InputWarning, match="empty, constant"):
         run = mggcn.fit(data, settings={"scaling": "standard", "epochs": 20}, device="cpu")
     assert run.record.test_accuracy > 0.6
+    loaded = mggcn.load_run(run.save(tmp_path / "run").path)
+    assert np.array_equal(loaded.predict(data).probabilities, run.predict().probabilities)
+    assert np.isfinite(loaded.explain(1, dataset=data).target).all()
     assert [*map(str, warned(replace(data, feature_names=())))] == [
         "small: 2 features not used, which all training nodes have the same value of, but others do not: 3, 4"
     ]
