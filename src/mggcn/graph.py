@@ -78,8 +78,8 @@ class Graph:
     @classmethod
     def from_edges_counted(
         cls, source: ArrayLike, target: ArrayLike, num_nodes: int, *, direction: Direction = "both"
-    ) -> "tuple[Graph, int, int]":
-        """Return the graph of :meth:`from_edges` and the numbers of self-loops and duplicate edges it removed.
+    ) -> "tuple[Graph, int, int, int]":
+        """Return the graph of :meth:`from_edges`, and how many loops and duplicates it removed and reverses it added.
 
         The two directions of an undirected edge are no duplicates of each other.
         """
@@ -97,13 +97,14 @@ class Graph:
         is_edge = row != column
         entries = coo_array((is_edge, (row, column)), shape=(num_nodes, num_nodes)).tocsr()
         num_loops, num_duplicates = int((~is_edge).sum()), int(is_edge.sum() - entries.data.sum())
+        entries.eliminate_zeros()
+        num_given = entries.nnz
         if direction == "both":
             entries = entries + entries.T.tocsr()
-        entries.eliminate_zeros()
         entries.sort_indices()
         indices = entries.indices.astype(index_dtype(num_nodes))  # a copy, because SciPy's array has spare capacity
         graph = cls(entries.indptr.astype(np.int64), indices, direction, checked=True)
-        return graph, num_loops, num_duplicates
+        return graph, num_loops, num_duplicates, graph.num_stored - num_given
 
     @property
     def num_nodes(self) -> int:

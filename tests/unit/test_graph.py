@@ -150,11 +150,13 @@ def test_from_edges_by_hand(direction: str) -> None:
             rows[v].add(u)
     graph = Graph.from_edges(source, target, 30, direction=direction)
     assert [graph.row(v).tolist() for v in range(30)] == [sorted(row) for row in rows]
-    counted, loops, duplicates = Graph.from_edges_counted(source, target, 30, direction=direction)
+    counted, loops, duplicates, added = Graph.from_edges_counted(source, target, 30, direction=direction)
     assert np.array_equal(counted.indices, graph.indices)
     pairs = list(zip(source.tolist(), target.tolist(), strict=True))
     assert loops == sum(u == v for u, v in pairs) > 0
-    assert duplicates == len(pairs) - loops - len({(u, v) for u, v in pairs if u != v}) > 0
+    distinct = {(u, v) for u, v in pairs if u != v}
+    assert duplicates == len(pairs) - loops - len(distinct) > 0
+    assert added == (len({(v, u) for u, v in distinct} - distinct) if direction == "both" else 0)
 
 
 def test_an_edge_repeated_many_times_stays() -> None:

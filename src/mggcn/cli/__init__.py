@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(tokens: list[str]) -> int:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("always", InputWarning)
+            warnings.simplefilter("default", InputWarning)  # once each, though several runs may give it
             warnings.simplefilter("ignore", DataWarning)
             warnings.showwarning = _show_warning
             code = app.meta(tokens, exit_on_error=False, print_error=False, result_action="return_value")

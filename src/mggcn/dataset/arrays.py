@@ -31,7 +31,8 @@ def from_arrays(
     classes: Iterable[Any] | None = None,
     parts: Sequence[NDArray[Any] | None] = NO_SPLIT,
     seed: int | None = 0,
-    direction: Direction = "both",
+    direction: Direction | None = None,
+    lists_edges_once: bool = False,
     source: str = "",
     notes: Sequence[str] = (),
     stacklevel: int = 3,
@@ -50,7 +51,9 @@ def from_arrays(
         classes: the names of the classes, used if a node is labelled; ``class 0``, ``class 1``, … if None.
         parts: the nodes of train, val and test; None for a part that is not known.
         seed: of the split or validation part that is drawn if none is known; with None no split is drawn.
-        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note if some
+            edges have no reverse.
+        lists_edges_once: whether such data usually hold an undirected edge once, so that this note is not a warning.
         source: one line on where the data came from; a note on what was drawn is added.
         notes: what of the input is not used; each is also a :class:`mggcn.errors.DataWarning`.
         stacklevel: of these warnings; 3 is the caller of the function that calls this one.
@@ -59,7 +62,9 @@ def from_arrays(
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
     with prefix_errors("edge_index"):
-        graph, *removed = Graph.from_edges_counted(edge_index[0], edge_index[1], num_nodes, direction=direction)
+        graph, *removed, added = Graph.from_edges_counted(
+            edge_index[0], edge_index[1], num_nodes, direction=direction or "both"
+        )
     features = None if x is None else x.x if isinstance(x, FeatureTable) else as_features(x)
     labels = class_numbers(y, num_nodes)
     names = numbered_classes(labels)
@@ -77,6 +82,9 @@ def from_arrays(
         split, note = complete_split(labels, parts, seed or 0)
     source = "; ".join(filter(None, [source, note]))
     made: list[str] = []
+    one_way = one_way_note(added) if direction is None else []
+    if not lists_edges_once:
+        notes, one_way = [*notes, *one_way], []
     if isinstance(x, FeatureTable):
         encoding, filled = x.fill(split.train if split else None)
         fields |= {"encoding": encoding, "feature_names": feature_names(encoding)}
@@ -91,7 +99,7 @@ def from_arrays(
         notes, unlabelled = [*notes, *unlabelled], []
     for text in notes:
         warnings.warn(f"{name}: {text}", DataWarning, stacklevel=stacklevel)
-    notes = (*notes, *unlabelled, *made, *removed_note(*removed))
+    notes = (*notes, *unlabelled, *made, *one_way, *removed_note(*removed))
     return Dataset(name, graph, features, labels, names, split, source=source, notes=notes, **fields)
 
 
@@ -104,9 +112,22 @@ def ignored_edge_data(names: Iterable[str], origin: str) -> list[str]:
 def unused_notes(names: Iterable[str], origin: str) -> list[str]:
     """The notes on arrays of ``origin`` that are not used: values of edges according to their name, and others."""
     unused = sorted(set(names) - _KNOWN)
-    edge_data = [name for name in unused if name in ("weight", "weights") or name.startswith("edge_")]
+    edge_data = edge_values(unused)
     others = ", ".join(name for name in unused if name not in edge_data)
     return [*ignored_edge_data(edge_data, origin), *([f"not used: {others} of {origin}"] if others else [])]
+
+
+def edge_values(names: Iterable[str]) -> list[str]:
+    """Those of the names of arrays that say that they hold a value for each edge, such as PyG's edge_weight."""
+    return sorted(
+        name for name in names if name in ("weight", "weights") or (name.startswith("edge_") and name != "edge_index")
+    )
+
+
+def one_way_note(count: int) -> list[str]:
+    """The note on edges that were made undirected, none if there are none."""
+    edges = "1 edge has" if count == 1 else f"{count:,} edges have"
+    return [f"{edges} no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"] if count else []
 
 
 def removed_note(num_loops: int, num_duplicates: int) -> list[str]:

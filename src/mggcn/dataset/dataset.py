@@ -1,13 +1,14 @@
 """Dataset: a graph with features, labels and a split, checked when it is created.
 
-Features are float32, dense or, if most are zero, compressed sparse rows (CSR). :mod:`mggcn.storage` describes the
-folder of a data set on disk.
+Features are float32, dense or compressed sparse rows (CSR); no result depends on which. :mod:`mggcn.storage`
+describes the folder of a data set on disk.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from mggcn._io.arrays import checksum, compact_text, locked, read_only
 from mggcn.dataset.checks import check_descriptions, check_ids, check_labels, check_shape, check_types
 from mggcn.dataset.columns import Column
-from mggcn.dataset.features import Features, check_finite, csr_arrays, read_only_features
+from mggcn.dataset.features import Features, check_finite, csr_arrays, density_of, read_only_features
 from mggcn.dataset.measures import Measure
 from mggcn.dataset.split import Split, check_part
 from mggcn.errors import InputError
@@ -181,10 +182,15 @@ class Dataset:
         """The number of classes."""
         return len(self.classes)
 
+    @cached_property
+    def density(self) -> float:
+        """The share of the features' values that are not 0, see :func:`mggcn.dataset.features.density_of`."""
+        return density_of(self.x)
+
     @property
     def is_sparse(self) -> bool:
-        """Whether the features are CSR."""
-        return not isinstance(self.x, np.ndarray)
+        """Whether more than half of the features' values are 0, dense or CSR."""
+        return self.density < 0.5
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -208,7 +214,7 @@ class Dataset:
         name: str = "pyg",
         *,
         seed: int | None = 0,
-        direction: Direction = "both",
+        direction: Direction | None = None,
         inductive: bool = False,
         source: str = "torch_geometric Data",
     ) -> "Dataset":
@@ -225,7 +231,8 @@ class Dataset:
                 warning names it.
             name: the name of the data set.
             seed: of the split or validation part that is drawn if ``data`` has none; None draws no split.
-            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a warning if
+                some edges have no reverse.
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
@@ -244,7 +251,7 @@ class Dataset:
         label: str = "label",
         split: str = "split",
         seed: int | None = 0,
-        direction: Direction = "both",
+        direction: Direction | None = None,
         inductive: bool = False,
         source: str = "networkx graph",
     ) -> "Dataset":
@@ -262,6 +269,7 @@ class Dataset:
             split: the node attribute that is train, val or test; a node without it is in no part.
             seed: of the split or validation part that is drawn if the nodes have none; None draws no split.
             direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; ``in`` and ``out`` need a DiGraph.
+                None is ``both``, with a warning if some edges of a DiGraph have no reverse.
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
@@ -283,7 +291,7 @@ class Dataset:
         node_ids: ArrayLike | None = None,
         feature_names: Sequence[str] = (),
         seed: int | None = 0,
-        direction: Direction = "both",
+        direction: Direction | None = None,
         inductive: bool = False,
         source: str = "scipy adjacency matrix",
     ) -> "Dataset":
@@ -300,7 +308,8 @@ class Dataset:
             node_ids: [num_nodes] the ids of the nodes, unique; None if they are the node numbers.
             feature_names: the names of the columns of ``x``.
             seed: of the split or validation part that is drawn if none is known; None draws no split.
-            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a warning if
+                the matrix is not symmetric.
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
@@ -325,7 +334,7 @@ class Dataset:
         features: "FeatureChoice" = "all",
         categories: Sequence[str] = (),
         seed: int | None = 0,
-        direction: Direction = "both",
+        direction: Direction | None = None,
     ) -> "Dataset":
         """Convert two pandas data frames; the columns are as in :func:`mggcn.datasets.table.read_tables`.
 
@@ -343,7 +352,8 @@ class Dataset:
             categories: feature columns whose values are categories even if they are numbers, dates, or many; text and
                 columns of pandas' type ``category`` are.
             seed: of the split or validation part that is drawn if ``nodes`` has none; None draws no split.
-            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
+                number of edges without a reverse.
         """
         from mggcn.dataset.pandas import TableColumns, from_pandas
 

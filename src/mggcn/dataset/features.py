@@ -1,4 +1,4 @@
-"""The features of a data set: float32, dense or, if most are zero, compressed sparse rows (CSR)."""
+"""The features of a data set: float32, dense or compressed sparse rows (CSR)."""
 
 from typing import Any, TypeAlias
 
@@ -13,6 +13,7 @@ from mggcn.graph import as_array, index_dtype
 Features: TypeAlias = "NDArray[np.float32] | csr_array"
 
 _CHECK_ROWS = 1 << 16
+_COUNTED_ROWS = 1 << 12
 
 
 def as_features(x: ArrayLike | sparray | spmatrix) -> Features:
@@ -65,6 +66,18 @@ def read_only_features(x: Features, *, checked: bool) -> Features:
         rows = rows if rows.has_canonical_format else csr_array(as_features(rows))
     rows.data, rows.indices, rows.indptr = map(locked, (rows.data, rows.indices, rows.indptr))
     return rows
+
+
+def density_of(x: Features) -> float:
+    """The share of values that are not 0, whatever the format; of large matrices that of rows at equal distances.
+
+    For rows in random order that is at most 0.03 off in 998 of 1,000 cases, by Hoeffding's inequality.
+    """
+    num_rows, width = x.shape
+    counted = slice(None) if num_rows <= _COUNTED_ROWS else np.linspace(0, num_rows - 1, _COUNTED_ROWS).astype(np.int64)
+    rows = x[counted]
+    count = np.count_nonzero(rows if isinstance(rows, np.ndarray) else rows.data)
+    return float(count / max(rows.shape[0] * width, 1))
 
 
 def check_finite(x: Features, first: int = 0) -> None:

@@ -27,7 +27,7 @@ def from_pandas(
     columns: TableColumns,
     name: str,
     seed: int | None,
-    direction: Direction,
+    direction: Direction | None,
 ) -> Dataset:
     """See :meth:`mggcn.dataset.Dataset.from_pandas`."""
     tables = _Frame.of(edges, "edges"), None if nodes is None else _Frame.of(nodes, "nodes", columns.id)

@@ -28,7 +28,7 @@ def from_pyg(
     data: "Data",
     name: str,
     seed: int | None,
-    direction: Direction = "both",
+    direction: Direction | None = None,
     inductive: bool = False,
     source: str = SOURCE,
     stacklevel: int = 4,

@@ -63,16 +63,18 @@ def from_tables(
     *,
     name: str,
     seed: int | None,
-    direction: Direction,
+    direction: Direction | None,
     stacklevel: int,
     source: str = "",
     ids: str = "",
     notes: Sequence[str] = (),
+    lists_edges_once: bool = True,
 ) -> Dataset:
     """Build a data set; without ``nodes`` its nodes are the ends of the edges, in the order they appear.
 
     ``stacklevel`` is that of warnings; 3 is the caller of the function that calls this one. ``source`` is one line on
     where the data came from, the names of the tables if empty. ``ids`` says where the ids are, a column if empty.
+    ``lists_edges_once`` is that of ``from_arrays``.
     """
     table = _read_nodes(nodes, columns) if nodes is not None else _without_nodes(columns)
     ids = ids or f"column {columns.id!r}"
@@ -97,6 +99,7 @@ def from_tables(
             parts=parts,
             seed=seed,
             direction=direction,
+            lists_edges_once=lists_edges_once,
             source=source or (f"{nodes.name} and {edges.name}" if nodes else edges.name),
             notes=[*ignored_edge_data(others, edges.name), *notes, *unusual],
             stacklevel=stacklevel + 1,

@@ -37,8 +37,8 @@ def limit_of_duckdb(memory: int, num_nodes: int) -> int:
 
 def write_graph(
     database: Database, edges: str, num_nodes: int, folder: FolderWriter, direction: Direction, on_rows: OnRows
-) -> tuple[int, int]:
-    """Write a graph, and return the numbers of self-loops and duplicate edges that were removed.
+) -> tuple[int, int, int]:
+    """Write a graph, and return how many self-loops and duplicate edges were removed and reverses of edges added.
 
     Args:
         database: does the work.
@@ -64,19 +64,20 @@ def write_graph(
         total = num_proper * len(parts)
         on_rows("sorted edges", 0, total)
         graph = CsrWriter(folder, num_nodes, direction)
-        num_distinct, done, last = 0, 0, -1
+        num_distinct, num_stored, done, last = 0, 0, 0, -1
         for batch in _batches(database, f"{entries} ORDER BY entry"):
             done += batch.size
             batch = _without_repeats(batch, last)
             if batch.size:
                 num_distinct += int(np.count_nonzero(batch & np.uint64(1) == 0))
                 pairs = _without_repeats(batch >> np.uint64(1), last >> 1)
+                num_stored += pairs.size
                 rows, others = np.divmod(pairs, np.uint64(num_nodes))
                 graph.append(rows.astype(np.int64), others.astype(np.int64))
                 last = int(batch[-1])
             on_rows("sorted edges", done, total)
         graph.close()
-    return num_loops, num_proper - num_distinct
+    return num_loops, num_proper - num_distinct, num_stored - num_distinct
 
 
 def number_ends(database: Database, edges: str, nodes: str, work: Path) -> str:

@@ -37,7 +37,7 @@ def read_npz(
     features: str = "all",
     name: str | None = None,
     seed: int = 0,
-    direction: Direction = "both",
+    direction: Direction | None = None,
 ) -> Dataset:
     """Read a data set from an ``.npz`` file.
 
@@ -46,7 +46,8 @@ def read_npz(
         features: ``all`` of ``x``, or structural ones if there is no ``x``; ``structural``; or ``none``.
         name: the name of the data set; the file's name without its ending if None.
         seed: of the split or validation part that is drawn if the file contains none.
-        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
+            number of edges without a reverse.
     """
     file = Path(path)
     fields = read_fields(file, ("num_nodes", "edge_index"), _OPTIONAL)
@@ -66,6 +67,7 @@ def read_npz(
             parts=parts,
             seed=seed,
             direction=direction,
+            lists_edges_once=True,
             source=file.name,
             notes=[*unused_notes(unused, file.name), *several],
             feature_names=tuple(names or ()),

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mggcn import storage
 from mggcn.dataset import UNLABELLED, Column, Dataset
-from mggcn.dataset.arrays import ignored_edge_data, removed_note
+from mggcn.dataset.arrays import ignored_edge_data, one_way_note, removed_note
 from mggcn.dataset.columns import encoding_notes, feature_names
 from mggcn.dataset.labels import read_labels, read_parts
 from mggcn.dataset.split import NO_SPLIT, complete_split
@@ -48,7 +48,7 @@ def import_tables(
     categories: Sequence[str] = (),
     name: str | None = None,
     seed: int = 0,
-    direction: Direction = "both",
+    direction: Direction | None = None,
     overwrite: bool = False,
     on_rows: OnRows = lambda *_: None,
 ) -> Dataset:
@@ -68,7 +68,8 @@ def import_tables(
         categories: see there.
         name: the name of the data set; the name of the folder if None.
         seed: of the split or validation part that is drawn if the table contains none.
-        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
+            number of edges without a reverse.
         overwrite: replace an existing dataset folder.
         on_rows: is called with a stage, its rows done and their total, None if that is not known.
 
@@ -85,7 +86,9 @@ def import_tables(
     )
     title = name or out.resolve().name
     with claimed(out), draft_folder(out) as work:
-        job = _Import(edge_table, node_table, columns, work, limit, seed, direction, on_rows)
+        job = _Import(
+            edge_table, node_table, columns, work, limit, seed, direction or "both", direction is None, on_rows
+        )
         with storage.writing(out, overwrite=overwrite) as folder:
             notes = job.write(folder, title)
     for text in notes:
@@ -114,6 +117,7 @@ class _Import:
     memory: int
     seed: int
     direction: Direction
+    notes_one_way: bool
     on_rows: OnRows
 
     def write(self, folder: FolderWriter, name: str) -> list[str]:
@@ -128,7 +132,7 @@ class _Import:
         subject = str(self.nodes or self.edges)
         database = connect(self.work, limit)
         try:
-            num_nodes, nodes, removed = self._write_graph(database, node_ids, edge_ids, folder)
+            num_nodes, nodes, (*removed, added) = self._write_graph(database, node_ids, edge_ids, folder)
             with prefix_errors(subject):
                 y, classes, unusual = (
                     read_labels(table.labels) if table else (np.full(num_nodes, UNLABELLED, np.int64), (), [])
@@ -148,6 +152,7 @@ class _Import:
             folder.write_split(split)
         others = [column for column in self.edges.names if column not in (self.columns.source, self.columns.target)]
         notes = [*ignored_edge_data(others, self.edges.name), *unusual, *features.filled]
+        one_way = one_way_note(added) if self.notes_one_way else []
         source = f"{self.nodes.name} and {self.edges.name}" if self.nodes else self.edges.name
         folder.finish(
             Meta(
@@ -162,7 +167,7 @@ class _Import:
                 id_name=self.columns.id,
                 feature_names=list(features.names),
                 encoding=list(features.encoding),
-                notes=[*notes, *features.made, *removed_note(*removed)],
+                notes=[*notes, *features.made, *one_way, *removed_note(*removed)],
             )
         )
         return notes
@@ -180,8 +185,8 @@ class _Import:
 
     def _write_graph(
         self, database: Database, node_ids: IdsOnDisk, edge_ids: IdsOnDisk, folder: FolderWriter
-    ) -> tuple[int, str, tuple[int, int]]:
-        """Write graph and ids; return the number of nodes, SQL for their ids, and what was removed of the edges."""
+    ) -> tuple[int, str, tuple[int, int, int]]:
+        """Write graph and ids; return the number of nodes, SQL for their ids, and how many edges changed."""
         as_text = node_ids.has_text or edge_ids.has_text
         edges = edge_ids.query(as_text=as_text)
         if self.nodes is None:
@@ -206,10 +211,10 @@ class _Import:
             where = position(self.edges, column, unknown[0])
             ids = f"column {self.columns.id!r}"
             raise unknown_ends(where, column, key, unknown[2], 2 * edge_ids.num_rows, ids)
-        removed = write_graph(database, edges, num_nodes, folder, self.direction, self.on_rows)
+        changed = write_graph(database, edges, num_nodes, folder, self.direction, self.on_rows)
         has_text = as_text if self.nodes is None else node_ids.has_text
         _write_ids(database, nodes, folder, num_nodes, has_text=has_text)
-        return num_nodes, nodes, removed
+        return num_nodes, nodes, changed
 
     def _number_nodes(self, database: Database, edges: str) -> tuple[str, int]:
         """Number the ends of the edges in the order in which they appear; return SQL for them, and their number."""

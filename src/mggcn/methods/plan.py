@@ -24,6 +24,7 @@ from mggcn.methods.method import GraphView, Method
 from mggcn.methods.published import Preset, Traits
 from mggcn.storage import Cache
 from mggcn.train import ALONE, Compute, Prepared, Ranks, Scaler, Training
+from mggcn.train.inputs import features_by_density
 from mggcn.train.scaling import Scaled
 
 WITHOUT_EFFECT = ("threads", "smooth")
@@ -50,6 +51,12 @@ class Plan:
         """All settings in one flat table, ready for JSON."""
         values = {field.name: getattr(self.method, field.name) for field in fields(self.method)}
         return {name: settings.plain(value) for name, value in {**values, **asdict(self.training)}.items()}
+
+    def check_loadable(self) -> None:
+        """Raise InputError, naming the setting, if a run that is saved with this plan could not be loaded."""
+        settings.check_importable("method", type(self.method))
+        for field in fields(self.method):
+            settings.check_importable(field.name, getattr(self.method, field.name))
 
     def compute(self, device: torch.device, ranks: Ranks = ALONE, dataset: Dataset | None = None) -> Compute:
         """The device, precision, threads, ranks and cache of a run.
@@ -109,7 +116,7 @@ class Plan:
 
 def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute) -> GraphView:
     """A data set as methods receive it: scaled features, and training labels (all labels if there is no split)."""
-    scaled, labels = Scaled(dataset.x, scaler), partial(known_labels, dataset)
+    scaled, labels = Scaled(features_by_density(dataset), scaler), partial(known_labels, dataset)
     source = None
     if compute.cache is not None:
         source = {"name": dataset.name, "data": dataset.digest, "scaling": scaler.digest, "graph": "whole"}

@@ -59,6 +59,21 @@ def import_path(value: Any) -> str:
     return f"{value.__module__}:{name}"
 
 
+def check_importable(key: str, value: object) -> None:
+    """Raise InputError for a function or class that its import path does not lead to, as a lambda or a local one."""
+    if not callable(value):
+        return
+    path = import_path(value)
+    module, _, name = path.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not value:
+        raise InputError(
+            f"{key}: {path} cannot be imported, so a saved run could not be loaded; use a function or class of a module"
+        )
+
+
 def is_import_path(text: object) -> bool:
     """Whether text has the form ``package.module:Name``."""
     return isinstance(text, str) and ":" in text and not any(letter.isspace() for letter in text)

@@ -10,6 +10,7 @@ from msgspec import Meta
 from mggcn.dataset import Column
 from mggcn.dataset.columns import feature_names
 from mggcn.files import typed
+from mggcn.graph import Direction
 from mggcn.records.ranking import Ranking
 
 MAY_DIVERGE = ("val_loss", "train_loss")
@@ -79,6 +80,7 @@ class _Data(TypedDict, total=False):
     encoding: list[Column]
     classes: list[str] | None
     split: list[Count] | None
+    direction: Direction
     notes: list[str]
 
 
@@ -87,8 +89,8 @@ class RunRecord:
     """One training run.
 
     Attributes:
-        dataset: name, digests with and without the split, source, path and counts of the data, and, if it has any,
-            names of features and notes.
+        dataset: name, digests with and without the split, source, path and counts of the data, the direction of a
+            directed graph, and names of features and notes if there are any.
         method: its name.
         seed: the seed of weights, order and picks.
         settings: every setting, resolved.

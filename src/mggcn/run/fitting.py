@@ -149,6 +149,7 @@ def _describe(dataset: Dataset) -> dict[str, Any]:
         "num_edges": dataset.graph.num_edges,
         "classes": list(dataset.classes),
         "split": [part.size for part in (split.train, split.val, split.test)],
+        **({"direction": dataset.graph.direction} if dataset.graph.direction != "both" else {}),
         **({"notes": list(dataset.warnings)} if dataset.warnings else {}),
     }
 

@@ -73,6 +73,7 @@ class RunFolder:
 
         With ``again``, a run that this command has left is continued: of the same configuration, and not finished.
         """
+        plan.check_loadable()
         config = {
             "dataset": str(dataset.path or dataset.name),
             "method": plan.name,

@@ -99,7 +99,8 @@ def _scaler(record: RunRecord, tensors: Mapping[str, Tensor]) -> Scaler:
     parts = {name: tensors[f"scaler.{name}"].numpy() for name in SCALER_ARRAYS if f"scaler.{name}" in tensors}
     scaler, width = Scaler(record.settings["scaling"], **parts), record.dataset["num_features"]
     for name, array in parts.items():
-        if array.shape != (width,) or array.dtype != np.float32 or not np.isfinite(array).all():
+        is_valid = np.isfinite(array) | (np.isposinf(array) if name == "deviation" else False)  # of a constant column
+        if array.shape != (width,) or array.dtype != np.float32 or not is_valid.all():
             raise InputError(f"scaler.{name} is not {width} finite numbers, one for each feature")
     if set(parts) != FITTED.get(scaler.kind, set()):
         held = " and ".join(parts) or "nothing"

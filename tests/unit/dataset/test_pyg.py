@@ -53,7 +53,7 @@ def test_adj_t_takes_the_place_of_edge_index(direction: str) -> None:
 def test_values_of_adj_t_are_weights() -> None:
     data = _data(edge_index=None, adj_t=_adj_t(torch.tensor([1.0, 0.0, 0.5])))
     with pytest.warns(DataWarning, match="pyg: edge weights and attributes are not used: ignored the values of adj_t"):
-        graph = Dataset.from_pyg(data).graph
+        graph = Dataset.from_pyg(data, direction="both").graph
     assert [graph.row(node).tolist() for node in range(4)] == [[1], [0], [3], [2]]
 
 
@@ -70,10 +70,10 @@ def test_node_numbers_of_the_parts() -> None:
         "val_idx": torch.tensor([2]),
         "test_idx": torch.tensor([1, 3]),
     }
-    split = Dataset.from_pyg(_data(**numbers)).split
+    split = Dataset.from_pyg(_data(**numbers), direction="both").split
     assert [nodes.tolist() for nodes in split.parts().values()] == [[5, 0], [2], [1, 3]]
     mask = torch.tensor([True, False, False, False, False, True])
-    mixed = Dataset.from_pyg(_data(**numbers, train_mask=mask)).split
+    mixed = Dataset.from_pyg(_data(**numbers, train_mask=mask), direction="both").split
     assert mixed.train.tolist() == [0, 5]
     with pytest.raises(InputError, match=r"mine: data.train_mask and data.train_idx are different nodes; remove one"):
         Dataset.from_pyg(_data(**numbers, train_mask=~mask), "mine")

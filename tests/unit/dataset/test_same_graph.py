@@ -46,7 +46,7 @@ def _ends(graph: Graph) -> np.ndarray:
 
 
 def _dense(data: Dataset) -> np.ndarray:
-    return data.x.toarray() if data.is_sparse else data.x
+    return data.x if isinstance(data.x, np.ndarray) else data.x.toarray()
 
 
 def _adjacency(data: Dataset, layout: str) -> scipy.sparse.sparray:
@@ -70,7 +70,9 @@ def _from_pyg(data: Dataset, has_adj_t: bool) -> Dataset:
     else:
         edges = {"edge_index": torch.from_numpy(_ends(data.graph).astype(np.int64))}
     parts = {} if data.split is None else {f"{part}_idx": torch.from_numpy(v) for part, v in data.split.parts().items()}
-    given = Data(x=x.to_sparse() if data.is_sparse else x, y=torch.tensor(data.y).double(), **edges, **parts)
+    given = Data(
+        x=x if isinstance(data.x, np.ndarray) else x.to_sparse(), y=torch.tensor(data.y).double(), **edges, **parts
+    )
     return Dataset.from_pyg(given, seed=None, direction=data.graph.direction)
 
 
@@ -88,9 +90,9 @@ def _from_npz(data: Dataset, folder: str) -> Dataset:
     x = data.x
     parts = {} if data.split is None else {f"{part}_idx": nodes for part, nodes in data.split.parts().items()}
     features = (
-        {"x_data": x.data, "x_indices": x.indices, "x_indptr": x.indptr, "x_shape": x.shape}
-        if data.is_sparse
-        else {"x": x}
+        {"x": x}
+        if isinstance(x, np.ndarray)
+        else {"x_data": x.data, "x_indices": x.indices, "x_indptr": x.indptr, "x_shape": x.shape}
     )
     path = Path(folder, "same.npz")
     np.savez(path, num_nodes=data.num_nodes, edge_index=_ends(data.graph), y=data.y, **features, **parts)
@@ -130,8 +132,8 @@ def test_the_checks_are_the_same(tmp_path: Path, change: dict, message: str) -> 
     adjacency = scipy.sparse.coo_array((np.ones(1), ends), shape=(4, 4))
     for construct in (
         lambda: read_npz(tmp_path / "a.npz"),
-        lambda: Dataset.from_pyg(Data(**tensors), "a"),
-        lambda: Dataset.from_scipy(adjacency, x, y, split=split, name="a"),
+        lambda: Dataset.from_pyg(Data(**tensors), "a", direction="both"),
+        lambda: Dataset.from_scipy(adjacency, x, y, split=split, name="a", direction="both"),
     ):
         with pytest.raises(InputError) as caught:
             construct()
