@@ -184,21 +184,18 @@ def test_a_search_takes_no_values_from_its_journal_that_it_does_not_try(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("optuna", reason="needs the extra tune")
-    search = ["data", "--set", "epochs=1", "--out", "searched", *QUIET]
+    search = ["data", "--set", "epochs=1", *QUIET]
     assert main(["tune", *search, "--trials", "1"]) == 0
-    journal = folder / "searched" / "trials.journal"
+    journal = folder / "tune" / "data-mg-gcn" / "trials.journal"
     lines = [json.loads(line) for line in journal.read_bytes().splitlines()]
     for line in lines:
         line.pop("checksum", None)
         if "distributions" in line:
-            name = next(name for name, kind in line["distributions"].items() if "Categorical" in kind)
-            line["distributions"]["conv"] = json.dumps(
-                {"name": "CategoricalDistribution", "attributes": {"choices": ["evil:conv"]}}
-            )
-            line["params"]["conv"] = 0
-            assert name
+            choices = {"name": "CategoricalDistribution", "attributes": {"choices": ["evil:conv"]}}
+            line["distributions"]["conv"], line["params"]["conv"] = json.dumps(choices), 0
     journal.write_bytes(b"".join(sealed(json.dumps(line), " ") + b"\n" for line in lines))
     capsys.readouterr()
-    assert main(["tune", *search, "--trials", "2"]) == 2
-    assert "trials.journal: trial 1: conv='evil:conv' is none of the search's values" in capsys.readouterr().err
+    for command in (["tune", *search, "--trials", "2"], ["train", *search, "--tune", "1", "--no-report"]):
+        assert main(command) == 2
+        assert "trials.journal: trial 1: conv='evil:conv' is none of the search's values" in capsys.readouterr().err
     assert not (folder / "imported").exists()
