@@ -49,5 +49,10 @@ def read(path: Path, most: int = -1) -> bytes:
         return file.read(most)
 
 
+def real(path: Path) -> Path:
+    """The absolute path without symbolic links; a link that leads to itself stays."""
+    return Path(os.path.realpath(path))
+
+
 def _refusal(path: Path) -> OSError:
     return OSError(errno.EINVAL, f"{path.name} is a link, a pipe or a device, not a regular file", str(path))

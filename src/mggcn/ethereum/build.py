@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from mggcn import storage
+from mggcn import regular, storage
 from mggcn.dataset import BACKGROUND, Dataset
 from mggcn.drafts import claimed, draft_folder
 from mggcn.engines.locations import Location, Source
@@ -102,7 +102,7 @@ def build(
     storage.check_free(out, overwrite=overwrite)
     files = expand(inputs.transactions)
     for file in files:
-        if isinstance(file, Path) and file.resolve().is_relative_to(out.resolve()):
+        if isinstance(file, Path) and regular.real(file).is_relative_to(regular.real(out)):
             raise InputError(f"{out}: holds {file.name}, which is to be read, so it is not replaced")
     account_labels, notes = ({}, []) if labels is None else read_labels(labels, any_ids=inputs.any_ids)
     if background and (labels is None or BACKGROUND.lower() in map(str.lower, account_labels.values())):

@@ -31,7 +31,7 @@ def read(paths: Iterable[Path], published: PublishedLookup | None = None) -> lis
     """
     sections: list[Section] = []
     others: list[RunRecord] = []
-    for file in {file.resolve(): file for path in paths for file in _files(path)}.values():
+    for file in {regular.real(file): file for path in paths for file in _files(path)}.values():
         of_experiments, records = _read(file)
         if not of_experiments and not records:
             raise InputError(f"{file}: holds no records")
@@ -56,7 +56,7 @@ def record_files(paths: Iterable[Path]) -> set[Path]:
     """The files that :func:`read` reads, including those that experiments write beside their ledgers."""
     records = [file for path in paths for file in _files(path)]
     beside = [file.with_name(EXPERIMENT) for file in records if file.name == RECORDS]
-    return {file.resolve() for file in records + beside}
+    return {regular.real(file) for file in records + beside}
 
 
 def read_experiment(path: Path, ledger: Ledger | None = None) -> tuple[list[Section], list[RunRecord]]:

@@ -15,8 +15,9 @@ from mggcn._io import regular
 from mggcn.cli import main
 from mggcn.drafts import claimed
 from mggcn.files import write_atomically
-from mggcn.records import Epoch
+from mggcn.records import Epoch, record_files
 from tests.conftest import small_dataset
+from tests.records import ledger
 
 pytestmark = pytest.mark.filterwarnings("ignore::mggcn.errors.InputWarning")
 
@@ -58,6 +59,13 @@ def test_a_link_to_a_regular_file_is_read_and_not_written(tmp_path: Path) -> Non
         regular.open_to_append(Path("link"))
 
 
+def test_a_report_beside_a_link_that_leads_to_itself(tmp_path: Path) -> None:
+    ledger(tmp_path / "records.jsonl")
+    Path("experiment.json").symlink_to("experiment.json")
+    assert main(["report", ".", "--format", "md", "--out", "out.md"]) == 0
+    assert record_files([tmp_path]) == {tmp_path / "records.jsonl", tmp_path / "experiment.json"}
+
+
 def test_a_file_is_appended_to_and_read() -> None:
     for part in (b"one", b"two"):
         with regular.open_to_append(Path("file")) as file:
@@ -88,6 +96,7 @@ def test_a_special_file_in_place_of_a_draft_or_a_claim_neither_waits_nor_writes_
         ("data/x.npy", "data info data"),
         ("record.json", "report record.json --out out.html"),
         ("records.jsonl", "report records.jsonl --out out.html"),
+        ("mine/records.jsonl", "report mine --out out.html"),
         ("one.toml", "experiment status one.toml"),
         ("one.toml", "train --config one.toml --quiet --out out"),
         ("run/config.toml", "train --resume run --quiet"),
