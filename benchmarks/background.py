@@ -90,7 +90,7 @@ def _average_precision(
 ) -> list[float]:
     """The average precision of each class among nodes that training did not see."""
     split = Split.stratified(y, seed, _SHARES)
-    opened = replace(data, y=y, classes=(*data.classes, BACKGROUND), split=split, digest="", path=None)
+    opened = replace(data, y=y, classes=(*data.classes, BACKGROUND), split=split)
     trained = mggcn.fit(opened, method, seed=seed, settings=settings)
     p = trained.predict(opened, nodes).probabilities
     return [float(average_precision_score(data.y[nodes] == label, p[:, label])) for label in range(data.num_classes)]

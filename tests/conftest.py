@@ -12,6 +12,8 @@ from mggcn.dataset import Dataset, Split
 from mggcn.graph import Graph
 from tests.skips import real_data, summary
 
+torch.set_warn_always(True)  # of an array that a tensor could write to, each time
+
 # Without a GPU the Triton kernels run in Triton's interpreter, which must be chosen before they are imported.
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"

@@ -13,6 +13,17 @@ def values_of(path: Path) -> dict[str, Any]:
     return values
 
 
+def line_of(line: bytes) -> dict[str, Any]:
+    """The values of a line of a ledger, without the checksum."""
+    values: dict[str, Any] = json.loads(unsealed(line)[0])
+    return values
+
+
+def sealed_line(values: object) -> bytes:
+    """A line of a ledger with its checksum."""
+    return sealed(json.dumps(values), " ") + b"\n"
+
+
 def write(path: Path, values: object) -> None:
     """Write values with their checksum."""
     path.write_bytes(sealed(json.dumps(values)))

@@ -20,7 +20,7 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
-from benchmarks.faults import corruptions, inputs, kills, races, record, shortages, signals, soak
+from benchmarks.faults import attacks, corruptions, inputs, kills, races, record, shortages, signals, soak
 from benchmarks.faults.processes import import_libraries
 from benchmarks.faults.promises import PROMISES
 from benchmarks.faults.stage import Stage, staged
@@ -30,6 +30,7 @@ CASES: dict[str, ModuleType] = {
     "kills": kills,
     "corruptions": corruptions,
     "inputs": inputs,
+    "attacks": attacks,
     "races": races,
     "signals": signals,
     "shortages": shortages,

@@ -36,6 +36,12 @@ PROMISES = {
         "one line, exit code 2, and nothing is written",
         200,
     ),
+    "attacks": Promise(
+        "checkpoints changed together with their checksums, pipes, devices and links in place of files, servers that "
+        "send without end, files that name code",
+        "one line or success within a minute; no code runs, and nothing is written through a link",
+        200,
+    ),
     "races": Promise(
         "four processes at the same time on the same files",
         "every result is there and whole, or its command ended with one line",

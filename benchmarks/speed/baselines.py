@@ -187,7 +187,7 @@ class _Folders:
             return others.training_data(plan, data)
         if kind == "both-ways":
             graph = Graph.from_edges(*data.graph.edges(), data.num_nodes)
-            return dataclasses.replace(data, graph=graph, path=None, inductive=False)
+            return dataclasses.replace(data, graph=graph, inductive=False)
         return data if data.path is not None else dataclasses.replace(data, inductive=False)
 
 

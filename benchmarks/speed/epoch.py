@@ -123,7 +123,7 @@ def _against_floor(measured: Measurements, options: Options, runner: EpochRunner
                 "mg-gcn", dataset.name, {**plan.settings, "scaling": scaler.kind}, preset="paper"
             )
             x = dataset.x if isinstance(dataset.x, np.ndarray) else np.asarray(dataset.x.toarray())
-            dense_data = dataclasses.replace(dataset, x=x, path=None)
+            dense_data = dataclasses.replace(dataset, x=x)
             dense_runner = stack.enter_context(EpochRunner(dense_plan, dense_data, device, options.steps))
             tasks["dense"] = timing.repeated(dense_runner, times)
         seconds = timing.rounds(tasks, options.repeats, device)

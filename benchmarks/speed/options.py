@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mggcn.errors import InputError
 from mggcn.methods.settings import pairs
 
 SECTIONS = ("pick", "prepare", "epoch", "wait", "baselines")
@@ -97,7 +98,11 @@ def parse(words: Sequence[str] | None = None) -> Options:
     add("--root", type=Path, help="the folder of the data sets; else $MGGCN_DATA, else a per-user cache")
     found = vars(parser.parse_args(words))
     pythons = _interpreters(found.pop("library_python"), found["libraries"])
-    options = Options(**{**found, "settings": pairs(found["settings"]), "library_python": pythons})
+    try:
+        found["settings"] = pairs(found["settings"])
+    except InputError as error:
+        parser.error(str(error).replace("settings", "--set", 1))
+    options = Options(**{**found, "library_python": pythons})
     if options.libraries and not options.has_libraries:
         parser.error(f"--libraries: only the sections epoch and baselines time other libraries, not {options.what}")
     if options.methods and options.what != "baselines":

@@ -116,7 +116,7 @@ def _add(measured: Measurements, run: str, answer: dict[str, Any]) -> None:
 def training_data(plan: methods.Plan, dataset: Dataset) -> Dataset:
     """The data set with the graph that is used in training."""
     if dataset.split is not None and plan.trains_on_part(dataset):
-        return dataclasses.replace(dataset, graph=dataset.graph.subgraph(dataset.split.train), path=None, checked=True)
+        return dataclasses.replace(dataset, graph=dataset.graph.subgraph(dataset.split.train), checked=True)
     return dataset
 
 

@@ -14,11 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from mggcn._io.regular import open_handle
 from mggcn.errors import InputError
 
 _SUFFIX = ".mggcn-draft"
 _REPLACED = f".old{_SUFFIX}"  # a folder between the two renames of a replacement
 _TRIES = 1_000  # a folder such as /proc is there, and no file can be created in it
+_LOCKING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a draft may be a folder, and a pipe is none of ours
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 _handles: dict[Path, set[int]] = {}  # of drafts, from before they are created until they are removed
@@ -110,7 +112,7 @@ def remove_abandoned(folder: Path, depth: int = 0) -> None:
             remove_abandoned(path, depth - 1)
     for draft in (path for path in inside if is_draft(path.name)):
         with suppress(OSError):
-            handle = os.open(draft, os.O_RDONLY)
+            handle = os.open(draft, _LOCKING)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 target = draft.with_name(draft.name[1:].removesuffix(_REPLACED))
@@ -139,7 +141,7 @@ def remove_own() -> None:
     """Remove the drafts of this process, which is about to end without cleanup; those of others are locked."""
     for draft, handles in list(_handles.items()):
         with suppress(OSError):
-            if any(_try_lock(handle) for handle in (*handles, os.open(draft, os.O_RDONLY))):
+            if any(_try_lock(handle) for handle in (*handles, os.open(draft, _LOCKING))):
                 _remove(draft)
 
 
@@ -179,9 +181,9 @@ def _opened(claim: Path) -> int:
     """A claim's file; its folder is created again if a writer that failed has just removed it."""
     for _ in range(_TRIES):
         with suppress(FileNotFoundError):
-            return os.open(claim, os.O_RDWR | os.O_CREAT, 0o644)
+            return open_handle(claim, os.O_RDWR | os.O_CREAT)
         claim.parent.mkdir(parents=True, exist_ok=True)
-    return os.open(claim, os.O_RDWR | os.O_CREAT, 0o644)
+    return open_handle(claim, os.O_RDWR | os.O_CREAT)
 
 
 def _created(folder: Path) -> int:

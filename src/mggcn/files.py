@@ -11,12 +11,16 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from mggcn._io import regular
 from mggcn.drafts import claimed, draft_file, draft_folder, exchange, name_errors
 from mggcn.errors import InputError, first_line
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 T = TypeVar("T")
 
@@ -26,6 +30,11 @@ _STEP = re.compile(r"([^.\[\]]+)(?=\.|\[|$)|\[(\d+|\.\.\.)\]")
 _CHECKSUM = re.compile(rb'\{"checksum": "([0-9a-f]{64})",[\n ]')
 _HEAD_BYTES = 96
 _NPY = b"\x93NUMPY"
+_MOST_TOML = 1 << 18  # bytes
+_MOST_PARTS = 16
+_DOTTED = re.compile(
+    rb"""(?<![\w-])(?:(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){%d}""" % _MOST_PARTS,
+)
 _FIELD = re.compile(r"(.+) - at `\$\.?(.+)`")
 
 
@@ -36,7 +45,7 @@ def check_file_free(path: Path, *, overwrite: bool) -> None:
         raise InputError(f"{path}: already exists")
 
 
-def check_writable(folder: Path, name: str = "--out") -> None:
+def check_writable(folder: Path, name: str = "out") -> None:
     """Raise InputError, before any work is done, if a folder cannot be created or written to.
 
     Args:
@@ -137,7 +146,7 @@ def unsealed(content: bytes) -> tuple[bytes, bool]:
 
 def is_sealed(path: Path) -> bool:
     """Whether a JSON file begins with a checksum."""
-    with path.open("rb") as file:
+    with regular.open_regular(path) as file:
         return _CHECKSUM.match(file.read(_HEAD_BYTES)) is not None
 
 
@@ -154,16 +163,27 @@ def parse_json(content: bytes) -> Any:
     return values
 
 
+def parse_tensors(content: bytes) -> "dict[str, Tensor]":
+    """The tensors of a safetensors file that may be hostile; raises ValueError if it is not one."""
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        return load(content)
+    except (SafetensorError, KeyError, AttributeError, RuntimeError, TypeError) as error:
+        raise ValueError(f"not tensors in safetensors form ({first_line(error)})") from None
+
+
 def check_npy(path: Path) -> None:
     """Raise ValueError unless a file begins as that of one array does; :func:`numpy.load` also opens archives."""
-    with path.open("rb") as file:
+    with regular.open_regular(path) as file:
         if file.read(len(_NPY)) != _NPY:
             raise ValueError("not an array as numpy.save writes it")
 
 
 def sha256(path: Path) -> str:
     """Return the sha256 of a file's bytes, in hex."""
-    with path.open("rb") as file:
+    with regular.open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -174,12 +194,22 @@ def read_json(path: Path, kind: type[T]) -> T:
 
 def read_toml(path: Path, kind: type[T]) -> T:
     """Read a TOML file as ``kind``, checked; errors name the file and the field."""
-    return _read(path, kind, "TOML", msgspec.toml.decode)
+    return _read(path, kind, "TOML", _decode_toml, _MOST_TOML + 1)
 
 
-def _read(path: Path, kind: type[T], language: str, decode: Callable[..., Any]) -> T:
+def _decode_toml(content: bytes, type: Any = Any) -> Any:  # noqa: A002
+    """Decode TOML that takes no more than a second: the time of Python's parser is quadratic in the parts of a key."""
+    if len(content) > _MOST_TOML:
+        raise ValueError(f"larger than {_MOST_TOML >> 10} KiB")
+    if key := _DOTTED.search(content):
+        line = content.count(b"\n", 0, key.start()) + 1
+        raise ValueError(f"a key of more than {_MOST_PARTS} parts at line {line}")
+    return msgspec.toml.decode(content, type=type)
+
+
+def _read(path: Path, kind: type[T], language: str, decode: Callable[..., Any], most: int = -1) -> T:
     try:
-        content, _ = unsealed(path.read_bytes())
+        content, _ = unsealed(regular.read(path, most))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError as error:
@@ -226,7 +256,10 @@ def _value(content: Any, field: str) -> str:
             content = content[name] if name else content[int(index)]
         except (LookupError, TypeError, ValueError):
             return ""
-    return f" ({str(content)[:40]!r})" if isinstance(content, str) else f" ({str(content)[:40]})"
+    try:
+        return f" ({content[:40]!r})" if isinstance(content, str) else f" ({str(content)[:40]})"
+    except RecursionError:
+        return " (nested too deeply)"
 
 
 def _sync(path: Path) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 
 from mggcn import memory
+from mggcn._io.arrays import checksum, locked, read_only
 from mggcn.errors import InputError, first_line
 from mggcn.keys import GOLDEN, MIX_1, MIX_2
 
@@ -27,14 +28,15 @@ _BYTES_PER_NODE = 32  # row pointers of the edges, of the reversed ones and of t
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A graph in compressed sparse rows.
+    """A graph in compressed sparse rows; its arrays are read-only, and copies of arrays that can be written to.
 
     Args:
         indptr: [num_nodes + 1] int64, where each row starts.
         indices: [num_stored] int32 (int64 only above 2**31 nodes), the neighbours.
         direction: ``both`` for an undirected graph (every edge is stored in both rows), ``in`` if row v lists the
             sources of the edges into v, ``out`` if it lists the targets of the edges out of v.
-        checked: skip the checks, for arrays that are known to be valid; :func:`dataclasses.replace` does not keep it.
+        checked: skip the checks and the copies, for arrays that are known to be valid and that nobody else writes to;
+            :func:`dataclasses.replace` does not keep it.
     """
 
     indptr: NDArray[np.int64]
@@ -44,7 +46,27 @@ class Graph:
 
     def __post_init__(self, checked: bool) -> None:
         if not checked:
+            _check_types(self.indptr, self.indices, self.direction)
+        for name in ("indptr", "indices"):
+            array = getattr(self, name)
+            object.__setattr__(self, name, locked(array) if checked else read_only(array))
+        if not checked:
             _check(self.indptr, self.indices, self.direction)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)  # copies and unpickled arrays can be written to
+        self.__post_init__(checked=True)
+
+    def check_bounds(self) -> None:
+        """Raise InputError unless all rows and neighbours exist, which kernels rely on; cheap, for mapped files."""
+        _check_rows(self.indptr, self.indices)
+        for start in range(0, self.indices.size, _CHECK_CHUNK):
+            _check_range(self.indices[start : start + _CHECK_CHUNK], self.num_nodes, start)
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """The checksum of each array."""
+        return {"indptr": checksum(self.indptr), "indices": checksum(self.indices)}
 
     @classmethod
     def from_edges(
@@ -56,8 +78,8 @@ class Graph:
     @classmethod
     def from_edges_counted(
         cls, source: ArrayLike, target: ArrayLike, num_nodes: int, *, direction: Direction = "both"
-    ) -> "tuple[Graph, int, int]":
-        """Return the graph of :meth:`from_edges` and the numbers of self-loops and duplicate edges it removed.
+    ) -> "tuple[Graph, int, int, int]":
+        """Return the graph of :meth:`from_edges`, and how many loops and duplicates it removed and reverses it added.
 
         The two directions of an undirected edge are no duplicates of each other.
         """
@@ -75,13 +97,14 @@ class Graph:
         is_edge = row != column
         entries = coo_array((is_edge, (row, column)), shape=(num_nodes, num_nodes)).tocsr()
         num_loops, num_duplicates = int((~is_edge).sum()), int(is_edge.sum() - entries.data.sum())
+        entries.eliminate_zeros()
+        num_given = entries.nnz
         if direction == "both":
             entries = entries + entries.T.tocsr()
-        entries.eliminate_zeros()
         entries.sort_indices()
         indices = entries.indices.astype(index_dtype(num_nodes))  # a copy, because SciPy's array has spare capacity
         graph = cls(entries.indptr.astype(np.int64), indices, direction, checked=True)
-        return graph, num_loops, num_duplicates
+        return graph, num_loops, num_duplicates, graph.num_stored - num_given
 
     @property
     def num_nodes(self) -> int:
@@ -173,7 +196,8 @@ def index_dtype(num_nodes: int) -> type[np.int32] | type[np.int64]:
 def node_numbers(nodes: ArrayLike, num_nodes: int | None = None, field: str = "nodes") -> NDArray[np.int64]:
     """Convert node numbers or a boolean mask (a list, a range, an array or a tensor) to a vector of node numbers.
 
-    Numbers and length are checked if ``num_nodes`` is known. ``field`` is the name of the argument in errors.
+    A node may be listed more than once, but a vector of 0 and 1 as long as the graph is refused: it is a mask of
+    integers. Numbers and length are checked if ``num_nodes`` is known. ``field`` is the name of the argument in errors.
     """
     vector = numbers_or_mask(nodes, field)
     if vector.dtype == bool:
@@ -184,6 +208,8 @@ def node_numbers(nodes: ArrayLike, num_nodes: int | None = None, field: str = "n
         out_of_range = vector[(vector < 0) | (vector >= num_nodes)]
         if out_of_range.size:
             raise InputError(f"{field}: node {out_of_range[0]} is out of range for {num_nodes} nodes")
+        if vector.size == num_nodes and vector.max(initial=0) <= 1 and np.unique(vector).size < vector.size:
+            raise InputError(f"{field}: {num_nodes} values of 0 and 1 are a mask of integers; give a boolean mask")
     return vector.astype(np.int64, copy=False)
 
 
@@ -225,7 +251,7 @@ def _endpoints(values: ArrayLike, side: str, num_nodes: int) -> IntArray:
     return array
 
 
-def _check(indptr: NDArray[np.int64], indices: IntArray, direction: str) -> None:
+def _check_types(indptr: NDArray[np.int64], indices: IntArray, direction: str) -> None:
     if direction not in get_args(Direction):
         raise InputError(f"graph: direction {direction!r} is not one of both, in, out")
     for field, array in (("indptr", indptr), ("indices", indices)):
@@ -239,10 +265,10 @@ def _check(indptr: NDArray[np.int64], indices: IntArray, direction: str) -> None
         raise InputError(
             f"graph: indices must be a vector of int32 or int64, not {indices.dtype} of shape {indices.shape}"
         )
-    if indptr[0] != 0 or indptr[-1] != indices.size:
-        raise InputError(f"graph: indptr runs from {indptr[0]} to {indptr[-1]}, not from 0 to {indices.size}")
-    if np.any(np.diff(indptr) < 0):
-        raise InputError(f"graph: indptr falls at row {np.flatnonzero(np.diff(indptr) < 0)[0]}")
+
+
+def _check(indptr: NDArray[np.int64], indices: IntArray, direction: str) -> None:
+    _check_rows(indptr, indices)
     for start in range(0, indices.size, _CHECK_CHUNK):
         # Each chunk begins with the last entry of the one before, so that a row across the border is checked.
         _check_entries(indptr, indices, max(start - 1, 0), min(start + _CHECK_CHUNK, indices.size))
@@ -250,13 +276,22 @@ def _check(indptr: NDArray[np.int64], indices: IntArray, direction: str) -> None
         raise InputError("graph: not symmetric; give direction 'in' or 'out' or store every edge in both rows")
 
 
+def _check_rows(indptr: NDArray[np.int64], indices: IntArray) -> None:
+    if indptr[0] != 0 or indptr[-1] != indices.size:
+        raise InputError(f"graph: indptr runs from {indptr[0]} to {indptr[-1]}, not from 0 to {indices.size}")
+    if np.any(indptr[1:] < indptr[:-1]):
+        raise InputError(f"graph: indptr falls at row {np.flatnonzero(indptr[1:] < indptr[:-1])[0]}")
+
+
+def _check_range(part: IntArray, num_nodes: int, start: int) -> None:
+    if part.size and (part.min() < 0 or part.max() >= num_nodes):
+        bad = np.flatnonzero((part < 0) | (part >= num_nodes))[0]
+        raise InputError(f"graph: index {part[bad]} at position {start + bad} is out of range for {num_nodes} nodes")
+
+
 def _check_entries(indptr: NDArray[np.int64], indices: IntArray, start: int, stop: int) -> None:
     part, num_nodes = indices[start:stop], indptr.size - 1
-    bad = np.flatnonzero((part < 0) | (part >= num_nodes))
-    if bad.size:
-        raise InputError(
-            f"graph: index {part[bad[0]]} at position {start + bad[0]} is out of range for {num_nodes} nodes"
-        )
+    _check_range(part, num_nodes, start)
     row = np.searchsorted(indptr, np.arange(start, stop), side="right") - 1
     loop = np.flatnonzero(part == row)
     if loop.size:

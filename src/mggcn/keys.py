@@ -6,6 +6,7 @@ the generator whose state is the key.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +35,25 @@ def folds(value: int, count: int) -> NDArray[np.uint64]:
     return fold_each(value, np.arange(count))
 
 
-def fold_each(value: int, numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """``fold(value, n)`` for each of some numbers."""
+def fold_each(value: int | NDArray[np.uint64], numbers: NDArray[np.integer[Any]]) -> NDArray[np.uint64]:
+    """``fold(value, n)`` for each of some numbers, and of as many values or a single one."""
     with np.errstate(over="ignore"):
-        z = np.uint64(value) + np.uint64(GOLDEN) * (numbers.astype(np.uint64) + np.uint64(1))
+        z: NDArray[np.uint64] = np.asarray(value, np.uint64) + np.uint64(GOLDEN) * (
+            numbers.astype(np.uint64) + np.uint64(1)
+        )
         z = (z ^ (z >> np.uint64(30))) * np.uint64(MIX_1)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(MIX_2)
         return z ^ (z >> np.uint64(31))
+
+
+def numbers_of(texts: NDArray[np.bytes_]) -> NDArray[np.int64]:
+    """A 64-bit hash of each text, the same in an array of longer texts."""
+    width = -(-texts.dtype.itemsize // 8) * 8
+    words = np.ascontiguousarray(texts, f"S{width}").view("<u8").reshape(texts.size, -1)
+    hashes = np.zeros(texts.size, np.uint64)
+    for column in words.T:
+        hashes = np.where(column != 0, fold_each(hashes, column), hashes)
+    return hashes.view(np.int64)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ class Access:
     def of(cls, mmap: bool | None = None, cache: str | Path | None = None, memory: str | None = None) -> "Access":
         """The same from a user's words: ``memory`` is an amount such as ``2GB``."""
         if cache is not None:
-            check_writable(Path(cache), "--cache")
+            check_writable(Path(cache), "cache")
         return cls(mmap, None if cache is None else Path(cache), _MEMORY if memory is None else amount(memory))
 
 

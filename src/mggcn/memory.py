@@ -38,7 +38,7 @@ def require_address_space() -> None:
         raise InputError(f"ulimit -v: {size(max(0, left))} are left, and libraries need {size(_FOR_LIBRARIES)}")
 
 
-def amount(text: str, option: str = "--memory") -> int:
+def amount(text: str, option: str = "memory") -> int:
     """Read a number of bytes such as ``4GB`` or ``512MiB``; errors name the option."""
     parts = re.fullmatch(r"([0-9]+(?:[.][0-9]+)?) ?([KMGT])(i?)B?", text.strip(), re.IGNORECASE)
     if parts is None:

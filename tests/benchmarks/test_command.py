@@ -35,6 +35,7 @@ def test_a_record_is_written_and_printed(generated: Path, tmp_path: Path, capsys
         (["baselines", "--methods", "gcn", "sgd"], "argument --methods: invalid choice: 'sgd'"),
         (["epoch", "--methods", "gcn"], "--methods: only the section baselines has methods, not epoch"),
         (["epoch", "--dataset", "cora", "--scale", "0.5"], "--scale: cora has one size"),
+        (["epoch", "--set", "hidden"], "--set: 'hidden' is not of the form key=value"),
         (["epoch", "--scale", "-1"], "argument --scale: -1 is not a positive number"),
         (["epoch", "--scale", "nan"], "argument --scale: nan is not a positive number"),
         (["epoch", "--repeats", "0"], "argument --repeats: 0 is not a positive number"),

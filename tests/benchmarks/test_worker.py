@@ -79,7 +79,7 @@ def test_a_missing_library_is_reported_with_the_reason(
     assert result["peak_memory_bytes"] > 0
 
 
-@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support", "ignore:Sparse invariant checks")
+@pytest.mark.filterwarnings("ignore:Sparse CS. tensor support", "ignore:Sparse invariant checks")
 @pytest.mark.parametrize(
     ("method", "variant", "changes", "steps"),
     [

@@ -24,7 +24,7 @@ def promises(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return results
 
 
-@pytest.mark.parametrize("name", ["kills", "corruptions", "inputs", "races", "signals", "shortages", "soak"])
+@pytest.mark.parametrize("name", ["kills", "corruptions", "inputs", "attacks", "races", "signals", "shortages", "soak"])
 def test_the_promise_holds(promises: dict[str, Any], name: str) -> None:
     assert promises[name]["failed"] == {}
     assert promises[name]["held"] != []

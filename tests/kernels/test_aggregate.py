@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
 from tests.gpu import GPU
@@ -24,7 +25,7 @@ def compare_on_cpu(graph: Graph, x: NDArray[np.float32], *, include_self: bool, 
 def compare_on_gpu(graph: Graph, x: NDArray[np.float32], *, include_self: bool, device: torch.device) -> None:
     """Compare the means of dense features."""
     expected = reference.neighbour_mean(graph, x, include_self=include_self)
-    indptr, indices, rows = (torch.from_numpy(array).to(device) for array in (graph.indptr, graph.indices, x))
+    indptr, indices, rows = (shared_tensor(array).to(device) for array in (graph.indptr, graph.indices, x))
     means = neighbour_mean_on(indptr, indices, rows, include_self=include_self)
     np.testing.assert_allclose(means.cpu().numpy(), expected, rtol=1e-5, atol=1e-6)
 

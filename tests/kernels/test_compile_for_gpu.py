@@ -23,7 +23,7 @@ def check(kernel, arguments, **constants):
     source = ASTSource(kernel, signature, constants)
     assert "ptx" in triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm
 
-check(pick._pick, "*i64 *i32 *i32 *i64 *i32 i32 i32 *i32 i32 i32", PICKS=4, WIDTH=8, SYMMETRIC=True, EXPLORE=1)
+check(pick._pick, "*i64 *i32 *i32 *i64 *i32 *i64 i32 i32 *i32 i32 i32", PICKS=4, WIDTH=8, SYMMETRIC=True, EXPLORE=1)
 check(induce._induce, "*i64 *i32 *i32 *i8 i32 i32", SIZE=5, SYMMETRIC=True, LANES=128)
 check(aggregate._mean, "*i64 *i32 *fp32 *fp32 i32", COLUMNS=128, EDGES=8, INCLUDE_SELF=True)
 sizes = {"CHANNELS": 128, "OUT": 41, "GROUP": 5, "BLOCK": 128, "WIDTH": 64}

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.graph import Graph
 from mggcn.kernels.induce import induce, induce_on
 from mggcn.kernels.pick import PickTable
@@ -24,7 +25,7 @@ def compare_on_cpu(graph: Graph, members: NDArray[Any], threads: int | None = No
 def compare_on_gpu(graph: Graph, members: NDArray[Any], device: torch.device) -> None:
     """Compare which of [b, s] members are neighbours."""
     arrays = (graph.indptr, graph.indices, members.T.copy())
-    indptr, indices, sets = (torch.from_numpy(array).to(device) for array in arrays)
+    indptr, indices, sets = (shared_tensor(array).to(device) for array in arrays)
     out = induce_on(indptr, indices, graph.direction == "both", sets)
     expected = reference.induce(graph, members).transpose(1, 0, 2).reshape(-1, members.shape[1])
     np.testing.assert_array_equal(out.cpu().numpy(), expected)

@@ -17,10 +17,12 @@ from tests.reference import neighbors as reference
 from tests.strategies import graphs
 
 
-def compare_on_cpu(graph: Graph, receivers: Ints, fanout: int, key: Key, *, include_self: bool) -> None:
+def compare_on_cpu(
+    graph: Graph, receivers: Ints, fanout: int, key: Key, *, include_self: bool, names: Ints | None = None
+) -> None:
     """Compare the neighbours drawn for every receiver, bit for bit."""
-    indptr, senders = draw_neighbours(graph, receivers, fanout, key, include_self=include_self)
-    drawn = reference.draw(graph, receivers.tolist(), fanout, key)
+    indptr, senders = draw_neighbours(graph, receivers, fanout, key, include_self=include_self, names=names)
+    drawn = reference.draw(graph, receivers.tolist(), fanout, key, None if names is None else names.tolist())
     expected = [[node] * include_self + row for node, row in zip(receivers.tolist(), drawn, strict=True)]
     np.testing.assert_array_equal(np.diff(indptr), [len(row) for row in expected])
     np.testing.assert_array_equal(senders, [sender for row in expected for sender in row])
@@ -34,6 +36,8 @@ def rows(indptr: np.ndarray, senders: np.ndarray) -> list[list[int]]:
 @given(graph=graphs(), fanout=st.integers(1, 9), seed=st.integers(0, 2**64 - 1), include_self=st.booleans())
 def test_cpu_equals_reference(graph: Graph, fanout: int, seed: int, include_self: bool) -> None:
     compare_on_cpu(graph, np.arange(graph.num_nodes), fanout, Key(seed), include_self=include_self)
+    names = np.random.default_rng(seed).integers(-(2**63), 2**63, graph.num_nodes)
+    compare_on_cpu(graph, np.arange(graph.num_nodes), fanout, Key(seed), include_self=include_self, names=names)
 
 
 def test_draws_are_distinct_neighbours_as_many_as_there_are() -> None:

@@ -18,20 +18,34 @@ from tests.strategies import graphs
 
 
 def compare_on_cpu(
-    graph: Graph, picks: int, key: Key, *, explore: Explore = "both", weights: Ints | None = None
+    graph: Graph,
+    picks: int,
+    key: Key,
+    *,
+    explore: Explore = "both",
+    weights: Ints | None = None,
+    names: Ints | None = None,
 ) -> None:
     """Compare the picks of all nodes, drawn by ``weights``, the degrees when None."""
-    drawn = PickTable.of(graph, weights=weights).draw(np.arange(graph.num_nodes), picks, key, explore=explore)
-    by = (graph.degrees if weights is None else weights).tolist()
-    np.testing.assert_array_equal(drawn, reference.pick(graph, by, range(graph.num_nodes), picks, key, explore))
+    table = PickTable.of(graph, weights=weights, names=names)
+    drawn = table.draw(np.arange(graph.num_nodes), picks, key, explore=explore)
+    np.testing.assert_array_equal(drawn, _expected(table, picks, key, explore))
 
 
-def compare_on_gpu(graph: Graph, picks: int, key: Key, device: torch.device, *, explore: Explore = "both") -> None:
+def compare_on_gpu(
+    graph: Graph, picks: int, key: Key, device: torch.device, *, explore: Explore = "both", names: Ints | None = None
+) -> None:
     """Compare the picks of all nodes."""
-    targets = torch.arange(graph.num_nodes, device=device)
-    drawn = PickTable.of(graph).on(device).draw(targets, picks, key, explore=explore)
-    expected = reference.pick(graph, graph.degrees.tolist(), range(graph.num_nodes), picks, key, explore)
+    table = PickTable.of(graph, names=names)
+    drawn = table.on(device).draw(torch.arange(graph.num_nodes, device=device), picks, key, explore=explore)
+    expected = _expected(table, picks, key, explore)
     np.testing.assert_array_equal(drawn.cpu().numpy(), expected)
+
+
+def _expected(table: PickTable, picks: int, key: Key, explore: Explore) -> Ints:
+    names = None if table.names is None else table.names.tolist()
+    targets = range(table.graph.num_nodes)
+    return reference.pick(table.graph, table.weights.tolist(), targets, picks, key, explore, names)
 
 
 @settings(max_examples=4_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -40,6 +54,23 @@ def test_cpu_equals_reference_and_picks_are_valid(graph: Graph, picks: int, seed
     drawn = PickTable.of(graph).draw(np.arange(graph.num_nodes), picks, Key(seed))
     assert_picks_are_valid(graph, drawn, picks)
     compare_on_cpu(graph, picks, Key(seed))
+    compare_on_cpu(graph, picks, Key(seed), names=names_of(graph))
+
+
+def names_of(graph: Graph) -> np.ndarray:
+    return np.random.default_rng(5).integers(-(2**63), 2**63, graph.num_nodes)
+
+
+def test_picks_do_not_depend_on_the_numbers_of_nodes_with_names() -> None:
+    graph = power_law(400, 1_500)
+    names = names_of(graph)
+    source, target = graph.edges()
+    moved = Graph.from_edges(source + 100, target + 100, 500)
+    picks = PickTable.of(graph, names=names).draw(np.arange(400), 5, Key.of(3))
+    of_moved = PickTable.of(moved, names=np.concatenate([np.arange(100), names]))
+    assert np.array_equal(of_moved.draw(np.arange(100, 500), 5, Key.of(3)), picks + 100)
+    of_moved_without_names = PickTable.of(moved).draw(np.arange(100, 500), 5, Key.of(3))
+    assert not np.array_equal(of_moved_without_names, PickTable.of(graph).draw(np.arange(400), 5, Key.of(3)) + 100)
 
 
 @settings(max_examples=1_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -131,6 +162,7 @@ def test_gpu_equals_reference(direction: str, num_nodes: int, num_edges: int, pi
     ends = np.random.default_rng(num_edges).integers(0, num_nodes, (2, num_edges))
     graph = Graph.from_edges(*ends, num_nodes, direction=direction)
     compare_on_gpu(graph, picks, Key(2**64 - 5), GPU, explore=explore)
+    compare_on_gpu(graph, picks, Key(2**64 - 5), GPU, explore=explore, names=names_of(graph))
 
 
 def test_gpu_lists_candidates_when_trials_run_out() -> None:

@@ -14,18 +14,34 @@ TRIALS = 32
 
 
 def pick(
-    graph: Graph, weights: Sequence[int], targets: Sequence[int], picks: int, key: Key, explore: Explore = "both"
+    graph: Graph,
+    weights: Sequence[int],
+    targets: Sequence[int],
+    picks: int,
+    key: Key,
+    explore: Explore = "both",
+    names: Sequence[int] | None = None,
 ) -> NDArray[np.int64]:
-    """Draw the picks of each target: [len(targets), 1 + picks], the target first, short rows padded with it."""
-    rows = [pick_one(graph, weights, target, picks, key, explore) for target in targets]
+    """Draw the picks of each target: [len(targets), 1 + picks], the target first, short rows padded with it.
+
+    The hashes of a target's draws contain its entry in ``names`` [num_nodes], its node number when None.
+    """
+    names = range(graph.num_nodes) if names is None else names
+    rows = [pick_one(graph, weights, target, picks, key, explore, names[target]) for target in targets]
     return np.array([row + row[:1] * (1 + picks - len(row)) for row in rows], np.int64).reshape(-1, 1 + picks)
 
 
 def pick_one(
-    graph: Graph, weights: Sequence[int], target: int, picks: int, key: Key, explore: Explore = "both"
+    graph: Graph,
+    weights: Sequence[int],
+    target: int,
+    picks: int,
+    key: Key,
+    explore: Explore = "both",
+    name: int | None = None,
 ) -> list[int]:
     """The target and its picks in the order of picking; fewer than ``picks`` when no candidate is left."""
-    stream = fold(key.value, target)
+    stream = fold(key.value, target if name is None else name)
     members = [target]
     for step in range(picks):
         open_members = {"both": members, "breadth": members[:1], "depth": members[-1:]}[explore]

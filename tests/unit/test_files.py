@@ -1,8 +1,11 @@
+import re
+import time
 from pathlib import Path
 
 import msgspec
 import pytest
 
+import mggcn
 from mggcn.errors import InputError
 from mggcn.files import is_sealed, parse_json, read_json, read_toml, sealed, unsealed
 
@@ -102,3 +105,56 @@ def test_hostile_json_is_a_value_error(content: bytes, message: str) -> None:
 
 def test_characters_beyond_the_basic_plane_are_read() -> None:
     assert parse_json(b'"\\ud83d\\ude00"') == "\U0001f600"
+
+
+KEYS = {
+    "bare": ".".join(["a"] * 50_000),
+    "with spaces": " . ".join(["a-b"] * 20_000),
+    "quoted": ".".join([r'"a b\""'] * 20_000),
+    "of literals": ".".join(["'a.b'"] * 20_000),
+    "mixed": ".".join(["a", r'"\""', "''"] * 10_000),
+}
+LONG = {
+    **{f"a key, {name}": (f"\n{key} = 1\n", "a key of more than 16 parts at line 2") for name, key in KEYS.items()},
+    "a table": (f"[{KEYS['bare']}]\n", "a key of more than 16 parts at line 1"),
+    "a key of an inline table": (f"a = {{ {KEYS['bare']} = 1 }}\n", "a key of more than 16 parts at line 1"),
+    "17 parts": (".".join("abcdefghijklmnopq") + " = 1\n", "a key of more than 16 parts at line 1"),
+    "many lines": ("# nothing\n" * 100_000, "larger than 256 KiB"),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_toml_that_takes_long_to_parse_is_refused_soon(tmp_path: Path, name: str) -> None:
+    content, message = LONG[name]
+    path = tmp_path / "a.toml"
+    path.write_text(content)
+    started = time.perf_counter()
+    with pytest.raises(InputError) as error:
+        read_toml(path, Drawing)
+    assert str(error.value) == f"{path}: not valid TOML ({message})"
+    assert time.perf_counter() - started < 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["a" * 200_000 + " = 1", "a " * 100_000, '"' * 200_000, "'" * 200_001, ' "' * 100_000, "a" + " " * 200_000],
+)
+def test_toml_without_a_dotted_key_is_searched_for_one_soon(tmp_path: Path, content: str) -> None:
+    (tmp_path / "a.toml").write_text(content)
+    started = time.perf_counter()
+    with pytest.raises(InputError):
+        read_toml(tmp_path / "a.toml", Drawing)
+    assert time.perf_counter() - started < 1
+
+
+def test_keys_of_sixteen_parts_and_dots_in_texts_are_read(tmp_path: Path) -> None:
+    key, text = ".".join("abcdefghijklmnop"), "1.5, 2.5. " * 100
+    (tmp_path / "a.toml").write_text(f"{key} = 1\ntext = '{text}'\nnumbers = [{', '.join(['0.5'] * 100)}]\n")
+    assert read_toml(tmp_path / "a.toml", dict[str, object])["text"] == text
+
+
+def test_every_toml_file_is_read_by_read_toml() -> None:
+    source = Path(mggcn.__file__).parent
+    readers = re.compile(r"import tomllib|from tomllib|msgspec\.toml\.decode|\btomllib\.load|import toml\b")
+    found = [path.name for path in source.rglob("*.py") if readers.search(path.read_text())]
+    assert found == ["files.py"]

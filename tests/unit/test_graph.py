@@ -64,6 +64,11 @@ def test_subgraph_keeps_numbers_and_inner_edges() -> None:
         ([0, 5], "node 5 is out of range for 5 nodes"),
         (np.array([2**64 - 1], np.uint64), "node 18446744073709551615 is out of range for 5 nodes"),
         (torch.tensor([-1]), "node -1 is out of range for 5 nodes"),
+        (
+            torch.tensor([True, False, False, True, True]).long(),
+            "5 values of 0 and 1 are a mask of integers; give a boolean mask",
+        ),
+        (np.zeros(5, np.uint8), "5 values of 0 and 1 are a mask of integers; give a boolean mask"),
     ],
 )
 def test_what_is_not_nodes(nodes: object, message: str | None) -> None:
@@ -72,6 +77,12 @@ def test_what_is_not_nodes(nodes: object, message: str | None) -> None:
         return
     with pytest.raises(InputError, match=f"^nodes: {message}$"):
         node_numbers(nodes, 5)
+
+
+def test_nodes_may_be_listed_more_than_once() -> None:
+    assert node_numbers([1, 0, 1, 0], 5).tolist() == [1, 0, 1, 0]
+    assert node_numbers([1, 0, 1, 0, 2], 5).tolist() == [1, 0, 1, 0, 2]
+    assert node_numbers([1, 0], 2).tolist() == [1, 0], "each of two nodes once"
 
 
 def test_empty_graphs() -> None:
@@ -139,11 +150,13 @@ def test_from_edges_by_hand(direction: str) -> None:
             rows[v].add(u)
     graph = Graph.from_edges(source, target, 30, direction=direction)
     assert [graph.row(v).tolist() for v in range(30)] == [sorted(row) for row in rows]
-    counted, loops, duplicates = Graph.from_edges_counted(source, target, 30, direction=direction)
+    counted, loops, duplicates, added = Graph.from_edges_counted(source, target, 30, direction=direction)
     assert np.array_equal(counted.indices, graph.indices)
     pairs = list(zip(source.tolist(), target.tolist(), strict=True))
     assert loops == sum(u == v for u, v in pairs) > 0
-    assert duplicates == len(pairs) - loops - len({(u, v) for u, v in pairs if u != v}) > 0
+    distinct = {(u, v) for u, v in pairs if u != v}
+    assert duplicates == len(pairs) - loops - len(distinct) > 0
+    assert added == (len({(v, u) for u, v in distinct} - distinct) if direction == "both" else 0)
 
 
 def test_an_edge_repeated_many_times_stays() -> None:

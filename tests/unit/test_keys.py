@@ -1,6 +1,6 @@
 import numpy as np
 
-from mggcn.keys import MASK, Key, below, fold, folds
+from mggcn.keys import MASK, Key, below, fold, folds, numbers_of
 
 
 def test_fold_is_splitmix64() -> None:
@@ -33,3 +33,15 @@ def test_generators_repeat() -> None:
 def test_many_folds_at_once() -> None:
     for value in (0, 5, MASK):
         assert folds(value, 50).tolist() == [fold(value, n) for n in range(50)]
+
+
+def test_numbers_of_texts_depend_on_the_text_only() -> None:
+    texts = ["", "a", "b", "ab", "0x" + "0" * 40, "0x" + "0" * 39 + "1", "12345678", "123456789"]
+    numbers = numbers_of(np.array(texts, "S"))
+    assert np.unique(numbers).size == len(texts)
+    assert numbers.tolist() == [numbers_of(np.array([text], "S"))[0] for text in texts]
+    assert np.array_equal(numbers, numbers_of(np.array([*texts, "x" * 99], "S"))[:-1])
+    assert np.array_equal(numbers[::2], numbers_of(np.array(texts, "S")[::2]))
+    assert numbers_of(np.array([b"address"])).tolist() == [
+        np.uint64(fold(0, int.from_bytes(b"address", "little"))).astype(np.int64)
+    ]

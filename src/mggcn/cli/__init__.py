@@ -18,6 +18,7 @@ from mggcn.cli import (
     experiment,
     explore,
     methods,
+    options,
     predict,
     printing,
     ranks,
@@ -66,6 +67,7 @@ def launch(
     Returns:
         The exit code.
     """
+    options.use_flags(app, tokens)
     with show_logs(log_level), ranks.joined(tokens):
         code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     return code if isinstance(code, int) else 0
@@ -95,12 +97,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _main(tokens: list[str]) -> int:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("always", InputWarning)
+            warnings.simplefilter("default", InputWarning)  # once each, though several runs may give it
             warnings.simplefilter("ignore", DataWarning)
             warnings.showwarning = _show_warning
             code = app.meta(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     except (InputError, CycloptsError) as error:
-        return _fail(" ".join(str(error).split()))
+        return _fail(options.with_flags(" ".join(str(error).split())))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed the pipe
         return 1
@@ -124,11 +126,11 @@ def _show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any
 ) -> None:
     """Print an InputWarning as one line, and any other warning as Python does."""
-    text = warnings.formatwarning(message, category, filename, lineno)
     if not issubclass(category, InputWarning):
-        sys.stderr.write(text)
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno))
     elif ranks.may_print():
-        sys.stderr.write(f"mggcn: warning: {printing.visible(str(message))}\n")
+        text = options.with_flags(" ".join(str(message).split()))
+        sys.stderr.write(f"mggcn: warning: {printing.visible(text)}\n")
 
 
 def _fail(message: str) -> int:

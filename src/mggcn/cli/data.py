@@ -122,7 +122,7 @@ def import_file(
     features: str = "all",
     name: str | None = None,
     seed: int = 0,
-    direction: Literal["both", "in", "out"] = "both",
+    direction: Literal["both", "in", "out"] | None = None,
     memory: str | None = None,
     overwrite: Switch = False,
     quiet: Switch = False,
@@ -133,16 +133,17 @@ def import_file(
     Tables are CSV or TSV files, also as .gz; with `pip install 'mggcn[tables]'` also Parquet, JSON, and .zst.
 
     Args:
-        files: A .npz with num_nodes, edge_index, x (or its CSR parts), y and optional train_idx, val_idx, test_idx; or
-            an edge list: one or more tables, or a quoted pattern such as 'edges-*.csv'; or a folder with the raw files
-            of an OGB node data set, csv.gz or binary .npz.
+        files: A .npz with num_nodes, edge_index, x (or its CSR parts), y and optional train_mask, val_mask, test_mask
+            or train_idx, val_idx, test_idx; or an edge list: one or more tables, or a quoted pattern such as
+            'edges-*.csv'; or a folder with the raw files of an OGB node data set, csv.gz or binary .npz.
         out: The dataset folder to write.
         nodes: The node table of an edge list, in one or more files. Without it the nodes are the ends of the edges.
         features: all other columns of the node table; structural, made of the edges, as for tables without such
             columns; none, for methods that need none; or a list such as age,city.
         name: The name of the data set in runs; the name of the folder --out if left out.
         seed: Of the stratified 60/20/20 split that is drawn if the file contains none.
-        direction: both makes edges symmetric; in and out keep one direction.
+        direction: both makes edges symmetric, as without this option, but then a note counts edges without a reverse;
+            in and out keep one direction.
         memory: Read tables of any size with so much memory, such as 2GB, and the disk beside --out; the folder is the
             same. Needs `pip install 'mggcn[tables]'`. OGB's binary files are always read so, with 4GB if left out.
         overwrite: Replace an existing dataset folder.
@@ -159,7 +160,7 @@ def import_file(
         name = name or out.resolve().name
         selected = features if features in ("all", "none", "structural") else features.split(",")
         if files[0].is_dir():
-            if len(files) > 1 or nodes or columns or features != "all" or direction != "both":
+            if len(files) > 1 or nodes or columns or features != "all" or direction not in (None, "both"):
                 raise InputError(
                     f"{files[0]}: a folder of OGB is a whole data set; other files and options are for tables"
                 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from cyclopts import App
 
-from mggcn.cli.options import DEFAULTS, Device, RunOptions
+from mggcn.cli.options import DEFAULTS, Device, RunOptions, Switch
 
 PAPER = Path("experiments/paper")
 
@@ -20,6 +20,7 @@ def run(
     jobs: int = 1,
     only: str | None = None,
     out: Path | None = None,
+    allow_import: Switch = False,
     options: RunOptions = DEFAULTS,
 ) -> None:
     """Run an experiment and write a table for each of its data sets; started again, it continues.
@@ -32,28 +33,30 @@ def run(
         jobs: The number of runs in parallel, which share the cores; times are then those of a busy machine.
         only: Run only where this is part of the name of the data set or of the label.
         out: The folder of records.jsonl and DATASET/table.md; default: experiments-runs/NAME.
+        allow_import: Allow the file to import the Python code that it names.
         options: Shared options.
     """
     from mggcn.cli import running
     from mggcn.experiments import read
 
-    running.run(read(file), options, seeds=seeds, jobs=jobs, only=only, out=out)
+    running.run(read(file, allow_import=allow_import), options, seeds=seeds, jobs=jobs, only=only, out=out)
 
 
 @app.command(name="list")
-def list_files(folder: Path = PAPER, /, *, root: Path | None = None) -> None:
+def list_files(folder: Path = PAPER, /, *, root: Path | None = None, allow_import: Switch = False) -> None:
     """List the experiments of a folder: file, number of runs, title.
 
     Args:
         folder: Of TOML files.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
+        allow_import: Allow the files to import the Python code that they name.
     """
     from mggcn.cli.table import aligned
     from mggcn.errors import InputError
     from mggcn.experiments import read_folder
 
     rows = []
-    for experiment in read_folder(folder):
+    for experiment in read_folder(folder, allow_import=allow_import):
         missing = experiment.missing(root)
         needs = f" (data yet to be made here: {', '.join(missing)})" if missing else ""
         rows.append([str(experiment.path), f"{experiment.num_runs} runs", experiment.title + needs])
@@ -63,7 +66,15 @@ def list_files(folder: Path = PAPER, /, *, root: Path | None = None) -> None:
 
 
 @app.command
-def status(file: Path, /, *, seeds: int | None = None, device: Device = "auto", out: Path | None = None) -> None:
+def status(
+    file: Path,
+    /,
+    *,
+    seeds: int | None = None,
+    device: Device = "auto",
+    out: Path | None = None,
+    allow_import: Switch = False,
+) -> None:
     """Print how many runs of an experiment are done and to do, by data set and variant.
 
     Args:
@@ -71,13 +82,14 @@ def status(file: Path, /, *, seeds: int | None = None, device: Device = "auto", 
         seeds: As for run.
         device: As for run; runs on a CPU and on a GPU are counted separately.
         out: As for run.
+        allow_import: As for run.
     """
     from mggcn import experiments
     from mggcn.cli.table import aligned
     from mggcn.train import choose_device
 
     on = choose_device(device)
-    sections = experiments.status(file, seeds=seeds, device=on, out=out)
+    sections = experiments.status(experiments.read(file, allow_import=allow_import), seeds=seeds, device=on, out=out)
     counts = [(section.dataset, row) for section in sections for row in section.rows]
     rows = [[dataset, row.label, str(row.done), str(row.seeds - row.done)] for dataset, row in counts]
     print(aligned([["data set", "variant", "done", "to do"], *rows]))  # noqa: T201

@@ -23,7 +23,7 @@ def explore(
         run: A run folder, as written by `mggcn train`.
         port: The port on 127.0.0.1; 0 takes any free port.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
-        allow_import: Allow the run to import the Python code of a user-defined method.
+        allow_import: Allow the run to import the Python code that it names.
         open: Open the page in the browser.
     """
     import webbrowser

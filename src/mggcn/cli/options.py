@@ -1,10 +1,13 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the flags of a command in messages of the library."""
 
+import re
+import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 if TYPE_CHECKING:
     from mggcn.mapping import Access
@@ -49,3 +52,46 @@ class RunOptions:
 
 
 DEFAULTS = RunOptions()
+
+_SUBJECT = re.compile(r"((?:rank \d+: |(?:split \d+ )?seed \d+: )?)([a-z_]+)(?=: )")
+_VALUE = re.compile(r"(?<![^\s(])([a-z_]+)=(…|'[^']*'|[^\s,;:)]+)")
+_NAME = re.compile(r"(?<![^\s(])[a-z]+(?:_[a-z]+)+(?![\w=(.])")
+_RESUME = re.compile(r"mggcn\.resume\(('.*?'|\".*?\")\)")
+_flags: dict[str, tuple[str, ...]] = {}
+_switches: set[str] = set()
+
+
+def use_flags(app: App, tokens: Sequence[str]) -> None:
+    """Take the flags of the command that ``tokens`` start for :func:`with_flags`."""
+    _flags.clear()
+    _switches.clear()
+    command = app.parse_commands(list(tokens))[1][-1]
+    if command.default_command is None:
+        return
+    for argument in command.assemble_argument_collection():
+        if argument.name.startswith("--"):
+            _flags[argument.field_info.name] = tuple(argument.names)
+            _switches.update([argument.field_info.name] if argument.hint is bool else [])
+
+
+def with_flags(message: str) -> str:
+    """A message of the library, in which parameters of Python have become the flags of the running command.
+
+    The library names a parameter at the start of a message (``jobs: 0 is less than 1``), with its value
+    (``allow_import=True``, ``labels=…`` for any) or alone if nothing else is written so (``as_of``).
+    """
+    if (subject := _SUBJECT.match(message)) and subject[2] in _flags:
+        message = f"{subject[1]}{_flags[subject[2]][0]}{message[subject.end() :]}"
+    message = _VALUE.sub(_with_value, message)
+    message = _NAME.sub(lambda match: _flags.get(match[0], (match[0],))[0], message)
+    return _RESUME.sub(lambda match: f"mggcn train --resume {shlex.quote(match[1][1:-1])}", message)
+
+
+def _with_value(match: re.Match[str]) -> str:
+    name, value = match[1], match[2]
+    if name in _switches:
+        wanted = {"True": _flags[name][0], "False": "--no-" + _flags[name][0][2:]}.get(value)
+        return wanted if wanted in _flags[name] else match[0]
+    if name not in _flags:
+        return match[0]
+    return _flags[name][0] if value == "…" else f"{_flags[name][0]} {value.strip(chr(39))}"

@@ -50,7 +50,8 @@ def predict(
     If labels are known, it also prints metrics: over the test nodes of the run's graph; in another graph over the run's
     test nodes and over new nodes, each on a line. The run's training and validation nodes, which are recognised by
     their ids, are not counted, nor are nodes whose labels are read to score others (label propagation and --smooth).
-    A warning says if the labelled nodes do not resemble the others; probabilities are then not calibrated for these.
+    The class Background counts as any class: in the precision of another class its nodes are wrong. A warning says if
+    the labelled nodes do not resemble the others; probabilities are then not calibrated for these.
 
     Args:
         run: A run folder, as written by `mggcn train`.
@@ -75,7 +76,7 @@ def predict(
             another number of draws it is fitted again, on as many, which needs the training data.
         smooth: Smooth probabilities along edges from training labels (all labels of a graph without a split); needs a
             run that was trained with --set smooth=true.
-        allow_import: Allow the run to import the Python code of a user-defined method.
+        allow_import: Allow the run to import the Python code that it names.
         device: auto takes the GPU if there is one.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
         mmap: Map the dataset folder instead of reading it, as is done by itself if it is larger than half of the free
@@ -208,19 +209,24 @@ def _num_reasons(reasons: int | None, data: "Dataset") -> int:
 
 
 def _warn_if_unlike(runs: "list[Run]", data: "Dataset", root: Path | None) -> bool:
-    """Whether the labelled nodes of the runs resemble the graph; a warning if not."""
+    """Whether the nodes that the runs were fitted to resemble the graph; a warning if not."""
     import warnings
 
+    from mggcn.dataset import BACKGROUND
     from mggcn.errors import InputWarning
     from mggcn.run.resemblance import UNLIKE, separability
 
     separable = max((separability(each, data, root) or 0.0 for each in runs), default=0.0)
     if separable < UNLIKE:
         return True
+    has_background = BACKGROUND in runs[0].classes
+    fitted, advice = "labelled nodes", "see --background of mggcn ethereum build" if data.id_name == "address" else ""
+    if has_background:
+        fitted, advice = f"labelled nodes and those of {BACKGROUND}", "precision is that of test nodes only"
     message = (
-        f"{data.name}: the labelled nodes do not resemble the others (a classifier tells them apart with ROC-AUC "
+        f"{data.name}: the {fitted} do not resemble the others (a classifier tells them apart with ROC-AUC "
         f"{separable:.2f}), so classes and probabilities of other nodes are not reliable"
-    ) + ("; see --background of mggcn ethereum build" if data.id_name == "address" else "")
+    ) + (f"; {advice}" if advice else "")
     warnings.warn(message, InputWarning, stacklevel=3)
     return False
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from mggcn import methods
 from mggcn.cli.table import aligned
-from mggcn.dataset import BACKGROUND, UNLABELLED, Dataset
+from mggcn.dataset import BACKGROUND, Dataset
 from mggcn.run import Predictions, Run
 from mggcn.run.alerts import Thresholds
 from mggcn.run.labels import labels_in
@@ -85,7 +85,7 @@ class Predicted:
     ) -> None:
         self._excluded += int((~is_ranked).sum())
         rows = np.flatnonzero(is_ranked)
-        p, y = predictions.probabilities[rows, label], self._listed(labels[rows])
+        p, y = predictions.probabilities[rows, label], labels[rows]
         for index in metrics.precision_at(k, p, y, label).indices.tolist():
             name, part = str(predictions.ids[rows[index]]), str(predictions.parts[rows[index]])
             self._best.append(_Listed(float(p[index]), int(y[index]), name, part))
@@ -103,11 +103,17 @@ class Predicted:
         counts = (counted & reached, counted & reached & is_member, counted & is_member, other & reached)
         self._alerts += np.stack([count.sum(axis=0) for count in counts], axis=1)
 
-    def _listed(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Labels as a list of a class shows them: Background says nothing of a node."""
-        if BACKGROUND not in self._classes:
-            return labels
-        return np.where(labels == self._classes.index(BACKGROUND), UNLABELLED, labels)
+    def _precision(self, top: Top, label: int) -> str:
+        share = "no label is known" if top.precision is None else f"precision {top.precision:.2%}"
+        counts = f"{top.correct:,} of {top.known:,} with a known label, {top.indices.size - top.known:,} unknown"
+        return (
+            f"top {top.indices.size:,} for {self._classes[label]}: {share} ({counts}{self._background_is_wrong(label)})"
+        )
+
+    def _background_is_wrong(self, label: int | None = None) -> str:
+        """What a precision counts the class Background as, if the run has it."""
+        is_other = BACKGROUND in self._classes and (label is None or self._classes[label] != BACKGROUND)
+        return f"; {BACKGROUND} counts as wrong" if is_other else ""
 
     @property
     def notes(self) -> list[str]:
@@ -138,12 +144,12 @@ class Predicted:
         name = self._classes[label]
         known = [listed for listed in self._best if listed.label >= 0]
         best = Top(np.arange(len(self._best)), len(known), sum(listed.label == label for listed in known))
-        text = f"{self._table()}\n\n{_precision(best, name)}"
+        text = f"{self._table()}\n\n{self._precision(best, label)}"
         text += f"; {self._excluded:,} training nodes left out" if self._excluded else ""
         p, y = (np.concatenate(arrays) for arrays in zip(*self._counted, strict=True))
         if not y.size:
             return text
-        among, what = metrics.precision_at(k, p, self._listed(y), label), "test nodes"
+        among, what = metrics.precision_at(k, p, y, label), "test nodes"
         if not self._is_own:
             what = "nodes with a known label that the run was not fitted to"
         ranked = Ranked.of(p, y == label)
@@ -152,7 +158,7 @@ class Predicted:
         ks = ks_of(min(k, y.size))
         curve = zip(ks, ranked.precision_at(ks), strict=True)
         shown.append("precision at " + ", ".join(f"{count:,}: {share:.2%}" for count, share in curve))
-        first = f"among the {y.size:,} {what} only, {_precision(among, name)}"
+        first = f"among the {y.size:,} {what} only, {self._precision(among, label)}"
         return f"{text}\n{first}\n{name} among them: {'; '.join(shown)}"
 
     def _table(self) -> str:
@@ -177,7 +183,9 @@ class Predicted:
             if np.isnan(threshold):
                 cells = ["–", "0", f"{chosen.members[label]:,}", "–", "–", "–", "–"]
             rows.append([name, *cells])
-        about = f"thresholds for a precision of {chosen.required:.2%} on the validation nodes"
+        about = (
+            f"thresholds for a precision of {chosen.required:.2%} on the validation nodes{self._background_is_wrong()}"
+        )
         return f"\n{aligned(rows, right=range(1, 8))}\n\n{about}"
 
 
@@ -198,9 +206,3 @@ def _figures(tally: Tally, calibrated: bool) -> str:
     figures = f"accuracy {tally.scores.accuracy:.2%}, macro-F1 {tally.scores.macro_f1:.2%}"
     error = f"expected calibration error {tally.calibration_error:.2%}"
     return f"{figures}, {error}" if calibrated else f"{figures}; probabilities are not calibrated for this graph"
-
-
-def _precision(top: Top, name: str) -> str:
-    share = "no label is known" if top.precision is None else f"precision {top.precision:.2%}"
-    counts = f"{top.correct:,} of {top.known:,} with a known label, {top.indices.size - top.known:,} unknown"
-    return f"top {top.indices.size:,} for {name}: {share} ({counts})"

@@ -20,13 +20,13 @@ def report(
         format: html has tables and charts; md and latex have the tables; json is the packed records, from which the
             others can be made again.
     """
-    from mggcn import methods, records
+    from mggcn import methods, records, regular
     from mggcn.errors import InputError
     from mggcn.files import check_file_writable, write_atomically
     from mggcn.report import render
 
     check_file_writable(out)
-    if out.resolve() in records.record_files(runs):
+    if regular.real(out) in records.record_files(runs):
         raise InputError(f"--out: {out} is one of the files that the report is made of")
     sections = records.read(
         runs, lambda record: methods.published_results(record.dataset, record.method, record.settings)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from mggcn import experiments
 from mggcn.cli import display
-from mggcn.cli.options import RunOptions
+from mggcn.cli.options import RunOptions, with_flags
 from mggcn.cli.printing import visible
 from mggcn.dataset import Dataset, headline
 from mggcn.errors import InputError
@@ -78,7 +78,7 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         self._open.close()
         self.sections.append(section)
         if section.problem:
-            self.note(f"{section.dataset}: not run: {section.problem}")
+            self.note(f"{section.dataset}: not run: {with_flags(section.problem)}")
         print(markdown(section), end="")  # noqa: T201
         if self._per_class and section.measured:
             print(f"\n{pipes(ranking.table(section.measured), text_columns=2)}")  # noqa: T201
@@ -154,9 +154,11 @@ def run(
         tried = [row for row in section.rows if row.label in selected[section.dataset]]
         name, what = (shown.names[0], "methods") if experiment.flat else (section.dataset, "variants")
         if section.problem:
-            problems.append(f"{experiment.path or experiment.name}: data set {name}: {section.problem}")
+            problems.append(f"{experiment.path or experiment.name}: data set {name}: {with_flags(section.problem)}")
         elif not any(row.done for row in tried):
-            problems.append(f"{name}: none of the {what} could be run; {tried[0].label}, {tried[0].reasons[0]}")
+            problems.append(
+                f"{name}: none of the {what} could be run; {tried[0].label}, {with_flags(tried[0].reasons[0])}"
+            )
     if problems:
         raise InputError("; ".join(problems))
     return shown.sections
@@ -165,7 +167,7 @@ def run(
 def _result(outcome: Outcome) -> str:
     record = outcome.record
     if record is None:
-        return f"not run: {outcome.reason}"
+        return f"not run: {with_flags(outcome.reason)}"
     return (
         f"test accuracy {record.test_accuracy:.2%}, macro-F1 {record.test_macro_f1:.2%}, "
         f"{duration(record.epoch_seconds)} an epoch, best epoch {record.best_epoch} of {record.epochs}, "

@@ -59,7 +59,7 @@ def train(
         settings: Change settings, as key=value; `mggcn methods NAME` lists the settings of a method.
         config: A config.toml, as in a run folder; the other options override it.
         out: The folder in which run folders are created.
-        allow_import: Allow --config to import the Python code of a user-defined method.
+        allow_import: Allow the file of --config, --resume or --warm-start to import the Python code that it names.
         report: Write a page with charts into each run folder; needs `pip install 'mggcn[report]'`.
         per_class: Also print precision, recall and F1 of every class, and how well its probability ranks test nodes.
         resume: Continue the run in this folder after its last checkpoint; only --epochs and --set patience= may change.
@@ -75,7 +75,7 @@ def train(
     from mggcn.errors import InputError
     from mggcn.files import check_writable
     from mggcn.methods.requirements import Requirements
-    from mggcn.methods.settings import is_import_path, pairs
+    from mggcn.methods.settings import pairs
     from mggcn.run import Config, RunFolder, WarmStart, read_config
     from mggcn.run.loading import load_data
     from mggcn.train import Ranks, choose_device
@@ -110,7 +110,7 @@ def train(
             runs.train([opened])
             runs.show()
         return
-    base = read_config(config) if config else Config(preset="default")
+    base = read_config(config, allow_import=allow_import) if config else Config(preset="default")
     origin = None
     warm_start = Path(base.warm_start) if warm_start is None and base.warm_start else warm_start
     if warm_start is not None:
@@ -124,10 +124,6 @@ def train(
     for option, count in (("seeds", seeds), ("tune", tune)):
         if count is not None and count < 1:
             raise InputError(f"--{option}: {count} is less than 1")
-    imports = [value for value in (None if method else base.method, *base.settings.values()) if is_import_path(value)]
-    if imports and not allow_import:
-        source = config or warm_start
-        raise InputError(f"{source}: names code to import ({imports[0]}); if you trust it, add --allow-import")
     first_seed = base.seed if seed is None else seed
     if not 0 <= first_seed <= _LARGEST_SEED:
         problem = "is less than 0" if first_seed < 0 else f"is more than {_LARGEST_SEED:,}"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings
+from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings, with_flags
 
 if TYPE_CHECKING:
     from mggcn.cli.display import Display
@@ -120,7 +120,7 @@ class TrialDisplay:
         for trial in tuning.run(self._trials, self._watch, timeout=timeout):
             self._best = tuning.best
             self._finished(trial.number)
-            reached = trial.reason if trial.value is None else f"{trial.value:.2%}"
+            reached = with_flags(trial.reason) if trial.value is None else f"{trial.value:.2%}"
             mark = ", the best so far" if self._best is not None and self._best.number == trial.number else ""
             self._display.line(f"[{trial.number}/{self._trials}] {reached}{mark}: {text_of(trial.settings)}")
 

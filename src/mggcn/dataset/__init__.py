@@ -3,7 +3,7 @@
 from mggcn.dataset.background import BACKGROUND, draw_background
 from mggcn.dataset.columns import Column
 from mggcn.dataset.dataset import Dataset
-from mggcn.dataset.features import Features, as_features, csr_parts
+from mggcn.dataset.features import Features, as_features, csr_arrays, csr_parts
 from mggcn.dataset.headline import headline
 from mggcn.dataset.measures import Measure
 from mggcn.dataset.objects import as_dataset
@@ -20,6 +20,7 @@ __all__ = [
     "Split",
     "as_dataset",
     "as_features",
+    "csr_arrays",
     "csr_parts",
     "draw_background",
     "headline",

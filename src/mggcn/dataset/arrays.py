@@ -8,13 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import sparray, spmatrix
 
-from mggcn.dataset.checks import MAX_CLASSES, check_labels
+from mggcn.dataset.checks import check_labels
 from mggcn.dataset.columns import FeatureTable, encoding_notes, feature_names
 from mggcn.dataset.dataset import Dataset
 from mggcn.dataset.features import as_features
+from mggcn.dataset.labels import class_numbers, numbered_classes
 from mggcn.dataset.split import NO_SPLIT, UNLABELLED, complete_split
 from mggcn.errors import DataWarning, InputError, prefix_errors
 from mggcn.graph import Direction, Graph
+
+_KNOWN = {"num_nodes", "num_edges", "num_features", "num_classes", "name", "n_id", "e_id", "input_id", "batch_size"}
+"""Names of what the other arrays say, and of what PyG's loaders add; leaving them out changes nothing."""
 
 
 def from_arrays(
@@ -27,7 +31,8 @@ def from_arrays(
     classes: Iterable[Any] | None = None,
     parts: Sequence[NDArray[Any] | None] = NO_SPLIT,
     seed: int | None = 0,
-    direction: Direction = "both",
+    direction: Direction | None = None,
+    lists_edges_once: bool = False,
     source: str = "",
     notes: Sequence[str] = (),
     stacklevel: int = 3,
@@ -41,12 +46,14 @@ def from_arrays(
         edge_index: [2, E] integers, the sources and targets of the edges.
         x: [num_nodes, num_features] numbers, or columns of a table, whose empty cells are filled; None for structural
             features, see :func:`mggcn.dataset.structure.structural_features`.
-        y: [num_nodes] or [num_nodes, 1] class numbers, also as whole floats, -1 for a node without a label; None if no
-            node has one.
+        y: [num_nodes] or [num_nodes, 1] class numbers, also as whole floats, -1 or NaN for a node without a label; None
+            if no node has one.
         classes: the names of the classes, used if a node is labelled; ``class 0``, ``class 1``, … if None.
         parts: the nodes of train, val and test; None for a part that is not known.
         seed: of the split or validation part that is drawn if none is known; with None no split is drawn.
-        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note if some
+            edges have no reverse.
+        lists_edges_once: whether such data usually hold an undirected edge once, so that this note is not a warning.
         source: one line on where the data came from; a note on what was drawn is added.
         notes: what of the input is not used; each is also a :class:`mggcn.errors.DataWarning`.
         stacklevel: of these warnings; 3 is the caller of the function that calls this one.
@@ -55,19 +62,29 @@ def from_arrays(
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
     with prefix_errors("edge_index"):
-        graph, *removed = Graph.from_edges_counted(edge_index[0], edge_index[1], num_nodes, direction=direction)
+        graph, *removed, added = Graph.from_edges_counted(
+            edge_index[0], edge_index[1], num_nodes, direction=direction or "both"
+        )
     features = None if x is None else x.x if isinstance(x, FeatureTable) else as_features(x)
-    labels = _class_numbers(y, num_nodes)
+    labels = class_numbers(y, num_nodes)
     names = numbered_classes(labels)
     if names and classes is not None:
         names = tuple(map(str, classes))
     check_labels(labels, len(names))
     split, note = None, "" if names else "no labels"
     is_known = any(part is not None for part in parts)
+    num_unlabelled = int(np.sum(labels == UNLABELLED))
+    unlabelled = []
+    if names and classes is None and num_unlabelled:
+        plural = "node has no label: its" if num_unlabelled == 1 else "nodes have no label: their"
+        unlabelled = [f"{num_unlabelled:,} {plural} y is {UNLABELLED} or NaN"]
     if is_known or (names and seed is not None):
         split, note = complete_split(labels, parts, seed or 0)
     source = "; ".join(filter(None, [source, note]))
     made: list[str] = []
+    one_way = one_way_note(added) if direction is None else []
+    if not lists_edges_once:
+        notes, one_way = [*notes, *one_way], []
     if isinstance(x, FeatureTable):
         encoding, filled = x.fill(split.train if split else None)
         fields |= {"encoding": encoding, "feature_names": feature_names(encoding)}
@@ -78,18 +95,12 @@ def from_arrays(
         features, columns = structural_features(graph)
         fields |= {"feature_names": columns}
         made = [f"structural features, made of the edges: {', '.join(columns)}"]
+    if not is_known:  # else they are in no part of the split
+        notes, unlabelled = [*notes, *unlabelled], []
     for text in notes:
         warnings.warn(f"{name}: {text}", DataWarning, stacklevel=stacklevel)
-    notes = (*notes, *made, *removed_note(*removed))
+    notes = (*notes, *unlabelled, *made, *one_way, *removed_note(*removed))
     return Dataset(name, graph, features, labels, names, split, source=source, notes=notes, **fields)
-
-
-def numbered_classes(y: NDArray[np.int64]) -> tuple[str, ...]:
-    """Return the names ``class 0``, ``class 1``, … up to the largest class number in ``y``."""
-    if y.size and y.max() >= MAX_CLASSES:
-        node = int(y.argmax())
-        raise InputError(f"y of node {node} is {y[node]}, and a data set has at most {MAX_CLASSES:,} classes")
-    return tuple(f"class {label}" for label in range(int(y.max(initial=UNLABELLED)) + 1))
 
 
 def ignored_edge_data(names: Iterable[str], origin: str) -> list[str]:
@@ -98,9 +109,25 @@ def ignored_edge_data(names: Iterable[str], origin: str) -> list[str]:
     return [f"edge weights and attributes are not used: ignored {listed} of {origin}"] if listed else []
 
 
-def is_edge_data(name: str) -> bool:
-    """Whether an array holds values of edges according to its name, such as PyG's edge_weight and edge_attr."""
-    return name in ("weight", "weights") or (name.startswith("edge_") and name != "edge_index")
+def unused_notes(names: Iterable[str], origin: str) -> list[str]:
+    """The notes on arrays of ``origin`` that are not used: values of edges according to their name, and others."""
+    unused = sorted(set(names) - _KNOWN)
+    edge_data = edge_values(unused)
+    others = ", ".join(name for name in unused if name not in edge_data)
+    return [*ignored_edge_data(edge_data, origin), *([f"not used: {others} of {origin}"] if others else [])]
+
+
+def edge_values(names: Iterable[str]) -> list[str]:
+    """Those of the names of arrays that say that they hold a value for each edge, such as PyG's edge_weight."""
+    return sorted(
+        name for name in names if name in ("weight", "weights") or (name.startswith("edge_") and name != "edge_index")
+    )
+
+
+def one_way_note(count: int) -> list[str]:
+    """The note on edges that were made undirected, none if there are none."""
+    edges = "1 edge has" if count == 1 else f"{count:,} edges have"
+    return [f"{edges} no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"] if count else []
 
 
 def removed_note(num_loops: int, num_duplicates: int) -> list[str]:
@@ -108,20 +135,3 @@ def removed_note(num_loops: int, num_duplicates: int) -> list[str]:
     counts = ((num_loops, "self-loop"), (num_duplicates, "duplicate edge"))
     parts = [f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count]
     return [f"{' and '.join(parts)} removed"] if parts else []
-
-
-def _class_numbers(y: NDArray[Any] | None, num_nodes: int) -> NDArray[np.int64]:
-    if y is None:
-        return np.full(num_nodes, UNLABELLED, dtype=np.int64)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if y.shape != (num_nodes,):
-        raise InputError(f"y: must have shape [{num_nodes}], one class per node, not {list(y.shape)}")
-    if y.dtype.kind not in "iufb":
-        raise InputError(f"y: must hold integers, not {y.dtype}")
-    with np.errstate(invalid="ignore"):
-        labels = y.astype(np.int64)
-    bad = np.flatnonzero(labels != y)
-    if bad.size:
-        raise InputError(f"y of node {bad[0]} is {y[bad[0]]}, not a whole number; -1 is a node without a label")
-    return labels

@@ -1,5 +1,7 @@
 """The checks of a Dataset's fields."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,6 +56,8 @@ def check_descriptions(dataset: "Dataset") -> None:
     check_name(dataset.name)
     if len(dataset.classes) > MAX_CLASSES:
         raise InputError(f"classes: {len(dataset.classes):,} are more than {MAX_CLASSES:,}")
+    check_names(dataset.classes, "classes")
+    check_names(dataset.feature_names, "feature_names")
     if dataset.feature_names and len(dataset.feature_names) != dataset.num_features:
         raise InputError(f"feature_names: {len(dataset.feature_names)} names for {dataset.num_features} features")
     if dataset.encoding and feature_names(dataset.encoding) != dataset.feature_names:
@@ -63,6 +67,13 @@ def check_descriptions(dataset: "Dataset") -> None:
             raise InputError(f"edge_attributes: {name!r} cannot be part of a file's name")
         if values.shape != dataset.graph.indices.shape:
             raise InputError(f"edge_{name} has shape {values.shape}, but {dataset.graph.num_stored} edges are stored")
+
+
+def check_names(names: Sequence[str], field: str) -> None:
+    """Raise InputError if a name is there twice."""
+    if len(set(names)) < len(names):
+        name, count = Counter(names).most_common(1)[0]
+        raise InputError(f"{field}: {count} are called {name!r}")
 
 
 def check_labels(y: NDArray[np.int64], num_classes: int) -> None:

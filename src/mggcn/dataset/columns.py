@@ -3,6 +3,7 @@
 A table is read twice: once to see what each column holds, once to fill in the features. It is never in memory as text.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -133,7 +134,12 @@ class Encoder:
     @property
     def columns(self) -> tuple[Column, ...]:
         """What the columns are, after the survey; InputError if that is not clear."""
-        return tuple(survey.column(name in self._forced) for name, survey in self._surveys.items())
+        columns = tuple(survey.column(name in self._forced) for name, survey in self._surveys.items())
+        feature, count = Counter(feature_names(columns)).most_common(1)[0] if columns else ("", 1)
+        if count > 1:
+            owners = " and ".join(repr(column.name) for column in columns if feature in column.features)
+            raise InputError(f"columns {owners} both have a feature {feature!r}: rename one, or leave it out")
+        return columns
 
     def encode(self, chunks: Iterable[Chunk]) -> FeatureTable:
         """Encode the chunks, which are those of the survey again."""

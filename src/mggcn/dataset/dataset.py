@@ -1,20 +1,25 @@
 """Dataset: a graph with features, labels and a split, checked when it is created.
 
-Features are float32, dense or, if most are zero, compressed sparse rows (CSR). :mod:`mggcn.storage` describes the
-folder of a data set on disk.
+Features are float32, dense or compressed sparse rows (CSR); no result depends on which. :mod:`mggcn.storage`
+describes the folder of a data set on disk.
 """
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mggcn._io.arrays import checksum, compact_text, locked, read_only
 from mggcn.dataset.checks import check_descriptions, check_ids, check_labels, check_shape, check_types
 from mggcn.dataset.columns import Column
-from mggcn.dataset.features import Features, check_finite
+from mggcn.dataset.features import Features, check_finite, csr_arrays, density_of, read_only_features
 from mggcn.dataset.measures import Measure
 from mggcn.dataset.split import Split, check_part
 from mggcn.errors import InputError
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A node-classification task.
+    """A node-classification task; its arrays are read-only, and copies of arrays that can be written to.
 
     Args:
         name: its name in runs and records.
@@ -53,12 +58,14 @@ class Dataset:
         copies: the number of last nodes that are copies of others as of an earlier date, see
             :mod:`mggcn.ethereum.time_split`; they are trained and validated on, but not scored unless they are named.
         notes: what was left out or assumed when the data was read, one sentence each.
-        digest: sha256 of the stored folder's checksums, empty if the data set has not been stored.
-        path: the dataset folder it was read from or stored in.
         mapped: the files of a mapped folder, which must not change.
         access: how the folder was read, and where what is computed from it is kept.
-        checked: skip the checks of values, for arrays that are known to be valid; :func:`dataclasses.replace` does not
-            keep it.
+        checked: skip the checks of values and the copies, for arrays that are known to be valid and that nobody else
+            writes to; :func:`dataclasses.replace` does not keep it.
+        stored_in: the dataset folder that holds this content; :func:`dataclasses.replace` does not keep it.
+
+    Attributes:
+        path: the dataset folder it was read from or stored in; None after any change.
     """
 
     name: str
@@ -77,14 +84,16 @@ class Dataset:
     edge_attributes: Mapping[str, NDArray[np.generic]] = field(default_factory=dict, repr=False)
     copies: int = 0
     notes: tuple[str, ...] = ()
-    digest: str = ""
-    path: Path | None = None
     mapped: MappedFiles | None = field(default=None, repr=False)
     access: Access = field(default=AUTOMATIC, repr=False)
+    path: Path | None = field(default=None, init=False)
     checked: InitVar[bool] = False
+    stored_in: InitVar[Path | None] = None
 
-    def __post_init__(self, checked: bool) -> None:
+    def __post_init__(self, checked: bool, stored_in: Path | None) -> None:
         check_types(self)
+        self._make_read_only(checked)
+        object.__setattr__(self, "path", stored_in)
         n = self.graph.num_nodes
         check_shape("x", self.x.shape, n, 2)
         check_shape("y", self.y.shape, n, 1)
@@ -103,6 +112,55 @@ class Dataset:
                 raise InputError(f"split: the masks have {self.split.num_nodes} entries, but the graph has {n} nodes")
             for part, nodes in self.split.parts().items():
                 check_part(part, nodes, self.y)
+
+    def _make_read_only(self, checked: bool) -> None:
+        protected = locked if checked else read_only
+        changes: dict[str, Any] = {
+            "x": read_only_features(self.x, checked=checked),
+            "y": protected(self.y),
+            "node_ids": None if self.node_ids is None else protected(self.node_ids),
+            "edge_attributes": {name: protected(values) for name, values in self.edge_attributes.items()},
+            "measures": dict(self.measures),
+        }
+        for name, value in changes.items():
+            object.__setattr__(self, name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_read_only(checked=True)  # copies and unpickled arrays can be written to
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of everything that can change a result or its meaning; arrays are hashed once."""
+        return self._digest(self.split.checksums if self.split else {})
+
+    @property
+    def digest_without_split(self) -> str:
+        """The same for any split."""
+        return self._digest({})
+
+    def _digest(self, split: dict[str, str]) -> str:
+        content = {
+            "arrays": self.checksums | split,
+            "classes": self.classes,
+            "copies": self.copies,
+            "direction": self.graph.direction,
+            "encoding": self.encoding,
+            "feature_names": self.feature_names,
+            "id_name": self.id_name,
+            "inductive": self.inductive,
+            "measures": self.measures,
+            "num_features": self.num_features,
+        }
+        return hashlib.sha256(json.dumps(msgspec.to_builtins(content), sort_keys=True).encode()).hexdigest()
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """The sha256 of each array as a ``.npy`` file, without those of the split."""
+        x = {"x": self.x} if isinstance(self.x, np.ndarray) else csr_arrays(self.x)
+        arrays = {"y": self.y, **x, **{f"edge_{name}": values for name, values in self.edge_attributes.items()}}
+        ids = {} if self.node_ids is None else {"ids": checksum(self.node_ids, compact_text)}
+        return self.graph.checksums | {name: checksum(array) for name, array in arrays.items()} | ids
 
     @property
     def num_nodes(self) -> int:
@@ -124,18 +182,30 @@ class Dataset:
         """The number of classes."""
         return len(self.classes)
 
+    @cached_property
+    def density(self) -> float:
+        """The share of the features' values that are not 0, see :func:`mggcn.dataset.features.density_of`."""
+        return density_of(self.x)
+
     @property
     def is_sparse(self) -> bool:
-        """Whether the features are CSR."""
-        return not isinstance(self.x, np.ndarray)
+        """Whether more than half of the features' values are 0, dense or CSR."""
+        return self.density < 0.5
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """The notes, and one more if all training nodes are of the same class."""
-        labels = np.unique(self.y[self.split.train]) if self.split else np.empty(0)
-        if labels.size != 1:
+        """The notes, and one more if classes have no training nodes."""
+        if self.split is None:
             return self.notes
-        return (*self.notes, f"all training nodes are of class {self.classes[labels[0]]!r}: accuracy says nothing")
+        sizes = np.bincount(self.y[self.split.train], minlength=self.num_classes)
+        missing = [repr(name) for name, size in zip(self.classes, sizes.tolist(), strict=True) if not size]
+        if sizes.max() == self.split.train.size:
+            text = f"all training nodes are of class {self.classes[sizes.argmax()]!r}: accuracy says nothing"
+            return (*self.notes, text)
+        if not missing:
+            return self.notes
+        listed = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        return (*self.notes, f"no training nodes of class {listed}: it cannot be learnt")
 
     @classmethod
     def from_pyg(
@@ -144,23 +214,25 @@ class Dataset:
         name: str = "pyg",
         *,
         seed: int | None = 0,
-        direction: Direction = "both",
+        direction: Direction | None = None,
         inductive: bool = False,
         source: str = "torch_geometric Data",
     ) -> "Dataset":
         """Convert a ``torch_geometric.data.Data``.
 
         Args:
-            data: with ``x`` and ``edge_index``, and optionally ``y`` (-1: no label), ``train_mask``, ``val_mask``,
-                ``test_mask`` (or node numbers as ``train_idx``, ``val_idx``, ``test_idx``), ``node_ids`` and
-                ``class_names``. ``adj_t`` takes the place of a missing ``edge_index``. With ``num_nodes`` instead of
-                ``x`` its features are structural, see :func:`mggcn.dataset.structure.structural_features`. Labels that
-                are floats must be whole. Of masks with one column for each split the first column is used; for another
-                one assign, for example, ``data.train_mask[:, 1]``. Weights and attributes of edges are ignored. A
-                warning says so.
+            data: with ``x`` and ``edge_index``, and optionally ``y`` (-1 or NaN: no label), ``train_mask``,
+                ``val_mask`` or ``valid_mask``, ``test_mask`` (or node numbers as ``train_idx``, ``val_idx`` or
+                ``valid_idx``, ``test_idx``), ``node_ids`` and ``class_names``. ``adj_t`` takes the place of a missing
+                ``edge_index``. With ``num_nodes`` instead of ``x`` its features are structural, see
+                :func:`mggcn.dataset.structure.structural_features`. Labels that are floats must be whole. Of masks with
+                one column for each split the first column is used; for another one assign, for example,
+                ``data.train_mask[:, 1]``. Everything else is ignored, weights and attributes of edges included. A
+                warning names it.
             name: the name of the data set.
             seed: of the split or validation part that is drawn if ``data`` has none; None draws no split.
-            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a warning if
+                some edges have no reverse.
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
@@ -179,7 +251,7 @@ class Dataset:
         label: str = "label",
         split: str = "split",
         seed: int | None = 0,
-        direction: Direction = "both",
+        direction: Direction | None = None,
         inductive: bool = False,
         source: str = "networkx graph",
     ) -> "Dataset":
@@ -197,6 +269,7 @@ class Dataset:
             split: the node attribute that is train, val or test; a node without it is in no part.
             seed: of the split or validation part that is drawn if the nodes have none; None draws no split.
             direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; ``in`` and ``out`` need a DiGraph.
+                None is ``both``, with a warning if some edges of a DiGraph have no reverse.
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
@@ -218,7 +291,7 @@ class Dataset:
         node_ids: ArrayLike | None = None,
         feature_names: Sequence[str] = (),
         seed: int | None = 0,
-        direction: Direction = "both",
+        direction: Direction | None = None,
         inductive: bool = False,
         source: str = "scipy adjacency matrix",
     ) -> "Dataset":
@@ -235,7 +308,8 @@ class Dataset:
             node_ids: [num_nodes] the ids of the nodes, unique; None if they are the node numbers.
             feature_names: the names of the columns of ``x``.
             seed: of the split or validation part that is drawn if none is known; None draws no split.
-            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a warning if
+                the matrix is not symmetric.
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
@@ -260,7 +334,7 @@ class Dataset:
         features: "FeatureChoice" = "all",
         categories: Sequence[str] = (),
         seed: int | None = 0,
-        direction: Direction = "both",
+        direction: Direction | None = None,
     ) -> "Dataset":
         """Convert two pandas data frames; the columns are as in :func:`mggcn.datasets.table.read_tables`.
 
@@ -268,7 +342,8 @@ class Dataset:
             edges: one row per edge.
             nodes: one row per node. Without it the nodes are the ends of the edges, without labels.
             name: the name of the data set.
-            id_column: of ``nodes``, or the name of its index; the index if there is no column ``id``.
+            id_column: of ``nodes``, or the name of its index; the index if there is no column ``id``, with a warning if
+                it has no name and holds numbers: name it ``id`` if it is meant.
             source_column: of ``edges``: ids of nodes.
             target_column: of ``edges``: ids of nodes.
             label_column: of ``nodes``: classes, empty if unknown. Without this column no node is labelled.
@@ -277,7 +352,8 @@ class Dataset:
             categories: feature columns whose values are categories even if they are numbers, dates, or many; text and
                 columns of pandas' type ``category`` are.
             seed: of the split or validation part that is drawn if ``nodes`` has none; None draws no split.
-            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
+                number of edges without a reverse.
         """
         from mggcn.dataset.pandas import TableColumns, from_pandas
 

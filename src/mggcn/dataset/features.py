@@ -1,4 +1,4 @@
-"""The features of a data set: float32, dense or, if most are zero, compressed sparse rows (CSR)."""
+"""The features of a data set: float32, dense or compressed sparse rows (CSR)."""
 
 from typing import Any, TypeAlias
 
@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array, issparse, sparray, spmatrix
 
+from mggcn._io.arrays import locked, read_only
 from mggcn.errors import InputError
 from mggcn.graph import as_array, index_dtype
 
 Features: TypeAlias = "NDArray[np.float32] | csr_array"
 
 _CHECK_ROWS = 1 << 16
+_COUNTED_ROWS = 1 << 12
 
 
 def as_features(x: ArrayLike | sparray | spmatrix) -> Features:
@@ -44,6 +46,38 @@ def csr_parts(data: NDArray[Any], indices: NDArray[Any], indptr: NDArray[Any], s
         bad = indices[(indices < 0) | (indices >= shape[1])][0]
         raise InputError(f"x_indices: column {bad} is out of range for {shape[1]} features")
     return csr_array((data, indices, indptr), shape=shape)
+
+
+def csr_arrays(x: csr_array) -> dict[str, NDArray[Any]]:
+    """The parts of CSR features by the names of their files."""
+    return {"x_indptr": x.indptr, "x_indices": x.indices, "x_data": x.data}
+
+
+def read_only_features(x: Features, *, checked: bool) -> Features:
+    """Features as :class:`mggcn.Dataset` keeps them: read-only, and CSR rows sorted and without duplicates.
+
+    With ``checked`` they are that already, and nobody else writes to them; else columns are checked and arrays copied.
+    """
+    if isinstance(x, np.ndarray):
+        return locked(x) if checked else read_only(x)
+    rows: csr_array = x
+    if not checked:
+        rows = csr_parts(read_only(x.data), read_only(x.indices), read_only(x.indptr), x.shape)
+        rows = rows if rows.has_canonical_format else csr_array(as_features(rows))
+    rows.data, rows.indices, rows.indptr = map(locked, (rows.data, rows.indices, rows.indptr))
+    return rows
+
+
+def density_of(x: Features) -> float:
+    """The share of values that are not 0, whatever the format; of large matrices that of rows at equal distances.
+
+    For rows in random order that is at most 0.03 off in 998 of 1,000 cases, by Hoeffding's inequality.
+    """
+    num_rows, width = x.shape
+    counted = slice(None) if num_rows <= _COUNTED_ROWS else np.linspace(0, num_rows - 1, _COUNTED_ROWS).astype(np.int64)
+    rows = x[counted]
+    count = np.count_nonzero(rows if isinstance(rows, np.ndarray) else rows.data)
+    return float(count / max(rows.shape[0] * width, 1))
 
 
 def check_finite(x: Features, first: int = 0) -> None:

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from mggcn.dataset.dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.keys import numbers_of
 
 COPY = "@"
 """What separates the id of a copy from its date."""
@@ -60,6 +61,22 @@ def ids_without_date(dataset: Dataset, nodes: NDArray[np.int64]) -> NDArray[np.g
     is_copy = nodes >= dataset.num_current
     ids[is_copy] = [text.rpartition(COPY)[0] for text in ids[is_copy].tolist()]
     return ids
+
+
+def names_in_draws(dataset: Dataset) -> NDArray[np.int64] | None:
+    """[num_nodes] the number of each node in hashes of random draws, which depends on its id only.
+
+    An id that is an integer is its own number. None without ids: the number of a node is then its position.
+    """
+    if dataset.node_ids is None:
+        return None
+    names = np.empty(dataset.num_nodes, np.int64)
+    for start in range(0, dataset.num_nodes, _IDS_AT_ONCE):
+        ids = np.asarray(dataset.node_ids[start : start + _IDS_AT_ONCE])
+        if ids.dtype.kind not in "iu":
+            ids = numbers_of(ids if ids.dtype.kind == "S" else np.char.encode(ids.astype(str), "utf-8"))
+        names[start : start + _IDS_AT_ONCE] = ids
+    return names
 
 
 def _folded(text: str) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mggcn.dataset.cells import shown
 from mggcn.dataset.columns import Chunk
 from mggcn.dataset.dataset import Dataset
 from mggcn.dataset.objects import require
@@ -26,7 +27,7 @@ def from_networkx(
     columns: TableColumns,
     name: str,
     seed: int | None,
-    direction: Direction,
+    direction: Direction | None,
     inductive: bool,
     source: str,
 ) -> Dataset:
@@ -36,8 +37,10 @@ def from_networkx(
     except ImportError:
         raise InputError("from_networkx needs NetworkX: pip install 'mggcn[networkx]'") from None
     require(graph, "networkx.Graph", "from_networkx takes a graph of NetworkX")
-    if direction != "both" and not graph.is_directed():
-        raise InputError(f"{name}: direction {direction!r} needs a DiGraph; the edges of this graph have none")
+    if not graph.is_directed():
+        if direction not in (None, "both"):
+            raise InputError(f"{name}: direction {direction!r} needs a DiGraph; the edges of this graph have none")
+        direction = "both"
     with prefix_errors(name):
         keys = list(graph.nodes)
         if not keys:
@@ -48,7 +51,9 @@ def from_networkx(
                 raise unknown("node attribute", attribute, attributes)
         for key, value in zip(keys, attributes.get(columns.label, ()), strict=False):
             if value is not None and not np.isscalar(value):
-                raise InputError(f"{columns.label} of node {key!r} is {value!r}, not the name or number of one class")
+                raise InputError(
+                    f"{columns.label} of node {key!r}: {shown(value)} looks like several labels of one node"
+                )
         expanded = {attribute: _expanded(attribute, values, keys) for attribute, values in attributes.items()}
         features = columns.features
         if not isinstance(features, str):
@@ -70,7 +75,16 @@ def from_networkx(
             _Table("nodes", nodes, keys),
         )
         wanted = replace(columns, id=_ID, source=_SOURCE, target=_TARGET, features=features)
-        data = from_tables(*tables, wanted, name=name, seed=seed, direction=direction, stacklevel=4, source=source)
+        data = from_tables(
+            *tables,
+            wanted,
+            name=name,
+            seed=seed,
+            direction=direction,
+            stacklevel=4,
+            source=source,
+            lists_edges_once=False,
+        )
     is_numbered = keys == list(range(len(keys)))
     return replace(
         data, node_ids=None if is_numbered else data.node_ids, id_name="id", inductive=inductive, checked=True

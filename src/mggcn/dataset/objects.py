@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from mggcn.dataset.dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.graph import Direction
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -24,13 +25,16 @@ _ADVICE = {
 _OTHERS = "use mggcn.load(name), or Dataset.from_pyg, from_networkx, from_pandas or from_scipy"
 
 
-def as_dataset(value: "Dataset | Data", purpose: str, *, needs_split: bool) -> Dataset:
+def as_dataset(
+    value: "Dataset | Data", purpose: str, *, needs_split: bool, direction: Direction | None = None
+) -> Dataset:
     """Return a data set as it is and PyG's ``Data`` converted; anything else is an InputError that says what to do.
 
     Args:
         value: the data set.
         purpose: the function that takes it, for the error.
         needs_split: whether a ``Data`` without masks must have enough labels to draw a split.
+        direction: of a ``Data``, see :meth:`mggcn.Dataset.from_pyg`; the graph of a data set has one already.
     """
     if isinstance(value, Dataset):
         return value
@@ -39,7 +43,7 @@ def as_dataset(value: "Dataset | Data", purpose: str, *, needs_split: bool) -> D
     from mggcn.dataset.pyg import from_pyg
 
     def convert(seed: int | None) -> Dataset:
-        return from_pyg(value, "pyg", seed=seed, stacklevel=6)
+        return from_pyg(value, "pyg", seed, direction, stacklevel=6)
 
     try:
         return convert(seed=0)

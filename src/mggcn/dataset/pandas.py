@@ -17,6 +17,7 @@ from mggcn.graph import Direction
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
+_NO_ID = "nodes has no column 'id', and id_column names no other"
 _NUMBERS = {"i": np.int64, "u": np.uint64, "f": np.float64, "b": np.bool_}
 
 
@@ -26,11 +27,27 @@ def from_pandas(
     columns: TableColumns,
     name: str,
     seed: int | None,
-    direction: Direction,
+    direction: Direction | None,
 ) -> Dataset:
     """See :meth:`mggcn.dataset.Dataset.from_pandas`."""
     tables = _Frame.of(edges, "edges"), None if nodes is None else _Frame.of(nodes, "nodes", columns.id)
-    return from_tables(*tables, columns, name=name, seed=seed, direction=direction, stacklevel=4)
+    index = nodes.index if nodes is not None and columns.id not in nodes.columns else None
+    is_assumed = index is not None and index.name != columns.id
+    return from_tables(
+        *tables,
+        columns,
+        name=name,
+        seed=seed,
+        direction=direction,
+        stacklevel=4,
+        ids="" if index is None else f"index ({_NO_ID})" if is_assumed else f"index {index.name!r}",
+        notes=[f"the ids are the numbers in the index: {_NO_ID}"] if is_assumed and _is_row_number(index) else (),
+    )
+
+
+def _is_row_number(index: Any) -> bool:
+    """Whether nobody has said what an index is: it has no name, and numbers as pandas gives them."""
+    return index.name is None and index.dtype.kind in "iu"
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,20 @@
 """PyTorch Geometric's ``Data`` objects, converted in both directions."""
 
 import warnings
-from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
-from mggcn.dataset.arrays import from_arrays, ignored_edge_data, is_edge_data
+from mggcn.dataset.arrays import from_arrays, ignored_edge_data, unused_notes
 from mggcn.dataset.dataset import Dataset
 from mggcn.dataset.objects import require
 from mggcn.dataset.scipy import edges_of
-from mggcn.dataset.split import NO_SPLIT, PARTS
+from mggcn.dataset.split import NO_SPLIT, PART_KEYS, named_parts
 from mggcn.errors import InputError, prefix_errors
-from mggcn.graph import Direction, as_array, node_numbers
+from mggcn.graph import Direction, as_array
 
 if TYPE_CHECKING:
     import torch
@@ -28,7 +28,7 @@ def from_pyg(
     data: "Data",
     name: str,
     seed: int | None,
-    direction: Direction = "both",
+    direction: Direction | None = None,
     inductive: bool = False,
     source: str = SOURCE,
     stacklevel: int = 4,
@@ -41,8 +41,9 @@ def from_pyg(
         ends, adjacency_values = _edges(data, num_nodes)
         y, ids = _array(data, "y"), data.get("node_ids")
         is_labelled = y is not None and bool((y >= 0).any())
-        masks = [_array(data, mask) if is_labelled else None for mask in _MASKS]
-        edge_data = sorted(key for key in data.keys() if is_edge_data(key))  # noqa: SIM118
+        parts, several = named_parts(partial(_array, data), num_nodes, "data.") if is_labelled else (NO_SPLIT, [])
+        edges = "adj_t" if data.get("edge_index") is None else "edge_index"
+        used = {"x", "y", "node_ids", "class_names", edges, *(PART_KEYS if is_labelled else ())}
         return from_arrays(
             name,
             num_nodes,
@@ -50,11 +51,15 @@ def from_pyg(
             x,
             y=y,
             classes=data.get("class_names") or None,
-            parts=[_part(data, part, num_nodes) for part in PARTS] if is_labelled else NO_SPLIT,
+            parts=parts,
             seed=seed,
             direction=direction,
             source=source,
-            notes=[*ignored_edge_data([*adjacency_values, *edge_data], "data"), *_first_columns(masks)],
+            notes=[
+                *ignored_edge_data(adjacency_values, "data"),
+                *unused_notes(set(data.keys()) - used, "data"),
+                *several,
+            ],
             node_ids=None if ids is None else as_array(list(ids) if isinstance(ids, dict) else ids, "data.node_ids"),
             inductive=inductive,
             stacklevel=stacklevel,
@@ -152,32 +157,3 @@ def _edges(data: "Data", num_nodes: int) -> tuple[NDArray[Any], list[str]]:
         raise InputError(f"data.adj_t: shape {list(adjacency.shape)}, but there are {num_nodes} nodes")
     transposed, is_weighted = edges_of(adjacency, "data.adj_t")
     return transposed[::-1], ["the values of adj_t"] * is_weighted
-
-
-def _part(data: "Data", part: str, num_nodes: int) -> NDArray[np.int64] | None:
-    """The nodes of a part by its mask, such as train_mask, or by its node numbers, such as train_idx."""
-    mask, numbers = _array(data, f"{part}_mask"), _array(data, f"{part}_idx")
-    by_number = None if numbers is None else node_numbers(numbers, num_nodes, f"data.{part}_idx")
-    if mask is None:
-        return by_number
-    if mask.ndim == 2:
-        mask = mask[:, 0]
-    if mask.dtype != bool or mask.shape != (num_nodes,):
-        raise InputError(
-            f"data.{part}_mask must be booleans of shape [{num_nodes}], not {mask.dtype} {list(mask.shape)}"
-        )
-    nodes = np.flatnonzero(mask)
-    if by_number is not None and not np.array_equal(np.sort(by_number), nodes):
-        raise InputError(f"data.{part}_mask and data.{part}_idx are different nodes; remove one of the two")
-    return nodes
-
-
-def _first_columns(masks: Sequence[NDArray[Any] | None]) -> list[str]:
-    """The note on masks that hold several splits."""
-    widths = {
-        field: mask.shape[1]
-        for field, mask in zip(_MASKS, masks, strict=True)
-        if mask is not None and mask.ndim == 2 and mask.shape[1] > 1
-    }
-    listed = ", ".join(f"{field} ({width} columns)" for field, width in widths.items())
-    return [f"several splits in {listed}: column 0 is used"] if listed else []

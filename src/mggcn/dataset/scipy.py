@@ -23,7 +23,7 @@ def from_scipy(
     classes: Iterable[Any] | None,
     split: Split | Sequence[ArrayLike | None] | None,
     seed: int | None,
-    direction: Direction,
+    direction: Direction | None,
     **fields: Any,
 ) -> Dataset:
     """See :meth:`mggcn.dataset.Dataset.from_scipy`."""

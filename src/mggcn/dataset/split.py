@@ -1,12 +1,14 @@
 """Split: the nodes for training, validation and test, and splits that are drawn at random."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mggcn._io.arrays import checksum, read_only
 from mggcn.errors import InputError
 from mggcn.graph import node_numbers, numbers_or_mask
 
@@ -18,7 +20,10 @@ VAL_SHARE = 0.2
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """The nodes for training, for selecting the epoch, and for measuring the result; int64, disjoint, none empty."""
+    """The nodes for training, for selecting the epoch, and for measuring the result: int64, disjoint, none empty.
+
+    The arrays are read-only, and copies of arrays that can be written to.
+    """
 
     train: NDArray[np.int64]
     val: NDArray[np.int64]
@@ -48,6 +53,16 @@ class Split:
                         f"split: {other} and {part} overlap in {shared.size} nodes, first node {shared[0]}"
                     )
             seen[part] = values
+            object.__setattr__(self, part, read_only(nodes))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)  # copies and unpickled arrays can be written to
+        self.__post_init__()
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """The checksum of each part."""
+        return {part: checksum(nodes) for part, nodes in self.parts().items()}
 
     def parts(self) -> dict[str, NDArray[np.int64]]:
         """The nodes of each part by its name: train, val, test."""
@@ -91,7 +106,49 @@ def check_part(part: str, nodes: NDArray[np.int64], y: NDArray[np.int64]) -> Non
         raise InputError(f"split: {part} holds node {bad[0]}, out of range for {y.size} nodes")
     unlabelled = nodes[y[nodes] == UNLABELLED]
     if unlabelled.size:
-        raise InputError(f"split: {part} holds node {unlabelled[0]}, which has no label")
+        raise InputError(f"split: {part} holds node {unlabelled[0]}, which has no label (its y is {UNLABELLED})")
+
+
+def named_parts(
+    get: Callable[[str], NDArray[Any] | None], num_nodes: int, origin: str = ""
+) -> tuple[list[NDArray[np.int64] | None], list[str]]:
+    """The nodes of train, val and test from arrays with the names of :data:`PART_KEYS`, and a note on several splits.
+
+    Args:
+        get: returns the array of a name, None if there is none.
+        num_nodes: the number of nodes.
+        origin: stands before the names in errors.
+    """
+    parts, several = [], []
+    for names in _SPELLINGS:
+        given: dict[str, NDArray[np.int64]] = {}
+        for key in _keys(names):
+            value = get(key)
+            if value is None:
+                continue
+            if key.endswith("_mask"):
+                if value.ndim == 2 and value.shape[1]:
+                    several += [f"{key} ({value.shape[1]} columns)"] * (value.shape[1] > 1)
+                    value = value[:, 0]
+                if value.dtype != bool or value.shape != (num_nodes,):
+                    raise InputError(
+                        f"{origin}{key} must be booleans of shape [{num_nodes}], not {value.dtype} {list(value.shape)}"
+                    )
+            given[key] = node_numbers(value, num_nodes, f"{origin}{key}")
+        for (one, nodes), (other, same) in pairwise(given.items()):
+            if not np.array_equal(np.sort(nodes), np.sort(same)):
+                raise InputError(f"{origin}{one} and {origin}{other} are different nodes; remove one of the two")
+        parts.append(next(iter(given.values()), None))
+    return parts, [f"several splits in {', '.join(several)}: column 0 is used"] if several else []
+
+
+def _keys(names: Sequence[str]) -> list[str]:
+    return [f"{name}_{kind}" for name in names for kind in ("mask", "idx")]
+
+
+_SPELLINGS = (("train",), ("val", "valid"), ("test",))
+PART_KEYS = tuple(key for names in _SPELLINGS for key in _keys(names))
+"""The names of arrays that hold a part of a split: masks, and node numbers."""
 
 
 def complete_split(y: NDArray[np.int64], parts: Sequence[NDArray[Any] | None], seed: int) -> tuple[Split, str]:

@@ -3,7 +3,7 @@
 Nodes keep the order of their table; predictions list them by their ids.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -14,7 +14,8 @@ from mggcn.dataset.arrays import from_arrays, ignored_edge_data
 from mggcn.dataset.cells import text_of
 from mggcn.dataset.columns import Chunk, Encoder, FeatureTable
 from mggcn.dataset.dataset import Dataset
-from mggcn.dataset.split import NO_SPLIT, PARTS, UNLABELLED
+from mggcn.dataset.labels import Codes, is_integer, read_labels, read_parts
+from mggcn.dataset.split import NO_SPLIT, UNLABELLED
 from mggcn.errors import InputError, prefix_errors
 from mggcn.graph import Direction
 
@@ -62,63 +63,72 @@ def from_tables(
     *,
     name: str,
     seed: int | None,
-    direction: Direction,
+    direction: Direction | None,
     stacklevel: int,
     source: str = "",
+    ids: str = "",
+    notes: Sequence[str] = (),
+    lists_edges_once: bool = True,
 ) -> Dataset:
     """Build a data set; without ``nodes`` its nodes are the ends of the edges, in the order they appear.
 
     ``stacklevel`` is that of warnings; 3 is the caller of the function that calls this one. ``source`` is one line on
-    where the data came from, the names of the tables if empty.
+    where the data came from, the names of the tables if empty. ``ids`` says where the ids are, a column if empty.
+    ``lists_edges_once`` is that of ``from_arrays``.
     """
     table = _read_nodes(nodes, columns) if nodes is not None else _without_nodes(columns)
-    edge_index = _read_edges(edges, columns, table.numbers, is_open=nodes is None)
+    ids = ids or f"column {columns.id!r}"
+    edge_index = _read_edges(edges, columns, table.numbers, None if nodes is None else ids)
     if not table.numbers:
         raise InputError(f"{nodes or edges}: no nodes")
-    ids = list(table.numbers)
-    x = np.empty((len(ids), 0), np.float32) if table.features == "none" else None
-    classes, y = _classes(table.labels or [""] * len(ids))
+    keys = list(table.numbers)
+    x = np.empty((len(keys), 0), np.float32) if table.features == "none" else None
     others = [column for column in edges.names if column not in (columns.source, columns.target)]
     with prefix_errors(str(nodes or edges)):
+        y, classes, unusual = read_labels(table.labels) if nodes else (np.full(len(keys), UNLABELLED, np.int64), (), [])
+        parts, unlabelled = read_parts(table.parts, y) if classes else (NO_SPLIT, None)
+        if unlabelled is not None:
+            raise unlabelled_part(keys[unlabelled[0]], unlabelled[1])
         return from_arrays(
             name,
-            len(ids),
+            len(keys),
             edge_index,
             table.x or x,
             y=y,
             classes=classes,
-            parts=_parts(table, y) if classes else NO_SPLIT,
+            parts=parts,
             seed=seed,
             direction=direction,
+            lists_edges_once=lists_edges_once,
             source=source or (f"{nodes.name} and {edges.name}" if nodes else edges.name),
-            notes=[*ignored_edge_data(others, edges.name), *minus_one_note(classes)],
+            notes=[*ignored_edge_data(others, edges.name), *notes, *unusual],
             stacklevel=stacklevel + 1,
-            node_ids=np.array(ids, dtype=np.int64 if all(map(is_integer, ids)) else str),
+            node_ids=np.array(keys, dtype=np.int64 if all(map(is_integer, keys)) else str),
             id_name=columns.id,
         )
 
 
 @dataclass
 class _NodeTable:
-    """The node table: node numbers by id, the label and part of each node, and its features.
+    """The node table: the label and part of each node, its features, and node numbers by id.
 
     ``features`` says what they are if no column is one: ``none`` or ``structural``.
     """
 
+    labels: Codes
+    parts: Codes
+    features: str
     numbers: dict[str, int] = field(default_factory=dict)
-    labels: list[str] = field(default_factory=list)
-    parts: list[str] = field(default_factory=list)
-    features: str = "structural"
     x: FeatureTable | None = None
 
 
 def _read_nodes(nodes: Source, columns: TableColumns) -> _NodeTable:
     features, kind, optional, encoder = node_columns(nodes, columns)
-    table = _NodeTable(features=kind)
+    table = _NodeTable(Codes.of_labels(columns.label), Codes.of_parts(columns.split), kind)
     for chunk in nodes.chunks([columns.id, *optional, *features]):
         _take_ids(chunk, columns.id, table.numbers)
-        table.labels += texts_of(chunk, columns.label)
-        table.parts += _take_parts(chunk, columns.split)
+        table.labels.add(chunk)
+        table.parts.add(chunk)
         encoder.survey(chunk)
     if features:
         table.x = encoder.encode(nodes.chunks(features))
@@ -140,7 +150,7 @@ def node_columns(nodes: Source, columns: TableColumns) -> tuple[Sequence[str], s
 
 
 def _without_nodes(columns: TableColumns) -> _NodeTable:
-    return _NodeTable(features=features_without_nodes(columns))
+    return _NodeTable(Codes.of_labels(columns.label), Codes.of_parts(columns.split), features_without_nodes(columns))
 
 
 def features_without_nodes(columns: TableColumns) -> str:
@@ -176,69 +186,42 @@ def _take_ids(chunk: Chunk, column: str, numbers: dict[str, int]) -> None:
         numbers[key] = len(numbers)
 
 
-def _take_parts(chunk: Chunk, column: str) -> list[str]:
-    parts = texts_of(chunk, column)
-    for row, part in enumerate(parts):
-        if part and part not in PARTS:
-            raise InputError(f"{chunk.at(row)}: column {column!r}: {part!r} is not one of {', '.join(PARTS)} or empty")
-    return parts
-
-
-def _read_edges(edges: Source, columns: TableColumns, numbers: dict[str, int], is_open: bool) -> NDArray[np.int64]:
-    """[2, E] the node numbers of the ends; ids that ``numbers`` does not have are added if ``is_open``, else errors."""
-    parts = [np.empty((2, 0), np.int64)]
-    for chunk in edges.chunks([columns.source, columns.target]):
-        texts = [texts_of(chunk, column) for column in (columns.source, columns.target)]
-        if is_open:
+def _read_edges(edges: Source, columns: TableColumns, numbers: dict[str, int], ids: str | None) -> NDArray[np.int64]:
+    """[2, E] the node numbers of the ends; ids that ``numbers`` does not have are added if ``ids`` is None."""
+    names = (columns.source, columns.target)
+    parts, unknown, first = [np.empty((2, 0), np.int64)], 0, ("", "", "")
+    for chunk in edges.chunks(names):
+        texts = [texts_of(chunk, column) for column in names]
+        if ids is None:
             for key in (key for pair in zip(*texts, strict=True) for key in pair if key):
                 numbers.setdefault(key, len(numbers))
-        ends = []
-        for column, keys in zip((columns.source, columns.target), texts, strict=True):
-            nodes = [numbers.get(key, -1) for key in keys]
-            if -1 in nodes:
-                row = nodes.index(-1)
-                problem = "is empty" if is_open else f"{keys[row]!r} is not an id of the node table"
-                raise InputError(f"{chunk.at(row)}: {column} {problem}")
-            ends.append(nodes)
-        parts.append(np.array(ends, dtype=np.int64))
-    return np.concatenate(parts, axis=1)
+        ends = np.array([[numbers.get(key, -1) for key in keys] for keys in texts], np.int64)
+        missing = ends < 0
+        if missing.any():
+            if ids is None:
+                side, row = np.argwhere(missing)[0].tolist()
+                raise InputError(f"{chunk.at(row)}: {names[side]} is empty")
+            row, side = np.argwhere(missing.T)[0].tolist()
+            first = first if unknown else (chunk.at(row), names[side], texts[side][row])
+            unknown += int(missing.sum())
+        parts.append(ends)
+    edge_index = np.concatenate(parts, axis=1)
+    if unknown:
+        raise unknown_ends(*first, unknown, edge_index.size, str(ids))
+    return edge_index
 
 
-def sorted_classes(labels: Iterable[str]) -> list[str]:
-    """The different labels without the empty one, in the order of their numbers if all are numbers."""
-    present = set(labels) - {""}
-    return sorted(present, key=int) if all(is_integer(name) for name in present) else sorted(present)
+def unknown_ends(where: str, column: str, key: str, count: int, total: int, ids: str) -> InputError:
+    """The error for ends of edges that are not in the node table: the first one, how many there are of all ends."""
+    return InputError(
+        f"{where}: {column} {key!r} is not an id of the node table; {count:,} of {total:,} ends of edges "
+        f"({count / total:.1%}) are not in its {ids}"
+    )
 
 
-def _classes(labels: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    names = sorted_classes(labels)
-    numbers = {name: number for number, name in enumerate(names)} | {"": UNLABELLED}
-    return tuple(names), np.array([numbers[label] for label in labels], dtype=np.int64)
-
-
-def minus_one_note(classes: Sequence[str]) -> list[str]:
-    """The note on a label that means "no label" in PyG, but is a class here."""
-    is_class = len(classes) > 2 and str(UNLABELLED) in classes
-    return ["the label -1 is a class; leave it empty where there is no label"] if is_class else []
-
-
-def _parts(table: _NodeTable, y: NDArray[np.int64]) -> Sequence[NDArray[np.int64] | None]:
-    if not any(table.parts):
-        return NO_SPLIT
-    part_of_node = np.array(table.parts)
-    unlabelled = np.flatnonzero((part_of_node != "") & (y == UNLABELLED))
-    if unlabelled.size:
-        node = int(unlabelled[0])
-        raise InputError(f"node {list(table.numbers)[node]!r} is in split {part_of_node[node]} but has no label")
-    train, val, test = (np.flatnonzero(part_of_node == part) for part in PARTS)
-    return [train, val if val.size else None, test]
-
-
-def is_integer(text: str) -> bool:
-    """Whether the text is an int64 in its plain form, so that nothing is lost by keeping the number."""
-    digits = text.removeprefix("-")
-    plain = digits.isascii() and digits.isdigit() and len(digits) < 20
-    return plain and str(int(text)) == text and abs(int(text)) < 2**63
+def unlabelled_part(node: str, part: str) -> InputError:
+    """The error for a node in a part of the split that has no label."""
+    return InputError(f"node {node!r} is in split {part} but has no label")
 
 
 def texts_of(chunk: Chunk, column: str) -> list[str]:

@@ -88,7 +88,8 @@ def load_with(access: Access, name: str | Path, *, root: Path | None = None, see
     started = time.perf_counter()
     require_address_space()
     _log.debug("data roots: %s", ", ".join(map(str, data_roots(root))))
-    dataset = replace(_load(name, root, seed, access.mmap), access=access, checked=True)
+    loaded = _load(name, root, seed, access.mmap)
+    dataset = replace(loaded, access=access, checked=True, stored_in=loaded.path)
     seconds = time.perf_counter() - started
     how = "loaded" if dataset.mapped is None else "mapped"
     phase = {"phase": "load", "seconds": seconds}

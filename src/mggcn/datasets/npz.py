@@ -1,9 +1,10 @@
 """One ``.npz`` file as a data set.
 
 Fields: ``num_nodes``; ``edge_index`` [2, E]; and optionally ``x`` [num_nodes, features] or the CSR parts ``x_data``,
-``x_indices``, ``x_indptr``, ``x_shape``, ``y`` [num_nodes] (-1: no label), ``class_names``, ``train_idx``, ``val_idx``,
-``test_idx``. Without ``x`` the features are structural. Values of edges, such as ``edge_weight``, are ignored with a
-note.
+``x_indices``, ``x_indptr``, ``x_shape``, ``y`` [num_nodes] (-1 or NaN: no label), ``class_names``, ``feature_names``,
+and the parts of the split as masks ``train_mask``, ``val_mask``, ``test_mask`` or as node numbers ``train_idx``,
+``val_idx``, ``test_idx``; ``valid`` means ``val``. Without ``x`` the features are structural. Arrays of other names,
+such as ``edge_weight``, are ignored with a note.
 """
 
 import math
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from mggcn import memory
+from mggcn._io.regular import open_regular
 from mggcn.dataset import Dataset, csr_parts
-from mggcn.dataset.arrays import from_arrays, ignored_edge_data, is_edge_data
+from mggcn.dataset.arrays import from_arrays, unused_notes
 from mggcn.dataset.checks import check_characters
+from mggcn.dataset.split import PART_KEYS, named_parts
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
 from mggcn.graph import Direction
 
@@ -25,7 +28,7 @@ Fields = dict[str, NDArray[Any]]
 
 _CSR = ("x_data", "x_indices", "x_indptr", "x_shape")
 _MOST_COMPRESSED = 1100  # deflate's largest ratio is 1032
-_SPLIT = ("train_idx", "val_idx", "test_idx")
+_OPTIONAL = ("x", *_CSR, "y", "class_names", "feature_names", *PART_KEYS)
 
 
 def read_npz(
@@ -34,7 +37,7 @@ def read_npz(
     features: str = "all",
     name: str | None = None,
     seed: int = 0,
-    direction: Direction = "both",
+    direction: Direction | None = None,
 ) -> Dataset:
     """Read a data set from an ``.npz`` file.
 
@@ -43,26 +46,31 @@ def read_npz(
         features: ``all`` of ``x``, or structural ones if there is no ``x``; ``structural``; or ``none``.
         name: the name of the data set; the file's name without its ending if None.
         seed: of the split or validation part that is drawn if the file contains none.
-        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
+            number of edges without a reverse.
     """
     file = Path(path)
-    fields = read_fields(file, ("num_nodes", "edge_index"), ("x", *_CSR, "y", "class_names", *_SPLIT))
+    fields = read_fields(file, ("num_nodes", "edge_index"), _OPTIONAL)
     with np.load(file, allow_pickle=False) as archive:
-        edge_data = [field for field in archive.files if is_edge_data(field)]
+        unused = set(archive.files) - (fields.keys() - (_CSR if "x" in fields else ()))
     with prefix_errors(file):
         num_nodes = _num_nodes(fields["num_nodes"])
+        parts, several = named_parts(fields.get, num_nodes)
+        names = _names(fields, "feature_names") if features == "all" else None
         return from_arrays(
             name or file.stem,
             num_nodes,
             fields["edge_index"],
             _features(fields, num_nodes, features),
             y=fields.get("y"),
-            classes=_class_names(fields.get("class_names")),
-            parts=[fields.get(part) for part in _SPLIT],
+            classes=_names(fields, "class_names"),
+            parts=parts,
             seed=seed,
             direction=direction,
+            lists_edges_once=True,
             source=file.name,
-            notes=ignored_edge_data(edge_data, file.name),
+            notes=[*unused_notes(unused, file.name), *several],
+            feature_names=tuple(names or ()),
         )
 
 
@@ -73,7 +81,7 @@ def read_fields(path: Path, required: tuple[str, ...], optional: tuple[str, ...]
     fields: Fields = {}
     problem = "not a readable .npz file"
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise InputError(f"{path}: a single array, not an .npz file")
@@ -142,9 +150,10 @@ def _sparse_features(fields: Fields, num_nodes: int) -> csr_array:
     return csr_parts(data, indices, indptr, (num_nodes, int(shape[1])))
 
 
-def _class_names(names: NDArray[Any] | None) -> list[str] | None:
+def _names(fields: Fields, field: str) -> list[str] | None:
+    names = fields.get(field)
     if names is None:
         return None
     if names.ndim != 1 or names.dtype.kind not in "US":
-        raise InputError(f"class_names: must be a vector of strings, not {names.dtype} of shape {names.shape}")
+        raise InputError(f"{field}: must be a vector of strings, not {names.dtype} of shape {names.shape}")
     return list(names.astype(str))

@@ -68,7 +68,9 @@ def _build(name: str, root: Path | None) -> Dataset:
         raise InputError(f"pyg:{name}: PyG could not load it ({first_line(error)})") from None
     if count != 1 or "edge_index" not in data:
         raise InputError(f"pyg:{name}: {count} graphs or several kinds of nodes; one plain graph is needed")
-    return Dataset.from_pyg(data, f"pyg:{name}", seed=None, source=f"torch_geometric.datasets.{class_name}")
+    return Dataset.from_pyg(
+        data, f"pyg:{name}", seed=None, direction="both", source=f"torch_geometric.datasets.{class_name}"
+    )
 
 
 def _download(name: str, files: Sequence[str], folder: Path) -> Path:

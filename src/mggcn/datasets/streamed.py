@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from mggcn import storage
 from mggcn.dataset import UNLABELLED, Column, Dataset
-from mggcn.dataset.arrays import ignored_edge_data, removed_note
+from mggcn.dataset.arrays import ignored_edge_data, one_way_note, removed_note
 from mggcn.dataset.columns import encoding_notes, feature_names
+from mggcn.dataset.labels import read_labels, read_parts
 from mggcn.dataset.split import NO_SPLIT, complete_split
-from mggcn.dataset.tables import FeatureChoice, TableColumns, features_without_nodes, minus_one_note
+from mggcn.dataset.tables import FeatureChoice, TableColumns, features_without_nodes, unknown_ends, unlabelled_part
 from mggcn.datasets._ids_on_disk import IdsOnDisk, ids_of
 from mggcn.datasets._sorted_edges import OnRows, first_unknown, limit_of_duckdb, number_ends, write_graph
 from mggcn.datasets._streamed_nodes import StreamedNodes, cell, position
@@ -47,7 +48,7 @@ def import_tables(
     categories: Sequence[str] = (),
     name: str | None = None,
     seed: int = 0,
-    direction: Direction = "both",
+    direction: Direction | None = None,
     overwrite: bool = False,
     on_rows: OnRows = lambda *_: None,
 ) -> Dataset:
@@ -67,7 +68,8 @@ def import_tables(
         categories: see there.
         name: the name of the data set; the name of the folder if None.
         seed: of the split or validation part that is drawn if the table contains none.
-        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
+            number of edges without a reverse.
         overwrite: replace an existing dataset folder.
         on_rows: is called with a stage, its rows done and their total, None if that is not known.
 
@@ -84,7 +86,9 @@ def import_tables(
     )
     title = name or out.resolve().name
     with claimed(out), draft_folder(out) as work:
-        job = _Import(edge_table, node_table, columns, work, limit, seed, direction, on_rows)
+        job = _Import(
+            edge_table, node_table, columns, work, limit, seed, direction or "both", direction is None, on_rows
+        )
         with storage.writing(out, overwrite=overwrite) as folder:
             notes = job.write(folder, title)
     for text in notes:
@@ -113,6 +117,7 @@ class _Import:
     memory: int
     seed: int
     direction: Direction
+    notes_one_way: bool
     on_rows: OnRows
 
     def write(self, folder: FolderWriter, name: str) -> list[str]:
@@ -127,14 +132,16 @@ class _Import:
         subject = str(self.nodes or self.edges)
         database = connect(self.work, limit)
         try:
-            num_nodes, nodes, removed = self._write_graph(database, node_ids, edge_ids, folder)
+            num_nodes, nodes, (*removed, added) = self._write_graph(database, node_ids, edge_ids, folder)
             with prefix_errors(subject):
-                y, classes = table.labels() if table else (np.full(num_nodes, UNLABELLED, np.int64), [])
-                parts, unlabelled = table.parts(y) if table and classes else (NO_SPLIT, None)
+                y, classes, unusual = (
+                    read_labels(table.labels) if table else (np.full(num_nodes, UNLABELLED, np.int64), (), [])
+                )
+                parts, unlabelled = read_parts(table.parts, y) if table and classes else (NO_SPLIT, None)
                 if unlabelled is not None:
                     query = f"SELECT id FROM ({nodes}) WHERE number = {unlabelled[0]}"  # noqa: S608
                     (node,) = first_row(database, query)
-                    raise InputError(f"node {str(node)!r} is in split {unlabelled[1]} but has no label")
+                    raise unlabelled_part(str(node), unlabelled[1])
         finally:
             database.close()
         with prefix_errors(subject):
@@ -144,14 +151,15 @@ class _Import:
         if split is not None:
             folder.write_split(split)
         others = [column for column in self.edges.names if column not in (self.columns.source, self.columns.target)]
-        notes = [*ignored_edge_data(others, self.edges.name), *minus_one_note(classes), *features.filled]
+        notes = [*ignored_edge_data(others, self.edges.name), *unusual, *features.filled]
+        one_way = one_way_note(added) if self.notes_one_way else []
         source = f"{self.nodes.name} and {self.edges.name}" if self.nodes else self.edges.name
         folder.finish(
             Meta(
                 name=name,
                 num_features=len(features.names),
                 direction=self.direction,
-                classes=classes,
+                classes=list(classes),
                 inductive=False,
                 source="; ".join(filter(None, [source, note])),
                 split_seed=split.seed if split else None,
@@ -159,7 +167,7 @@ class _Import:
                 id_name=self.columns.id,
                 feature_names=list(features.names),
                 encoding=list(features.encoding),
-                notes=[*notes, *features.made, *removed_note(*removed)],
+                notes=[*notes, *features.made, *one_way, *removed_note(*removed)],
             )
         )
         return notes
@@ -177,8 +185,8 @@ class _Import:
 
     def _write_graph(
         self, database: Database, node_ids: IdsOnDisk, edge_ids: IdsOnDisk, folder: FolderWriter
-    ) -> tuple[int, str, tuple[int, int]]:
-        """Write graph and ids; return the number of nodes, SQL for their ids, and what was removed of the edges."""
+    ) -> tuple[int, str, tuple[int, int, int]]:
+        """Write graph and ids; return the number of nodes, SQL for their ids, and how many edges changed."""
         as_text = node_ids.has_text or edge_ids.has_text
         edges = edge_ids.query(as_text=as_text)
         if self.nodes is None:
@@ -201,11 +209,12 @@ class _Import:
             column = self.columns.source if unknown[1] == "source" else self.columns.target
             key = cell(self.edges, column, unknown[0])
             where = position(self.edges, column, unknown[0])
-            raise InputError(f"{where}: {column} {key!r} is not an id of the node table")
-        removed = write_graph(database, edges, num_nodes, folder, self.direction, self.on_rows)
+            ids = f"column {self.columns.id!r}"
+            raise unknown_ends(where, column, key, unknown[2], 2 * edge_ids.num_rows, ids)
+        changed = write_graph(database, edges, num_nodes, folder, self.direction, self.on_rows)
         has_text = as_text if self.nodes is None else node_ids.has_text
         _write_ids(database, nodes, folder, num_nodes, has_text=has_text)
-        return num_nodes, nodes, removed
+        return num_nodes, nodes, changed
 
     def _number_nodes(self, database: Database, edges: str) -> tuple[str, int]:
         """Number the ends of the edges in the order in which they appear; return SQL for them, and their number."""
@@ -253,8 +262,8 @@ class _Import:
         needed = (num_nodes * per_node + num_entries * per_entry) // 10**6
         if needed > self.memory:
             raise InputError(
-                f"features: structural ones of this graph need {needed}MB, more than --memory {self.memory}MB; "
-                "allow more, or choose --features none"
+                f"features: structural ones of this graph need {needed}MB, more than memory={self.memory}MB; "
+                "allow more, or choose features='none'"
             )
         indptr, indices = (np.load(folder.path / f"{part}.npy") for part in ("indptr", "indices"))
         x, names = structural_features(Graph(indptr, indices, self.direction, checked=True))

@@ -21,7 +21,7 @@ def read_tables(
     categories: Sequence[str] = (),
     name: str | None = None,
     seed: int = 0,
-    direction: Direction = "both",
+    direction: Direction | None = None,
 ) -> Dataset:
     """Read a data set from two tables.
 
@@ -41,7 +41,8 @@ def read_tables(
         categories: feature columns whose values are categories even if they are numbers, dates, or many; text is.
         name: the name of the data set; the file name of the nodes, else of the edges, without its ending if None.
         seed: of the split or validation part that is drawn if the table contains none.
-        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
+        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
+            number of edges without a reverse.
     """
     columns = TableColumns(
         id_column, source_column, target_column, label_column, split_column, features, tuple(categories)

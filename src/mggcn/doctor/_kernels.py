@@ -11,6 +11,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.block import Block, Repeats
 from mggcn.errors import first_line
 from mggcn.graph import Graph
@@ -85,7 +86,7 @@ def _timed(
             problem = "another result than expected"
     except Exception as error:  # noqa: BLE001 - a broken compiler or driver raises its own exceptions
         problem = first_line(error)
-    return KernelCheck(kernel, back_end, round((time.perf_counter() - started) * 1000, 1), problem)
+    return KernelCheck(kernel, back_end, round((time.perf_counter() - started) * 1000, 3), problem)
 
 
 def _is_close(found: Any, expected: Any) -> bool:
@@ -146,7 +147,7 @@ def _expand(gpu: torch.device) -> Outcome:
 
 def _gather_sum(gpu: torch.device | None) -> Outcome:
     (x,) = _on(gpu, _X)
-    block = Block(6, torch.from_numpy(_GRAPH.indptr), torch.from_numpy(_GRAPH.indices).long(), torch.arange(6))
+    block = Block(6, shared_tensor(_GRAPH.indptr), shared_tensor(_GRAPH.indices).long(), torch.arange(6))
     if gpu is None:
         out = gather_sum(x.requires_grad_(), block)
         gradients = torch.autograd.grad(out.sum(), x)

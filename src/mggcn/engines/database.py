@@ -47,8 +47,8 @@ def one_line_errors(subject: str) -> Iterator[None]:
         yield
     except duckdb.OutOfMemoryException as error:
         if "max_temp_directory_size" in str(error):
-            raise InputError(f"{subject}: the disk is too small for what exceeds --memory") from None
-        raise InputError(f"--memory: too little for {subject}, even with the disk's help; allow more") from None
+            raise InputError(f"{subject}: the disk is too small for what exceeds the memory") from None
+        raise InputError(f"memory: too little for {subject}, even with the disk's help; allow more") from None
     except duckdb.Error as error:
         raise InputError(_csv_error(str(error)) or f"{subject}: {first_line(error)}") from None
 
@@ -69,7 +69,7 @@ def megabytes(memory: str) -> int:
     """Read an amount of memory such as ``4GB``; InputError if it is too little for an engine."""
     size = amount(memory) // 10**6
     if size < LEAST_MEMORY:
-        raise InputError(f"--memory: {memory!r} is too little; an engine needs at least {LEAST_MEMORY}MB")
+        raise InputError(f"memory: {memory!r} is too little; an engine needs at least {LEAST_MEMORY}MB")
     if size > _MOST_MEMORY:
-        raise InputError(f"--memory: {memory!r} is too much; the most is {_MOST_MEMORY // 10**6}TB")
+        raise InputError(f"memory: {memory!r} is too much; the most is {_MOST_MEMORY // 10**6}TB")
     return size

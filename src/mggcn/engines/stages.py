@@ -115,7 +115,7 @@ class Spark:
             try:
                 self._session: Any = builder.getOrCreate()
             except PySparkException as error:
-                raise InputError(f"--engine spark: no session ({first_line(error)})") from None
+                raise InputError(f"engine='spark': no session ({first_line(error)})") from None
             self._session.conf.set("spark.sql.session.timeZone", "UTC")
             self._session.sparkContext.setLogLevel("ERROR")
             self._connection = ibis.pyspark.connect(self._session)
@@ -142,7 +142,7 @@ class Spark:
 
     def rows(self, table: Table) -> list[dict[str, Any]]:
         """Return the rows of a small table."""
-        with _spark_errors("--engine spark"):
+        with _spark_errors("engine='spark'"):
             return [row.asDict() for row in self._frame(table).collect()]
 
     def close(self) -> None:

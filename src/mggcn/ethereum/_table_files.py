@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from pyarrow import ArrowException, parquet
 
+from mggcn import regular
 from mggcn.datasets import columns
 from mggcn.engines.locations import Location, Source
 from mggcn.errors import InputError, first_line, prefix_errors
@@ -102,7 +103,7 @@ def expand(paths: Iterable[Source]) -> list[Source]:
         elif not path.is_file():
             raise InputError(f"{path}: no such file")
         for file in tables:
-            identity = file if isinstance(file, Location) else file.resolve()
+            identity = file if isinstance(file, Location) else regular.real(file)
             if identity in unique:
                 raise InputError(f"{file}: given twice")
             unique[identity] = file

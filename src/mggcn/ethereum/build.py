@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from mggcn import storage
+from mggcn import regular, storage
 from mggcn.dataset import BACKGROUND, Dataset
 from mggcn.drafts import claimed, draft_folder
 from mggcn.engines.locations import Location, Source
@@ -102,12 +102,12 @@ def build(
     storage.check_free(out, overwrite=overwrite)
     files = expand(inputs.transactions)
     for file in files:
-        if isinstance(file, Path) and file.resolve().is_relative_to(out.resolve()):
+        if isinstance(file, Path) and regular.real(file).is_relative_to(regular.real(out)):
             raise InputError(f"{out}: holds {file.name}, which is to be read, so it is not replaced")
     account_labels, notes = ({}, []) if labels is None else read_labels(labels, any_ids=inputs.any_ids)
     if background and (labels is None or BACKGROUND.lower() in map(str.lower, account_labels.values())):
         problem = "needs labelled accounts" if labels is None else f"{labels} has a class of the name {BACKGROUND}"
-        raise InputError(f"--background: {problem}")
+        raise InputError(f"background: {problem}")
     if time_split is not None:
         time_split.check(inputs, has_labels=labels is not None)
     is_whole = time_split is None and own_features is None
@@ -153,12 +153,12 @@ def build(
 @contextmanager
 def _stage_folder(stages: str | Path | None, draft: Path, engine: EngineName) -> Iterator[Location]:
     """Yield an empty folder for the stages, which is removed at the end: in ``stages``, or by default in ``draft``."""
-    with prefix_errors("--stages"):
+    with prefix_errors("stages"):
         parent = Location.of(draft if stages is None else stages)
     if engine == "duckdb" and parent.local is None:
-        raise InputError(f"--stages: {parent} is not on this machine, as DuckDB needs; --engine spark writes there")
+        raise InputError(f"stages: {parent} is not on this machine, as DuckDB needs; engine='spark' writes there")
     if parent.local is not None:
-        check_writable(parent.local, "--stages")
+        check_writable(parent.local, "stages")
         with draft_folder(parent.local / draft.name.strip(".")) as folder:
             yield Location(f"{parent.address}/{folder.name}", str(folder), parent.system)
         return

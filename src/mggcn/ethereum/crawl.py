@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from mggcn._io import regular
 from mggcn.errors import InputError
 from mggcn.ethereum.etherscan import MAINNET, Cursor, Etherscan, Kinds, Record
 from mggcn.ethereum.label_lists import is_address
@@ -73,17 +74,17 @@ class Store(AbstractContextManager["Store"]):
         self.count = 0  # the number of records
         self._positions: dict[str, tuple[Cursor, int]] = {}
         self._length = 0
-        if self.file.exists() and not (journal.exists() and b"\n" in journal.read_bytes()):
+        if self.file.exists() and not (journal.exists() and b"\n" in regular.read(journal)):
             raise InputError(f"{self.file}: not written by a crawl, {JOURNAL} does not list it; choose another folder")
         folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
-            self._journal: BinaryIO = stack.enter_context(journal.open("ab+"))
+            self._journal: BinaryIO = stack.enter_context(regular.open_to_append(journal))
             try:
                 fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise InputError(f"{folder}: another crawl is writing here") from None
             self._read_journal({"seed": seed, "accounts": accounts} | ({} if chain == MAINNET else {"chain": chain}))
-            self._lines: BinaryIO = stack.enter_context(self.file.open("ab+"))
+            self._lines: BinaryIO = stack.enter_context(regular.open_to_append(self.file))
             size = self._lines.seek(0, os.SEEK_END)
             if size < self._length:
                 damage = f"{size:,} bytes, but the journal lists {self._length:,}; the file is damaged"
@@ -109,7 +110,7 @@ class Store(AbstractContextManager["Store"]):
 
     def records(self) -> Iterator[Record]:
         """Yield all records stored so far."""
-        with self.file.open("rb") as file:
+        with regular.open_regular(self.file) as file:
             yield from map(json.loads, file)
 
     def _count_page(self, account: str, records: int, length: int, next_cursor: Cursor | None, cut: bool) -> None:

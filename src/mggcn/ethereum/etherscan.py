@@ -6,15 +6,17 @@ nowhere else: redirects are not followed, plain http is allowed only on this mac
 the key.
 """
 
-import json
 import logging
 import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import quote_plus
 
+import msgspec
+
+from mggcn.answers import joined, within
 from mggcn.errors import InputError, first_line, prefix_errors, require
 
 URL = "https://api.etherscan.io/v2/api"
@@ -29,15 +31,34 @@ Kinds = Literal["txlist", "txlistinternal"]
 """Transactions, or the internal transactions that contracts made."""
 
 _FIXED_QUERY: dict[str, Any] = {"module": "account", "offset": PAGE, "sort": "asc"}
+_SECONDS = 60.0  # for a whole answer
 _TIMEOUT, _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE, _JITTER = 30.0, 8, 0.5, 60.0, 0.25
 _TEMPORARY = ("rate limit", "timeout", "timed out", "try again", "busy", "unexpected error")
 _DAILY_LIMIT = "daily"
 _BAD_KEY = "invalid api key"
 _NO_RECORDS = "no transactions found"
-_REQUIRED_FIELDS = ("blockNumber", "hash", "from", "to", "value")
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_SHOWN = 200  # characters of an answer, in messages
 
 Record = dict[str, str]
+
+
+class _Answer(msgspec.Struct):
+    """An answer of the API."""
+
+    status: str
+    message: str | None
+    result: list[Record] | str | None
+
+
+class _Required(msgspec.Struct):
+    """What every record has to have; block numbers have 64 bits."""
+
+    block: Annotated[str, msgspec.Meta(pattern="^[0-9]{1,19}$")] = msgspec.field(name="blockNumber")
+    hash: str
+    source: str = msgspec.field(name="from")
+    target: str = msgspec.field(name="to")
+    value: str
 
 
 @dataclass(frozen=True)
@@ -129,7 +150,7 @@ class Etherscan:
         self.url, self.chain, self._key, self._on_pause = url, chain, key, on_pause
         self.calls, self.retries = 0, 0
         self._rate_limit = RateLimit(rate)
-        self._client = httpx.Client(timeout=_TIMEOUT, follow_redirects=False)
+        self._client = httpx.Client(timeout=_TIMEOUT, follow_redirects=False, headers={"Accept-Encoding": "gzip"})
 
     def close(self) -> None:
         """Close the connection to the server."""
@@ -175,16 +196,21 @@ class Etherscan:
         """Return the body of the answer without the key; a pause asked for by the server is at least ``next_pause``."""
         import httpx
 
+        def fetch() -> tuple[httpx.Response, bytes]:
+            with self._client.stream("GET", self.url, params=_FIXED_QUERY | query) as answer:
+                encoding = answer.headers.get("Content-Encoding") if answer.is_success else None
+                return answer, joined(answer.iter_raw(), encoding)
+
         try:
-            answer = self._client.get(self.url, params=_FIXED_QUERY | query)
-        except httpx.RequestError as error:
+            answer, body = within(_SECONDS, fetch)
+        except (httpx.RequestError, TimeoutError) as error:
             raise _TemporaryError(self._without_key(first_line(error))) from None
         if answer.status_code == 429 or answer.status_code >= 500:
             pause = _seconds(answer.headers.get("Retry-After"))
             raise _TemporaryError(f"HTTP {answer.status_code}", pause and max(pause, next_pause))
         if not answer.is_success:
-            raise InputError(self._without_key(f"HTTP {answer.status_code} {answer.reason_phrase}"))
-        return self._without_key(answer.text)
+            raise InputError(self._without_key(f"HTTP {answer.status_code} {answer.reason_phrase}"[:_SHOWN]))
+        return self._without_key(body.decode(errors="replace"))
 
     def _without_key(self, text: str) -> str:
         return text.replace(self._key, "…").replace(quote_plus(self._key), "…")
@@ -208,31 +234,28 @@ def _backoff(error: Exception) -> bool | float:
     return isinstance(error, _TemporaryError) and (error.pause or True)
 
 
-def _records(content: str) -> list[Record]:
+def _records(text: str) -> list[Record]:
     """Return the records of an answer; raise an error if it has none for another reason than an empty account."""
     try:
-        answer = json.loads(content)
-        status, message, result = (answer[name] for name in ("status", "message", "result"))
-    except (ValueError, TypeError, KeyError):
-        raise _TemporaryError("the answer is not the JSON that was asked for") from None
-    explanation = result if isinstance(result, str) else message
+        answer = msgspec.json.decode(text, type=_Answer)
+        records = answer.result if isinstance(answer.result, list) else []
+        msgspec.convert(records, list[_Required])
+    except (ValueError, RecursionError) as error:
+        raise _TemporaryError(f"not the JSON that was asked for ({first_line(error)[:_SHOWN]})") from None
+    message, result = str(answer.message)[:_SHOWN], answer.result
+    explanation = result[:_SHOWN] if isinstance(result, str) else message
     lowered = f"{message}: {explanation}".lower()
     if _BAD_KEY in lowered:
         raise InputError(f"Etherscan refused the key in {KEY_VARIABLE}: {explanation}")
     if _DAILY_LIMIT in lowered:
-        raise InputError(f"{result}; run it again when the limit is lifted to go on from here")
+        raise InputError(f"{explanation}; run it again when the limit is lifted to go on from here")
     if _NO_RECORDS in lowered:
         return []
-    if status != "1" or not isinstance(result, list):
+    if answer.status != "1" or not isinstance(result, list):
         if any(sign in lowered for sign in _TEMPORARY):
-            raise _TemporaryError(str(result or message))
-        raise InputError(f"Etherscan answers {message!r}: {result!r}")
-    for record in result:
-        if not isinstance(record, dict) or not all(isinstance(record.get(name), str) for name in _REQUIRED_FIELDS):
-            raise _TemporaryError(f"a record without {', '.join(_REQUIRED_FIELDS)}")
-        if not record["blockNumber"].isdecimal():
-            raise _TemporaryError(f"a record with blockNumber {record['blockNumber']!r}")
-    return result
+            raise _TemporaryError(explanation or message)
+        raise InputError(f"Etherscan answers {message!r}: {explanation!r}")
+    return records
 
 
 def _key(record: Record) -> str:

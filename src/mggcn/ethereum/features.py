@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mggcn.dataset import Measure
 
 FORMULAS = {
-    "balance": "sum of I - sum of O - fees of all sent transactions + ether from genesis, in ether; or from --balances",
+    "balance": "sum of I - sum of O - fees of all sent transactions + ether from genesis, in ether; or from balances",
     "in_degree": "distinct senders of I",
     "out_degree": "distinct receivers of O",
     "n_counterparties": "distinct accounts among both",

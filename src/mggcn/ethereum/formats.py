@@ -35,20 +35,22 @@ _TRANSACTIONS = {
     "time": ("block_timestamp", "timestamp"),
     "hash": ("hash", "transaction_hash"),
     "block": ("block_number",),
-    "status": ("receipt_status", "status"),
     "contract": ("receipt_contract_address",),
     "gas": ("receipt_gas_used", "gas_used"),
     "price": ("receipt_effective_gas_price", "effective_gas_price"),
     "list_price": ("gas_price",),
 }
-_CRYO = _TRANSACTIONS | {"value": ("value_string", "value_binary", "value_f64"), "status": ("success",)}
+_CRYO = _TRANSACTIONS | {"value": ("value_string", "value_binary", "value_f64")}
 _TOKENS = (("token_address", "value"), ("tokenSymbol", "value"), ("erc20", "from_address"))
 _TRACES = (("trace_type", "value"), ("action_from", "action_value"))
 _ETHERSCAN = {"from": ("from",), "to": ("to",), "value": ("value",), "time": ("timeStamp",), "hash": ("hash",)}
-_ETHERSCAN |= {"block": ("blockNumber",), "error": ("isError",), "contract": ("contractAddress",)}
+_ETHERSCAN |= {"block": ("blockNumber",), "contract": ("contractAddress",)}
 _ETHERSCAN_MARKS = ("from", "to", "value", "timeStamp")
 _XBLOCK = {"from": ("From",), "to": ("To",), "eth": ("Value",), "time": ("TimeStamp",), "hash": ("TxHash",)}
-_XBLOCK |= {"block": ("BlockHeight",), "error": ("isError",), "contract": ("ContractAddress",)}
+_XBLOCK |= {"block": ("BlockHeight",), "contract": ("ContractAddress",)}
+_SUCCESS = {"status": "status", "receiptstatus": "status", "txreceiptstatus": "status", "success": "status"}
+_SUCCESS |= {"iserror": "error"}
+"""The role of a column that says whether a transaction succeeded, by its name in lower case without underscores."""
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,8 @@ def recognise(columns: Sequence[str], roles: Mapping[str, str] | None = None) ->
         if all(mark in columns for mark in form.marks):
             if form.refusal:
                 raise InputError(f"these are {form.name}: {form.refusal}")
-            return form.name, assign_roles(columns, form.roles)
-    raise InputError(f"{_missing(columns)}; give the columns by hand: --columns from=…,to=…,value=…,time=…")
+            return form.name, assign_roles(columns, form.roles) | success_roles(columns)
+    raise InputError(f"{_missing(columns)}; give the columns by hand: columns='from=…,to=…,value=…,time=…'")
 
 
 def assign_roles(columns: Sequence[str], candidates: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
@@ -119,21 +121,32 @@ def assign_roles(columns: Sequence[str], candidates: Mapping[str, tuple[str, ...
     return {role: names[0] for role, names in present.items() if names}
 
 
+def success_roles(columns: Sequence[str]) -> dict[str, str]:
+    """The roles of all columns that say whether a transaction succeeded: status, error, status_2 for another one."""
+    roles: dict[str, str] = {}
+    for column in columns:
+        role = _SUCCESS.get(column.lower().replace("_", ""))
+        if role is not None:
+            number = sum(name.startswith(role) for name in roles) + 1
+            roles[role if number == 1 else f"{role}_{number}"] = column
+    return roles
+
+
 def parse_columns(text: str) -> dict[str, str]:
     """Parse ``from=…,to=…,value=…,time=…``."""
     roles: dict[str, str] = {}
     for entry in text.split(","):
         role, equals, column = (part.strip() for part in entry.partition("="))
         if not equals or not column:
-            raise InputError(f"--columns: {entry!r} is not ROLE=COLUMN")
+            raise InputError(f"columns: {entry!r} is not ROLE=COLUMN")
         if role not in ROLES:
-            raise unknown("role in --columns", role, ROLES)
+            raise unknown("role in columns", role, ROLES)
         roles[role] = column
     for role in ("from", "to", "value"):
         if role not in roles and not (role == "value" and "eth" in roles):
-            raise InputError(f"--columns: no {role}=… ({ROLES[role]})")
+            raise InputError(f"columns: no {role}=… ({ROLES[role]})")
     if "value" in roles and "eth" in roles:
-        raise InputError("--columns: value=… and eth=… exclude each other")
+        raise InputError("columns: value=… and eth=… exclude each other")
     return roles
 
 

@@ -72,8 +72,6 @@ def add_features(snapshots: Sequence[Dataset], path: Path, *, any_ids: bool) -> 
             feature_names=feature_names(encoding),
             encoding=encoding,
             notes=(*snapshot.notes, *notes),
-            digest="",
-            path=None,
             mapped=None,
         )
         for snapshot, x in zip(snapshots, parts, strict=True)

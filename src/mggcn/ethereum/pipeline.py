@@ -1,7 +1,9 @@
 """Runs the stages of a build on an engine, and counts what each rule did."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 
 import ibis
@@ -13,6 +15,10 @@ from mggcn.ethereum import _table_files, _tables, _values, formats, rules
 from mggcn.ethereum._table_files import TableFiles
 from mggcn.ethereum._values import WEI, Column
 
+_DAY = 86_400
+_MOST_BLOCKS = 10**9
+_LITTLE, _FEWEST = 10**15, 100  # wei; values above 0
+_ALL_ETHER = 2 * 10**26  # wei, more than exist
 OnStage = Callable[[str], None]
 """Called with the name of each stage when it starts."""
 
@@ -90,26 +96,30 @@ def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) 
     sources = _table_files.transaction_tables(inputs.transactions, inputs.columns, rewritten)
     notes: dict[str, None] = {}
     if inputs.balances is not None and inputs.as_of is not None:
-        notes["balances are used as given, even if they are later than --as-of"] = None
+        notes["balances are used as given, even if they are later than as_of"] = None
     first, *others = _rows(engine, sources, inputs, rewritten, notes)
     rows = stage("rows", first.union(*others) if others else first, rules.ROWS)
     transactions = stage("transactions", _tables.transactions(rows), _tables.TRANSACTIONS)
     kinds = tuple(dict.fromkeys(source.kind for source in sources))
-    tally = _count(engine, rows, transactions, kinds, tuple(notes))
+    values = _implausible_values(engine, transactions, sources, any_ids=inputs.any_ids)
+    tally = _count(engine, rows, transactions, kinds, (*notes, *values))
+    times = _implausible_times(engine, rows, sources) if tally.dropped["implausible_time"] else ""
     drop("rows")
     if tally.rows == 0:
         originals = [file for source in sources for file in source.originals]
         raise InputError(f"{_table_files.name_files(originals)}: no rows")
     if tally.kept == 0:
         rule = max(tally.dropped, key=lambda rule: tally.dropped[rule])
-        raise InputError(f"{sources[0].label}: no row is left of {tally.rows:,}; most were dropped as {_words(rule)!r}")
-    _check_dropped(tally, inputs.max_dropped, sources[0].label)
+        raise InputError(
+            f"{sources[0].label}: no row is left of {tally.rows:,}; most were dropped as {_words(rule)!r}{times}"
+        )
+    _check_dropped(tally, inputs.max_dropped, sources[0].label, times)
     _tables.store_stages(transactions, stage, _balances(engine, inputs, rewritten), drop)
     drop("rewritten")
     return tally
 
 
-def _check_dropped(tally: Tally, max_dropped: float, label: str) -> None:
+def _check_dropped(tally: Tally, max_dropped: float, label: str, times: str) -> None:
     """Raise InputError if more rows than allowed cannot be read, because sums without them would be wrong."""
     unread = {rule: count for rule, count in tally.dropped.items() if count and rule not in rules.INTENDED}
     num_unread = sum(unread.values())
@@ -117,8 +127,37 @@ def _check_dropped(tally: Tally, max_dropped: float, label: str) -> None:
         rule = max(unread, key=lambda rule: unread[rule])
         raise InputError(
             f"{label}: {num_unread:,} of {tally.rows:,} rows cannot be read ({num_unread / tally.rows:.2%}), more than "
-            f"--max-dropped {max_dropped:g}; most are {_words(rule)!r}: {rules.DROPPED[rule]}"
+            f"max_dropped={max_dropped:g}; most are {_words(rule)!r}: {rules.DROPPED[rule]}" + times
         )
+
+
+def _implausible_times(engine: Engine, rows: Table, sources: list[TableFiles]) -> str:
+    """What the times look like that cannot be times of transactions."""
+    names = dict.fromkeys(source.roles.get("time", "timestamp") for source in sources)
+    wrong = rows.filter(rows.dropped == "implausible_time")
+    (found,) = engine.rows(wrong.agg(low=wrong.time.min(), high=wrong.time.max()))
+    low, high = (int(found[name]) for name in ("low", "high"))
+    dates = [f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}" for seconds in (low, high)]
+    looks = " and looks like block numbers" if 0 < high < _MOST_BLOCKS else ""
+    return f"; {' or '.join(names)} holds {low:,} to {high:,}, which is {dates[0]} to {dates[1]}{looks}"
+
+
+def _implausible_values(engine: Engine, transactions: Table, sources: list[TableFiles], *, any_ids: bool) -> list[str]:
+    """Notes on values that look as if they were in another unit than wei."""
+    kept = transactions.filter(transactions.copy == "")
+    (found,) = engine.rows(kept.agg(largest=kept.wei.max(), paid=_values.whole((kept.wei > 0).cast("int64").sum())))
+    largest, paid = int(found["largest"] or 0), int(found["paid"] or 0)
+    names = " or ".join(
+        dict.fromkeys(source.roles.get("eth", source.roles.get("value", "value")) for source in sources)
+    )
+    if paid >= _FEWEST and largest < _LITTLE:
+        return [
+            f"none of {paid:,} values reaches 0.001 ether (the largest is {largest:,} wei): {names} looks like gwei or "
+            "satoshi, but is read as wei; convert it, or give values in ether with columns=…,eth=COLUMN"
+        ]
+    if largest > _ALL_ETHER and not any_ids:
+        return [f"the largest value is {largest // 10**18:,} ether, more than exist: {names} is in another unit"]
+    return []
 
 
 def _rows(
@@ -130,12 +169,15 @@ def _rows(
     """
     hashed = [source for source in sources if "hash" in source.roles]
     if inputs.receipts is not None and not hashed:
-        raise InputError(f"--receipts: {sources[0].label} has no hashes by which a receipt is found")
+        raise InputError(f"receipts: {sources[0].label} has no hashes by which a receipt is found")
     receipts = _latest(engine, inputs.receipts, formats.RECEIPTS, "hash", work)
     blocks = _latest(engine, inputs.blocks, formats.BLOCKS, "block", work)
     internal = any(source.kind in formats.INTERNAL for source in hashed)
     alone = sum(len(source.files) for source in sources) == 1
-    apply = partial(rules.apply_rules, as_of=inputs.as_of, any_ids=inputs.any_ids, internal=internal, alone=alone)
+    latest = int(time.time()) + _DAY
+    apply = partial(
+        rules.apply_rules, as_of=inputs.as_of, latest=latest, any_ids=inputs.any_ids, internal=internal, alone=alone
+    )
     units = [unit for source in sources for unit in ([source] if "hash" in source.roles else source.split())]
     parts = []
     for source in units:
@@ -146,7 +188,7 @@ def _rows(
             if blocks is not None and "time" not in roles and "block" in roles:
                 table, roles = _with_times(table, roles, blocks)
             rules.check_roles(roles, source.kind)
-            notes |= dict.fromkeys(rules.notes(roles, source.kind))
+            notes |= dict.fromkeys(rules.notes(roles, source.kind, source.columns))
             parts.append(apply(table, roles))
     return parts
 

@@ -5,6 +5,8 @@ dropped row is counted under the first rule that drops it, a changed row under e
 """
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import or_
 
 import ibis
 
@@ -12,10 +14,13 @@ from mggcn.engines.stages import Table
 from mggcn.errors import InputError
 from mggcn.ethereum import _values
 from mggcn.ethereum._values import FLAG, INT, TEXT, WEI, Column
+from mggcn.ethereum.formats import success_roles
 
 DROPPED = {
     "no_time": "its time is missing, or neither seconds since 1970 nor a time in UTC",
-    "later": "it is later than --as-of",
+    "later": "it is later than as_of",
+    "implausible_time": "it is before Ethereum's first block (2015-07-30; with ids='text' Bitcoin's, 2009-01-03) or in "
+    "the future",
     "no_sender": "the sender is missing",
     "malformed_sender": "the sender is not 0x and 40 hexadecimal digits",
     "malformed_receiver": "the receiver is present, but not 0x and 40 hexadecimal digits; or genesis has no receiver",
@@ -37,6 +42,10 @@ CHANGED = {
     "no_receipt": "the receipts do not contain it: the columns of its own file count",
 }
 GENESIS = "genesis"
+FIRST_BLOCK = 1_438_269_973
+"""Of Ethereum, in seconds since 1970."""
+
+_FIRST_OF_ANY = 1_231_006_505  # Bitcoin's first block
 ADDRESS = "^0x[0-9a-f]{40}$"
 
 _ENDS = {"sender": "from", "receiver": "to", "contract": "contract"}
@@ -57,6 +66,7 @@ def apply_rules(
     roles: Mapping[str, str],
     *,
     as_of: int | None = None,
+    latest: int | None = None,
     any_ids: bool = False,
     internal: bool = False,
     alone: bool = True,
@@ -70,6 +80,7 @@ def apply_rules(
         table: of any format.
         roles: the column of each role.
         as_of: seconds since 1970; later rows are dropped.
+        latest: seconds since 1970; later rows are in the future.
         any_ids: accounts are any text; else they must be addresses.
         internal: rows can be transfers within a transaction and share its hash. They are then duplicates only if
             sender, receiver and value are equal too. It must be the same for all tables of a build.
@@ -85,7 +96,7 @@ def apply_rules(
     rows = rows.mutate(itself=~rows.genesis & (rows.sender == rows.target))
     rows = rows.mutate(
         moves=~(rows.failed | rows.itself | rows.genesis | (rows.creation & ~rows.made)),
-        dropped=_dropped(rows, as_of, any_ids),
+        dropped=_dropped(rows, as_of, latest, any_ids),
     )
     rows = _with_keys(rows, roles, internal) if "hash" in roles or alone else _with_numbered_keys(rows)
     changes = [rows[end] != rows[f"spelled_{end}"] for end in _ENDS]
@@ -113,8 +124,9 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
     column = {role: table[name] for role, name in roles.items()}
     ends = {end: _text(column, role) for end, role in _ENDS.items()}
     spelled = {f"spelled_{end}": name for end, name in ends.items()}
-    status, error = _text(column, "status").lower(), _text(column, "error").lower()
-    spellings = ("", *_NO, *_YES)
+    said = {role: _text(column, role).lower() for role in roles if role.startswith(("status", "error"))}
+    says_failed = [said[role].isin(_YES if role.startswith("error") else _NO) for role in said]
+    unreadable = [~text.isin(("", *_NO, *_YES)) for text in said.values()]
     return table.select(
         hash=_text(column, "hash").lower(),
         part=_text(column, "part"),
@@ -123,8 +135,8 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
         wei=wei,
         fee=_fee(column),
         count=_integer(column, "count", 18, default=1).cast("int64"),
-        failed=status.isin(_NO) | error.isin(_YES),  # an empty status, as before the Byzantium fork, is a success
-        unknown_status=~(status.isin(spellings) & error.isin(spellings)),
+        failed=_any(says_failed),  # an empty status, as before the Byzantium fork, is a success
+        unknown_status=_any(unreadable),
         no_receipt=column["receipt"].isnull() if "receipt" in column else ibis.literal(False),
         **ends,
         **spelled,
@@ -132,11 +144,17 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
     )
 
 
-def _dropped(rows: Table, as_of: int | None, any_ids: bool) -> Column:
+def _any(flags: Sequence[Column]) -> Column:
+    return reduce(or_, flags, ibis.literal(False))
+
+
+def _dropped(rows: Table, as_of: int | None, latest: int | None, any_ids: bool) -> Column:
     """Return the first rule that drops a row, empty if none does."""
+    too_early = ~rows.genesis & (rows.time < (_FIRST_OF_ANY if any_ids else FIRST_BLOCK))
     tests = {
         "no_time": rows.time.isnull(),
         "later": rows.time > as_of if as_of is not None else ibis.literal(False),
+        "implausible_time": too_early | (rows.time > latest) if latest is not None else too_early,
         "no_sender": rows.sender == "",
         "malformed_sender": ~rows.genesis & ~_is_account(rows.sender, any_ids),
         "malformed_receiver": ~rows.creation & ~_is_account(rows.receiver, any_ids),
@@ -192,14 +210,16 @@ def _fee(column: Mapping[str, Column]) -> Column:
 def check_roles(roles: Mapping[str, str], kind: str) -> None:
     """Raise an error if a table lacks a role that the rules need."""
     if "time" not in roles:
-        raise InputError(f"no time ({kind}): give --blocks with number and timestamp, or --columns with time=…")
+        raise InputError(f"no time ({kind}): give blocks=… with number and timestamp, or columns=… with time=…")
 
 
-def notes(roles: Mapping[str, str], kind: str) -> list[str]:
-    """Return what a table does not contain, and what is assumed instead."""
+def notes(roles: Mapping[str, str], kind: str, columns: Sequence[str]) -> list[str]:
+    """Return what a table with these columns does not contain, and what is assumed instead."""
     lines = []
     if not {"status", "error"} & set(roles):
-        lines.append(f"{kind}: no status, so that every transaction counts as a success")
+        unused = ", ".join(f"{role}={column}" for role, column in success_roles(columns).items())
+        hint = f" (columns does not name {unused})" if unused else ""
+        lines.append(f"{kind}: no status, so that every transaction counts as a success{hint}")
     if "fee" not in roles and not ("gas" in roles and {"price", "list_price"} & set(roles)):
         lines.append(f"{kind}: no gas used and its price, so that fees count as 0")
     if "hash" not in roles:

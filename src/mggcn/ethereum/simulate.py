@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from mggcn import regular
 from mggcn.errors import InputError, require
 from mggcn.ethereum._simulate_behaviours import BEHAVIOURS
 from mggcn.ethereum._simulate_rows import Rows, hex_text, table
@@ -68,7 +69,7 @@ def simulate(
 
     if out.suffix.lower() not in _SUFFIXES:
         raise InputError(f"{out}: transactions are written as Parquet, to a file named {' or '.join(_SUFFIXES)}")
-    if labels.resolve() == out.resolve():
+    if regular.real(labels) == regular.real(out):
         raise InputError(f"{labels}: transactions and labels cannot be one file")
     for path in (out, labels):
         check_file_free(path, overwrite=overwrite)

@@ -48,7 +48,7 @@ def script(
     if dialect not in DIALECTS:
         raise unknown("dialect", dialect, DIALECTS)
     if len(names) != 1:
-        raise InputError(f"--engine sql: one table is needed, not {len(names)}")
+        raise InputError(f"one table is needed, not {len(names)}")
     table = _table(names[0], dict.fromkeys(roles.values(), TEXT) if roles else _BIGQUERY)
     kind, columns = recognise(table.columns, roles)
     rules.check_roles(columns, kind)
@@ -77,6 +77,6 @@ def script(
 def _table(name: str, types: Types) -> Table:
     *prefix, last = name.split(".")
     if len(prefix) > 2 or not all([*prefix, last]):
-        raise InputError(f"--engine sql: {name!r} is not the name of a table, as in project.dataset.table")
+        raise InputError(f"{name!r} is not the name of a table, as in project.dataset.table")
     catalog, database = [None, None, *prefix][-2:]
     return ibis.table(dict(types), name=last, catalog=catalog, database=database)

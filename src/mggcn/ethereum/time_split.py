@@ -26,7 +26,7 @@ from mggcn.graph import Graph, index_dtype
 _PREFIX = "time:"
 
 
-def parse_as_of(text: str, option: str = "--as-of") -> int:
+def parse_as_of(text: str, option: str = "as_of") -> int:
     """Return the last second to include: the end of a date, or a time; in UTC unless the time has another zone."""
     try:
         with suppress(ValueError):
@@ -58,10 +58,10 @@ class TimeSplit:
             return None
         dates = tuple(part.strip() for part in text.removeprefix(_PREFIX).split(","))
         if not text.startswith(_PREFIX) or len(dates) != 2:
-            raise InputError(f"--split: {text!r} is neither random nor time:DATE,DATE")
-        first, second = (parse_as_of(part, "--split") for part in dates)
+            raise InputError(f"split: {text!r} is neither random nor time:DATE,DATE")
+        first, second = (parse_as_of(part, "split") for part in dates)
         if first >= second:
-            raise InputError(f"--split: {dates[0]} is not before {dates[1]}")
+            raise InputError(f"split: {dates[0]} is not before {dates[1]}")
         return cls((dates[0], dates[1]), (first, second))
 
     def __str__(self) -> str:
@@ -70,13 +70,13 @@ class TimeSplit:
     def check(self, inputs: BuildInputs, *, has_labels: bool) -> None:
         """Raise InputError unless a build can be split by time."""
         if not has_labels:
-            raise InputError("--split: needs --labels")
+            raise InputError("split: needs labels=…")
         if inputs.from_tables:
-            raise InputError("--split: exported tables are of one date; build from transactions to split by time")
+            raise InputError("split: exported tables are of one date; build from transactions to split by time")
         if inputs.balances is not None:
-            raise InputError("--split: --balances are of one date, so earlier accounts would see their future")
+            raise InputError("split: balances=… are of one date, so earlier accounts would see their future")
         if inputs.as_of is not None and inputs.as_of <= self.until[1]:
-            raise InputError(f"--split: {self.dates[1]} is not before --as-of")
+            raise InputError(f"split: {self.dates[1]} is not before as_of")
 
     def inputs(self, inputs: BuildInputs) -> list[BuildInputs]:
         """What snapshots are built from: the latest, that of validation, that of training."""
@@ -114,8 +114,6 @@ class TimeSplit:
                 name: np.concatenate([snapshot.edge_attributes[name] for snapshot in snapshots])
                 for name in latest.edge_attributes
             },
-            digest="",
-            path=None,
             mapped=None,
         )
 

@@ -156,7 +156,7 @@ class Experiment:
             for dataset in self.datasets
         }
         if not any(selected.values()):
-            raise InputError(f"--only: {only!r} is in no data set and no label of {self.path or self.name}")
+            raise InputError(f"only: {only!r} is in no data set and no label of {self.path or self.name}")
         return {dataset: labels for dataset, labels in selected.items() if labels}
 
     def plans(self, dataset: str, identity: Mapping[str, Any] | None = None) -> list[Plan]:

@@ -10,6 +10,7 @@ from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.experiments._definition import Experiment, Reference, Variant, folder_name, variants_of
 from mggcn.files import read_toml, typed
 from mggcn.methods import Preset, published
+from mggcn.methods.settings import refuse_imports
 from mggcn.records.tables import GROWTH
 
 
@@ -43,25 +44,45 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     folders: dict[str, str] = {}
 
 
-def read(path: Path | str) -> Experiment:
-    """Read and check an experiment file; every variant must resolve on every data set."""
+def read(path: Path | str, *, allow_import: bool = False) -> Experiment:
+    """Read and check an experiment file; every variant must resolve on every data set.
+
+    Args:
+        path: of the file.
+        allow_import: allow the file to name Python code to import; only for files from a source you trust.
+    """
     file = Path(path)
     values = read_toml(file, dict[str, Any])
     with prefix_errors(file):
         for name in values:
             if name not in _File.__struct_fields__:
                 raise unknown("field", name, _File.__struct_fields__)
-        experiment = _experiment(file, typed(_File, values))
+        content = typed(_File, values)
+    refuse_imports(file, _names(content), allow_import=allow_import)
+    with prefix_errors(file):
+        experiment = _experiment(file, content)
         for dataset in experiment.datasets:
             experiment.plans(dataset)
     return experiment
 
 
-def read_folder(folder: Path) -> list[Experiment]:
-    """Read the experiments of a folder in the order of their file names."""
+def read_folder(folder: Path, *, allow_import: bool = False) -> list[Experiment]:
+    """Read the experiments of a folder in the order of their file names; ``allow_import`` as in :func:`read`."""
     if not folder.is_dir():
         raise InputError(f"{folder}: no such folder")
-    return [read(path) for path in sorted(folder.glob("*.toml"))]
+    return [read(path, allow_import=allow_import) for path in sorted(folder.glob("*.toml"))]
+
+
+def _names(file: _File) -> dict[str, object]:
+    """Methods and settings by their fields."""
+    names: dict[str, object] = {f"methods[{number}]": name for number, name in enumerate(file.methods)}
+    tables = {"settings": file.settings}
+    for number, table in enumerate(file.variant):
+        field = f"variant[{number}]"
+        names[f"{field}.method"] = table.method
+        tables[f"{field}.settings"] = table.settings
+        tables |= {f"{field}.on.{dataset}": values for dataset, values in table.on.items()}
+    return names | {f"{field}.{name}": value for field, values in tables.items() for name, value in values.items()}
 
 
 def _experiment(path: Path, file: _File) -> Experiment:

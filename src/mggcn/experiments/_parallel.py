@@ -11,9 +11,12 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from types import FrameType
 
 import torch
 
@@ -44,8 +47,9 @@ def execute(load: Load, jobs: Iterable[Job], ledger: Ledger, processes: int) -> 
         while waiting or busy:
             while waiting and len(busy) < processes:
                 slots.rotate(-1)
-                pipe, process = _start(load, ledger.path, slots[0])
-                busy[pipe] = (process, waiting.popleft())
+                with _signals_held():
+                    pipe, process = _start(load, ledger.path, slots[0])
+                    busy[pipe] = (process, waiting.popleft())
                 _send(pipe, busy[pipe][1])
             ready = wait(list(busy))
             for pipe in [each for each in busy if each in ready]:
@@ -65,6 +69,30 @@ def execute(load: Load, jobs: Iterable[Job], ledger: Ledger, processes: int) -> 
         for process, _ in busy.values():
             process.terminate()
             process.join()
+
+
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Handle Ctrl-C and SIGTERM after this block, in which a process starts: it receives all that it needs.
+
+    The process inherits that Ctrl-C is blocked, so that it does not end with a traceback while it imports libraries.
+    """
+    resource_tracker.ensure_running()  # else it starts with the process, and its start unblocks Ctrl-C
+    held: list[tuple[int, FrameType | None]] = []
+    numbers = (signal.SIGINT, signal.SIGTERM) if threading.current_thread() is threading.main_thread() else ()
+    handlers = {number: signal.signal(number, lambda *received: held.append(received)) for number in numbers}
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for name, handler in handlers.items():
+            signal.signal(name, handler)
+        for number, frame in held[:1]:
+            if callable(first := handlers[signal.Signals(number)]):
+                first(number, frame)
+            else:
+                signal.raise_signal(number)
 
 
 def _start(load: Load, path: Path, cores: list[int]) -> tuple[Connection, BaseProcess]:
@@ -101,7 +129,7 @@ def _result(pipe: Connection, process: BaseProcess, job: Job) -> Outcome:
 
 
 def _serve(pipe: Connection, load: Load, path: Path, cores: list[int]) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its processes when it is interrupted
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it; libraries may unblock what it was started with
     threading.Thread(target=_end_with_parent, daemon=True).start()
     threads.confine(cores)
     torch.set_num_threads(len(cores))

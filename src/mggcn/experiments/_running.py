@@ -59,6 +59,7 @@ def run(
     root: Path | None = None,
     access: Access = AUTOMATIC,
     progress: ExperimentProgress | None = None,
+    allow_import: bool = False,
 ) -> list[Section]:
     """Run an experiment and write a table for each of its data sets; runs that were finished earlier are not repeated.
 
@@ -79,15 +80,16 @@ def run(
         root: the folder in which data sets are searched.
         access: whether dataset folders are mapped, and where what is computed from mapped ones is kept.
         progress: receives what happens.
+        allow_import: for the file of an experiment, as in :func:`read`.
 
     Returns:
         A table for each data set. A data set that is not available has a table, too, which says why.
     """
-    work = _Work(experiment, seeds, device, out, root, access, progress)
+    work = _Work(_read(experiment, allow_import=allow_import), seeds, device, out, root, access, progress)
     if jobs < 1:
-        raise InputError(f"--jobs: {jobs} is less than 1")
+        raise InputError(f"jobs: {jobs} is less than 1")
     if jobs > 1 and work.experiment.alone:
-        raise InputError(f"--jobs: the runs of {work.experiment.path} are timed (alone = true), so they run one by one")
+        raise InputError(f"jobs: the runs of {work.experiment.path} are timed (alone = true), so they run one by one")
     selected = work.experiment.selected(only)
     check_writable(work.out)
     return [work.fill(name, labels, jobs) for name, labels in selected.items()]
@@ -99,10 +101,15 @@ def status(
     seeds: int | None = None,
     device: str | torch.device = "auto",
     out: Path | str | None = None,
+    allow_import: bool = False,
 ) -> list[Section]:
     """The tables of an experiment from the runs that are finished, without loading data or writing files."""
-    work = _Work(experiment, seeds, device, out)
+    work = _Work(_read(experiment, allow_import=allow_import), seeds, device, out)
     return [work.section(name) for name in work.experiment.datasets]
+
+
+def _read(experiment: Experiment | Path | str, *, allow_import: bool) -> Experiment:
+    return experiment if isinstance(experiment, Experiment) else read(experiment, allow_import=allow_import)
 
 
 class _Work:
@@ -110,7 +117,7 @@ class _Work:
 
     def __init__(
         self,
-        experiment: Experiment | Path | str,
+        experiment: Experiment,
         seeds: int | None,
         device: str | torch.device,
         out: Path | str | None,
@@ -119,13 +126,12 @@ class _Work:
         progress: ExperimentProgress | None = None,
     ) -> None:
         if seeds is not None and seeds < 1:
-            raise InputError(f"--seeds: {seeds} is less than 1")
-        what = experiment if isinstance(experiment, Experiment) else read(experiment)
-        self.experiment = what if seeds is None else replace(what, seeds=seeds)
+            raise InputError(f"seeds: {seeds} is less than 1")
+        self.experiment = experiment if seeds is None else replace(experiment, seeds=seeds)
         self.device, self.root, self.access = choose_device(device), root, access
         self.progress = progress or ExperimentProgress()
-        plans = [plan for dataset in what.datasets for plan in what.plans(dataset)]
-        self.out = Path(out) if out else what.folder
+        plans = [plan for dataset in experiment.datasets for plan in experiment.plans(dataset)]
+        self.out = Path(out) if out else experiment.folder
         self.ledger = Ledger(self.out / RECORDS)
         self._schedules: dict[str, Schedule] = {}
         for line in outdated(plans, self.ledger):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mggcn.dataset import UNLABELLED, Dataset
+from mggcn.dataset.ids import names_in_draws
 from mggcn.graph import Graph
 from mggcn.kernels.pick import Explore, PickTable
 from mggcn.keys import Key
@@ -25,7 +26,7 @@ def draw_picks(
         draw: the number of the evaluation's draw; the test accuracy is that of draw 0.
         explore: whose neighbours may be picked, see :meth:`mggcn.kernels.pick.PickTable.draw`.
     """
-    table = PickTable.of(dataset.graph)
+    table = PickTable.of(dataset.graph, names=names_in_draws(dataset))
     key = Key.of(seed).fold("eval", draw)
     (members,) = table.draw(np.array([target]), picks, key, explore=explore)
     return describe(dataset, without_padding(members.tolist()), explore)

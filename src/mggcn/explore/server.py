@@ -123,14 +123,14 @@ def application(explorer: Explorer) -> "Starlette":
 def listen(port: int) -> socket.socket:
     """A socket that only this machine can reach; port 0 takes any free port."""
     if not 0 <= port < 1 << 16:
-        raise InputError(f"--port: {port} is not between 0 and 65535")
+        raise InputError(f"port: {port} is not between 0 and 65535")
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((HOST, port))
     except OSError as error:
         listener.close()
-        raise InputError(f"--port: {port} cannot be used ({error.strerror}); choose another port") from None
+        raise InputError(f"port: {port} cannot be used ({error.strerror}); choose another port") from None
     listener.listen()
     return listener
 

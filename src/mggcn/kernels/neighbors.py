@@ -1,9 +1,9 @@
 """Neighbours drawn uniformly without replacement, in a random order: GraphSAGE's fan-outs.
 
 Each receiver's row of the graph is shuffled from the front (Fisher and Yates) and cut after ``fanout`` steps, so that
-every ordered selection of neighbours is equally likely. Step i of receiver v uses the hash of (key, v, i). Cost and
-memory do not depend on the degrees: a row longer than the fan-out is never copied, only the positions that the shuffle
-has changed are stored.
+every ordered selection of neighbours is equally likely. Step i of receiver v uses the hash of (key, name of v, i);
+its name is what depends on its id, or its number without ids. Cost and memory do not depend on the degrees: a row
+longer than the fan-out is never copied, only the positions that the shuffle has changed are stored.
 """
 
 from functools import partial
@@ -21,7 +21,14 @@ from mggcn.keys import Key
 
 
 def draw_neighbours(
-    graph: Graph, receivers: Ints, fanout: int, key: Key, *, include_self: bool = False, threads: int | None = None
+    graph: Graph,
+    receivers: Ints,
+    fanout: int,
+    key: Key,
+    *,
+    include_self: bool = False,
+    names: Ints | None = None,
+    threads: int | None = None,
 ) -> tuple[Ints, AnyInts]:
     """Draw at most ``fanout`` neighbours of every receiver, uniformly and without replacement, in a random order.
 
@@ -31,6 +38,7 @@ def draw_neighbours(
         fanout: neighbours per receiver; a receiver with fewer neighbours has all of them.
         key: of the draw; the neighbours of a receiver do not depend on the other receivers.
         include_self: list the receiver itself before its neighbours.
+        names: [num_nodes] what identifies a node in the hashes of its draws; the node number when None.
         threads: all cores when None; the result does not depend on it.
 
     Returns:
@@ -44,7 +52,8 @@ def draw_neighbours(
     starts = np.zeros(receivers.size + 1, np.int64)
     np.cumsum(np.minimum(degrees, fanout) + lead, out=starts[1:])
     out = np.empty(int(starts[-1]), graph.indices.dtype)
-    arrays = (graph.indptr, graph.indices, receivers, fanout, lead, np.uint64(key.value), starts, out)
+    of_receivers = receivers if names is None else names[receivers]
+    arrays = (graph.indptr, graph.indices, receivers, of_receivers, fanout, lead, np.uint64(key.value), starts, out)
     fill = partial(_draw, *arrays)
     threading.over_ranges(fill, receivers.size, chunk=2048, threads=threads)
     return starts, out
@@ -80,6 +89,7 @@ def _draw(
     indptr: Ints,
     indices: AnyInts,
     receivers: Ints,
+    names: Ints,
     fanout: int,
     lead: int,
     key: np.uint64,
@@ -88,7 +98,10 @@ def _draw(
     start: int,
     stop: int,
 ) -> None:
-    """Fill the rows start … stop of ``out``, which begin at ``starts``; ``lead`` is 1 to put the receiver first."""
+    """Fill the rows start … stop of ``out``, which begin at ``starts``; ``lead`` is 1 to put the receiver first.
+
+    ``names`` [len(receivers)] are in the hashes.
+    """
     taken, moved = np.empty(fanout, np.int64), np.empty(fanout, np.int64)
     for number in range(start, stop):
         node = receivers[number]
@@ -96,6 +109,6 @@ def _draw(
         out[starts[number] : starts[number] + lead] = node
         part = out[starts[number] + lead : starts[number + 1]]
         if row.size <= fanout:
-            _shuffle(row, fold(key, node), part)
+            _shuffle(row, fold(key, names[number]), part)
         else:
-            _cut_shuffle(row, fold(key, node), taken, moved, part)
+            _cut_shuffle(row, fold(key, names[number]), taken, moved, part)

@@ -54,14 +54,23 @@ class PickTable:
         graph: the graph to draw from.
         weights: [num_nodes] positive integers; a candidate is drawn in proportion to its weight.
         sums: [num_stored] running sums, int32 where they fit.
+        names: [num_nodes] what identifies a node in the hashes of its draws; the node number when None.
     """
 
     graph: Graph
     weights: NDArray[np.int64]
     sums: NDArray[Any]
+    names: NDArray[np.int64] | None = None
 
     @classmethod
-    def of(cls, graph: Graph, *, weights: NDArray[np.int64] | None = None, threads: int | None = None) -> "PickTable":
+    def of(
+        cls,
+        graph: Graph,
+        *,
+        weights: NDArray[np.int64] | None = None,
+        names: NDArray[np.int64] | None = None,
+        threads: int | None = None,
+    ) -> "PickTable":
         """Prepare a graph; the default weights are the degrees, as in the paper."""
         weights = graph.degrees if weights is None else weights
         sums = np.empty(graph.num_stored, sums_dtype(graph, weights, threads))
@@ -69,7 +78,7 @@ class PickTable:
         for part in running_sums(graph, weights, sums.dtype, threads):
             sums[first : first + part.size] = part
             first += part.size
-        return cls(graph, weights, sums)
+        return cls(graph, weights, sums, names)
 
     def draw(
         self, targets: NDArray[np.int64], picks: int, key: Key, *, explore: Explore = "both", threads: int | None = None
@@ -96,7 +105,8 @@ class PickTable:
         )
         out = np.empty((targets.size, 1 + picks), dtype)
         arrays = (graph.indptr, graph.indices, self.sums, self.weights, graph.direction == "both")
-        fill = partial(_pick, *arrays, _CODES[explore], targets, np.uint64(key.value), out)
+        names = targets if self.names is None else self.names[targets]
+        fill = partial(_pick, *arrays, _CODES[explore], targets, names, np.uint64(key.value), out)
         threading.over_ranges(fill, targets.size, chunk=1024, threads=threads)
         return out
 
@@ -104,7 +114,8 @@ class PickTable:
         """Copy the table to a GPU."""
         arrays = (self.graph.indptr, self.graph.indices, self.sums, self.weights)
         indptr, indices, sums, weights = (torch.from_numpy(np.array(array)).to(device) for array in arrays)
-        return DevicePickTable(indptr, indices, sums, weights, self.graph.direction == "both")
+        names = None if self.names is None else torch.from_numpy(self.names).to(device)
+        return DevicePickTable(indptr, indices, sums, weights, self.graph.direction == "both", names)
 
 
 def sums_dtype(graph: Graph, weights: NDArray[np.int64], threads: int | None = None) -> "np.dtype[Any]":
@@ -137,6 +148,7 @@ class DevicePickTable:
     sums: Tensor
     weights: Tensor
     symmetric: bool
+    names: Tensor | None = None
 
     def draw(self, targets: Tensor, picks: int, key: Key, *, explore: Explore = "both") -> Tensor:
         """Draw S(v) of every target: [len(targets), 1 + picks], bit-identical to :meth:`PickTable.draw`."""
@@ -156,7 +168,8 @@ class DevicePickTable:
         out = torch.empty(targets.numel() * (1 + picks), dtype=self.indices.dtype, device=self.indices.device)
         arrays = (self.indptr, self.indices, self.sums, self.weights, self.symmetric, _CODES[explore])
         if targets.numel():
-            gpu.pick(*arrays, targets, picks, key, batch_size, out)
+            names = targets if self.names is None else self.names[targets]
+            gpu.pick(*arrays, targets, names, picks, key, batch_size, out)
         return out
 
 
@@ -312,6 +325,7 @@ def _first_trials(
     explore: Any,
     step: Any,
     key: Any,
+    names: Any,
     out: Any,
     rows: Any,
     count: Any,
@@ -333,7 +347,7 @@ def _first_trials(
         members = out[rows[i]]
         total = _total(indptr, sums, members, first, end)
         if total > 0:
-            point = below(fold(fold(key, members[0]), step * (TRIALS + 1)), np.uint64(total))
+            point = below(fold(fold(key, names[rows[i]]), step * (TRIALS + 1)), np.uint64(total))
             rows[remaining] = rows[i]
             index[remaining], left[remaining], found[remaining] = _pair(indptr, sums, members, first, point)
             remaining += 1
@@ -362,12 +376,13 @@ def _pick(
     symmetric: bool,
     explore: int,
     targets: Ints,
+    names: Ints,
     key: np.uint64,
     out: AnyInts,
     start: int,
     stop: int,
 ) -> None:
-    """Fill rows start … stop of ``out`` [len(targets), 1 + picks]."""
+    """Fill rows start … stop of ``out`` [len(targets), 1 + picks]; ``names`` [len(targets)] are in the hashes."""
     space = np.empty((5, _TOGETHER), np.int64)
     rows, index, found, left, read = space[0], space[1], space[2], space[3], space[4]
     for begin in range(start, stop, _TOGETHER):
@@ -379,7 +394,7 @@ def _pick(
         for i in range(count):
             read[i] = sums[read[i] - 1] if read[i] else 0
         for step in range(out.shape[1] - 1):
-            arrays = (indptr, indices, sums, symmetric, explore, step, key, out)
+            arrays = (indptr, indices, sums, symmetric, explore, step, key, names, out)
             drawn = _first_trials(*arrays, rows, count, index, found, left, read)
             count = 0
             for i in range(drawn):
@@ -387,7 +402,7 @@ def _pick(
                 first = step if explore == DEPTH else 0
                 if not _is_candidate(indptr, indices, symmetric, members, step + 1, first, index[i], node):
                     graph = (indptr, indices, sums, weights, symmetric, explore)
-                    node = _further_trials(*graph, members, step, fold(key, members[0]))
+                    node = _further_trials(*graph, members, step, fold(key, names[rows[i]]))
                 if node >= 0:
                     members[step + 1] = node
                     rows[count] = rows[i]

@@ -23,7 +23,8 @@ def averaged_later(
 ) -> AveragedInputs | None:
     """The rows ``[x | Ax | … ]`` in the form that multiplies first, or None if the averages themselves are better.
 
-    Dropout of input values is then that of x before it is averaged. A GPU and a cache on disk hold the averages.
+    Dropout of input values is then that of x before it is averaged, so the choice may not depend on the number of
+    processes, nor on whether the data set is mapped. A GPU holds the averages.
 
     Args:
         view: the graph and its features.
@@ -32,10 +33,11 @@ def averaged_later(
         include_self: whether a mean includes the node itself.
         members: the input rows of a target.
     """
-    x, training = view.x, view.training
-    if isinstance(x, np.ndarray) or hops == 0 or view.cache is not None or view.compute.device.type != "cpu":
+    if hops == 0 or view.compute.device.type != "cpu" or isinstance(view.scaled.rows(0, 1), np.ndarray):
         return None
-    a = _operator(view.graph, norm, include_self)
+    if isinstance(x := view.x, np.ndarray):
+        return None
+    training, a = view.training, _operator(view.graph, norm, include_self)
     rows = (EVAL_BATCH if training is None else training.batch_size) * members
     averaged, later = _entries_of_averages(x, a, hops, rows), _entries_of_products(x, a, hops, rows)
     if _MARGIN * later > averaged:

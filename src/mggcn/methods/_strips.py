@@ -36,7 +36,7 @@ def write_rows(draft: Draft, graph: Graph, scaled: Scaled, hops: int, include_se
     per_column = _BYTES_PER_VALUE * num_nodes
     if draft.memory < per_column:
         problem = f"{size(draft.memory)} are too little for {num_nodes:,} nodes"
-        raise InputError(f"--memory: {problem}, at least {size(per_column)} are needed")
+        raise InputError(f"memory: {problem}, at least {size(per_column)} are needed")
     strips = [*_ranges(width, draft.memory // per_column)]
     for number, columns in enumerate(strips):
         part = _strip(scaled, columns)

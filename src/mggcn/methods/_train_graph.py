@@ -28,4 +28,5 @@ def on_training_nodes(view: GraphView, nodes: NDArray[np.int64], digest: str) ->
     what = {name: value for name, value in source.items() if name != "scaling"}
     arrays = view.cache.arrays({**what, "edges": "between training nodes"}, build, num_bytes)
     graph = Graph(arrays["indptr"], arrays["indices"], view.graph.direction, checked=True)
+    graph.check_bounds()
     return replace(view, graph=graph, source=source)

@@ -71,7 +71,7 @@ class GraphSAGE(Network):
     def prepare(self, view: GraphView) -> Views:
         """The features, and drawn neighbours."""
         inputs, fanouts = view.inputs(view.x), fanout_per_layer(self.fanouts, self.layers)
-        drawn = View(inputs, NeighborSampler(view.graph, fanouts, self._include_self, view.threads))
+        drawn = View(inputs, NeighborSampler(view.graph, fanouts, self._include_self, view.threads, view.names))
         if not self.full_eval:
             return Views.same(drawn)
         whole = view.whole_graph(mean_operator(view.graph, self._include_self), self.layers)

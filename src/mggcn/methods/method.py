@@ -37,6 +37,7 @@ class GraphView:
         compute: the device, precision and threads of the run.
         source: what the graph and its features are, if what is computed from them may be kept on disk.
         training: the settings of training; None if the graph is only scored.
+        read_names: returns ``names``.
     """
 
     graph: Graph
@@ -48,11 +49,17 @@ class GraphView:
     compute: Compute
     source: Mapping[str, str] | None = None
     training: Training | None = None
+    read_names: Callable[[], NDArray[np.int64] | None] = lambda: None
 
     @cached_property
     def known_labels(self) -> NDArray[np.int64]:
         """[num_nodes] the labels of the training nodes, -1 for all others."""
         return self.read_labels()
+
+    @cached_property
+    def names(self) -> NDArray[np.int64] | None:
+        """[num_nodes] what identifies a node in the hashes of its draws; None if it is the node number."""
+        return self.read_names()
 
     @property
     def x(self) -> Features:

@@ -125,7 +125,7 @@ class MixGrained(Network):
         graph = view.graph
         weights = np.ones(graph.num_nodes, np.int64) if self.pick_by == "uniform" else graph.degrees
         if view.cache is None:
-            return PickTable.of(graph, weights=weights, threads=view.threads)
+            return PickTable.of(graph, weights=weights, names=view.names, threads=view.threads)
 
         def build(draft: Draft) -> None:
             dtype = sums_dtype(graph, weights, view.threads)
@@ -135,7 +135,7 @@ class MixGrained(Network):
 
         what = {name: value for name, value in (view.source or {}).items() if name != "scaling"}
         arrays = view.cache.arrays({**what, "sums": self.pick_by}, build, 4 * graph.num_stored)
-        return PickTable(graph, weights, arrays["sums"])
+        return PickTable(graph, weights, arrays["sums"], view.names)
 
     @property
     def _has_fixed_shapes(self) -> bool:

@@ -32,7 +32,7 @@ class MixGrainedGraphSAGE(GraphSAGE):
         graph, layers = view.graph, self.layers - 1
         inputs = view.inputs(view.x, neighbour_mean(graph, view.x, include_self=True, threads=view.threads))
         fanouts = fanout_per_layer(self.fanouts, layers)
-        drawn = View(inputs, NeighborSampler(graph, fanouts, threads=view.threads))
+        drawn = View(inputs, NeighborSampler(graph, fanouts, threads=view.threads, names=view.names))
         if not self.full_eval:
             return Views.same(drawn)
         return Views(drawn, View(inputs, view.whole_graph(mean_operator(graph, include_self=False), layers)))

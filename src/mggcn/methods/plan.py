@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from mggcn import methods, storage
+from mggcn import methods
 from mggcn.dataset import UNLABELLED, Dataset
+from mggcn.dataset.ids import names_in_draws
 from mggcn.datasets.root import prepared_folder
 from mggcn.errors import InputError, unknown
 from mggcn.kernels.threads import available
@@ -23,6 +24,7 @@ from mggcn.methods.method import GraphView, Method
 from mggcn.methods.published import Preset, Traits
 from mggcn.storage import Cache
 from mggcn.train import ALONE, Compute, Prepared, Ranks, Scaler, Training
+from mggcn.train.inputs import features_by_density
 from mggcn.train.scaling import Scaled
 
 WITHOUT_EFFECT = ("threads", "smooth")
@@ -49,6 +51,12 @@ class Plan:
         """All settings in one flat table, ready for JSON."""
         values = {field.name: getattr(self.method, field.name) for field in fields(self.method)}
         return {name: settings.plain(value) for name, value in {**values, **asdict(self.training)}.items()}
+
+    def check_loadable(self) -> None:
+        """Raise InputError, naming the setting, if a run that is saved with this plan could not be loaded."""
+        settings.check_importable("method", type(self.method))
+        for field in fields(self.method):
+            settings.check_importable(field.name, getattr(self.method, field.name))
 
     def compute(self, device: torch.device, ranks: Ranks = ALONE, dataset: Dataset | None = None) -> Compute:
         """The device, precision, threads, ranks and cache of a run.
@@ -108,20 +116,19 @@ class Plan:
 
 def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute) -> GraphView:
     """A data set as methods receive it: scaled features, and training labels (all labels if there is no split)."""
-    scaled, labels = Scaled(dataset.x, scaler), partial(known_labels, dataset)
+    scaled, labels = Scaled(features_by_density(dataset), scaler), partial(known_labels, dataset)
     source = None
     if compute.cache is not None:
-        as_stored = _is_as_stored(dataset)
-        digest = dataset.digest if as_stored else storage.digest(replace(dataset, digest="", checked=True))
-        source = {"name": dataset.name, "data": digest, "scaling": scaler.digest, "graph": "whole"}
-    return GraphView(dataset.graph, scaled, labels, dataset.num_classes, model, key, compute, source)
+        source = {"name": dataset.name, "data": dataset.digest, "scaling": scaler.digest, "graph": "whole"}
+    names = cache(partial(names_in_draws, dataset))
+    return GraphView(dataset.graph, scaled, labels, dataset.num_classes, model, key, compute, source, read_names=names)
 
 
 def _is_as_stored(dataset: Dataset) -> bool:
-    """Whether a data set is mapped and its features are those of its folder, so that its digest is that of its rows."""
+    """Whether a data set is mapped and its features are those of its folder."""
     x = dataset.x
     is_mapped = x.filename is not None if isinstance(x, np.memmap) else not isinstance(x, np.ndarray)
-    return dataset.mapped is not None and bool(dataset.digest) and is_mapped
+    return dataset.mapped is not None and is_mapped
 
 
 def _hash(nodes: NDArray[np.int64]) -> str:

@@ -1,12 +1,13 @@
 """Published settings and results, read from ``published.toml`` beside this file, which gives the source of each."""
 
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from mggcn.dataset import Dataset
+from mggcn.files import read_toml
 
 MEASURES = ("accuracy", "epoch_seconds", "total_seconds")
 """The quantities of published results."""
@@ -25,7 +26,7 @@ Preset = Literal["default", "paper"]
 
 
 class Traits(msgspec.Struct, frozen=True):
-    """What our recipes may depend on: the number of nodes, their mean degree, and whether features are sparse."""
+    """What our recipes may depend on: the number of nodes, their mean degree, and whether most features are 0."""
 
     nodes: int
     degree: float
@@ -40,8 +41,9 @@ class Traits(msgspec.Struct, frozen=True):
 class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settings that methods use on data sets instead of their defaults; ``*`` stands for all of them.
 
-    ``features`` limits them to data sets with sparse or with dense features, ``least_nodes`` and ``most_nodes`` to
-    those with so many nodes, and ``least_degree`` to those whose nodes have on average at least so many neighbours.
+    ``features`` limits them to data sets whose features are mostly 0 (``sparse``) or are not (``dense``),
+    ``least_nodes`` and ``most_nodes`` to those with so many nodes, and ``least_degree`` to those whose nodes have on
+    average at least so many neighbours.
     """
 
     methods: list[str]
@@ -109,8 +111,7 @@ class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def published() -> Published:
     """The file ``published.toml``."""
-    content = files("mggcn.methods").joinpath("published.toml").read_bytes()
-    return msgspec.toml.decode(content, type=Published)
+    return read_toml(Path(__file__).with_name("published.toml"), Published)
 
 
 def table(name: str) -> PublishedTable | None:

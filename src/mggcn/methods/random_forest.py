@@ -44,7 +44,7 @@ class RandomForest(Method):
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:  # noqa: ARG002
         """A forest, still without trees."""
-        return Forest(out_channels)
+        return Forest(in_channels, out_channels)
 
     def prepare(self, view: GraphView) -> Views:
         """The features; the trees are grown at the first call."""

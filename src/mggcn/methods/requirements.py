@@ -9,6 +9,7 @@ from mggcn.memory import size
 from mggcn.methods._strips import memory_for_rows
 from mggcn.methods.plan import Plan
 from mggcn.storage import Cache
+from mggcn.train.inputs import is_read_dense
 
 _BYTES_PER_NODE = 24  # degrees, weights of picks and the membership of training nodes
 _BYTES_OF_BATCHES = 512 << 20  # libraries, batches and scores in chunks
@@ -37,7 +38,7 @@ class Requirements:
         """Of a mapped data set; None for others, and for methods that compute what they need in memory."""
         graph, width = dataset.graph, dataset.num_features
         disk = plan.method.on_disk(graph.num_nodes, width, graph.num_stored)
-        if dataset.mapped is None or dataset.is_sparse or not disk:
+        if dataset.mapped is None or not is_read_dense(dataset) or not disk:
             return None
         if trains and plan.trains_on_part(dataset):
             disk += disk + graph.indptr.nbytes + graph.indices.nbytes

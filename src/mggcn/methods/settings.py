@@ -48,7 +48,7 @@ def pairs(assignments: Sequence[str]) -> dict[str, object]:
     for word in assignments:
         key, equals, value = word.partition("=")
         if not equals or not key.strip():
-            raise InputError(f"--set {word}: not of the form key=value")
+            raise InputError(f"settings: {word!r} is not of the form key=value")
         values[key.strip().replace("-", "_")] = value.strip()
     return values
 
@@ -59,9 +59,42 @@ def import_path(value: Any) -> str:
     return f"{value.__module__}:{name}"
 
 
+def check_importable(key: str, value: object) -> None:
+    """Raise InputError for a function or class that its import path does not lead to, as a lambda or a local one."""
+    if not callable(value):
+        return
+    path = import_path(value)
+    module, _, name = path.partition(":")
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not value:
+        raise InputError(
+            f"{key}: {path} cannot be imported, so a saved run could not be loaded; use a function or class of a module"
+        )
+
+
 def is_import_path(text: object) -> bool:
     """Whether text has the form ``package.module:Name``."""
     return isinstance(text, str) and ":" in text and not any(letter.isspace() for letter in text)
+
+
+def refuse_imports(source: str | Path, names: Mapping[str, object], *, allow_import: bool) -> None:
+    """Raise InputError if a file names code to import, which nobody has allowed; every reader of names calls it first.
+
+    A name in a user's own call or command is imported without it, by :func:`import_object`.
+
+    Args:
+        source: the file.
+        names: what it names as a method, and its settings, by field.
+        allow_import: whether the user trusts the file.
+    """
+    for field, value in names.items():
+        if is_import_path(value) and not allow_import:
+            raise InputError(
+                f"{source}: field {field} names code to import ({value}); if you trust it, allow it with "
+                "allow_import=True"
+            )
 
 
 def import_object(path: str) -> Any:

@@ -20,6 +20,7 @@ class Forest(nn.Module):
     threshold to ``below`` and others to ``above``; a leaf sends every row to itself.
 
     Args:
+        in_channels: number of features.
         out_channels: number of classes.
     """
 
@@ -30,14 +31,15 @@ class Forest(nn.Module):
     share: Tensor
     roots: Tensor
 
-    def __init__(self, out_channels: int) -> None:
+    def __init__(self, in_channels: int, out_channels: int) -> None:
         super().__init__()
-        self.out_channels = out_channels
+        self.in_channels, self.out_channels = in_channels, out_channels
         for name in ("feature", "below", "above", "roots"):
             self.register_buffer(name, torch.empty(0, dtype=torch.int64))
         self.register_buffer("threshold", torch.empty(0, dtype=torch.float64))
         self.register_buffer("share", torch.empty(0, out_channels, dtype=torch.float64))
         self.register_load_state_dict_pre_hook(_make_room)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_post_hook(_check)  # type: ignore[no-untyped-call]
 
     @property
     def is_planted(self) -> bool:
@@ -85,3 +87,21 @@ def _make_room(module: nn.Module, state: Mapping[str, Any], prefix: str, *_: obj
         new = state.get(prefix + name)
         if new is not None and new.shape[1:] == old.shape[1:] and new.dim() == old.dim():
             setattr(module, name, old.new_empty(new.shape))
+
+
+def _check(forest: Forest, _: object) -> None:
+    """Raise RuntimeError, as for other weights that do not fit, unless every row ends at a leaf."""
+    index = torch.arange(forest.feature.numel(), device=forest.feature.device)
+    sizes = {getattr(forest, name).shape[0] for name in ("feature", "threshold", "below", "above", "share")}
+    is_leaf = (forest.below == index) & (forest.above == index) if sizes == {index.numel()} else None
+    if (
+        is_leaf is None
+        or not bool((is_leaf | ((forest.below > index) & (forest.above > index))).all())
+        or not _all_in(torch.cat([forest.below, forest.above, forest.roots]), index.numel())
+        or not _all_in(forest.feature, forest.in_channels)
+    ):
+        raise RuntimeError("the table of tree nodes is no forest")
+
+
+def _all_in(values: Tensor, stop: int) -> bool:
+    return bool(((values >= 0) & (values < stop)).all())

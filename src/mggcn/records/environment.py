@@ -7,6 +7,7 @@ import platform
 import resource
 import subprocess
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ def versions() -> dict[str, Any]:
     return {"python": platform.python_version(), "packages": {name: version(name) for name in _PACKAGES}}
 
 
+@cache
 def commit() -> str | None:
     """The commit of the source tree that the package runs from, ``+`` for local changes; None outside a checkout."""
     package = Path(__file__).resolve().parents[1]

@@ -20,7 +20,7 @@ def group(records: Iterable[RunRecord], published: PublishedLookup | None = None
     """
     by_data: dict[tuple[str, str], list[RunRecord]] = {}
     for record in {_canonical(_inputs(record)): record for record in records}.values():
-        by_data.setdefault((record.dataset["name"], record.dataset.get("digest") or ""), []).append(record)
+        by_data.setdefault(_data(record), []).append(record)
     names = [name for name, _ in by_data]
     sections = []
     for (name, digest), same_data in by_data.items():
@@ -58,6 +58,12 @@ def environments(sections: Iterable[Section]) -> list[dict[str, Any]]:
     """The distinct environments of all runs, in the order of the runs."""
     runs = (record for section in sections for row in section.rows for record in row.records)
     return list({_canonical(record.environment): record.environment for record in runs}.values())
+
+
+def _data(record: RunRecord) -> tuple[str, str]:
+    """The name and the digest of the data of a run; random splits of a data set belong together."""
+    digest = "digest" if record.split_seed is None else "digest_without_split"
+    return record.dataset["name"], record.dataset.get(digest) or ""
 
 
 def _by_device(row: Row) -> list[Row]:

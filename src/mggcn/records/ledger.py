@@ -13,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import BinaryIO, TypedDict
 
+from mggcn._io.regular import open_regular, open_to_append
 from mggcn.drafts import name_errors
 from mggcn.errors import InputError, InputWarning
 from mggcn.files import parse_json, sealed, typed, unsealed
@@ -30,7 +31,7 @@ class Ledger:
         self.path = path
         self.records: dict[str, RunRecord] = {}
         if path.exists():
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 fcntl.flock(file, fcntl.LOCK_SH)  # until the file is closed
                 whole, _, tail = file.read().rpartition(b"\n")
             for number, line in enumerate(whole.splitlines(), 1):
@@ -46,7 +47,7 @@ class Ledger:
         """Append a record and flush it to the disk; other processes may do the same."""
         line = sealed(json.dumps({"spec": spec, **asdict(record)}), " ") + b"\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with name_errors(self.path), self.path.open("ab+") as file:
+        with name_errors(self.path), open_to_append(self.path) as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             cut_torn_line(file)
             file.write(line)

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypedDict
 
+from mggcn._io import regular
 from mggcn.errors import InputError, InputWarning
 from mggcn.files import parse_json, sealed, typed, unsealed
 from mggcn.records._packing import is_packed, unpack
@@ -30,7 +31,7 @@ def read(paths: Iterable[Path], published: PublishedLookup | None = None) -> lis
     """
     sections: list[Section] = []
     others: list[RunRecord] = []
-    for file in {file.resolve(): file for path in paths for file in _files(path)}.values():
+    for file in {regular.real(file): file for path in paths for file in _files(path)}.values():
         of_experiments, records = _read(file)
         if not of_experiments and not records:
             raise InputError(f"{file}: holds no records")
@@ -48,14 +49,14 @@ def is_unfinished(folder: Path) -> bool:
 
 def unfinished(folder: Path) -> str:
     """The problem with the folder of a run that is not finished."""
-    return f"{folder}: a run that is not finished; mggcn train --resume {folder} continues it"
+    return f"{folder}: a run that is not finished; mggcn.resume({str(folder)!r}) continues it"
 
 
 def record_files(paths: Iterable[Path]) -> set[Path]:
     """The files that :func:`read` reads, including those that experiments write beside their ledgers."""
     records = [file for path in paths for file in _files(path)]
     beside = [file.with_name(EXPERIMENT) for file in records if file.name == RECORDS]
-    return {file.resolve() for file in records + beside}
+    return {regular.real(file) for file in records + beside}
 
 
 def read_experiment(path: Path, ledger: Ledger | None = None) -> tuple[list[Section], list[RunRecord]]:
@@ -73,7 +74,7 @@ def record_content(record: RunRecord, files: Mapping[str, bytes]) -> bytes:
 def read_record(path: Path) -> tuple[RunRecord, dict[str, str]]:
     """A ``record.json``, and the checksums of the files beside it; of a folder of an earlier version there are none."""
     try:
-        content, is_sealed = unsealed(path.read_bytes())
+        content, is_sealed = unsealed(regular.read(path))
         return _parse_record(parse_json(content), is_sealed=is_sealed)
     except ValueError as error:
         raise InputError(f"{path}: not a run record ({error})") from None
@@ -134,7 +135,7 @@ def _read(path: Path) -> tuple[list[Section], list[RunRecord]]:
 
 def _read_json(path: Path, known: Mapping[str, RunRecord]) -> tuple[list[Section], list[RunRecord]]:
     try:
-        content, is_sealed = unsealed(path.read_bytes())
+        content, is_sealed = unsealed(regular.read(path))
         values = parse_json(content)
         if is_packed(values):
             return unpack(values, known, is_sealed=is_sealed)

@@ -10,6 +10,7 @@ from msgspec import Meta
 from mggcn.dataset import Column
 from mggcn.dataset.columns import feature_names
 from mggcn.files import typed
+from mggcn.graph import Direction
 from mggcn.records.ranking import Ranking
 
 MAY_DIVERGE = ("val_loss", "train_loss")
@@ -70,6 +71,7 @@ class _Data(TypedDict, total=False):
     name: Required[str]
     path: str | None
     digest: str | None
+    digest_without_split: str | None
     source: str | None
     num_nodes: Count | None
     num_edges: Count | None
@@ -78,6 +80,7 @@ class _Data(TypedDict, total=False):
     encoding: list[Column]
     classes: list[str] | None
     split: list[Count] | None
+    direction: Direction
     notes: list[str]
 
 
@@ -86,7 +89,8 @@ class RunRecord:
     """One training run.
 
     Attributes:
-        dataset: name, digest, source, path and counts of the data, and, if it has any, names of features and notes.
+        dataset: name, digests with and without the split, source, path and counts of the data, the direction of a
+            directed graph, and names of features and notes if there are any.
         method: its name.
         seed: the seed of weights, order and picks.
         settings: every setting, resolved.
@@ -102,8 +106,7 @@ class RunRecord:
         total_seconds: time for preparing, training and testing.
         peak_memory_bytes: the process's largest resident size during the run (interpreter, libraries and data set
             included), or the largest sum of tensors on the GPU.
-        split_seed: the seed of a random split; None for a split that came with the data, and in older records. The
-            digest of the data set is that of the split it was loaded with.
+        split_seed: the seed of a random split; None for a split that came with the data.
         training_memory_bytes: the same during the first epoch of training, before anything is evaluated; None if
             nothing is trained, and in older records.
         nodes_per_batch: mean number of distinct nodes whose rows a training batch reads; 0 if nothing is trained.
@@ -193,7 +196,7 @@ class RunRecord:
 
     def check_complete(self) -> None:
         """Raise ValueError if something is missing that scoring nodes needs and reports do not."""
-        for name in ("path", "digest", "num_features", "classes"):
+        for name in ("path", "digest", "digest_without_split", "num_features", "classes"):
             if name not in self.dataset:
                 raise ValueError(f"field dataset has no {name}")
         if self.dataset["num_features"] is None or self.dataset["num_features"] < 0:

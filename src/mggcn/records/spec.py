@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from mggcn import storage
 from mggcn.dataset import Dataset
 
 _ADDED = {
@@ -68,10 +67,7 @@ def identity(dataset: Dataset) -> dict[str, Any]:
     """The part of a data set that a spec holds."""
     return {
         "name": dataset.name,
-        "digest": storage.digest(dataset),
-        "direction": dataset.graph.direction,
-        "inductive": dataset.inductive,
-        "classes": dataset.num_classes,
+        "digest": dataset.digest,
         "nodes": dataset.num_nodes,
         "degree": dataset.graph.num_stored / dataset.num_nodes,
         "sparse": dataset.is_sparse,

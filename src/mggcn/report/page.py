@@ -57,7 +57,7 @@ def html(sections: Sequence[Section], parts: Sequence[Part] = ()) -> str:
             rows = sum(len(section.rows) for section in sections)
             raise InputError(
                 f"report: a page of {rows:,} rows has {len(page.encode()) / 1e6:.1f} MB, more than "
-                f"{MOST_BYTES / 1e6:g}; name fewer runs, or use --format md"
+                f"{MOST_BYTES / 1e6:g}; name fewer runs, or write Markdown"
             )
         points = max(_FEWEST_POINTS, points // 2)
 

@@ -6,6 +6,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from mggcn._io import regular
 from mggcn.datasets.root import user_cache
 from mggcn.files import sealed, unsealed, write_atomically
 from mggcn.report import charts
@@ -33,7 +34,7 @@ def vega() -> str:
 def _read(path: Path) -> str | None:
     """The script in a file; None if there is none, or if it is damaged."""
     try:
-        content, has_checksum = unsealed(path.read_bytes())
+        content, has_checksum = unsealed(regular.read(path))
         return str(json.loads(content)["script"]) if has_checksum else None
     except (OSError, ValueError):
         return None

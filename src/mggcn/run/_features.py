@@ -4,7 +4,6 @@ Features from tables are matched by the columns they were made of, others by nam
 position.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -62,7 +61,7 @@ def _encode(dataset: Dataset, encoding: tuple[Column, ...], names: tuple[str, ..
         notes += [f"empty cells in columns that had none in training, so they are not marked: {', '.join(unmarked)}"]
     used = {column.name for column in encoding}
     notes += _ignored([column for column in table.columns if column not in used])
-    return replace(dataset, x=x, feature_names=names, encoding=encoding, digest="", path=None, checked=True), notes
+    return replace(dataset, x=x, feature_names=names, encoding=encoding, checked=True), notes
 
 
 class _Table:
@@ -84,7 +83,7 @@ class _Table:
             x[:, -1] = is_empty
         num_empty = int(is_empty.sum())
         if num_empty < x.shape[0] and not _is_alike(present, column):
-            hint = "; import it as a category (--category, categories=)" if column.kind == "category" else ""
+            hint = "; import it as a category" if column.kind == "category" else ""
             raise InputError(
                 f"{self._dataset.name}: column {column.name!r} holds {_plural(present)}, but the run was trained on "
                 f"{_plural(column)}{hint}"
@@ -118,10 +117,6 @@ def _plural(column: Column) -> str:
 
 
 def _select(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
-    for owner, listed in ((dataset.name, dataset.feature_names), ("the run", names)):
-        feature, count = Counter(listed).most_common(1)[0]
-        if count > 1:
-            raise InputError(f"{owner}: {count} features are called {feature!r}, so they cannot be matched by name")
     column_of = {feature: column for column, feature in enumerate(dataset.feature_names)}
     missing = [feature for feature in names if feature not in column_of]
     if missing:
@@ -129,7 +124,7 @@ def _select(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
     columns = [column_of[feature] for feature in names]
     is_dense = isinstance(dataset.x, np.ndarray)
     x = np.take(dataset.x, columns, axis=1) if is_dense else as_features(dataset.x[:, columns])
-    return replace(dataset, x=x, feature_names=names, encoding=(), digest="", path=None, checked=True)
+    return replace(dataset, x=x, feature_names=names, encoding=(), checked=True)
 
 
 def _ignored(names: Sequence[str]) -> list[str]:

@@ -49,7 +49,7 @@ class Thresholds:
 
 def thresholds(
     runs: Sequence[Run],
-    required: float,
+    at_precision: float,
     *,
     draws: int | None = None,
     calibrated: bool = True,
@@ -61,20 +61,20 @@ def thresholds(
 
     Args:
         runs: at least one, see :func:`mggcn.run.ensemble` for this and the following ones.
-        required: the precision among validation nodes that reach a threshold, above 0 and at most 1.
+        at_precision: the precision among validation nodes that reach a threshold, above 0 and at most 1.
         draws: see there.
         calibrated: see there.
         smooth: see there.
         device: see there.
         root: the folder in which named data sets are searched.
     """
-    if not 0 < required <= 1:
-        raise InputError(f"--at-precision: {required:g} is not a share above 0 and at most 1")
+    if not 0 < at_precision <= 1:
+        raise InputError(f"at_precision: {at_precision:g} is not a share above 0 and at most 1")
     try:
         data = runs[0].training_data(root)
     except (InputError, OSError) as error:
         raise InputError(
-            f"--at-precision: needs the validation nodes of the training data, which are not available ({error})"
+            f"at_precision: needs the validation nodes of the training data, which are not available ({error})"
         ) from None
     candidates = nodes_in(runs[0], data, (VAL,), root)
     parts = most_used([parts_of(run, data, candidates, root) for run in runs])
@@ -82,15 +82,15 @@ def thresholds(
     if data.copies:
         nodes = np.intersect1d(nodes, data.require_split().val)  # without later copies of the same accounts
     if not nodes.size:
-        raise InputError("--at-precision: the runs have no validation nodes in common")
+        raise InputError("at_precision: the runs have no validation nodes in common")
     predictions = ensemble(
         runs, data, nodes, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root
     )
     classes, values = runs[0].classes, np.full(len(runs[0].classes), np.nan)
     labels = labels_in(data, classes, nodes)
     for label, name in enumerate(classes):
-        bound = Ranked.of(predictions.probabilities[:, label], labels == label).threshold_for(required)
+        bound = Ranked.of(predictions.probabilities[:, label], labels == label).threshold_for(at_precision)
         if bound is not None and name != BACKGROUND:
             values[label] = bound
     reached = (predictions.probabilities >= values).sum(axis=0)
-    return Thresholds(required, classes, values, reached, np.bincount(labels, minlength=len(classes)))
+    return Thresholds(at_precision, classes, values, reached, np.bincount(labels, minlength=len(classes)))

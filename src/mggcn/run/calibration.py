@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn import storage, train
+from mggcn import train
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
@@ -38,13 +38,13 @@ def temperature_of(run: "Run", draws: int, data: Dataset, view: View, compute: C
     """
     if draws == run.plan.training.draws or run.plan.training.background_prior:
         return run.record.temperature
-    if storage.digest(data) != run.record.dataset["digest"]:
+    if data.digest != run.record.dataset["digest"]:
         try:
             data = run.training_data(root)
         except (InputError, OSError) as error:
             raise InputError(
                 f"draws: {draws} draws need a temperature fitted on the validation nodes of the training data, "
-                f"which are not available ({error}); --no-calibrated, or calibrated=False, leaves it out"
+                f"which are not available ({error}); calibrated=False leaves it out"
             ) from None
         view, compute = run.view(data, compute.device)
     nodes = calibration_nodes(data, run.key)

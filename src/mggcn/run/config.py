@@ -7,6 +7,7 @@ import msgspec
 
 from mggcn.files import read_toml
 from mggcn.methods import Preset
+from mggcn.methods.settings import refuse_imports
 from mggcn.records.record import RunRecord
 
 
@@ -39,6 +40,8 @@ def config_of(record: RunRecord) -> dict[str, Any]:
     }
 
 
-def read_config(path: Path) -> Config:
-    """Read a ``config.toml``."""
-    return read_toml(path, Config)
+def read_config(path: Path, *, allow_import: bool = False) -> Config:
+    """Read a ``config.toml``; ``allow_import`` as in :func:`mggcn.run.load_run`."""
+    config = read_toml(path, Config)
+    refuse_imports(path, {"method": config.method, **config.settings}, allow_import=allow_import)
+    return config

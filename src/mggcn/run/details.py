@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn import storage
 from mggcn.dataset import Dataset
 from mggcn.run.alerts import Thresholds
 from mggcn.run.predictions import Predictions
@@ -90,7 +89,7 @@ def origin(runs: Sequence[Run], data: Dataset, count: int) -> dict[str, NDArray[
     named = [run.path.name if run.path else f"{run.record.method}-seed{run.record.seed}" for run in runs]
     texts = {
         "model": " + ".join(named),
-        "data": f"{data.name} {storage.digest(data)[:12]}",
+        "data": f"{data.name} {data.digest[:12]}",
         "scored_at": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}",
     }
     return {name: np.full(count, text, object) for name, text in texts.items()}

@@ -46,7 +46,11 @@ def ensemble(
         root: the folder in which named data sets are searched.
     """
     check_alike(runs, same_data=dataset is None)
-    data = runs[0].training_data(root) if dataset is None else as_dataset(dataset, "ensemble", needs_split=False)
+    data = (
+        runs[0].training_data(root)
+        if dataset is None
+        else as_dataset(dataset, "ensemble", needs_split=False, direction=runs[0].direction)
+    )
     chunks = ensemble_chunks(
         runs,
         data,
@@ -75,7 +79,11 @@ def ensemble_chunks(
 ) -> Iterator[Predictions]:
     """The predictions of :func:`ensemble`, which has the same arguments, for some of the nodes at a time."""
     check_alike(runs, same_data=dataset is None)
-    data = runs[0].training_data(root) if dataset is None else as_dataset(dataset, "ensemble", needs_split=False)
+    data = (
+        runs[0].training_data(root)
+        if dataset is None
+        else as_dataset(dataset, "ensemble", needs_split=False, direction=runs[0].direction)
+    )
     targets = targets_of(data, nodes, ids)
     each = [
         run.predict_chunks(data, targets, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import torch
 
-from mggcn import storage, train
+from mggcn import train
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
@@ -142,12 +142,14 @@ def _describe(dataset: Dataset) -> dict[str, Any]:
     return {
         "name": dataset.name,
         "path": str(dataset.path) if dataset.path else None,
-        "digest": storage.digest(dataset),
+        "digest": dataset.digest,
+        "digest_without_split": dataset.digest_without_split,
         "source": dataset.source,
         "num_nodes": dataset.num_nodes,
         "num_edges": dataset.graph.num_edges,
         "classes": list(dataset.classes),
         "split": [part.size for part in (split.train, split.val, split.test)],
+        **({"direction": dataset.graph.direction} if dataset.graph.direction != "both" else {}),
         **({"notes": list(dataset.warnings)} if dataset.warnings else {}),
     }
 

@@ -13,6 +13,7 @@ import tomli_w
 import torch
 
 from mggcn import methods
+from mggcn._io import regular
 from mggcn.dataset import Dataset
 from mggcn.drafts import remove_abandoned
 from mggcn.errors import InputError
@@ -23,7 +24,7 @@ from mggcn.records.reading import CHECKPOINT, CONFIG, is_unfinished
 from mggcn.run.config import Config, read_config
 from mggcn.run.fitting import fit_plan
 from mggcn.run.identity import MAY_CHANGE, check_ranks, identity_of
-from mggcn.run.loading import load_data, refuse_imports
+from mggcn.run.loading import load_data
 from mggcn.run.run import Run
 from mggcn.run.warm_start import WarmStart
 from mggcn.train import ALONE, Checkpoints, Progress, Ranks, choose_device
@@ -72,6 +73,7 @@ class RunFolder:
 
         With ``again``, a run that this command has left is continued: of the same configuration, and not finished.
         """
+        plan.check_loadable()
         config = {
             "dataset": str(dataset.path or dataset.name),
             "method": plan.name,
@@ -110,11 +112,9 @@ class RunFolder:
 
         ``changes`` replace settings; a checkpoint accepts only other numbers of epochs, and another patience.
         """
-        config = ranks.first(lambda: _read_config(path))
+        config = ranks.first(lambda: _read_config(path, allow_import=allow_import))
         if config.dataset is None or config.method is None:
             raise InputError(f"{path / CONFIG}: names no data set or no method")
-        if not allow_import:
-            refuse_imports(path / CONFIG, config.method, config.settings)
         for name in changes or {}:
             if name not in MAY_CHANGE:
                 raise InputError(
@@ -176,10 +176,10 @@ class RunFolder:
                 return  # another run is in it
 
 
-def _read_config(folder: Path) -> Config:
+def _read_config(folder: Path, *, allow_import: bool) -> Config:
     if not (folder / CONFIG).is_file():
         raise InputError(f"{folder}: not a run folder ({CONFIG} is missing)")
-    return read_config(folder / CONFIG)
+    return read_config(folder / CONFIG, allow_import=allow_import)
 
 
 def _left(path: Path, config: bytes) -> Path | None:
@@ -189,7 +189,7 @@ def _left(path: Path, config: bytes) -> Path | None:
         if not numbered.exists():
             break
         path = numbered if is_unfinished(numbered) else path
-    if not is_unfinished(path) or (path / CONFIG).read_bytes() != config:
+    if not is_unfinished(path) or regular.read(path / CONFIG) != config:
         return None
     try:
         lock(path / CHECKPOINT).close()

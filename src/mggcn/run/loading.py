@@ -5,16 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
 from torch import Tensor, nn
 
 from mggcn import datasets, methods
+from mggcn._io import regular
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError, prefix_errors
-from mggcn.files import sha256
+from mggcn.files import parse_tensors, sha256
 from mggcn.mapping import AUTOMATIC, Access
-from mggcn.methods.settings import is_import_path
+from mggcn.methods.settings import refuse_imports
 from mggcn.records.reading import RECORD, is_unfinished, read_record, unfinished
 from mggcn.records.record import RunRecord
 from mggcn.run.parts import SPLIT, SplitIds
@@ -41,18 +40,17 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
         record.check_complete()
     except ValueError as error:
         raise InputError(f"{root / RECORD}: not a run record ({error})") from None
-    if not allow_import:
-        refuse_imports(root / RECORD, record.method, record.settings)
+    refuse_imports(root / RECORD, {"method": record.method, **record.settings}, allow_import=allow_import)
     try:
         plan = methods.resolve(record.method, record.dataset["name"], record.settings, preset="paper")
     except InputError as error:
         raise InputError(f"{root / RECORD}: not a run record ({error})") from None
     _verify(root, checksums)
     try:
-        tensors = load_tensors((root / WEIGHTS).read_bytes())
+        tensors = parse_tensors(regular.read(root / WEIGHTS))
     except FileNotFoundError:
         raise InputError(f"{root}: not a run folder ({WEIGHTS} is missing)") from None
-    except SafetensorError as error:
+    except ValueError as error:
         raise InputError(f"{root / WEIGHTS}: cannot be read ({error})") from None
     model = plan.method.model(record.dataset["num_features"], len(record.dataset["classes"]), None)
     with prefix_errors(root / WEIGHTS):
@@ -72,16 +70,6 @@ def load_data(name: str, root: Path | None, ranks: Ranks, access: Access = AUTOM
 def is_finished(folder: Path) -> bool:
     """Whether a run folder has its record, which is written last."""
     return (folder / RECORD).is_file()
-
-
-def refuse_imports(path: Path, method: object, settings: Mapping[str, object]) -> None:
-    """Raise InputError if a file names code to import: a user's own method, or a setting that is a function."""
-    for field_name, value in {"method": method, **settings}.items():
-        if is_import_path(value):
-            raise InputError(
-                f"{path}: field {field_name} names code to import ({value}); "
-                "if you trust it, allow it with allow_import=True or --allow-import"
-            )
 
 
 def _verify(folder: Path, checksums: Mapping[str, str]) -> None:
@@ -111,7 +99,8 @@ def _scaler(record: RunRecord, tensors: Mapping[str, Tensor]) -> Scaler:
     parts = {name: tensors[f"scaler.{name}"].numpy() for name in SCALER_ARRAYS if f"scaler.{name}" in tensors}
     scaler, width = Scaler(record.settings["scaling"], **parts), record.dataset["num_features"]
     for name, array in parts.items():
-        if array.shape != (width,) or array.dtype != np.float32 or not np.isfinite(array).all():
+        is_valid = np.isfinite(array) | (np.isposinf(array) if name == "deviation" else False)  # of a constant column
+        if array.shape != (width,) or array.dtype != np.float32 or not is_valid.all():
             raise InputError(f"scaler.{name} is not {width} finite numbers, one for each feature")
     if set(parts) != FITTED.get(scaler.kind, set()):
         held = " and ".join(parts) or "nothing"

@@ -82,7 +82,7 @@ def _effects(
     device: torch.device,
 ) -> NDArray[np.float64]:
     """[n, features] how much the log-odds of the classes fall without each feature."""
-    memory.require(3 * 4 * data.num_nodes * data.num_features, "--reasons: changed features of all nodes")
+    memory.require(3 * 4 * data.num_nodes * data.num_features, "reasons: changed features of all nodes")
     x = _dense(data)
     medians = np.median(x, axis=0)
     whole = _log_odds(run, data, nodes, labels, draws, device)
@@ -90,7 +90,7 @@ def _effects(
     for column in range(x.shape[1]):
         changed = x.copy()
         changed[:, column] = medians[column]
-        without = replace(data, x=changed, digest="", path=None, checked=True)
+        without = replace(data, x=changed, checked=True)
         effects[:, column] = whole - _log_odds(run, without, nodes, labels, draws, device)
     return effects
 

@@ -1,8 +1,8 @@
-"""Whether the labelled nodes of a run resemble the graph that it scores, by a two-sample test on the features.
+"""Whether the nodes that a run was fitted to resemble the graph that it scores, by a two-sample test on the features.
 
-A classifier learns to tell labelled nodes from the others. Its area under the ROC curve is near 0.5 if they are alike,
-and near 1 if the labelled nodes are a special kind; probabilities that were calibrated on them then say nothing about
-the others.
+A classifier learns to tell these nodes, those of the class Background among them, from the others. Its area under the
+ROC curve is near 0.5 if they are alike, and near 1 if they are a special kind; probabilities that were calibrated on
+them then say nothing about the others.
 """
 
 import warnings
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy.sparse
 
-from mggcn.dataset import BACKGROUND, Dataset
+from mggcn.dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.run._features import match_features
 from mggcn.run.parts import NEW, USED, nodes_in, parts_of
@@ -31,12 +31,12 @@ def separability(run: "Run", data: Dataset, root: Path | None = None) -> float |
     """The area under the ROC curve of a random forest that tells the run's labelled nodes from the nodes of a graph.
 
     Computed out of bag. None if it cannot be: without features, with too few nodes of a kind, or if the training data
-    is not available; and for a run with the class :data:`mggcn.dataset.BACKGROUND`, which has learnt the other nodes.
+    is not available.
     """
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.metrics import roc_auc_score
 
-    if BACKGROUND in run.classes or not data.num_features:
+    if not data.num_features:
         return None
     try:
         trained = data if run.is_trained_on(data) else run.training_data(root)

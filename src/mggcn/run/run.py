@@ -16,10 +16,11 @@ from numpy.typing import ArrayLike
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
-from mggcn import datasets, methods, storage, train
+from mggcn import datasets, methods, train
 from mggcn.dataset import Dataset, as_dataset
 from mggcn.errors import InputError, unknown
 from mggcn.files import replacing, write_durably
+from mggcn.graph import Direction
 from mggcn.keys import Key
 from mggcn.mapping import AUTOMATIC, Access
 from mggcn.methods import Plan
@@ -74,6 +75,12 @@ class Run:
         return tuple(self.record.dataset["classes"])
 
     @property
+    def direction(self) -> Direction:
+        """Which neighbours nodes had in training; the edges of a ``Data`` to score are read in the same way."""
+        direction: Direction = self.record.dataset.get("direction", "both")
+        return direction
+
+    @property
     def key(self) -> Key:
         """The random key of the run."""
         return Key.of(self.record.seed)
@@ -109,7 +116,11 @@ class Run:
             device: ``auto``, ``cpu``, ``cuda`` or a device.
             root: the folder in which named data sets are searched.
         """
-        data = self.training_data(root) if dataset is None else as_dataset(dataset, "predict", needs_split=False)
+        data = (
+            self.training_data(root)
+            if dataset is None
+            else as_dataset(dataset, "predict", needs_split=False, direction=self.direction)
+        )
         chunks = self.predict_chunks(
             data, nodes, ids=ids, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root
         )
@@ -132,7 +143,11 @@ class Run:
         Methods that score all nodes at once, and ``smooth``, still hold all probabilities.
         :func:`mggcn.run.save_chunks` writes a file.
         """
-        data = self.training_data(root) if dataset is None else as_dataset(dataset, "predict", needs_split=False)
+        data = (
+            self.training_data(root)
+            if dataset is None
+            else as_dataset(dataset, "predict", needs_split=False, direction=self.direction)
+        )
         return predict_chunks(
             self, data, nodes, ids, self._draws(draws), device, root, calibrated=calibrated, smooth=smooth
         )
@@ -166,7 +181,11 @@ class Run:
         """
         if not hasattr(self.model, "hidden"):
             raise InputError(f"{self.record.method}: its model has no hidden representations")
-        data = self.training_data(root) if dataset is None else as_dataset(dataset, "embed", needs_split=False)
+        data = (
+            self.training_data(root)
+            if dataset is None
+            else as_dataset(dataset, "embed", needs_split=False, direction=self.direction)
+        )
         targets = targets_of(data, nodes, ids)
         view, compute = self.view(data, choose_device(device))
         values = train.hidden(self.model, view, targets, self.key, compute, self._draws(draws))
@@ -203,7 +222,11 @@ class Run:
             raise InputError("explain: name one node, by its number or by its id")
         if label is not None and label not in self.classes:
             raise unknown("class", label, self.classes)
-        data = self.training_data(root) if dataset is None else as_dataset(dataset, "explain", needs_split=False)
+        data = (
+            self.training_data(root)
+            if dataset is None
+            else as_dataset(dataset, "explain", needs_split=False, direction=self.direction)
+        )
         (target,) = targets_of(data, None if node is None else [node], None if id is None else [id])
         scorer = Scorer(self, data, *self.view(data, torch.device("cpu")))
         return explain(scorer, int(target), None if label is None else self.classes.index(label), self._draws(draws))
@@ -241,7 +264,11 @@ class Run:
             draw.
         """
         shape = row_shape(self)
-        data = self.training_data(root) if dataset is None else as_dataset(dataset, "rows", needs_split=False)
+        data = (
+            self.training_data(root)
+            if dataset is None
+            else as_dataset(dataset, "rows", needs_split=False, direction=self.direction)
+        )
         view, _ = self.view(data, torch.device("cpu"))
         return input_rows(shape, view, targets_of(data, nodes, ids), self.key)
 
@@ -261,7 +288,8 @@ class Run:
         return self.plan.method.prepare(view).eval, compute
 
     def save(self, folder: str | Path) -> "Run":
-        """Write the run folder and return the run as saved there."""
+        """Write the run folder and return the run as saved there; InputError if it could not be loaded from it."""
+        self.plan.check_loadable()
         target = Path(folder)
         with replacing(target) as draft:
             for name, content in self.files().items():
@@ -281,15 +309,18 @@ class Run:
 
     def is_trained_on(self, data: Dataset) -> bool:
         """Whether this is the data set of the run, whatever its split."""
-        expected = self.record.dataset["name"], self.record.dataset["digest"]
-        return data is self.dataset or (data.name, storage.digest(data)) == expected
+        expected = self.record.dataset["name"], self.record.dataset["digest_without_split"]
+        return data is self.dataset or (data.name, data.digest_without_split) == expected
 
     def training_data(self, root: Path | None = None, access: Access = AUTOMATIC) -> Dataset:
         """The data set the run was trained on, loaded again if necessary; an error if it has changed."""
         if self.dataset is not None:
             return self.dataset
-        name, digest = self.record.dataset["path"] or self.record.dataset["name"], self.record.dataset["digest"]
+        name = self.record.dataset["path"] or self.record.dataset["name"]
         data = datasets.load_with(access, name, root=root)
-        if digest and storage.digest(data) != digest:
-            raise InputError(f"{name}: the data set changed since {self.path or 'the run'} was trained on it")
+        if data.digest_without_split != self.record.dataset["digest_without_split"]:
+            raise InputError(
+                f"{name}: not the data that {self.path or 'the run'} was trained on; the data set changed since, or "
+                "the run was trained on changes of it that were not stored"
+            )
         return data

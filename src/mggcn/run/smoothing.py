@@ -43,7 +43,7 @@ def readable_labels(run: "Run", dataset: Dataset, *, calibrated: bool) -> NDArra
         name = run.path or f"the run of {run.record.method}"
         raise InputError(f"smooth: {name} was trained without it; train with the setting smooth=true")
     if not calibrated:
-        raise InputError("smooth: needs calibrated probabilities; leave out --no-calibrated, or calibrated=False")
+        raise InputError("smooth: needs calibrated probabilities; leave out calibrated=False")
     known = known_in(dataset, run.classes)
     if not np.any(known != UNLABELLED):
         raise InputError(f"smooth: {dataset.name} has no training labels to smooth scores from")

@@ -9,7 +9,8 @@ import torch
 
 from mggcn import methods, train
 from mggcn.dataset import Dataset, as_dataset
-from mggcn.errors import DataWarning
+from mggcn.errors import DataWarning, InputError
+from mggcn.graph import Direction
 from mggcn.methods import Method, Preset
 from mggcn.run.fitting import fit_plan
 from mggcn.run.folder import RunFolder
@@ -37,6 +38,7 @@ def fit(
     checkpoint: str | Path | None = None,
     checkpoint_every: float = EVERY,
     warm_start: Run | str | Path | None = None,
+    direction: Direction | None = None,
 ) -> Run:
     """Train a method on a data set and test the best epoch's weights.
 
@@ -57,12 +59,16 @@ def fit(
         progress: is called with every epoch.
         checkpoint: the run folder to create, with checkpoints from which :func:`resume` continues an interrupted run;
             at the end it holds the run as :meth:`Run.save` writes it. None writes no files. Of several ranks, only the
-            first writes.
+            first writes. A setting that cannot be imported again, such as a ``lambda``, is an InputError.
         checkpoint_every: seconds between two checkpoints, at least; 0 writes one after every epoch.
         warm_start: a saved run, or its folder, whose weights and scaling of features the run starts with; features are
             matched as in :meth:`Run.predict`.
+        direction: which neighbours the nodes of a ``Data`` have, see :meth:`mggcn.Dataset.from_pyg`; the graph of a
+            Dataset has its own.
     """
-    dataset = as_dataset(dataset, "fit", needs_split=True)
+    if direction is not None and isinstance(dataset, Dataset):
+        raise InputError(f"direction: {dataset.name} has the direction {dataset.graph.direction!r} already")
+    dataset = as_dataset(dataset, "fit", needs_split=True, direction=direction)
     if dataset.warnings != dataset.notes:  # notes were warned of when the data were read
         warnings.warn(f"{dataset.name}: {dataset.warnings[-1]}", DataWarning, stacklevel=2)
     origin = None if warm_start is None else WarmStart.of(warm_start)

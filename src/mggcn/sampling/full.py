@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from mggcn import memory
+from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Block, CPUSampler, Nodes, node_ids, split_targets
 from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key
@@ -32,7 +33,7 @@ class RowSampler:
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
         """One pass over ``targets``."""
-        nodes = targets if isinstance(targets, Tensor) else torch.from_numpy(node_ids(targets))
+        nodes = targets if isinstance(targets, Tensor) else shared_tensor(node_ids(targets))
         return self._cut(nodes.to(self.device), batch_size)
 
     def _cut(self, nodes: Tensor, batch_size: int) -> Iterator[Batch]:
@@ -72,7 +73,7 @@ class FullSampler(AdjacencySampler):
         for layer in range(self.layers):
             block, nodes = self._block(nodes, self.adjacency[nodes], key.fold(layer))
             blocks.insert(0, block)
-        return Batch(torch.from_numpy(nodes), tuple(blocks), torch.from_numpy(targets))
+        return Batch(shared_tensor(nodes), tuple(blocks), shared_tensor(targets))
 
     def _block(self, receivers: Nodes, rows: csr_array, key: Key) -> tuple[Block, Nodes]:  # noqa: ARG002
         return block_between(receivers, rows.indptr, rows.indices, rows.shape[1], rows.data)
@@ -114,7 +115,7 @@ class WholeGraphSampler(AdjacencySampler):
             blocks.insert(0, block)
         if self.is_summed:
             blocks.insert(0, _only_themselves(nodes.size).to(self.on))
-        return Batch(torch.from_numpy(nodes).to(self.on), tuple(blocks), torch.from_numpy(targets).to(self.on))
+        return Batch(shared_tensor(nodes).to(self.on), tuple(blocks), shared_tensor(targets).to(self.on))
 
     def _block(self, receivers: Nodes) -> tuple[Block, Nodes]:
         """The block of some receivers, and the nodes of its rows: receivers and senders, in ascending order."""
@@ -142,5 +143,5 @@ def _block(rows: csr_array, senders: Nodes, receivers: Nodes, num_src: int) -> B
     """The block of some rows of the adjacency; senders and receivers are rows of the layer below."""
     memory.require(16 * senders.size, f"a block of {senders.size:,} edges")
     indptr = torch.from_numpy(np.array(rows.indptr, np.int64))
-    indices = torch.from_numpy(senders.astype(np.int64, copy=not senders.flags.writeable))  # mapped ones are read-only
+    indices = shared_tensor(senders.astype(np.int64, copy=False))
     return Block(num_src, indptr, indices, torch.from_numpy(receivers), torch.from_numpy(rows.data))

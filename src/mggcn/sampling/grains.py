@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.block import Block
 from mggcn.errors import InputError
 from mggcn.graph import Graph
@@ -75,7 +76,7 @@ def skip(picks: NDArray[Any], *, include_target: bool = True, padding: Padding =
         include_target: whether the mean includes the target itself (the paper) or not (the authors' code).
         padding: ``target`` counts each row of padding as one more copy of the target; ``none`` leaves it out.
     """
-    return with_skip_weight(whole_groups(*picks.shape), torch.from_numpy(picks), include_target, padding)
+    return with_skip_weight(whole_groups(*picks.shape), shared_tensor(picks), include_target, padding)
 
 
 def with_skip_weight(block: Block, picks: Tensor, include_target: bool, padding: Padding) -> Block:
@@ -99,4 +100,4 @@ def whole_groups(b: int, s: int) -> Block:
 
 def rows(picks: NDArray[Any]) -> Tensor:
     """The node of each row: [b, s] picks to [b·s], targets first."""
-    return torch.from_numpy(np.ascontiguousarray(picks.T)).view(-1)
+    return shared_tensor(np.ascontiguousarray(picks.T)).view(-1)

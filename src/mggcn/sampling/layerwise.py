@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Block, DrawnBlock, Nodes, node_ids
 from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key, folds
@@ -92,7 +93,7 @@ class LayerwiseSampler(AdjacencySampler, ABC):
                 block, receivers = block_of(rows, receivers, sample, normalise=self.normalise)
                 drawn = sample.nodes
                 blocks.insert(0, block)
-            yield Batch(torch.from_numpy(receivers), tuple(blocks), torch.from_numpy(batch_targets))
+            yield Batch(shared_tensor(receivers), tuple(blocks), shared_tensor(batch_targets))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """A loader for PyTorch Geometric that draws MG-GCN's picks; it needs no compiled extension."""
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mggcn._io.arrays import shared_tensor
+from mggcn.dataset.arrays import edge_values, ignored_edge_data, one_way_note
+from mggcn.dataset.features import check_finite
 from mggcn.dataset.objects import require
-from mggcn.errors import InputError
+from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Direction, Graph, node_numbers
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.kernels.induce import induce
@@ -44,16 +48,18 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
     * ``blocks``: the :class:`mggcn.block.Block` of each layer after the first. ``blocks[i].edge_index`` has the edges
       of a single layer, for bipartite convolutions.
 
-    Edge features are not part of a batch: ``edge_attr`` is None. If the component of a target has too few nodes, the
-    missing picks are rows that repeat the target; ``edge_index`` has no edges for them. Picks depend only on (seed,
-    epoch, target), so any number of workers gives the same batches.
+    Weights and attributes of edges are not part of a batch: ``edge_attr`` is None, and a warning names them. If the
+    component of a target has too few nodes, the missing picks are rows that repeat the target; ``edge_index`` has no
+    edges for them. Picks depend only on (seed, epoch, target), so any number of workers gives the same batches.
 
     Args:
         data: a homogeneous graph with ``x``.
         picks: the paper's M, the number of nodes drawn per target.
         num_layers: of MGGCN; other models may have any number of layers.
         input_nodes: the targets, node numbers or a boolean mask; all nodes when None.
-        direction: ``both`` takes edges as undirected; ``in`` takes the sources of a node's edges as its neighbours.
+        direction: ``both`` takes edges as undirected, so that a batch also has the reverse of edges; ``in`` takes the
+            sources of a node's edges as its neighbours, as NeighborLoader does. None is ``both``, with a warning if
+            some edges have no reverse.
         fine_self: whether the mean in ``fine`` includes the node itself.
         skip_self: whether the mean over S(v) in the last block includes the target.
         padding: how the last block counts missing picks, see :func:`mggcn.sampling.grains.skip`.
@@ -70,7 +76,7 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         num_layers: int = 2,
         *,
         input_nodes: Any = None,
-        direction: Direction = "both",
+        direction: Direction | None = None,
         fine_self: bool = True,
         skip_self: bool = True,
         padding: grains.Padding = "target",
@@ -84,12 +90,16 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         if picks < 1:
             raise InputError(f"picks: {picks} is less than 1")
         if input_nodes is not None:
-            numbers = torch.from_numpy(node_numbers(input_nodes, data.num_nodes, "input_nodes"))
+            numbers = shared_tensor(node_numbers(input_nodes, data.num_nodes, "input_nodes"))
             if getattr(input_nodes, "dtype", None) != torch.bool:  # NodeLoader sets input_id from a mask
                 input_nodes = numbers
         source, target = data.edge_index.cpu().numpy()
-        graph = Graph.from_edges(source, target, data.num_nodes, direction=direction)
+        counted = Graph.from_edges_counted(source, target, data.num_nodes, direction=direction or "both")
+        graph, added = counted[0], 0 if direction else counted[-1]
+        for text in [*ignored_edge_data(edge_values(data.keys()), "data"), *one_way_note(added)]:
+            warnings.warn(text, DataWarning, stacklevel=2)
         x = data.x.cpu().numpy().astype(np.float32, copy=False)
+        check_finite(x)
         self._fine = torch.from_numpy(np.concatenate([x, neighbour_mean(graph, x, include_self=fine_self)], axis=1))
         key = Key.of(seed)
         sampler = MixGrainedSampler(

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Block, CPUSampler
 from mggcn.kernels.pick import Explore, PickTable
 from mggcn.keys import Key
@@ -61,7 +61,7 @@ class MixGrainedSampler(CPUSampler):
     def _assemble(self, targets: NDArray[np.int64], members: NDArray[Any], batch_size: int) -> Iterator[Batch]:
         for start in range(0, targets.size, batch_size):
             part = members[start : start + batch_size]
-            batch_targets = torch.from_numpy(targets[start : start + batch_size])
+            batch_targets = shared_tensor(targets[start : start + batch_size])
             yield Batch(grains.rows(part), self.blocks(part), batch_targets)
 
     def blocks(self, picks: NDArray[Any]) -> tuple[Block, ...]:

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Block, Repeats
 from mggcn.kernels.induce import induce_on
 from mggcn.kernels.pick import DevicePickTable, Explore
@@ -50,7 +51,7 @@ class DeviceMixGrainedSampler:
 
     def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``; all picks are drawn in the call."""
-        nodes = targets if isinstance(targets, Tensor) else torch.from_numpy(np.array(targets))
+        nodes = targets if isinstance(targets, Tensor) else shared_tensor(targets)
         nodes = nodes.to(self.device, self.table.indices.dtype)
         if self.layers == 1:
             return self._slices(nodes, nodes.numel(), batch_size, 1)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Block, CPUSampler, split_targets
 from mggcn.errors import InputError
 from mggcn.graph import Graph
@@ -30,6 +30,7 @@ class NeighborSampler(CPUSampler):
         fanouts: neighbours per receiver, one number per hop: (25, 10) draws 25 for each target and 10 for each node
             drawn for the targets.
         include_self: list each receiver as its first sender.
+        names: [num_nodes] what identifies a node in the hashes of its draws; the node number when None.
         threads: of the kernel; all cores when None. The result does not depend on it.
     """
 
@@ -39,6 +40,7 @@ class NeighborSampler(CPUSampler):
     fanouts: tuple[int, ...]
     include_self: bool = False
     threads: int | None = None
+    names: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         for fanout in self.fanouts:
@@ -55,8 +57,14 @@ class NeighborSampler(CPUSampler):
         nodes = targets
         for hop, fanout in enumerate(self.fanouts):
             indptr, senders = draw_neighbours(
-                self.graph, nodes, fanout, key.fold(hop), include_self=self.include_self, threads=self.threads
+                self.graph,
+                nodes,
+                fanout,
+                key.fold(hop),
+                include_self=self.include_self,
+                names=self.names,
+                threads=self.threads,
             )
             block, nodes = block_between(nodes, indptr, senders, self.graph.num_nodes)
             blocks.insert(0, block)
-        return Batch(torch.from_numpy(nodes), tuple(blocks), torch.from_numpy(targets))
+        return Batch(shared_tensor(nodes), tuple(blocks), shared_tensor(targets))

@@ -8,7 +8,7 @@ Edge attributes are mapped in both cases, because few readers use them.
 
 from mggcn.storage.cache import Cache, Draft
 from mggcn.storage.csr import CsrWriter
-from mggcn.storage.folder import digest, load, save
+from mggcn.storage.folder import load, save
 from mggcn.storage.meta import META, Meta, is_dataset
 from mggcn.storage.verification import Verified, verify
 from mggcn.storage.writer import ArrayWriter, FolderWriter, check_free, writing
@@ -23,7 +23,6 @@ __all__ = [
     "Meta",
     "Verified",
     "check_free",
-    "digest",
     "is_dataset",
     "load",
     "save",

@@ -1,26 +1,25 @@
 """Saving a data set as a folder, and loading it."""
 
-import hashlib
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import PARTS, Dataset, Split, csr_parts
-from mggcn.dataset.checks import check_characters
+from mggcn._io.arrays import compact_text, locked, remember
+from mggcn.dataset import PARTS, Dataset, Split, csr_arrays, csr_parts
+from mggcn.dataset.checks import check_characters, check_labels
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
 from mggcn.files import check_npy, sha256
 from mggcn.graph import Graph
 from mggcn.mapping import MappedFiles, is_too_large
-from mggcn.storage.meta import EDGE, META, ArrayFile, Meta, checked_value, digest_of, read_meta
-from mggcn.storage.writer import array_header, blocks, writing
+from mggcn.storage.meta import EDGE, META, ArrayFile, Meta, checked_value, read_meta
+from mggcn.storage.writer import writing
 
-_READ_ONLY = ("indptr.npy", "indices.npy", "x_indptr.npy", "x_indices.npy", "x_data.npy", "ids.npy")
-_SHARED = ("x.npy", "y.npy")  # mapped so that torch can use them without a copy; the file is never written
+_MAPPED = ("indptr.npy", "indices.npy", "x.npy", "x_indptr.npy", "x_indices.npy", "x_data.npy", "y.npy", "ids.npy")
 
 
 def save(
@@ -54,7 +53,9 @@ def save(
                 notes=list(dataset.notes),
             )
         )
-    return replace(dataset, path=target.resolve(), digest=digest_of(meta.files), checked=True)
+    for name, array in _kept(dataset).items():
+        remember(array, meta.files[f"{name}.npy"].sha256)
+    return replace(dataset, checked=True, stored_in=target.resolve())
 
 
 def load(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
@@ -75,11 +76,14 @@ def load(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
     with prefix_errors(root):
         try:
             graph = Graph(arrays["indptr.npy"], arrays["indices.npy"], meta.direction, checked=checked)
+            if mmap:
+                graph.check_bounds()
+                check_labels(arrays["y.npy"], len(meta.classes))
             x = arrays.get("x.npy")
             if x is None:
                 parts = (arrays["x_data.npy"], arrays["x_indices.npy"], arrays["x_indptr.npy"])
                 x = csr_parts(*parts, (graph.num_nodes, meta.num_features))
-            return Dataset(
+            dataset = Dataset(
                 name=meta.name,
                 graph=graph,
                 x=x,
@@ -96,13 +100,16 @@ def load(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
                 copies=meta.copies,
                 notes=tuple(meta.notes),
                 edge_attributes={Path(name).stem.removeprefix(EDGE): arrays[name] for name in edge_files},
-                digest=digest_of(meta.files),
-                path=root.resolve(),
                 mapped=MappedFiles.of(arrays.values()) if mmap else None,
                 checked=checked,
+                stored_in=root.resolve(),
             )
         except KeyError as error:
             raise InputError(f"{META}: field files: {error} is missing") from None
+    if checked:
+        for name, array in _kept(dataset).items():
+            remember(array, meta.files[f"{name}.npy"].sha256)
+    return dataset
 
 
 def _split(arrays: Mapping[str, NDArray[Any]], meta: Meta) -> Split:
@@ -110,44 +117,24 @@ def _split(arrays: Mapping[str, NDArray[Any]], meta: Meta) -> Split:
     return Split(*parts, seed=meta.split_seed, shares=tuple(meta.split_shares))
 
 
-def digest(dataset: Dataset) -> str:
-    """Return :attr:`Dataset.digest`, computed from the arrays if the data set has not been stored."""
-    return dataset.digest or digest_of({f"{name}.npy": _describe(array) for name, array in _arrays(dataset).items()})
-
-
 def _arrays(dataset: Dataset) -> dict[str, NDArray[Any]]:
+    """The arrays of a folder by name, as they are stored."""
+    return {name: compact_text(array) if name == "ids" else array for name, array in _kept(dataset).items()}
+
+
+def _kept(dataset: Dataset) -> dict[str, NDArray[Any]]:
+    """The arrays of a data set by the name of their file."""
     arrays: dict[str, NDArray[Any]] = {
         "indptr": dataset.graph.indptr,
         "indices": dataset.graph.indices,
         "y": dataset.y,
     }
-    if isinstance(dataset.x, np.ndarray):
-        arrays["x"] = dataset.x
-    else:
-        arrays |= {"x_indptr": dataset.x.indptr, "x_indices": dataset.x.indices, "x_data": dataset.x.data}
+    arrays |= {"x": dataset.x} if isinstance(dataset.x, np.ndarray) else csr_arrays(dataset.x)
     if dataset.split is not None:
         arrays |= dataset.split.parts()
     if dataset.node_ids is not None:
-        arrays["ids"] = _storable_ids(dataset.node_ids)
+        arrays["ids"] = dataset.node_ids
     return arrays | {f"{EDGE}{name}": values for name, values in dataset.edge_attributes.items()}
-
-
-def _storable_ids(ids: NDArray[Any]) -> NDArray[Any]:
-    """Text as bytes if it is ASCII, which needs a quarter of the space."""
-    if ids.dtype.kind not in "US":
-        return ids
-    try:
-        return ids.astype(np.bytes_)
-    except UnicodeEncodeError:
-        return ids
-
-
-def _describe(array: NDArray[Any]) -> ArrayFile:
-    """Return the type, shape and checksum of an array's ``.npy`` file, without writing it."""
-    content = hashlib.sha256(array_header(array.dtype, array.shape))
-    for block in blocks(array):
-        content.update(block)
-    return ArrayFile(array.dtype.str, list(array.shape), content.hexdigest())
 
 
 def _read_arrays(root: Path, files: Mapping[str, ArrayFile], mmap: bool) -> dict[str, NDArray[Any]]:
@@ -155,7 +142,7 @@ def _read_arrays(root: Path, files: Mapping[str, ArrayFile], mmap: bool) -> dict
     for name in files:
         if not (root / name).is_file():
             raise InputError(f"{root / name}: missing, though {META} lists it")
-    verified = [name for name in files if not (mmap and (name.startswith(EDGE) or name in (*_READ_ONLY, *_SHARED)))]
+    verified = [name for name in files if not (mmap and (name.startswith(EDGE) or name in _MAPPED))]
     with ThreadPoolExecutor() as pool:
         checksums = pool.map(lambda name: sha256(root / name), verified)
         problem: InputError | None = None
@@ -173,10 +160,9 @@ def _read_arrays(root: Path, files: Mapping[str, ArrayFile], mmap: bool) -> dict
 
 def _read_array(path: Path, file: ArrayFile, *, mapped: bool) -> NDArray[Any]:
     mapped = (path.name.startswith(EDGE) or mapped) and 0 not in file.shape
-    mode: Literal["c", "r"] = "c" if path.name in _SHARED else "r"
     try:
         check_npy(path)
-        array: NDArray[Any] = np.load(path, mmap_mode=mode if mapped else None, allow_pickle=False)
+        array: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
     except ARRAY_ERRORS as error:
         raise InputError(f"{path}: cannot be read ({first_line(error)})") from None
     if array.dtype.str != file.dtype or list(array.shape) != file.shape:
@@ -187,4 +173,4 @@ def _read_array(path: Path, file: ArrayFile, *, mapped: bool) -> NDArray[Any]:
     if not isinstance(array, np.memmap):
         with prefix_errors(path):
             check_characters(array)
-    return array
+    return locked(array)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mggcn._io.regular import open_regular
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.storage.folder import load
@@ -45,7 +46,7 @@ def verify(folder: str | Path, on_bytes: OnBytes = lambda *_: None) -> Verified:
     total, done, damaged = sum((root / name).stat().st_size for name in expected), 0, []
     for name, checksum in expected.items():
         content = hashlib.sha256()
-        with (root / name).open("rb") as file:
+        with open_regular(root / name) as file:
             while block := file.read(_BLOCK):
                 content.update(block)
                 done += len(block)

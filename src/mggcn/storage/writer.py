@@ -5,9 +5,7 @@ covers, is known only at the end, and the file is read once more.
 """
 
 import hashlib
-import io
 import json
-import math
 import os
 import shutil
 from collections.abc import Iterator
@@ -20,13 +18,13 @@ import msgspec
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from mggcn._io.arrays import blocks, header
 from mggcn.dataset import PARTS, Split
 from mggcn.drafts import recover
 from mggcn.errors import InputError, prefix_errors
 from mggcn.files import replacing, sealed, sha256, write_durably
 from mggcn.storage.meta import EDGE, META, ArrayFile, Meta, checked_value, is_dataset, read_meta
 
-_BLOCK = 1 << 24  # bytes that are converted and hashed at a time
 _FEATURES = ("x", "x_indptr", "x_indices", "x_data")
 _ORDER = [f"{name}.npy" for name in ("indptr", "indices", "y", *_FEATURES, *PARTS, "ids")]  # in meta.json
 
@@ -83,22 +81,7 @@ class ArrayWriter:
 
     def _header(self, num_rows: int) -> bytes:
         """The bytes before the first row; NumPy makes them equally long for any number of rows."""
-        return array_header(self.dtype, (num_rows, *self._row_shape))
-
-
-def blocks(array: NDArray[Any]) -> Iterator[bytes]:
-    """The values of an array as in a ``.npy`` file, some rows at a time."""
-    step = max(_BLOCK // max(array.dtype.itemsize * math.prod(array.shape[1:]), 1), 1)
-    for start in range(0, array.shape[0], step):
-        yield array[start : start + step].tobytes()
-
-
-def array_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
-    """Return what precedes the values in a ``.npy`` file."""
-    header = io.BytesIO()
-    descr = np.lib.format.dtype_to_descr(dtype)
-    np.lib.format.write_array_header_1_0(header, {"descr": descr, "fortran_order": False, "shape": shape})
-    return header.getvalue()
+        return header(self.dtype, (num_rows, *self._row_shape))
 
 
 class FolderWriter:
@@ -185,7 +168,7 @@ def check_free(target: Path, *, overwrite: bool) -> None:
         raise InputError(f"{target}: already exists")
     if not is_dataset(target):
         raise InputError(f"{target}: not a dataset folder, so it is not replaced")
-    with prefix_errors("--overwrite"):
+    with prefix_errors("overwrite"):
         meta = read_meta(target)
     listed = {META, *meta.files, *meta.tables}
     others = sorted(path.name for path in target.iterdir() if path.name not in listed or path.is_dir())

@@ -15,16 +15,17 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Annotated, Any, BinaryIO, Literal, Self
 
+import msgspec
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load as load_tensors
+from msgspec import Meta
 from safetensors.torch import save as save_tensors
 
+from mggcn._io import regular
 from mggcn.drafts import remove_abandoned
 from mggcn.errors import InputError, InputWarning
-from mggcn.files import parse_json, sealed, unsealed, write_atomically
+from mggcn.files import parse_json, parse_tensors, sealed, typed, unsealed, write_atomically
 from mggcn.records.record import Epoch
 from mggcn.train.identity import Identity, difference
 from mggcn.train.metrics import Scores
@@ -41,8 +42,39 @@ _COPY_EVERY = 0.2  # seconds; what an interrupt can lose
 _SHARE = 0.01  # of the time that writing may take
 
 
+_Natural = Annotated[int, Meta(ge=0, le=2**53)]
+
+
 class BusyError(InputError):
     """Another process trains the run."""
+
+
+class _Generation(msgspec.Struct, forbid_unknown_fields=True):
+    """The content of ``EPOCH.json``."""
+
+    format: Literal[1]
+    identity: dict[str, Any]
+    environment: dict[str, Any]
+    epoch: _Natural
+    seconds: Annotated[float, Meta(ge=0, le=1e12)]
+    resumed: _Natural
+    best_epoch: _Natural
+    val: Scores
+    first_peak: _Natural | None
+    capacities: list[tuple[_Natural, _Natural]]
+    curve: list[Epoch]
+    tensors: str
+
+    def check(self, name: str) -> None:
+        """Raise ValueError if fields contradict each other, or the name of the file."""
+        if not len(self.curve) == self.epoch == int(name):
+            raise ValueError("another epoch than its name")
+        if [epoch.number for epoch in self.curve] != list(range(1, self.epoch + 1)):
+            raise ValueError("field curve: its epochs are not numbered from 1")
+        if any(min(epoch.train_seconds, epoch.eval_seconds) < 0 for epoch in self.curve):
+            raise ValueError("field curve: an epoch of less than 0 seconds")
+        if self.best_epoch > self.epoch:
+            raise ValueError(f"field best_epoch: {self.best_epoch} of {self.epoch} epochs")
 
 
 class Checkpoints:
@@ -173,11 +205,11 @@ class Checkpoints:
         damaged: list[tuple[Path, str]] = []
         for path in paths:
             try:
-                values, state = _parse(path)
-            except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+                generation, state = _parse(path)
+            except (OSError, ValueError) as error:
                 damaged.append((path, " ".join(str(error).split())))
                 continue
-            self._check(values["identity"], values["environment"])
+            self._check(generation.identity, generation.environment)
             for other, problem in damaged:
                 _warn(f"{other}: damaged ({problem}), so the checkpoint of epoch {state.epoch} is used")
                 _unlink(other)
@@ -207,7 +239,7 @@ class Checkpoints:
 def lock(folder: Path) -> BinaryIO:
     """Create and lock the folder of a run's checkpoints until the file that is returned is closed."""
     folder.mkdir(parents=True, exist_ok=True)
-    file = (folder / _LOCK).open("ab")
+    file = regular.open_to_append(folder / _LOCK)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -216,23 +248,18 @@ def lock(folder: Path) -> BinaryIO:
     return file
 
 
-def _parse(path: Path) -> tuple[dict[str, Any], State]:
-    """Read a generation; raises an error if it is not what was written."""
-    content, is_sealed = unsealed(path.read_bytes())
+def _parse(path: Path) -> tuple[_Generation, State]:
+    """Read a generation; raises OSError or ValueError if it is not what was written."""
+    content, is_sealed = unsealed(regular.read(path))
     if not is_sealed:
         raise ValueError("its checksum is missing")
-    values = parse_json(content)
-    if values["format"] != _FORMAT:
-        raise ValueError(f"format {values['format']}, not {_FORMAT}")
-    tensors = path.with_suffix(".safetensors").read_bytes()
-    if hashlib.sha256(tensors).hexdigest() != values["tensors"]:
+    read = typed(_Generation, parse_json(content))
+    read.check(path.stem)
+    tensors = regular.read(path.with_suffix(".safetensors"))
+    if hashlib.sha256(tensors).hexdigest() != read.tensors:
         raise ValueError(f"wrong checksum of {path.stem}.safetensors")
-    curve = [Epoch(**epoch) for epoch in values["curve"]]
-    if not len(curve) == values["epoch"] == int(path.stem):
-        raise ValueError("another epoch than its name")
-    fitted = Fitted(curve, values["best_epoch"], Scores(**values["val"]), values["first_peak"])
-    capacities = dict(values["capacities"])
-    return values, State(fitted, load_tensors(tensors), capacities, values["seconds"], values["resumed"])
+    fitted = Fitted(read.curve, read.best_epoch, read.val, read.first_peak)
+    return read, State(fitted, parse_tensors(tensors), dict(read.capacities), read.seconds, read.resumed)
 
 
 def _change(old: Identity, new: Identity) -> str:

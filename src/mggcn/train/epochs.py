@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Sampler
 from mggcn.dataset import Dataset
 from mggcn.errors import InputError
@@ -44,7 +45,7 @@ class Epochs:
         self._dataset, self._view = dataset, prepared.train.kept(compute) if one_batch else prepared.train
         self.first_peak: int | None = None
         memory.restart_peak(compute.device)
-        labels = torch.from_numpy(dataset.y if dataset.y.flags.writeable else np.array(dataset.y)).to(compute.device)
+        labels = shared_tensor(dataset.y).to(compute.device)
         weight = _class_weights(dataset, training, compute.device)
         prior, ranks = training.background_prior, compute.ranks
         if prior and ranks.size > 1:

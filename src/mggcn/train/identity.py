@@ -5,7 +5,7 @@ from typing import Any
 
 Identity = Mapping[str, Any]
 
-_DIGEST = 64  # characters
+_DIGEST, _SHOWN = 64, 200  # characters
 
 
 def difference(one: Identity, other: Identity) -> tuple[str, str, str] | None:
@@ -20,5 +20,10 @@ def difference(one: Identity, other: Identity) -> tuple[str, str, str] | None:
 
 
 def _short(value: object) -> str:
-    text = str(value)
-    return f"{text[:12]}…" if len(text) == _DIGEST else text
+    try:
+        text = str(value)
+    except RecursionError:
+        return "a value that is nested too deeply"
+    if len(text) == _DIGEST:
+        return f"{text[:12]}…"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

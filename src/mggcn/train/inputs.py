@@ -5,17 +5,20 @@ from typing import Protocol
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array, hstack, vstack
 from torch import Tensor
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.block import Repeats
-from mggcn.dataset import Features
+from mggcn.dataset import Dataset, Features
 from mggcn.kernels.relabel import distinct
 from mggcn.mapping import MappedRows, is_too_large
 from mggcn.nn.rows import AveragedRows, RepeatedRows, Rows, SparseRows, TableRows
 from mggcn.train.compute import Compute
 
 DENSE_ABOVE = 0.15
+"""Rows with a larger share of values other than 0 are dense."""
+_CSR_ENTRY, _ROWS = 8, 1 << 16  # bytes; rows that are converted at once
 _COPIES = 4  # joining copies what views would share, so there has to be room for this many joined matrices
 
 
@@ -145,6 +148,31 @@ class AveragedInputs:
         return RepeatedRows(AveragedRows(self.x, self.a, self.hops, found), index)
 
 
+def is_read_dense(dataset: Dataset) -> bool:
+    """Whether methods read the features as dense rows: that depends on their density, not on how they were given.
+
+    Only a matrix that memory does not hold in its other form stays as it is.
+    """
+    is_given, is_dense = isinstance(dataset.x, np.ndarray), dataset.density >= DENSE_ABOVE
+    entry = 4 if is_dense else _CSR_ENTRY * dataset.density
+    return is_given if is_too_large(int(entry * dataset.num_nodes * dataset.num_features)) else is_dense
+
+
+def features_by_density(dataset: Dataset) -> Features:
+    """The features as dense rows or as CSR without zeros, see :func:`is_read_dense`; as they are if that fits."""
+    x, is_dense = dataset.x, is_read_dense(dataset)
+    if isinstance(x, np.ndarray):
+        if is_dense:
+            return x
+        return vstack([csr_array(x[start : start + _ROWS]) for start in range(0, x.shape[0], _ROWS)], format="csr")
+    if is_dense:
+        return np.asarray(x.toarray())
+    if np.count_nonzero(x.data) < x.nnz:
+        x = csr_array(x, copy=True)
+        x.eliminate_zeros()
+    return x
+
+
 def inputs_of(parts: list[Features], compute: Compute) -> Inputs:
     """Matrices side by side: on the GPU if they fit, else sparse if most entries are zero, else dense."""
     if compute.holds(4 * sum(part.shape[0] * part.shape[1] for part in parts)):
@@ -191,4 +219,4 @@ def sparse_inputs(parts: list[Features]) -> SparseInputs | None:
 def dense(part: Features) -> Tensor:
     """A feature matrix as a dense tensor in memory."""
     array = part if isinstance(part, np.ndarray) else np.asarray(part.toarray(), np.float32)
-    return torch.from_numpy(array if array.flags.writeable else np.array(array))
+    return shared_tensor(array)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mggcn.dataset import Dataset
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.keys import Key
 from mggcn.records.record import Epoch
 from mggcn.train.averaging import WeightAverage
@@ -55,7 +55,8 @@ def fit(
         torch.manual_seed(key.fold("dropout").torch_seed)
         live = Live(model, epochs.step, average, prepared.train.sampler, compute.device)
         if checkpoints is not None and (state := checkpoints.state) is not None:
-            live.restore(state)
+            with prefix_errors(checkpoints.folder):
+                live.restore(state)
             curve += state.fitted.curve
             best, best_weights = replace(state.fitted, curve=curve), state.best_weights
             epochs.first_peak = best.first_peak

@@ -7,6 +7,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from mggcn.records.record import Finite
+
 ECE_BINS = 15
 
 NUM_SUMS = 4
@@ -18,8 +20,8 @@ class Scores:
     """Metrics over some nodes."""
 
     loss: float
-    accuracy: float
-    macro_f1: float
+    accuracy: Finite
+    macro_f1: Finite
 
 
 def score(log_probabilities: Tensor, y: Tensor) -> Scores:

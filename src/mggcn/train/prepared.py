@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
 from torch import Tensor, nn
 
 from mggcn.block import Batch, Nodes, Sampler
@@ -32,7 +33,8 @@ class View:
 
     def batches(self, nodes: Nodes, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over nodes; see :meth:`mggcn.block.Sampler.batches`."""
-        return self.prefetched(self.sampler.batches(nodes, key, batch_size))
+        targets = np.array(nodes) if isinstance(nodes, np.ndarray) else nodes  # samplers make tensors of them
+        return self.prefetched(self.sampler.batches(targets, key, batch_size))
 
     def prefetched(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """The same batches; rows that are in mapped files are read in the background some batches ahead.

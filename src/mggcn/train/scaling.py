@@ -14,6 +14,7 @@ from torch import Tensor
 
 from mggcn import memory
 from mggcn.dataset import Dataset, Features
+from mggcn.errors import warn_caller
 from mggcn.kernels import threads as threading
 from mggcn.train.inputs import dense
 
@@ -22,7 +23,7 @@ Scaling = Literal["auto", "row", "root", "tfidf", "standard", "none"]
 FITTED = {"standard": {"mean", "deviation"}, "tfidf": {"idf"}}
 """The arrays that a scaler of this kind has."""
 
-_SUM_ROWS = 1 << 13
+_SUM_ROWS, _NAMED = 1 << 13, 10  # rows; features in a warning
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,10 +32,10 @@ class Scaler:
 
     Attributes:
         kind: ``row`` makes each row sum to 1, ``root`` takes the roots of such a row, ``tfidf`` weighs columns that few
-            training nodes have more and gives rows length 1, ``standard`` gives each column mean 0 and deviation 1,
-            ``none`` changes nothing.
+            training nodes have more and gives rows length 1, ``standard`` gives each column mean 0 and deviation 1 on
+            the training nodes, or 0 on all nodes if it is constant on these; ``none`` changes nothing.
         mean: [num_features] for ``standard``, else None.
-        deviation: [num_features] for ``standard``, else None.
+        deviation: [num_features] for ``standard``, else None; infinite for a constant column.
         idf: [num_features] the weight of each column for ``tfidf``, else None.
     """
 
@@ -45,7 +46,7 @@ class Scaler:
 
     @classmethod
     def fit(cls, kind: Scaling, dataset: Dataset) -> "Scaler":
-        """Fit on the training nodes; ``auto`` is ``row`` for sparse features and ``standard`` for dense ones."""
+        """Fit on the training nodes; ``auto`` is ``row`` if most values of the features are 0, else ``standard``."""
         if kind == "auto":
             kind = "row" if dataset.is_sparse else "standard"
         if kind not in ("standard", "tfidf") or dataset.split is None:
@@ -62,7 +63,10 @@ class Scaler:
             total, squares = sum(pool.map(sums, range(0, train.size, _SUM_ROWS)), np.zeros((2, dataset.num_features)))
         mean = total / train.size
         deviation = np.sqrt(np.maximum(squares / train.size - np.square(mean), 0))
-        deviation[deviation <= 1e-6 * np.maximum(np.abs(mean), 1e-12)] = 1
+        noise = 1e-6 * np.maximum(np.abs(mean), 1e-12)
+        constant = np.flatnonzero(deviation <= noise)
+        deviation[constant] = np.inf
+        _warn_of_constant(dataset, constant, mean, noise)
         return cls(kind, mean.astype(np.float32), deviation.astype(np.float32))
 
     def apply(self, x: Features) -> Features:
@@ -136,6 +140,25 @@ def _scale_rows(x: Features, factors: NDArray[np.float64]) -> Features:
         return (x * factors[:, None]).astype(np.float32)
     n = x.shape[0]
     return csr_array((dia_array((factors[None, :], [0]), shape=(n, n)) @ x).astype(np.float32))
+
+
+def _warn_of_constant(
+    dataset: Dataset, columns: NDArray[np.intp], mean: NDArray[np.float64], noise: NDArray[np.float64]
+) -> None:
+    """Name the columns that are constant on the training nodes, if they are not on all others."""
+    varies = np.zeros(columns.size, bool)
+    for start in range(0, dataset.num_nodes, _SUM_ROWS):
+        if varies.all():
+            break
+        part = _dense(dataset.x[start : start + _SUM_ROWS][:, columns])
+        varies |= (np.abs(part - mean[columns]) > noise[columns]).any(axis=0)
+    if varies.any():
+        names = [dataset.feature_names[i] if dataset.feature_names else str(i) for i in columns[varies]]
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        warn_caller(
+            f"{dataset.name}: {len(names)} feature{'s' * (len(names) > 1)} not used, which all training nodes have the "
+            f"same value of, but others do not: {', '.join(names[:_NAMED])}{more}"
+        )
 
 
 def _idf(dataset: Dataset, train: NDArray[np.int64]) -> NDArray[np.float32]:

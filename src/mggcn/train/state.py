@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from mggcn.block import Sampler
-from mggcn.errors import InputError
+from mggcn.errors import InputError, first_line
 from mggcn.records.record import Epoch
 from mggcn.train.averaging import WeightAverage
 from mggcn.train.metrics import Scores
@@ -20,6 +20,7 @@ Tensors = dict[str, Tensor]
 
 _MODEL, _BEST = "model.", "best."
 _CPU, _GPU = "generator.cpu", "generator.cuda"
+_SHOWN = 60  # characters of a name
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,32 +88,34 @@ class Live:
         """A copy of the current state, on the device of the model."""
         best = {_BEST + name: value for name, value in best_weights.items()}  # these are replaced, never changed
         tensors = {name: value.detach().clone() for name, value in {**self._buffers(), **self._fixed()}.items()}
-        tensors |= {_CPU: torch.get_rng_state()}
-        if self._device.type == "cuda":
-            tensors |= {_GPU: torch.cuda.get_rng_state(self._device)}
+        tensors |= self._generators()
         copied = Fitted(list(fitted.curve), fitted.best_epoch, fitted.val, fitted.first_peak)
         return State(copied, best | tensors, dict(self._capacities), seconds)
 
     @torch.no_grad()
     def restore(self, state: State) -> None:
         """Continue from a state; tensors are filled in place, as the optimiser and the average share them."""
-        saved = state.tensors
-        expected = {*self._fixed(), *self._buffers(), _CPU} | ({_GPU} if self._device.type == "cuda" else set())
-        present = {name for name in saved if not name.startswith(_BEST)}
-        if expected != present:
-            raise InputError(f"checkpoint: holds no state of this model ({min(expected ^ present)})")
-        for name, tensor in self._fixed().items():
-            if tensor.shape != saved[name].shape or tensor.dtype != saved[name].dtype:
-                raise InputError(f"checkpoint: {name} has shape {tuple(saved[name].shape)}, not {tuple(tensor.shape)}")
+        saved, fixed, buffers, generators = state.tensors, self._fixed(), self._buffers(), self._generators()
+        best = self._model.state_dict() if state.fitted.best_epoch else {}
+        _check(saved, {**fixed, **generators, **{_BEST + name: value for name, value in best.items()}}, buffers)
+        for name, tensor in fixed.items():
             tensor.copy_(saved[name])
-        for name in self._buffers():  # the history of VR-GCN grows with the first batch
+        for name in buffers:
             path, _, buffer = name.removeprefix(_MODEL).rpartition(".")
             setattr(self._model.get_submodule(path), buffer, saved[name].to(self._device, copy=True))
         self._average.count = state.epoch
         self._capacities.update(state.capacities)
-        torch.set_rng_state(saved[_CPU].cpu())
-        if self._device.type == "cuda":
-            torch.cuda.set_rng_state(saved[_GPU].cpu(), self._device)
+        try:
+            torch.set_rng_state(saved[_CPU].cpu())
+            if self._device.type == "cuda":
+                torch.cuda.set_rng_state(saved[_GPU].cpu(), self._device)
+        except RuntimeError as error:
+            raise InputError(f"holds no state of torch's generators ({first_line(error)})") from None
+
+    def _generators(self) -> Tensors:
+        """The states of torch's generators."""
+        on_gpu = {_GPU: torch.cuda.get_rng_state(self._device)} if self._device.type == "cuda" else {}
+        return {_CPU: torch.get_rng_state(), **on_gpu}
 
     def _fixed(self) -> Tensors:
         """The tensors whose shape never changes."""
@@ -121,3 +124,23 @@ class Live:
 
     def _buffers(self) -> Tensors:
         return {_MODEL + name: buffer for name, buffer in self._model.named_buffers()}
+
+
+def _check(saved: Tensors, expected: Tensors, buffers: Tensors) -> None:
+    """Raise InputError unless tensors are finite, and those expected.
+
+    Args:
+        saved: what a checkpoint holds.
+        expected: of the same shapes and types.
+        buffers: the same, but for their first dimension: the history of VR-GCN grows with the first batch.
+    """
+    if saved.keys() != {*expected, *buffers}:
+        raise InputError(f"holds no state of this model ({min(saved.keys() ^ {*expected, *buffers})[:_SHOWN]})")
+    for name, tensor in {**buffers, **expected}.items():
+        first = 0 if name in expected else 1
+        if saved[name].dim() != tensor.dim() or saved[name].shape[first:] != tensor.shape[first:]:
+            raise InputError(f"{name} has shape {tuple(saved[name].shape)}, not {tuple(tensor.shape)}")
+        if saved[name].dtype != tensor.dtype:
+            raise InputError(f"{name} has type {saved[name].dtype}, not {tensor.dtype}")
+        if not saved[name].isfinite().all():
+            raise InputError(f"{name} holds a number that is not finite")

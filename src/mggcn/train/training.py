@@ -22,8 +22,9 @@ class Training:
         patience: stop after this many epochs without improvement (the paper's window).
         select: which epoch's weights are kept: the one with the lowest validation ``loss``, or with the best validation
             ``accuracy`` or ``macro_f1``.
-        scaling: of the features, see :class:`mggcn.train.scaling.Scaler`; ``auto`` is ``row`` for sparse features, else
-            ``standard``. The authors' code uses ``row`` for citation graphs and ``standard`` for Reddit and Ethereum.
+        scaling: of the features, see :class:`mggcn.train.scaling.Scaler`; ``auto`` is ``row`` if more than half of
+            their values are 0, else ``standard``. The authors' code uses ``row`` for citation graphs and
+            ``standard`` for Reddit and Ethereum.
         training_graph: train on the ``whole`` graph or on the sub-graph of ``train`` nodes; ``auto`` follows the
             data set (the authors' code: ``train`` for Reddit, ``whole`` for citation graphs).
         input_dropout: the share of input values that are set to zero in training; all rows of a node in a batch lose

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from mggcn._io import regular
 from mggcn.drafts import name_errors
 from mggcn.errors import InputError
 from mggcn.files import parse_json, sealed, unsealed
@@ -22,13 +23,13 @@ class Journal:
 
     def read_logs(self, log_number_from: int) -> Iterator[dict[str, Any]]:
         """The entries from a number on."""
-        for number, line in enumerate(self._path.read_bytes().splitlines()):
+        for number, line in enumerate(regular.read(self._path).splitlines()):
             if number >= log_number_from:
                 yield self._parse(number + 1, line)
 
     def append_logs(self, logs: list[dict[str, Any]]) -> None:
         """Append entries and flush them to the disk."""
-        with name_errors(self._path), self._path.open("ab") as file:
+        with name_errors(self._path), regular.open_to_append(self._path) as file:
             file.write(b"".join(sealed(json.dumps(log), " ") + b"\n" for log in logs))
             file.flush()
             os.fsync(file.fileno())

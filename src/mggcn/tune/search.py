@@ -108,7 +108,7 @@ class Search:
     def __post_init__(self) -> None:
         self.dataset.require_split()
         if self.seeds < 1:
-            raise InputError(f"--seeds: {self.seeds} is less than 1")
+            raise InputError(f"seeds: {self.seeds} is less than 1")
 
     def plan(self, settings: Mapping[str, object]) -> methods.Plan:
         """The method with the fixed settings and these."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import tomli_w
 
+from mggcn._io.regular import open_to_append
 from mggcn.errors import InputError
 from mggcn.files import write_atomically
 from mggcn.keys import Key
@@ -64,7 +65,7 @@ class Tuning:
     def opened(self) -> Iterator[None]:
         """Lock the folder and read the finished trials."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        with (self._folder / JOURNAL).open("ab+") as file:
+        with open_to_append(self._folder / JOURNAL) as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -72,7 +73,11 @@ class Tuning:
             cut_torn_line(file)
             self._ledger = Ledger(self._folder / RECORDS)
             self._journal = self._open_journal()
-            self._finished = list(self._journal.trials)
+            self._finished, path = list(self._journal.trials), self._folder / JOURNAL
+            for number, trial in enumerate(self._finished, 1):
+                for name, value in trial.params.items():
+                    if not _is_in(self._search.space.get(name), value):
+                        raise InputError(f"{path}: trial {number}: {name}={value!r} is none of the search's values")
             self._write_best()
             yield
 
@@ -219,6 +224,11 @@ def require_optuna() -> Any:
         raise InputError("tune: needs Optuna; pip install 'mggcn[tune]'") from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
+
+
+def _is_in(space: Range | Choice | None, value: object) -> bool:
+    """Whether a search can have chosen a value, which a file says; a setting may name code to import."""
+    return value in space.values if isinstance(space, Choice) else space is not None and isinstance(value, int | float)
 
 
 def _difference(stored: Mapping[str, Any], identity: Mapping[str, Any]) -> str:

@@ -266,7 +266,12 @@ def test_tables_import(folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     (folder / "e.csv").write_text("source,target\n" + "".join(f"u{i},u{i + 1}\n" for i in range(19)))
     (folder / "n.csv").write_text("id,label,w\n" + "".join(f"u{i},{'ab'[i % 2]},{i}\n" for i in range(20)))
     assert main(["data", "import", "e.csv", "--nodes", "n.csv", "--out", "t", "--name", "mine"]) == 0
-    assert capsys.readouterr().out == "mine: 20 nodes, 19 edges in t\n"
+    assert capsys.readouterr().out.splitlines() == [
+        "mine: 20 nodes, 19 edges in t",
+        "note        19 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction",
+    ]
+    assert main(["data", "import", "e.csv", "--direction", "both", "--out", "u"]) == 0
+    assert "no reverse" not in capsys.readouterr().out
 
 
 def test_options_of_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -281,6 +286,7 @@ def test_options_of_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out.splitlines() == [
         "t: 20 nodes, 18 edges in t",
         "note        columns as categories: 'size' (3), 'word' (2)",
+        "note        18 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction",
     ]
     assert storage.load("t").feature_names == ("size=0", "size=1", "size=2", "word=t0", "word=t1")
     assert main([*base, *nodes, "--features", "none", "--out", "none"]) == 0
@@ -312,6 +318,7 @@ def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture
     npz(folder / "g.npz", edge_index=edges, edge_weight=np.ones(5), y=np.zeros(20, np.int64))
     notes = [
         "edge weights and attributes are not used: ignored edge_weight of g.npz",
+        "1 edge has no reverse: taken as undirected; direction 'in' or 'out' keeps one direction",
         "1 self-loop and 1 duplicate edge removed",
         "all training nodes are of class 'class 0': accuracy says nothing",
     ]
@@ -320,7 +327,7 @@ def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.splitlines()[1:] == printed
     for command in ("info", "get"):
         assert main(["data", command, "g"]) == 0
-        assert capsys.readouterr().out.splitlines()[-3:] == printed
+        assert capsys.readouterr().out.splitlines()[-4:] == printed
     assert main(["train", "g", "--no-report", "--epochs", "1"]) == 0
     assert [line for line in capsys.readouterr().err.splitlines() if "note" in line] == [f"note: {x}" for x in notes]
     assert main(["report", "runs/g-mg-gcn-seed0", "--format", "md", "--out", "r.md"]) == 0
@@ -337,7 +344,7 @@ def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture
         (["train", "data", "--sed", "1"], "Unknown option: --sed. Did you mean --seed?"),
         (["train", "data", "--set", "pick=3"], "unknown setting 'pick'; did you mean picks"),
         (["train", "data", "--set", "picks=0"], "picks: 0 is less than 1"),
-        (["train", "data", "--set", "picks"], "--set picks: not of the form key=value"),
+        (["train", "data", "--set", "picks"], "--set: 'picks' is not of the form key=value"),
         (["train", "data", "--seeds", "0"], "--seeds: 0 is less than 1"),
         (["train", "data", "--seed", "-1"], "--seed: -1 is less than 0"),
         (["train", "data", "--seed", "x"], "--seed"),
@@ -414,7 +421,7 @@ def test_a_gpu_that_does_not_exist(
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert main(["train", "data", "--device", "cuda"]) == 2
-    assert capsys.readouterr().err == "mggcn: error: device: cuda is not available, there is no usable GPU\n"
+    assert capsys.readouterr().err == "mggcn: error: --device: cuda is not available, there is no usable GPU\n"
 
 
 def test_an_interrupt_is_no_traceback(

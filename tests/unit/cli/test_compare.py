@@ -103,7 +103,8 @@ def test_random_splits(folder: Path, small: Dataset, capsys: pytest.CaptureFixtu
     assert [line["dataset"]["split"] for line in lines] == [[30, 12, 18]] * 6
     assert lines[1]["dataset"]["source"] == "made up; split of seed 1"
     assert len({line["spec"] for line in lines}) == 6
-    assert len({line["dataset"]["digest"] for line in lines}) == 1
+    assert len({line["dataset"]["digest"] for line in lines}) == 3
+    assert len({line["dataset"]["digest_without_split"] for line in lines}) == 1
     [section] = records.read([folder / "compare" / "random"])
     assert section.rows[0].figures.accuracy_std == statistics.stdev(line["test_accuracy"] for line in lines)
     (folder / "packed.json").write_text(records.pack([section]))

@@ -256,11 +256,28 @@ def test_a_run_with_a_background_class_knows_the_others(
     assert "expected calibration error" in shown.out
     best = [line.split() for line in shown.out.splitlines() if re.match(" *[0-9]+ +n[0-9]+ ", line)]
     assert len(best) == 300
-    assert "Background" not in {row[3] for row in best}
+    assert "Background" in {row[3] for row in best}
     assert (
-        "among the 100 test nodes only, top 100 for Phish: precision 50.00% (20 of 40 with a known label, 60"
-        in shown.out
+        "among the 100 test nodes only, top 100 for Phish: precision 20.00% (20 of 100 with a known label, 0 unknown; "
+        "Background counts as wrong)" in shown.out
     )
+    assert re.search(r"precision at 1: .*, 100: 20\.00%\n", shown.out), "one definition of precision"
+
+
+def test_background_nodes_that_do_not_resemble_the_others_are_a_warning(
+    crowd: Dataset, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    y, x = crowd.y.copy(), crowd.x.copy()
+    y[200:300], x[300:] = 2, -x[300:]
+    classes = (*crowd.classes, "Background")
+    unlike = replace(crowd, x=x, y=y, classes=classes, split=Split.stratified(y, 0))
+    storage.save(unlike, folder / "data", overwrite=True)
+    train("--set", "epochs=30")
+    capsys.readouterr()
+    assert main(["predict", "runs/crowd-mlp-seed0", "--out", "p.csv"]) == 0
+    shown = capsys.readouterr()
+    assert "crowd: the labelled nodes and those of Background do not resemble the others" in shown.err
+    assert "probabilities are not calibrated for this graph" in shown.out
 
 
 def test_without_enough_labelled_nodes_there_is_no_warning(folder: Path, small: Dataset) -> None:

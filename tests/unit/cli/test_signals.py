@@ -1,5 +1,6 @@
 """A command that is interrupted or terminated ends soon, with one line and its exit code, and leaves nothing."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -8,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from mggcn import storage
+from mggcn.dataset import Dataset
 
 ENDINGS = [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
 COMMAND = """
@@ -169,3 +173,54 @@ def test_a_mapped_file_that_is_cut_off_is_named(tmp_path: Path, read: str) -> No
     message = f"mggcn: error: {tmp_path / 'x.npy'}: changed while it was mapped; the results would mix two versions\n"
     assert (done.returncode, done.stderr) == (2, message)
     assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
+EXPERIMENT = """
+name = "tiny"
+title = "A title"
+reproduces = "nothing"
+datasets = ["data"]
+seeds = 4
+methods = ["mlp", "gcn"]
+settings = { epochs = 1000, patience = 1000 }
+"""
+JOBS = ["-m", "mggcn", "experiment", "run", "tiny.toml", "--jobs", "2", "--device", "cpu", "--quiet"]
+AFTER = {  # seconds from when the first worker runs Python
+    "when a worker starts": 0.0,
+    "while Python starts": 0.03,
+    "while the first modules are imported": 0.2,
+    "while torch is imported": 0.6,
+    "while the rest is imported": 1.5,
+    "while runs are trained": 6.0,
+}
+
+
+def workers_of(pid: int) -> list[int]:
+    """The children of a process that multiprocessing started to work."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [int(child) for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs Linux's list of child processes")
+@pytest.mark.parametrize(
+    ("moment", "number", "word"),
+    [*((moment, *ENDINGS[0]) for moment in AFTER), ("when a worker starts", *ENDINGS[1])],
+)
+def test_workers_that_are_interrupted_print_nothing(
+    small: Dataset, tmp_path: Path, moment: str, number: int, word: str
+) -> None:
+    storage.save(small, tmp_path / "data")
+    (tmp_path / "tiny.toml").write_text(EXPERIMENT)
+    with subprocess.Popen(
+        [sys.executable, *JOBS], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stderr is not None
+        while not (workers := workers_of(process.pid)):
+            assert process.poll() is None
+            time.sleep(0.002)
+        time.sleep(AFTER[moment])
+        os.killpg(process.pid, number)  # as a terminal sends Ctrl-C to all processes
+        error = process.stderr.read()  # until the last process that has it ends
+    assert (process.returncode, error) == (128 + number, f"mggcn: {word}\n")
+    assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
+    assert list(tmp_path.glob("**/*.draft*")) == []

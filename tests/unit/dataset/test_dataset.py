@@ -6,6 +6,7 @@ import torch
 from scipy.sparse import csr_array
 
 from mggcn.dataset import Dataset, Split
+from mggcn.dataset.ids import names_in_draws
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 
@@ -64,6 +65,8 @@ def test_ids_of_a_mask(small: Dataset) -> None:
         ({"split": Split.of([0], [1], [60])}, "test holds node 60, out of range"),
         ({"node_ids": np.array(["a"] * 60)}, "a stands for more than one node"),
         ({"y": np.full(60, -1)}, "which has no label"),
+        ({"classes": ("red", "green", "red")}, "^classes: 2 are called 'red'$"),
+        ({"feature_names": ("age", "age", "size")}, "^feature_names: 2 are called 'age'$"),
     ],
 )
 def test_bad_data(small: Dataset, change: dict, message: str) -> None:
@@ -110,7 +113,28 @@ def test_byte_ids_come_back_as_text() -> None:
     assert data.nodes_of(["v"]).tolist() == [1]
 
 
+def test_classes_without_training_nodes_are_a_warning(small: Dataset) -> None:
+    named = replace(small, classes=("red", "green", "blue", "teal"), notes=("a note",))
+    assert named.warnings == ("a note", "no training nodes of class 'teal': it cannot be learnt")
+    many = replace(small, classes=(*small.classes, *"abcdefg"))
+    (text,) = many.warnings
+    assert text == "no training nodes of class 'a', 'b', 'c', 'd', 'e' and 2 more: it cannot be learnt"
+    assert small.warnings == replace(named, split=None, notes=()).warnings == ()
+
+
 def test_a_missing_split_is_an_error(small: Dataset) -> None:
     assert small.require_split() is small.split
     with pytest.raises(InputError, match=r"^small: no training labels \(the data set has no split\)$"):
         replace(small, split=None).require_split()
+
+
+def test_names_in_draws_follow_the_ids(small: Dataset) -> None:
+    names = names_in_draws(small)
+    assert names is not None
+    assert np.unique(names).size == 60
+    order = np.random.default_rng(0).permutation(60)
+    assert np.array_equal(names_in_draws(replace(small, node_ids=small.node_ids[order])), names[order])
+    as_bytes = replace(small, node_ids=small.node_ids.astype("S"))
+    assert np.array_equal(names_in_draws(as_bytes), names), "as ids are stored"
+    assert np.array_equal(names_in_draws(replace(small, node_ids=np.arange(60, 120))), np.arange(60, 120))
+    assert names_in_draws(replace(small, node_ids=None)) is None

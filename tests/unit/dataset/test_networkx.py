@@ -50,7 +50,7 @@ def test_directions() -> None:
     graph = _chain(networkx.DiGraph)
     assert Dataset.from_networkx(graph, direction="in").graph.row(1).tolist() == [0]
     assert Dataset.from_networkx(graph, direction="out").graph.row(1).tolist() == [2]
-    assert Dataset.from_networkx(graph).graph.row(1).tolist() == [0, 2]
+    assert Dataset.from_networkx(graph, direction="both").graph.row(1).tolist() == [0, 2]
     with pytest.raises(InputError, match="mine: direction 'in' needs a DiGraph"):
         Dataset.from_networkx(_chain(), name="mine", direction="in")
 
@@ -61,7 +61,7 @@ def test_parallel_edges_are_counted_and_edge_attributes_reported(kind: type) -> 
     graph.add_edge("a", "b", weight=2.5, since=1999)
     graph.add_edge("c", "c")
     with pytest.warns(DataWarning, match="mine: edge weights and attributes are not used") as caught:
-        data = Dataset.from_networkx(graph, name="mine")
+        data = Dataset.from_networkx(graph, name="mine", direction="both")
     assert [warning.filename for warning in caught] == [__file__]
     assert data.notes == (
         "edge weights and attributes are not used: ignored since, weight of the graph",
@@ -110,7 +110,7 @@ def test_labels_of_any_type_are_class_names() -> None:
     assert classes(True, False) == (("false", "true"), [1, 0])
     with pytest.warns(DataWarning, match="networkx: the label -1 is a class; leave it empty where there is no label"):
         assert classes(-1, 0, 1)[0] == ("-1", "0", "1")
-    with pytest.raises(InputError, match=r"networkx: label of node 1 is \[0, 1\], not the name or number of one class"):
+    with pytest.raises(InputError, match=r"networkx: label of node 1: \[0, 1\] looks like several labels of one node"):
         classes(0, [0, 1])
 
 

@@ -59,6 +59,7 @@ def test_a_frame_with_every_type() -> None:
     assert data.notes == (
         "columns as categories: 'city' (3), 'text' (2), 'size' (2)",
         "dates as days since 1970-01-01: 'day', 'zone'",
+        "4 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction",
     )
 
 
@@ -94,6 +95,47 @@ def test_the_index_is_the_id_if_there_is_no_such_column() -> None:
     assert data.node_ids.tolist() == [10, 20, 30, 40]
     assert data.feature_names == ("age",)
     assert np.array_equal(data.x, Dataset.from_pandas(EDGES, frame.reset_index()).x)
+
+
+def test_an_index_without_a_name_is_the_id_with_a_warning() -> None:
+    frame = nodes().drop(columns="id")
+    rows = pd.DataFrame({"source": [0, 1, 2], "target": [1, 2, 3]})
+    note = "the ids are the numbers in the index: nodes has no column 'id', and id_column names no other"
+    with pytest.warns(DataWarning, match=f"^pandas: {note}$") as caught:
+        data = Dataset.from_pandas(rows, frame)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert (data.node_ids.tolist(), data.notes[0]) == ([0, 1, 2, 3], note)
+    assert note not in Dataset.from_pandas(rows, frame.rename_axis("id")).notes
+    text = pd.DataFrame({"source": ["a"], "target": ["b"]})
+    assert note not in Dataset.from_pandas(text, frame.set_axis(list("abcd"))).notes
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "first", "unknown"),
+    [
+        (nodes(), {}, "edges.loc[1]: target '77'", "5 of 8 {} (62.5%) are not in its column 'id'"),
+        (
+            nodes().rename(columns={"id": "key"}),
+            {"id_column": "key"},
+            "edges.loc[1]: target '77'",
+            "5 of 8 {} (62.5%) are not in its column 'key'",
+        ),
+        (nodes().set_index("id"), {}, "edges.loc[1]: target '77'", "5 of 8 {} (62.5%) are not in its index 'id'"),
+        (
+            nodes().drop(columns="id"),
+            {},
+            "edges.loc[0]: source '10'",
+            "7 of 8 {} (87.5%) are not in its index (nodes has no column 'id', and id_column names no other)",
+        ),
+    ],
+)
+def test_ends_of_edges_that_are_not_ids_are_counted(
+    frame: pd.DataFrame, options: dict, first: str, unknown: str
+) -> None:
+    edges = pd.DataFrame({"source": [10, 20, 55, 3], "target": [20, 77, 66, 55]})
+    with pytest.raises(InputError) as caught:
+        Dataset.from_pandas(edges, frame, **options)
+    assert str(caught.value) == f"{first} is not an id of the node table; {unknown.format('ends of edges')}"
 
 
 def test_the_index_may_be_named() -> None:
@@ -172,7 +214,7 @@ def test_float_ids_and_labels_that_are_whole() -> None:
     ("edges", "frame", "options", "message"),
     [
         (EDGES, nodes(id=[10, 20, 20, 40]), {}, "nodes.loc[2]: id '20' is listed twice"),
-        (EDGES, nodes(id=[10, 20, 31, 40]), {}, "edges.loc[2]: source '30' is not an id of the node table"),
+        (EDGES, nodes(id=[10, 20, 31, 40]), {}, "edges.loc[1]: target '30' is not an id of the node table"),
         (EDGES, nodes(a=["1", "2", "x", "3"]), {}, "nodes.loc[2]: column 'a': 'x' is not a number"),
         (EDGES, nodes(a=[1, 2, np.inf, 3]), {}, "nodes.loc[2]: column 'a': inf is not a finite 32-bit number"),
         (EDGES, nodes(split=["train", "x", "", ""]), {}, "nodes.loc[1]: column 'split': 'x' is not one of train"),
@@ -201,7 +243,7 @@ def test_pandas_is_not_imported_with_mggcn() -> None:
 def test_a_run_from_frames(small: Dataset) -> None:
     rows, columns = small.graph.edges()
     frame = pd.DataFrame(small.x, columns=["a", "b", "c"]).assign(
-        label=[small.classes[label] for label in small.y], colour=[f"c{label}" for label in small.y]
+        id=range(60), label=[small.classes[label] for label in small.y], colour=[f"c{label}" for label in small.y]
     )
     data = mggcn.Dataset.from_pandas(pd.DataFrame({"source": rows, "target": columns}), frame, "frames")
     run = mggcn.fit(data, settings={"epochs": 20}, device="cpu")

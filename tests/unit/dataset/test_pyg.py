@@ -53,12 +53,13 @@ def test_adj_t_takes_the_place_of_edge_index(direction: str) -> None:
 def test_values_of_adj_t_are_weights() -> None:
     data = _data(edge_index=None, adj_t=_adj_t(torch.tensor([1.0, 0.0, 0.5])))
     with pytest.warns(DataWarning, match="pyg: edge weights and attributes are not used: ignored the values of adj_t"):
-        graph = Dataset.from_pyg(data).graph
+        graph = Dataset.from_pyg(data, direction="both").graph
     assert [graph.row(node).tolist() for node in range(4)] == [[1], [0], [3], [2]]
 
 
 def test_float_labels_that_are_whole() -> None:
-    data = Dataset.from_pyg(_data(y=torch.tensor([0.0, 1.0, -1.0, 2.0, 0.0, 1.0])), seed=None)
+    with pytest.warns(DataWarning, match="pyg: 1 node has no label: its y is -1 or NaN"):
+        data = Dataset.from_pyg(_data(y=torch.tensor([0.0, 1.0, -1.0, 2.0, 0.0, 1.0])), seed=None)
     assert (data.y.dtype, data.y.tolist()) == (np.int64, [0, 1, -1, 2, 0, 1])
 
 
@@ -69,20 +70,45 @@ def test_node_numbers_of_the_parts() -> None:
         "val_idx": torch.tensor([2]),
         "test_idx": torch.tensor([1, 3]),
     }
-    split = Dataset.from_pyg(_data(**numbers)).split
+    split = Dataset.from_pyg(_data(**numbers), direction="both").split
     assert [nodes.tolist() for nodes in split.parts().values()] == [[5, 0], [2], [1, 3]]
     mask = torch.tensor([True, False, False, False, False, True])
-    mixed = Dataset.from_pyg(_data(**numbers, train_mask=mask)).split
+    mixed = Dataset.from_pyg(_data(**numbers, train_mask=mask), direction="both").split
     assert mixed.train.tolist() == [0, 5]
     with pytest.raises(InputError, match=r"mine: data.train_mask and data.train_idx are different nodes; remove one"):
         Dataset.from_pyg(_data(**numbers, train_mask=~mask), "mine")
+
+
+def test_the_validation_part_may_be_called_valid() -> None:
+    parts = {"train": torch.tensor([0, 1]), "valid": torch.tensor([2, 3]), "test": torch.tensor([4, 5])}
+    numbers = {f"{part}_idx": nodes for part, nodes in parts.items()}
+    masks = {f"{part}_mask": torch.isin(torch.arange(6), nodes) for part, nodes in parts.items()}
+    for given in (numbers, masks, numbers | masks):
+        split = Dataset.from_pyg(_data(y=Y, **given)).split
+        assert [nodes.tolist() for nodes in split.parts().values()] == [[0, 1], [2, 3], [4, 5]]
+    with pytest.raises(InputError, match=r"mine: data.val_mask and data.valid_idx are different nodes; remove one"):
+        Dataset.from_pyg(_data(y=Y, **numbers, val_mask=torch.arange(6) == 2), "mine")
+
+
+def test_every_key_that_is_not_used_is_named() -> None:
+    assert Dataset.from_pyg(_data(y=Y, num_nodes=6, n_id=torch.arange(6), name="six"), seed=None).notes == ()
+    data = _data(y=Y, node_year=Y, stopping_mask=Y > 0, adj_t=_adj_t(torch.ones(3)), edge_attr=torch.ones(3))
+    with pytest.warns(DataWarning) as caught:
+        notes = Dataset.from_pyg(data, seed=None).notes
+    assert notes == (
+        "edge weights and attributes are not used: ignored edge_attr of data",
+        "not used: adj_t, node_year, stopping_mask of data",
+    )
+    assert [str(warning.message) for warning in caught] == [f"pyg: {note}" for note in notes]
+    assert {warning.filename for warning in caught} == {__file__}
+    with pytest.warns(DataWarning, match="pyg: not used: train_mask of data"):
+        Dataset.from_pyg(_data(train_mask=Y > 0))
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
         ({"y": torch.tensor([0.0, 1.0, 1.5, 0.2, 0.0, 1.0])}, "y of node 2 is 1.5, not a whole number"),
-        ({"y": torch.tensor([0.0, float("nan"), 0.0, 1.0, 0.0, 1.0])}, "y of node 1 is nan, not a whole number"),
         (
             {"edge_index": None, "adj_t": _adj_t(torch.ones(3), (4, 4))},
             r"data.adj_t: shape \[4, 4\], but there are 6 nodes",

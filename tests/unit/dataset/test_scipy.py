@@ -15,7 +15,7 @@ def _adjacency(values: list | None = None) -> scipy.sparse.coo_array:
 
 def test_rows_are_sources_and_columns_targets() -> None:
     x = [[1, 2], [3, 4], [5, 6], [7, 8]]
-    assert Dataset.from_scipy(_adjacency(), x).graph.row(1).tolist() == [0, 2]
+    assert Dataset.from_scipy(_adjacency(), x, direction="both").graph.row(1).tolist() == [0, 2]
     assert Dataset.from_scipy(_adjacency(), x, direction="in").graph.row(1).tolist() == [0]
     assert Dataset.from_scipy(_adjacency(), x, direction="out").graph.row(1).tolist() == [2]
 
@@ -31,17 +31,18 @@ def test_lists_tensors_and_masks_are_accepted() -> None:
         classes=["a", "b"],
         node_ids=["w", "x", "y", "z"],
         feature_names=["f", "g"],
+        direction="both",
     )
     assert [nodes.tolist() for nodes in data.split.parts().values()] == [[0], [1], [2, 3]]
     assert (data.y.tolist(), data.classes, data.feature_names) == ([0, 1, 1, 0], ("a", "b"), ("f", "g"))
     assert data.ids_of([3]).tolist() == ["z"]
-    again = Dataset.from_scipy(_adjacency(), data.x, data.y, split=data.split)
+    again = Dataset.from_scipy(_adjacency(), data.x, data.y, split=data.split, direction="both")
     assert again.split.test.tolist() == [2, 3]
 
 
 def test_sparse_features_stay_sparse_and_are_copied() -> None:
     x = scipy.sparse.csr_matrix((np.ones(3), np.array([1, 0, 1]), np.array([0, 2, 3, 3, 3])), shape=(4, 2))
-    data = Dataset.from_scipy(_adjacency(), x)
+    data = Dataset.from_scipy(_adjacency(), x, direction="both")
     assert data.is_sparse
     assert data.x.toarray()[:2].tolist() == [[1, 1], [0, 1]]
     assert x.indices.tolist() == [1, 0, 1], "the user's matrix is not sorted in place"
@@ -49,12 +50,12 @@ def test_sparse_features_stay_sparse_and_are_copied() -> None:
 
 def test_weights_are_reported_and_zeros_are_no_edges() -> None:
     with pytest.warns(DataWarning, match="mine: edge weights and attributes are not used") as caught:
-        data = Dataset.from_scipy(_adjacency([0.5, 0, 1]), np.ones((4, 1)), name="mine")
+        data = Dataset.from_scipy(_adjacency([0.5, 0, 1]), np.ones((4, 1)), name="mine", direction="both")
     assert [warning.filename for warning in caught] == [__file__]
     assert data.notes == ("edge weights and attributes are not used: ignored values of adjacency",)
     assert [data.graph.row(node).tolist() for node in range(4)] == [[1], [0], [3], [2]]
     for ones in ([True, True, True], [1, 0, 1]):
-        assert Dataset.from_scipy(_adjacency(ones), np.ones((4, 1))).notes == ()
+        assert Dataset.from_scipy(_adjacency(ones), np.ones((4, 1)), direction="both").notes == ()
 
 
 def test_duplicates_and_loops_are_counted() -> None:
@@ -78,7 +79,14 @@ def test_duplicates_and_loops_are_counted() -> None:
     ],
 )
 def test_bad_input_is_one_line(change: dict, message: str) -> None:
-    fields = {"adjacency": _adjacency(), "x": np.ones((4, 1)), "y": [0, 1, 0, 1], "name": "mine", "seed": None}
+    fields = {
+        "adjacency": _adjacency(),
+        "x": np.ones((4, 1)),
+        "y": [0, 1, 0, 1],
+        "name": "mine",
+        "seed": None,
+        "direction": "both",
+    }
     with pytest.raises(InputError, match=f"^{message}") as caught:
         Dataset.from_scipy(**(fields | change))
     assert "\n" not in str(caught.value)

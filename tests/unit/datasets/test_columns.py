@@ -90,7 +90,7 @@ def test_positions_are_those_in_each_file(tmp_path: Path, monkeypatch: pytest.Mo
         read_tables(tmp_path / "edges-*.csv", tmp_path / "nodes-*.csv")
     path = write(tmp_path, "edges", "source,target\na,b\nb,c\nc,a\na,z\n", "parquet")
     (tmp_path / "nodes-1.csv").write_text("id,f\nc,3\n")
-    with pytest.raises(InputError, match=r"edges.parquet: row 4: target 'z' is not an id of the node table$"):
+    with pytest.raises(InputError, match=r"edges.parquet: row 4: target 'z' is not an id of the node table; "):
         read_tables(path, tmp_path / "nodes-*.csv")
 
 

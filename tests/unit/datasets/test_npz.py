@@ -56,7 +56,7 @@ def test_direction_and_name_are_taken(tmp_path: Path):
 
 def test_values_of_edges_are_ignored_with_a_warning(tmp_path: Path):
     edges = np.array([[0, 1, 0, 3], [1, 0, 1, 3]])
-    path = _write(tmp_path, edge_index=edges, edge_weight=np.ones(4), weight=np.ones(4), other=np.ones(3))
+    path = _write(tmp_path, edge_index=edges, edge_weight=np.ones(4), weight=np.ones(4))
     note = "edge weights and attributes are not used: ignored edge_weight, weight of mine.npz"
     with pytest.warns(DataWarning, match=f"mine: {note}"):
         data = read_npz(path)
@@ -77,6 +77,33 @@ def test_a_full_split_is_taken_as_it_is(tmp_path: Path):
     assert data.split.train.tolist() == [3, 1]
     assert data.classes == ("no", "yes")
     assert data.source == "mine.npz"
+
+
+@pytest.mark.parametrize("spelling", ["val", "valid"])
+def test_masks_are_the_split(tmp_path: Path, spelling: str):
+    sizes = {"train": 8, spelling: 5, "test": 4}
+    first = dict(zip(sizes, np.cumsum([0, *sizes.values()]), strict=False))
+    masks = {f"{part}_mask": np.isin(np.arange(N), first[part] + np.arange(size)) for part, size in sizes.items()}
+    data = read_npz(_write(tmp_path, **masks))
+    assert [part.tolist() for part in data.split.parts().values()] == [[*range(8)], [*range(8, 13)], [*range(13, 17)]]
+    assert (data.source, data.notes) == ("mine.npz", ())
+    several = {name: np.stack([mask, ~mask], axis=1) for name, mask in masks.items()}
+    listed = f"train_mask (2 columns), {spelling}_mask (2 columns), test_mask (2 columns)"
+    with pytest.warns(DataWarning, match=r"mine: several splits in .*: column 0 is used"):
+        again = read_npz(_write(tmp_path, **several))
+    assert again.notes == (f"several splits in {listed}: column 0 is used",)
+    assert np.array_equal(again.split.val, data.split.val)
+
+
+def test_every_array_that_is_not_used_is_named(tmp_path: Path):
+    known = {"name": np.array("mine"), "num_classes": 2, "feature_names": np.array(["a", "b", "c"])}
+    data = read_npz(_write(tmp_path, **known))
+    assert (data.notes, data.feature_names) == ((), ("a", "b", "c"))
+    path = _write(tmp_path, **known, trainmask=np.ones(N), dates=np.ones(N), x_data=np.ones(3))
+    with pytest.warns(DataWarning, match=r"mine: not used: dates, trainmask, x_data of mine\.npz") as caught:
+        data = read_npz(path)
+    assert data.notes == ("not used: dates, trainmask, x_data of mine.npz",)
+    assert [warning.filename for warning in caught] == [__file__]
 
 
 def test_a_missing_validation_part_is_held_out_of_training(tmp_path: Path):
@@ -132,7 +159,7 @@ SPARSE = {
         ({**SPARSE, "x_indptr": np.arange(N)}, f"x_indptr: does not divide {N} values into {N} rows"),
         ({**SPARSE, "x_indptr": np.arange(N + 1.0)}, "x_indptr: must be a vector of integers, not float64"),
         ({**SPARSE, "x_data": np.full(N, np.nan)}, "x of node 0, feature 0 is nan"),
-        ({"y": np.full(N, np.nan)}, "y of node 0 is nan, not a whole number"),
+        ({"y": np.full(N, np.inf)}, "y of node 0 is inf, not a whole number"),
         ({"y": LOW}, "y of node 5 is -2, outside the 2 classes"),
         ({"y": np.zeros(N - 2, int)}, f"y: must have shape [{N}], one class per node, not [{N - 2}]"),
         ({"y": np.zeros((N, 4), int)}, f"y: must have shape [{N}], one class per node, not [{N}, 4]"),
@@ -140,15 +167,25 @@ SPARSE = {
         ({"train_idx": np.array([0]), "val_idx": np.array([0]), "test_idx": np.array([1])}, "train and val overlap"),
         (
             {"train_idx": np.array([0, 1]), "val_idx": np.array([2]), "test_idx": np.array([N])},
-            "test holds node 20, out",
+            "test_idx: node 20 is out of range for 20 nodes",
         ),
         ({"train_idx": np.array([], int), "test_idx": np.array([1])}, "split: train is empty"),
         ({"train_idx": np.arange(9), "val_idx": np.array([9])}, "split: test is empty"),
         (
             {"train_idx": np.array([0.5]), "test_idx": np.array([1])},
-            "split: train must be a vector of node numbers",
+            "train_idx: must be node numbers or a boolean mask, not float64",
         ),
-        ({"train_idx": np.array([0, N]), "test_idx": np.array([1])}, f"split: train holds node {N}, out of range"),
+        ({"train_idx": np.arange(N) % 2}, f"train_idx: {N} values of 0 and 1 are a mask of integers; give a boolean"),
+        ({"test_mask": np.arange(N) % 2}, f"test_mask must be booleans of shape [{N}], not int64 [{N}]"),
+        (
+            {"val_mask": np.arange(N) < 2, "valid_idx": np.array([0])},
+            "val_mask and valid_idx are different nodes; remove one of the two",
+        ),
+        ({"feature_names": np.array(["a", "b"])}, "feature_names: 2 names for 3 features"),
+        (
+            {"train_idx": np.array([0, N]), "test_idx": np.array([1])},
+            f"train_idx: node {N} is out of range for {N} nodes",
+        ),
         (
             {"y": np.r_[np.full(10, -1), np.zeros(10, int)], "train_idx": np.arange(5), "test_idx": np.arange(12, 15)},
             "split: train holds node 0, which has no label",

@@ -59,7 +59,7 @@ def test_edges_point_from_source_to_target():
     directed = Dataset.from_pyg(_chain(), direction="in")
     assert directed.graph.row(1).tolist() == [0]
     assert directed.to_pyg().edge_index[:, 0].tolist() == [0, 1]
-    assert Dataset.from_pyg(_chain()).to_pyg().edge_index.shape == (2, 22)
+    assert Dataset.from_pyg(_chain(), direction="both").to_pyg().edge_index.shape == (2, 22)
 
 
 def test_sparse_features_and_no_split_come_out_dense_and_without_masks():
@@ -76,16 +76,16 @@ def test_sparse_features_and_no_split_come_out_dense_and_without_masks():
 
 
 def test_sparse_tensors_are_read():
-    data = Dataset.from_pyg(_chain(x=torch.eye(12).to_sparse()))
+    data = Dataset.from_pyg(_chain(x=torch.eye(12).to_sparse()), direction="both")
     assert np.array_equal(data.x.toarray(), np.eye(12))
 
 
 def test_missing_masks_are_drawn_or_left_out():
-    drawn = Dataset.from_pyg(_chain(20), seed=1)
+    drawn = Dataset.from_pyg(_chain(20), seed=1, direction="both")
     assert [part.size for part in (drawn.split.train, drawn.split.val, drawn.split.test)] == [12, 4, 4]
     assert "60/20/20 split of seed 1" in drawn.source
-    assert Dataset.from_pyg(_chain(20), seed=None).split is None
-    unlabelled = Dataset.from_pyg(_chain(y=None))
+    assert Dataset.from_pyg(_chain(20), seed=None, direction="both").split is None
+    unlabelled = Dataset.from_pyg(_chain(y=None), direction="both")
     assert (unlabelled.split, unlabelled.classes) == (None, ())
 
 
@@ -96,11 +96,11 @@ def test_of_several_splits_the_first_is_taken_with_a_warning():
     }
     note = "several splits in train_mask (2 columns), val_mask (2 columns), test_mask (2 columns): column 0 is used"
     with pytest.warns(DataWarning, match=re.escape(f"mine: {note}")):
-        data = Dataset.from_pyg(_chain(**masks), "mine")
+        data = Dataset.from_pyg(_chain(**masks), "mine", direction="both")
     assert (data.split.train.tolist(), data.split.val.tolist(), data.split.test.tolist()) == ([0], [2], [4])
     assert data.notes == (note,)
     single = {name: mask[:, :1] for name, mask in masks.items()}
-    assert Dataset.from_pyg(_chain(**single)).notes == ()
+    assert Dataset.from_pyg(_chain(**single), direction="both").notes == ()
 
 
 def test_values_of_edges_are_ignored_with_a_warning():
@@ -119,7 +119,7 @@ def test_values_of_edges_are_ignored_with_a_warning():
 
 def test_without_x_the_features_are_structural():
     data = _chain(x=None, num_nodes=12)
-    dataset = Dataset.from_pyg(data, "mine")
+    dataset = Dataset.from_pyg(data, "mine", direction="both")
     assert dataset.feature_names[0] == "log degree"
     assert dataset.x[:, 0].tolist() == pytest.approx(np.log1p(dataset.graph.degrees))
     assert dataset.num_nodes == 12
@@ -149,7 +149,7 @@ def test_without_x_the_features_are_structural():
 )
 def test_bad_data_is_one_line(fields, message):
     with pytest.raises(InputError, match=message):
-        Dataset.from_pyg(_chain(**fields), "mine")
+        Dataset.from_pyg(_chain(**fields), "mine", direction="both")
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,14 @@ def _ogb(folder: Path) -> Path:
     return folder
 
 
+def test_two_classes_of_one_name_in_a_mapping_of_ogb_are_refused(tmp_path: Path):
+    folder = _ogb(tmp_path / "ogb" / "ogbn_arxiv")
+    with gzip.open(folder / "mapping" / "labelidx2arxivcategeory.csv.gz", "at") as file:
+        file.write("3,arxiv cs mm\n")
+    with pytest.raises(InputError, match=r"labelidx2arxivcategeory.csv.gz: classes: 2 are called 'arxiv cs mm'$"):
+        datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+
+
 def test_reddit_is_read_raw_converted_and_then_mapped(tmp_path: Path):
     raw = _reddit(tmp_path / "pyg" / "Reddit" / "raw")
     data = datasets.load("reddit", root=tmp_path)

@@ -196,6 +196,7 @@ def test_strips_keep_the_features_of_a_column_together() -> None:
         ([["a", 1], ["b", 2]], [["a", "b"], ["b", "c"]]),
         ([["a", 1], ["b", 2]], [["a", "b"], ["c", "b"]]),
         ([["a", 1], ["b", 2]], [["a", "b"], ["", "b"]]),
+        ([["a", 1], ["b", 2]], [["a", "c"], ["d", "e"], *[["a", "b"]] * 70, ["c", "d"]]),
         ([[0, 1], [1, 2]], [[0, 1]] * 70 + [[1, 2]]),
         ([[0, 1], [1, 2]], [[0, 1], [-1, 0]]),
         ([[5, 1], [3, 2]], [[5, 3]] * 70 + [[4, 3]]),
@@ -230,13 +231,25 @@ def test_a_split_that_cannot_be_is_refused_with_the_same_words(tmp_path: Path, r
     assert len(list(tmp_path.iterdir())) == 2
 
 
+def test_two_columns_with_a_feature_of_the_same_name_are_refused_with_the_same_words(tmp_path: Path) -> None:
+    nodes = write_csv(tmp_path / "n.csv", ("id", "a", "a=x"), [[1, "x", 3], [2, "y", 4]])
+    edges = write_csv(tmp_path / "e.csv", ("source", "target"), [[1, 2]])
+    message = r"columns 'a' and 'a=x' both have a feature 'a=x': rename one, or leave it out$"
+    with pytest.raises(InputError, match=message) as expected:
+        read_tables(edges, nodes)
+    with pytest.raises(InputError, match=message) as actual:
+        import_tables(edges, nodes, tmp_path / "d", memory="500MB")
+    assert str(actual.value) == str(expected.value)
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_too_little_memory_names_the_minimum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nodes = write_csv(tmp_path / "n.csv", ("id", "size"), [[node, 1] for node in range(100)])
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), [[0, 1]])
-    with pytest.raises(InputError, match="--memory: '20MB' is too little; an engine needs at least 500MB"):
+    with pytest.raises(InputError, match="memory: '20MB' is too little; an engine needs at least 500MB"):
         import_tables(edges, nodes, tmp_path / "d", memory="20MB")
     monkeypatch.setattr("mggcn.datasets._sorted_edges._BYTES_PER_NODE", 6 * 10**6)
-    with pytest.raises(InputError, match="--memory: 999MB is too little for 100 nodes; at least 1000MB are needed"):
+    with pytest.raises(InputError, match="memory: 999MB is too little for 100 nodes; at least 1000MB are needed"):
         import_tables(edges, nodes, tmp_path / "d", memory="999MB")
     assert import_tables(edges, nodes, tmp_path / "d", memory="1GB").num_nodes == 100
 
@@ -244,7 +257,7 @@ def test_too_little_memory_names_the_minimum(tmp_path: Path, monkeypatch: pytest
 def test_structural_features_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streamed, "_STRUCTURE_BYTES", (10**9, 0))
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), [["a", "b"]])
-    with pytest.raises(InputError, match="structural ones of this graph need 2000MB, more than --memory 500MB"):
+    with pytest.raises(InputError, match="structural ones of this graph need 2000MB, more than memory=500MB"):
         import_tables(edges, None, tmp_path / "d", memory="500MB")
     assert [path.name for path in tmp_path.iterdir()] == ["e.csv"]
 

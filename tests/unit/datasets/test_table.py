@@ -27,7 +27,7 @@ def _write(tmp_path: Path, nodes: str = NODES, edges: str = EDGES) -> tuple[Path
 
 
 def test_the_tables_become_a_data_set(tmp_path: Path):
-    data = read_tables(*_write(tmp_path))
+    data = read_tables(*_write(tmp_path), direction="both")
     assert data.name == "nodes"
     assert data.node_ids.tolist() == ["a7", "b2", "c9", "d1", "e5", "f0"]
     assert data.x.tolist() == [[1, 0.5], [2, -1000], [3, 0], [4, 7], [5, 1], [6, 2]]
@@ -44,7 +44,7 @@ def test_other_columns_of_edges_are_ignored_with_a_warning(tmp_path: Path):
     edges = "target,weight,source,time\na7,1,b2,\nb2,x,c9,\na7,3,b2,\n"
     note = "edge weights and attributes are not used: ignored weight, time of edges.csv"
     with pytest.warns(DataWarning, match=f"nodes: {note}"):
-        data = read_tables(*_write(tmp_path, edges=edges))
+        data = read_tables(*_write(tmp_path, edges=edges), direction="both")
     assert data.notes == (note, "1 duplicate edge removed")
     assert data.graph.num_edges == 2
 

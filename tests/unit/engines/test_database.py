@@ -19,17 +19,17 @@ def test_amounts_of_memory(text: str, expected: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "2", "GB", "-1GB", "2GB/s", "1e3MB"])
 def test_what_is_no_amount_of_memory(text: str) -> None:
-    with pytest.raises(InputError, match=r"--memory: '.*' is not an amount of memory such as 4GB"):
+    with pytest.raises(InputError, match=r"memory: '.*' is not an amount of memory such as 4GB"):
         megabytes(text)
 
 
 def test_too_little_names_the_minimum() -> None:
-    with pytest.raises(InputError, match="--memory: '499MB' is too little; an engine needs at least 500MB"):
+    with pytest.raises(InputError, match="memory: '499MB' is too little; an engine needs at least 500MB"):
         megabytes("499MB")
 
 
 def test_too_much_names_the_maximum() -> None:
-    with pytest.raises(InputError, match="--memory: '99999999999TB' is too much; the most is 1000TB"):
+    with pytest.raises(InputError, match="memory: '99999999999TB' is too much; the most is 1000TB"):
         megabytes("99999999999TB")
 
 
@@ -43,7 +43,7 @@ def test_what_exceeds_the_memory_goes_to_the_disk(tmp_path: Path) -> None:
 def test_a_disk_that_is_too_small_is_one_line(tmp_path: Path) -> None:
     database = connect(tmp_path, 40)
     database.execute("SET max_temp_directory_size = '1MB'")
-    with pytest.raises(InputError, match="sorting: the disk is too small for what exceeds --memory"):  # noqa: SIM117
+    with pytest.raises(InputError, match="sorting: the disk is too small for what exceeds the memory"):  # noqa: SIM117
         with one_line_errors("sorting"):
             first_row(database, SORT)
     database.close()
@@ -51,7 +51,7 @@ def test_a_disk_that_is_too_small_is_one_line(tmp_path: Path) -> None:
 
 def test_too_little_memory_is_one_line(tmp_path: Path) -> None:
     database = connect(tmp_path, 10)
-    with pytest.raises(InputError, match="--memory: too little for the lists, even with the disk's help"):  # noqa: SIM117
+    with pytest.raises(InputError, match="memory: too little for the lists, even with the disk's help"):  # noqa: SIM117
         with one_line_errors("the lists"):
             first_row(database, "SELECT length(list(i)) FROM range(5000000) t(i)")
     database.close()

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from mggcn import files, storage
+from mggcn import files, fit, storage
 from mggcn.cli import main
 from mggcn.engines.locations import Location
 from mggcn.errors import InputError, require
@@ -141,7 +141,7 @@ def test_a_date_counts_to_its_end_and_a_time_to_its_second(text: str, second: in
 
 @pytest.mark.parametrize("text", ["tomorrow", "2017-13-01", "1500000000", "9999-12-31T23:59:59-05:00"])
 def test_other_dates_are_refused(text: str) -> None:
-    with pytest.raises(InputError, match=f"--as-of: '{text}' is neither a date"):
+    with pytest.raises(InputError, match=f"as_of: '{text}' is neither a date"):
         parse_as_of(text)
 
 
@@ -323,6 +323,37 @@ def test_values_in_scientific_notation_are_not_lost(
     assert error.count("\n") == 1
     assert not Path("half").exists()
     assert main(["ethereum", "build", "half.csv", "--out", "half", "--quiet", "--max-dropped", "0.02"]) == 0
+
+
+@pytest.mark.parametrize("method", ["mg-gcn", "graphsage-mean"])
+def test_scores_do_not_depend_on_unrelated_accounts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+
+    def chain(start: int, first: int) -> list[Row]:
+        return [
+            transaction(start + number, address(first + 7 * a), address(first + 7 * b), int(value) * ETH)
+            for number, (a, b, value) in enumerate(rng.integers(1, 90, (500, 3)))
+            if a != b
+        ]
+
+    old, new = chain(0, 100_000), chain(1_000, 100_003)  # the new addresses are between the old ones
+    before, after = write(tmp_path / "before.parquet", old), write(tmp_path / "after.parquet", [*old, *new])
+    labels = [f"{address(100_000 + 7 * number)},{'odd' if number % 2 else 'even'}" for number in range(1, 60)]
+    Path("labels.csv").write_text("\n".join(labels))
+    build(BuildInputs((before,)), tmp_path / "one", labels=Path("labels.csv"))
+    build(BuildInputs((after,)), tmp_path / "two", labels=Path("labels.csv"))
+    one, two = storage.load("one"), storage.load("two")
+    ids = one.ids_of(range(one.num_nodes)).tolist()
+    nodes = two.nodes_of(ids)
+    assert two.num_nodes > 1.8 * one.num_nodes
+    assert not np.array_equal(nodes, np.arange(one.num_nodes))
+    run = fit(one, method, settings={"epochs": 5}, device="cpu")
+    scores = [run.predict(data, data.nodes_of(ids)).probabilities for data in (one, two)]
+    assert np.ptp(scores[0][:, 0]) > 0.01
+    assert np.abs(scores[0] - scores[1]).max() < 1e-6
 
 
 def test_unlabelled_accounts_as_a_class(

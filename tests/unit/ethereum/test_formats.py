@@ -79,7 +79,7 @@ def test_ethereum_etl_with_receipts_and_blocks(tmp_path: Path) -> None:
     files = etl(tmp_path)
     extra = {"receipts": files["receipts"], "blocks": files["blocks"]}
     assert balances(tmp_path / "work", files["transactions"], **extra) == SUMS
-    with pytest.raises(InputError, match=r"transactions\.csv: no time \(ethereum-etl\): give --blocks"):
+    with pytest.raises(InputError, match=r"transactions\.csv: no time \(ethereum-etl\): give blocks="):
         balances(tmp_path / "again", files["transactions"])
 
 
@@ -118,6 +118,30 @@ ETHERSCAN = {
     "to": "to_address",
     "value": "value",
 }
+
+
+@pytest.mark.parametrize(
+    "names", [{"receipt_status": 1}, {"status": "0x1"}, {"txreceipt_status": "1"}, {"success": True}, {}]
+)
+@pytest.mark.parametrize("error", ["isError", "is_error"])
+def test_every_column_that_says_a_transaction_failed_is_read(tmp_path: Path, names: Row, error: str) -> None:
+    rows = [
+        {name: value for name, value in transaction(number, A, B).items() if name != "receipt_status"}
+        | names
+        | {error: int(number == 2)}
+        for number in (1, 2, 3)
+    ]
+    tally, _, _ = stages(tmp_path / "work", write(tmp_path / "t.parquet", rows))
+    assert counts(tally) == {"failed": 1}
+    assert tally.notes == ()
+
+
+def test_a_column_of_failures_that_is_not_among_given_columns_is_named(tmp_path: Path) -> None:
+    rows = [{"a": A, "b": B, "v": 5, "t": 1_500_000_000, "isError": 1}]
+    tally, _, _ = stages(
+        tmp_path / "work", write(tmp_path / "t.parquet", rows), columns=parse_columns("from=a,to=b,value=v,time=t")
+    )
+    assert tally.notes[0].endswith("counts as a success (--columns does not name error=isError)")
 
 
 @pytest.mark.parametrize("shape", ["answer", "log", "list", "lines"])
@@ -205,7 +229,7 @@ def test_files_may_have_different_formats_and_be_empty(tmp_path: Path) -> None:
             "column 'to_address' of ethereum-etl is missing .'to_adress' is there",
         ),
         (["From", "To", "Value"], "column 'TimeStamp' of XBlock is missing"),
-        (["a", "b"], "no known format has the columns 'a', 'b'; give the columns by hand: --columns"),
+        (["a", "b"], "no known format has the columns 'a', 'b'; give the columns by hand: columns="),
         (["token_address", "from_address", "to_address", "value"], "token transfers: .* not ether"),
         (["from_address", "to_address", "value", "trace_type"], "traces: they repeat the transactions"),
     ],
@@ -221,7 +245,7 @@ def test_what_is_missing_is_said_by_name(names: list[str], message: str) -> None
         ("from=a", "no to="),
         ("from=a,to=b", "no value="),
         ("from=a,to", "'to' is not ROLE=COLUMN"),
-        ("from=a,to=b,value=c,tiem=d", "unknown role in --columns 'tiem'; did you mean time"),
+        ("from=a,to=b,value=c,tiem=d", "unknown role in columns 'tiem'; did you mean time"),
         ("from=a,to=b,value=c,eth=d", "exclude each other"),
     ],
 )

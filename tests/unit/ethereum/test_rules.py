@@ -130,6 +130,9 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
         ("no_time", transaction(10, A, B, block_timestamp=None)),
         ("no_time", transaction(11, A, B, block_timestamp=1_500_000_000_000)),
         ("later", transaction(12, A, B, block_timestamp=1_500_001_001)),
+        ("implausible_time", transaction(14, A, B, block_timestamp=0)),
+        ("implausible_time", transaction(15, A, B, block_timestamp=4_000_000)),
+        ("implausible_time", transaction(16, A, B, block_timestamp=1_438_269_972)),
     ]
     last = transaction(13, C, D, block_timestamp=1_500_001_000)
     counted, accounts, _ = run(tmp_path, [*(row for _, row in bad), last], as_of=1_500_001_000)
@@ -183,13 +186,57 @@ def test_nothing_left_is_an_error_that_says_why(tmp_path: Path) -> None:
         run(tmp_path, [transaction(1, "me", B)])
 
 
+def test_block_numbers_are_not_read_as_times(tmp_path: Path) -> None:
+    rows = [transaction(number, A, B, block_timestamp=4_000_000 + number) for number in range(9)]
+    looks = (
+        "block_timestamp holds 4,000,000 to 4,000,008, which is 1970-02-16 to 1970-02-16 and looks like block numbers"
+    )
+    with pytest.raises(InputError, match=f"no row is left of 9; most were dropped as 'implausible time'; {looks}"):
+        run(tmp_path, rows)
+    shutil.rmtree(tmp_path / "work")
+    half = [transaction(100 + number, A, B) for number in range(9)]
+    with pytest.raises(InputError, match=rf"9 of 18 rows cannot be read \(50\.00%\).*Ethereum's first block.*{looks}"):
+        run(tmp_path, [*rows, *half], max_dropped=0.01)
+
+
+def test_times_in_the_future_are_not_read(tmp_path: Path) -> None:
+    counted, _, _ = run(tmp_path, [transaction(1, A, B), transaction(2, A, B, block_timestamp=4_102_444_800)])
+    assert counted == {"implausible_time": 1}
+
+
+def test_text_ids_may_be_of_a_chain_before_ethereum(tmp_path: Path) -> None:
+    rows = [
+        transaction(number, "a", "b", block_timestamp=at) for number, at in enumerate([1_300_000_000, 1_200_000_000])
+    ]
+    counted, _, _ = run(tmp_path, rows, any_ids=True)
+    assert counted == {"implausible_time": 1}
+
+
+@pytest.mark.parametrize(
+    ("unit", "note"),
+    [
+        (
+            10**9,
+            ["none of 120 values reaches 0.001 ether (the largest is 120,000,000,000 wei): value looks like gwei or"],
+        ),
+        (ETH, []),
+        (10**24 * 5, ["the largest value is 600,000,000 ether, more than exist: value is in another unit"]),
+    ],
+)
+def test_values_in_another_unit_than_wei_are_a_note(tmp_path: Path, unit: int, note: list[str]) -> None:
+    path = write(tmp_path / "t.parquet", [transaction(number, A, B, number * unit) for number in range(1, 121)])
+    tally, _, _ = stages(tmp_path / "work", path)
+    assert len(tally.notes) == len(note)
+    assert all(line.startswith(start) for line, start in zip(tally.notes, note, strict=True))
+
+
 def test_more_unreadable_rows_than_allowed_are_an_error(tmp_path: Path) -> None:
     rows = [transaction(number, A, B) for number in range(98)]
     copies, later = [rows[0]] * 5, [transaction(200 + number, A, B, block_timestamp=2 * 10**9) for number in range(5)]
     lost = [transaction(300, A, B, "much"), transaction(301, "me", B)]
     with pytest.raises(
         InputError,
-        match=r"t\.parquet: 2 of 110 rows cannot be read \(1\.82%\), more than --max-dropped 0\.01; most are",
+        match=r"t\.parquet: 2 of 110 rows cannot be read \(1\.82%\), more than max_dropped=0\.01; most are",
     ):
         run(tmp_path, [*rows, *copies, *later, *lost], as_of=19 * 10**8, max_dropped=0.01)
     shutil.rmtree(tmp_path / "work")

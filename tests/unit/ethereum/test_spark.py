@@ -94,6 +94,9 @@ def odd_rows(folder: Path) -> list[Path]:
         transaction(10**6 + 10, "GENESIS", None),
         transaction(10**6 + 11, A, B, receipt_status="0.0"),
         transaction(10**6 + 12, A, B, receipt_status="reverted"),
+        transaction(10**6 + 15, A, B, block_timestamp=0),
+        transaction(10**6 + 16, A, B, block_timestamp="2100-01-01 00:00:00", isError=0),
+        transaction(10**6 + 17, A, B, isError=1),
     ]
     xblock = {"": 0, "TxHash": "0x1", "BlockHeight": 4, "TimeStamp": 1_500_000_000, "From": A, "To": B}
     xblock |= {
@@ -124,7 +127,10 @@ def odd_rows(folder: Path) -> list[Path]:
     return [
         write_csv(
             folder / "spelled.csv",
-            [{name: "" if value is None else value for name, value in row.items()} for row in spelled],
+            [
+                {"isError": ""} | {name: "" if value is None else value for name, value in row.items()}
+                for row in spelled
+            ],
         ),
         write_csv(
             folder / "xblock.csv", [xblock, xblock, xblock | {"To": "NULL", "Value": "0E-18", "ContractAddress": C}]
@@ -172,7 +178,15 @@ def test_spark_gives_the_bytes_of_duckdb(
     printed = capsys.readouterr()
     assert printed.out == expected
     assert "rows need about" in printed.err
-    dropping = ("duplicate", "reorganised", "malformed sender", "malformed receiver", "no value", "no time")
+    dropping = (
+        "duplicate",
+        "reorganised",
+        "malformed sender",
+        "malformed receiver",
+        "no value",
+        "no time",
+        "implausible time",
+    )
     changing = ("mixed case", "creation", "unknown contract", "failed", "to itself", "genesis", "below one wei")
     for rule in (*dropping, "unknown status", *changing, "no receipt"):
         assert f" {rule} " in expected, rule

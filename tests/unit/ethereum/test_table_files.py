@@ -102,7 +102,7 @@ def test_receipts_with_gaps_leave_what_the_transactions_know(tmp_path: Path) -> 
 def test_receipts_need_hashes(tmp_path: Path) -> None:
     bare = [{name: row[name] for name in ("from_address", "to_address", "value", "block_timestamp")} for row in ROWS]
     path, receipts = write(tmp_path / "bare.parquet", bare), etl(tmp_path)["receipts"]
-    with pytest.raises(InputError, match=r"^--receipts: .*bare\.parquet has no hashes by which a receipt is found$"):
+    with pytest.raises(InputError, match=r"^receipts: .*bare\.parquet has no hashes by which a receipt is found$"):
         balances(tmp_path / "work", path, receipts=receipts)
     tally, _, _ = stages(tmp_path / "both", path, write(tmp_path / "t.parquet", ROWS), receipts=receipts)
     assert tally.changed["no_receipt"] == len(bare)

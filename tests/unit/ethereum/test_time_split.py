@@ -111,10 +111,10 @@ def test_the_command(chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("2018-01-01", "--split: '2018-01-01' is neither random nor time:DATE,DATE"),
-        ("time:2018-01-01", "--split: 'time:2018-01-01' is neither random nor time:DATE,DATE"),
-        ("time:2018-01-01,soon", "--split: 'soon' is neither a date"),
-        ("time:2018-02-01,2018-01-01", "--split: 2018-02-01 is not before 2018-01-01"),
+        ("2018-01-01", "split: '2018-01-01' is neither random nor time:DATE,DATE"),
+        ("time:2018-01-01", "split: 'time:2018-01-01' is neither random nor time:DATE,DATE"),
+        ("time:2018-01-01,soon", "split: 'soon' is neither a date"),
+        ("time:2018-02-01,2018-01-01", "split: 2018-02-01 is not before 2018-01-01"),
     ],
 )
 def test_dates_that_cannot_be_used(word: str, message: str) -> None:
@@ -126,12 +126,12 @@ def test_builds_that_cannot_be_split_by_time(chain: Path) -> None:
     split = TimeSplit.parse("time:2018-04-30,2018-08-31")
     assert split is not None
     inputs = BuildInputs((chain / "chain.parquet",))
-    with pytest.raises(InputError, match="--split: needs --labels"):
+    with pytest.raises(InputError, match="split: needs labels="):
         build(inputs, chain / "none", time_split=split)
-    with pytest.raises(InputError, match="2018-08-31 is not before --as-of"):
+    with pytest.raises(InputError, match="2018-08-31 is not before as_of"):
         built(chain, "none", "2018-06-30", time_split=split)
     balances = BuildInputs((chain / "chain.parquet",), balances=chain / "b.csv")
-    with pytest.raises(InputError, match="--balances are of one date"):
+    with pytest.raises(InputError, match="balances=… are of one date"):
         build(balances, chain / "none", labels=chain / "chain.labels.csv", time_split=split)
     early = TimeSplit.parse("time:2001-01-01,2018-08-31")
     with pytest.raises(InputError, match="no row is left of"):

@@ -181,7 +181,7 @@ def test_only_is_part_of_a_data_set_or_a_label(file: Path) -> None:
     assert tiny.selected(None) == {"digits": {"plain", "graph"}, "cora": {"plain", "graph"}}
     assert tiny.selected("COR") == {"cora": {"plain", "graph"}}
     assert tiny.selected("gra") == {"digits": {"graph"}, "cora": {"graph"}}
-    with pytest.raises(InputError, match="--only: 'x' is in no data set and no label"):
+    with pytest.raises(InputError, match="only: 'x' is in no data set and no label"):
         tiny.selected("x")
 
 

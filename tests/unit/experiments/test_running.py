@@ -1,6 +1,7 @@
 """``mggcn.experiments.run`` from Python."""
 
 import doctest
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from mggcn.errors import InputError
 from mggcn.experiments import Experiment, Job, Outcome, Variant
 from mggcn.experiments import _running as running
 from mggcn.methods.mlp import FeatureMLP
-from mggcn.records import Ledger, Section
+from mggcn.records import Ledger, Section, environment
 
 
 class Watching(experiments.ExperimentProgress):
@@ -121,3 +122,16 @@ def test_jobs_are_shown_as_they_start(folder: Path) -> None:
 
     experiments.run(comparison(), device="cpu", only="mlp", progress=Starts())
     assert started == ["mlp seed 0", "an epoch"]
+
+
+def test_the_data_are_hashed_once_and_git_is_started_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG", "mggcn")
+    environment.commit.cache_clear()
+    started: list[list[str]] = []
+    sys.addaudithook(lambda event, what: started.append(what[1]) if event == "subprocess.Popen" else None)
+    [table] = experiments.run(comparison(seeds=2), device="cpu")
+    assert [row.done for row in table.rows] == [2, 2]
+    hashed = [record.getMessage() for record in caplog.records if "hashed an array" in record.getMessage()]
+    of_few_targets = 3 * 2  # the parts of the split with which each method warms up
+    assert len(hashed) <= of_few_targets, "the folder has the checksums of the data set's own arrays"
+    assert len([command for command in started if "git" in command]) == 3, "top, changes and commit, once"

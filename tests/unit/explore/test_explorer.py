@@ -21,6 +21,7 @@ import mggcn
 from mggcn import methods, storage
 from mggcn.cli import main
 from mggcn.dataset import Dataset, Measure
+from mggcn.dataset.ids import names_in_draws
 from mggcn.errors import InputError
 from mggcn.explore import Explorer, draw_picks, server
 from mggcn.explore._ids import IdIndex
@@ -59,7 +60,8 @@ def get(run: Run, small: Dataset) -> Iterator[Callable[..., Any]]:
 def test_drawn_picks_are_the_evaluations(small: Dataset) -> None:
     for target in (5, 17, 58):
         drawn = draw_picks(small, target, picks=4, seed=3, draw=2)
-        expected = pick_one(small.graph, small.graph.degrees.tolist(), target, 4, Key.of(3).fold("eval", 2))
+        key, name = Key.of(3).fold("eval", 2), int(names_in_draws(small)[target])
+        expected = pick_one(small.graph, small.graph.degrees.tolist(), target, 4, key, name=name)
         assert list(drawn.names) == [f"node-{node}" for node in expected]
         for parent, pick in drawn.edges:
             assert is_neighbour(small.graph, expected[parent], expected[pick])
@@ -298,9 +300,9 @@ def test_contributions_are_those_of_explain(run: Run, small: Dataset) -> None:
 def test_ports_that_cannot_be_used() -> None:
     with server.listen(0) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(InputError, match=f"--port: {port} cannot be used"):
+        with pytest.raises(InputError, match=f"port: {port} cannot be used"):
             server.listen(port)
-    with pytest.raises(InputError, match="--port: 70000 is not between 0 and 65535"):
+    with pytest.raises(InputError, match="port: 70000 is not between 0 and 65535"):
         server.listen(70_000)
 
 

@@ -31,7 +31,7 @@ def stack(small: Dataset, layers: int = 1, **options: bool) -> AdaptiveStack:
 
 
 def sampler(small: Dataset, module: AdaptiveStack, layers: int = 1, samples: int = 30) -> AdaptiveSampler:
-    x = torch.from_numpy(small.x).double()
+    x = torch.tensor(small.x).double()
     return AdaptiveSampler(
         propagation(small.graph), layers, samples, lambda nodes, block: module.importance(x[nodes], block)
     )
@@ -40,19 +40,19 @@ def sampler(small: Dataset, module: AdaptiveStack, layers: int = 1, samples: int
 def scored(small: Dataset, module: AdaptiveStack, key: int, samples: int = 30) -> tuple[torch.Tensor, torch.Tensor]:
     batch = next(sampler(small, module, len(module.layers), samples).batches(TARGETS, Key.of(key), 5))
     blocks = [replace(block, weight=block.weight.double(), count=block.count.double()) for block in batch.blocks]
-    return module.scored(torch.from_numpy(small.x).double()[batch.nodes], blocks)
+    return module.scored(torch.tensor(small.x).double()[batch.nodes], blocks)
 
 
 def attended(small: Dataset, module: AdaptiveStack) -> torch.Tensor:
     """The whole matrix of Â(v, u) a(v, u), by the paper's equations."""
-    receivers, senders = (torch.from_numpy(small.x).double() @ module.sampling.weight).T
+    receivers, senders = (torch.tensor(small.x).double() @ module.sampling.weight).T
     attention = torch.relu(receivers[:, None] + senders[None, :]) + 1
     return torch.from_numpy(propagation(small.graph).toarray()).double() * attention
 
 
 def law(small: Dataset, module: AdaptiveStack, receivers: np.ndarray) -> torch.Tensor:
     """[num_nodes] the probabilities below some receivers."""
-    guess = torch.relu(torch.from_numpy(small.x).double() @ module.sampling.weight[:, 1]) + 1
+    guess = torch.relu(torch.tensor(small.x).double() @ module.sampling.weight[:, 1]) + 1
     worth = attended(small, module)[receivers].sum(dim=0) * guess
     return worth / worth.sum()
 
@@ -81,7 +81,7 @@ def test_batches_are_valid_and_lazy(small: Dataset) -> None:
 
 def test_sums_are_unbiased_for_fixed_weights(small: Dataset) -> None:
     module = stack(small)
-    exact = attended(small, module)[TARGETS] @ torch.from_numpy(small.x).double() @ module.layers[0].weight
+    exact = attended(small, module)[TARGETS] @ torch.tensor(small.x).double() @ module.layers[0].weight
     found = torch.stack([scored(small, module, key)[0].detach() for key in range(500)])
     error = found.std(dim=0) / 500**0.5
     assert bool(((found.mean(dim=0) - exact).abs() <= 5 * error).all())
@@ -91,7 +91,7 @@ def test_sums_are_unbiased_for_fixed_weights(small: Dataset) -> None:
 def test_the_penalty_is_the_empirical_variance(small: Dataset) -> None:
     """Against the n draws written out, and on average against the variance of the sums themselves."""
     module = stack(small)
-    x, n = torch.from_numpy(small.x).double(), 30
+    x, n = torch.tensor(small.x).double(), 30
     batch = next(sampler(small, module, samples=n).batches(TARGETS, Key.of(4), 5))
     draws = torch.repeat_interleave(batch.nodes, batch.blocks[0].count.long())
     assert draws.numel() == n > draws.unique().numel()
@@ -108,7 +108,7 @@ def test_the_penalty_is_the_empirical_variance(small: Dataset) -> None:
 def test_the_penalty_has_the_gradient_of_the_true_variance(small: Dataset) -> None:
     module = stack(small)
     p = attended(small, module)[TARGETS]
-    h = torch.from_numpy(small.x).double() @ module.layers[0].weight
+    h = torch.tensor(small.x).double() @ module.layers[0].weight
     moments = (p.square() / law(small, module, TARGETS).clamp_min(1e-300)) @ h.square()
     variance = ((moments - (p @ h).square()) / 400).mean()
     (expected,) = torch.autograd.grad(variance, module.sampling.weight)
@@ -130,7 +130,7 @@ def test_gradient_reaches_the_sampler(small: Dataset) -> None:
 
 @pytest.mark.parametrize("skip", [False, True])
 def test_exact_blocks_give_the_papers_network(small: Dataset, skip: bool) -> None:
-    module, x = stack(small, 3, skip=skip), torch.from_numpy(small.x).double()
+    module, x = stack(small, 3, skip=skip), torch.tensor(small.x).double()
     a, (w0, w1, w2) = attended(small, module), (layer.weight for layer in module.layers)
     first = a @ x @ w0
     second = a @ first.relu() @ w1 + (a @ a @ x @ (w0 @ w1) if skip else 0)

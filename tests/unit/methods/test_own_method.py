@@ -183,7 +183,7 @@ def test_the_command_line_takes_an_own_method(module: Path, small: Dataset, caps
     assert "run folder      runs/small-Mine-seed0" in capsys.readouterr().out
     predict = ["predict", "runs/small-Mine-seed0", "--out", "p.csv"]
     assert main(predict) == 2
-    assert "if you trust it, allow it with allow_import=True or --allow-import" in capsys.readouterr().err
+    assert "if you trust it, allow it with --allow-import" in capsys.readouterr().err
     assert main([*predict, "--allow-import"]) == 0
     config = ["train", "--config", "runs/small-Mine-seed0/config.toml", "--quiet"]
     assert main(config) == 2

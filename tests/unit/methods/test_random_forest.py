@@ -1,19 +1,21 @@
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save
 from scipy.sparse import csr_array
 from sklearn.ensemble import RandomForestClassifier
 
 import mggcn
 from mggcn import storage
 from mggcn.dataset import Dataset, as_features
-from mggcn.errors import InputError
+from mggcn.errors import DataWarning, InputError
 from mggcn.keys import Key
 from mggcn.run import load_run
-from tests import sealing
+from tests import sealing, tampering
 
 FEW = {"trees": 7, "threads": 1}
 
@@ -49,7 +51,8 @@ def test_it_gives_what_scikit_learn_gives(small: Dataset, sparse: bool, settings
 def test_a_class_without_training_nodes(small: Dataset) -> None:
     y = small.y.copy()
     y[small.split.train] = np.minimum(y[small.split.train], 1)
-    found = mggcn.fit(replace(small, y=y), "random-forest", device="cpu", settings=FEW)
+    with pytest.warns(DataWarning, match="small: no training nodes of class 'blue': it cannot be learnt"):
+        found = mggcn.fit(replace(small, y=y), "random-forest", device="cpu", settings=FEW)
     probabilities = found.predict(device="cpu", calibrated=False).probabilities
     np.testing.assert_allclose(probabilities[:, 2], 1 / 3 / 8)
 
@@ -82,6 +85,25 @@ def test_weights_of_another_number_of_classes_do_not_fit(small: Dataset, tmp_pat
     run = mggcn.fit(small, "random-forest", settings=FEW).save(tmp_path / "run")
     text = (run.path / "record.json").read_text()
     (run.path / "record.json").write_text(sealing.resealed(text.replace('"red",', '"red", "pink",')))
+    with pytest.raises(InputError, match=r"weights\.safetensors: does not fit"):
+        load_run(run.path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("below", 0), ("above", 0), ("below", 10**9), ("roots", -1), ("feature", 3), ("feature", -1)]
+)
+def test_trees_that_never_end_or_lead_elsewhere_do_not_fit(
+    name: str, value: int, small: Dataset, tmp_path: Path
+) -> None:
+    run = mggcn.fit(small, "random-forest", settings=FEW).save(tmp_path / "run")
+    assert run.path is not None
+    tensors = load_file(run.path / "weights.safetensors")
+    inner = int((tensors["model.below"] != torch.arange(len(tensors["model.below"]))).nonzero()[-1])
+    tensors[f"model.{name}"][0 if name == "roots" else inner] = value
+    content = save(tensors)
+    (run.path / "weights.safetensors").write_bytes(content)
+    digest = hashlib.sha256(content).hexdigest()
+    tampering.change_field(run.path / "record.json", ("files", "weights.safetensors"), digest)
     with pytest.raises(InputError, match=r"weights\.safetensors: does not fit"):
         load_run(run.path)
 

@@ -60,7 +60,7 @@ def test_unknown_keys_name_the_nearest() -> None:
 def test_words_are_split_once() -> None:
     assert settings.pairs(["a-b = c=d", "e="]) == {"a_b": "c=d", "e": ""}
     for bad in ("word", "=3"):
-        with pytest.raises(InputError, match=f"--set {bad}: not of the form key=value"):
+        with pytest.raises(InputError, match=f"settings: {bad!r} is not of the form key=value"):
             settings.pairs([bad])
 
 

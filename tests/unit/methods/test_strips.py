@@ -37,7 +37,7 @@ def test_rows_in_strips_have_the_bits_of_those_in_memory(
 def test_too_little_memory_for_a_column_is_refused(small: Dataset, tmp_path: Path) -> None:
     plan, needed = methods.resolve("mg-gcn", small.name, {}), 12 * small.num_nodes
     cache = Cache(tmp_path, memory=needed - 1)
-    with pytest.raises(InputError, match=f"--memory: .* too little .*, at least {re.escape(size(needed))} are needed"):
+    with pytest.raises(InputError, match=f"memory: .* too little .*, at least {re.escape(size(needed))} are needed"):
         plan.prepare(small, Key.of(0), Compute(CPU, cache=cache))
     assert not any("rows" in entry.what for entry in cache.entries())
 

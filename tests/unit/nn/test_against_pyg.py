@@ -36,8 +36,8 @@ def edge_index(small: Dataset) -> Tensor:
 @pytest.fixture
 def block(small: Dataset) -> Block:
     """Every node hears its neighbours; two nodes hear nobody."""
-    indptr = torch.from_numpy(small.graph.indptr)
-    return Block(60, indptr, torch.from_numpy(small.graph.indices).long(), torch.arange(60))
+    indptr = torch.tensor(small.graph.indptr)
+    return Block(60, indptr, torch.tensor(small.graph.indices).long(), torch.arange(60))
 
 
 def put(parameter: Tensor, value: Tensor) -> None:
@@ -101,5 +101,5 @@ def test_sgc(small: Dataset, edge_index: Tensor) -> None:
     put(ours.model.layers[0].bias, theirs.lin.bias)
     found = predict(ours.model, ours.eval, np.arange(60), Key.of(0), place)
     with torch.no_grad():
-        expected = theirs(torch.from_numpy(small.x), edge_index).double().log_softmax(dim=1)
+        expected = theirs(torch.tensor(small.x), edge_index).double().log_softmax(dim=1)
     assert_equal(found, expected)

@@ -34,7 +34,7 @@ def test_sage_in_a_stack_is_the_mean_convolution(small: Dataset) -> None:
     theirs.lin_r.weight.data, theirs.lin_l.weight.data = root.contiguous(), mean.contiguous()
     sampler = MixGrainedSampler(PickTable.of(small.graph), 4, layers=3, padding="none")
     (batch,) = sampler.batches(np.arange(60), Key.of(0), 60)
-    x = torch.from_numpy(small.x)[batch.nodes.long()]
+    x = torch.tensor(small.x)[batch.nodes.long()]
     for block in batch.blocks:
         rows = x[: block.num_src]
         torch.testing.assert_close(Stack([PyGConv(theirs)])(rows, [block]), Stack([ours])(rows, [block]))

@@ -106,6 +106,9 @@ def test_nodes_are_named_by_numbers_masks_or_ids(small: Dataset) -> None:
         run.predict(ids="node-5")
     with pytest.raises(InputError, match="small: no nodes to predict"):
         run.predict(ids=[])
+    with pytest.raises(InputError, match="small: nodes: 60 values of 0 and 1 are a mask of integers; give a boolean"):
+        run.predict(nodes=np.isin(np.arange(60), [5, 58]).astype(np.int64))
+    assert run.predict(nodes=[1, 0, 1]).nodes.tolist() == [1, 0, 1], "a node may be asked for more than once"
 
 
 def test_data_frames_have_the_users_ids(small: Dataset) -> None:

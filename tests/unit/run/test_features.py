@@ -82,16 +82,6 @@ def test_positions_are_used_where_one_side_has_no_names(run: mggcn.Run, named: D
             scoring.predict(replace(plain, x=as_features(plain.x[:, [0, 1, 2, 2]])))
 
 
-def test_repeated_names_are_used_only_in_the_same_order(run: mggcn.Run, named: Dataset) -> None:
-    with pytest.raises(InputError, match=r"^later: 2 features are called 'age', so they cannot be matched by name"):
-        run.predict(with_columns(named, [0, 1, 2, 0], (*NAMES, "age")))
-    repeated = replace(named, feature_names=("", "", "age"))
-    trained = mggcn.fit(repeated, settings={"epochs": 1}, device="cpu")
-    assert same(trained, repeated, replace(repeated, name="copy"))
-    with pytest.raises(InputError, match=r"^the run: 2 features are called ''"):
-        trained.predict(named)
-
-
 def test_records_have_names_only_where_the_data_has(run: mggcn.Run, small: Dataset) -> None:
     assert run.record.dataset["feature_names"] == list(NAMES)
     assert "feature_names" not in mggcn.fit(small, settings={"epochs": 1}).record.dataset

@@ -1,13 +1,18 @@
 """Training by two ranks, which must give the result of one process."""
 
 import json
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.sparse import random_array
 
 import mggcn
 from mggcn import storage
 from mggcn.dataset import Dataset
+from mggcn.train.inputs import AveragedInputs
 from tests.conftest import small_dataset
 from tests.ranks import finished, torchrun
 
@@ -28,6 +33,7 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
     "rows": ("sign", {"batch_size": 8, "dropout": 0.0}),
     "nothing to train": ("label-propagation", {}),
 }
+WIDE = {"epochs": 4, "batch_size": 14, "dropout": 0, "input_dropout": 0.5}
 SCRIPT = """
 import json, sys
 from pathlib import Path
@@ -51,9 +57,17 @@ for name, method, settings in (
         mggcn.fit(data, method, settings=settings, device="cpu")
     except mggcn.InputError as error:
         records[name] = str(error)
+wide = mggcn.fit(storage.load(Path("wide")), settings=json.loads(Path("wide.json").read_text()), device="cpu")
+records["wide"] = json.loads(wide.record.to_json())
 Path(f"records-{dist.get_rank()}.json").write_text(json.dumps(records))
 dist.destroy_process_group()
 """
+
+
+def wide_dataset() -> Dataset:
+    """The small data set with many features of which few are not zero, so that they are averaged after the product."""
+    x = random_array((60, 4000), density=0.002, format="csr", dtype=np.float32, rng=np.random.default_rng(0))
+    return replace(small_dataset(), name="wide", x=x)
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +75,8 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """The records of all scenarios, of both ranks."""
     folder = tmp_path_factory.mktemp("ranks")
     storage.save(small_dataset(), folder / "data")
+    storage.save(wide_dataset(), folder / "wide")
+    (folder / "wide.json").write_text(json.dumps(WIDE))
     (folder / "scenarios.json").write_text(json.dumps(SCENARIOS))
     (folder / "script.py").write_text(SCRIPT)
     with pytest.MonkeyPatch.context() as patch:
@@ -85,6 +101,18 @@ def test_two_ranks_give_the_losses_of_one_process(name: str, records: list[dict[
         assert record["temperature"] == pytest.approx(alone["temperature"], abs=1e-4)
         if alone["smoothed"] is not None:
             assert record["smoothed"] == pytest.approx(alone["smoothed"])
+
+
+def test_two_ranks_drop_the_sparse_inputs_that_one_process_drops(records: list[dict[str, Any]], tmp_path: Path) -> None:
+    storage.save(wide_dataset(), tmp_path / "wide")
+    for data in (wide_dataset(), storage.load(tmp_path / "wide", mmap=True)):
+        run = mggcn.fit(data, settings=WIDE, device="cpu")
+        assert isinstance(run.scored_on[0].inputs, AveragedInputs), "the case of features that are multiplied first"
+        for record in (records[0]["wide"], records[1]["wide"]):
+            expected = [(epoch.train_loss, epoch.val_loss) for epoch in run.record.curve]
+            assert [(epoch["train_loss"], epoch["val_loss"]) for epoch in record["curve"]] == [
+                pytest.approx(losses, abs=1e-6) for losses in expected
+            ]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

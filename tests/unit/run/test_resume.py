@@ -1,13 +1,18 @@
 """A run that was interrupted and resumed is the run that was not."""
 
 import re
+import shutil
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 import mggcn
 from mggcn import storage
@@ -17,6 +22,8 @@ from mggcn.methods import METHODS
 from mggcn.records import Epoch, environment, read
 from mggcn.run import Run, RunFolder
 from mggcn.train.checkpoints import lock
+from tests import tampering
+from tests.conftest import small_dataset
 
 UNTRAINED = ("label-propagation", "random-forest")
 VARIANTS: list[tuple[str, dict[str, object]]] = [
@@ -120,10 +127,13 @@ def test_other_settings_and_data_are_refused(small: Dataset, tmp_path: Path) -> 
     x = np.array(small.x)
     x[0] += 1
     with pytest.raises(InputError, match=r"run: cannot be resumed with data set digest .{12}…; it was started with"):
-        mggcn.resume(run, replace(small, x=x, digest=""))
-    split, stored = small.require_split(), storage.save(small, tmp_path / "data")
-    with pytest.raises(InputError, match="run: cannot be resumed with split"):
-        mggcn.resume(run, stored.with_split(Split(split.train[1:], split.val, split.test)))
+        mggcn.resume(run, replace(small, x=x))
+    split = small.require_split()
+    with pytest.raises(InputError, match="run: cannot be resumed with data set digest"):
+        mggcn.resume(run, small.with_split(Split(split.train[1:], split.val, split.test)))
+    for changes in ({"inductive": True}, {"classes": ("red", "blue", "green")}, {"feature_names": ("a", "b", "c")}):
+        with pytest.raises(InputError, match="run: cannot be resumed with data set digest"):
+            mggcn.resume(run, replace(small, **changes))
     config = run / "config.toml"
     config.write_text(re.sub(r"(?m)^lr = .*", "lr = 0.5", config.read_text()))
     with pytest.raises(InputError, match=r"run: cannot be resumed with lr 0\.5; it was started with"):
@@ -169,7 +179,7 @@ def test_a_finished_run_is_only_read(small: Dataset, tmp_path: Path) -> None:
 
 
 def test_a_run_that_cannot_start_leaves_nothing(small: Dataset, tmp_path: Path) -> None:
-    featureless = replace(small, x=np.zeros((small.num_nodes, 0), np.float32), digest="")
+    featureless = replace(small, x=np.zeros((small.num_nodes, 0), np.float32))
     with pytest.raises(InputError, match="no features"):
         mggcn.fit(featureless, checkpoint=tmp_path / "some" / "where" / "run")
     assert not list(tmp_path.iterdir())
@@ -189,7 +199,8 @@ def test_folders_of_new_runs_never_collide(small: Dataset, tmp_path: Path) -> No
 def test_an_unfinished_run_is_named_as_such(small: Dataset, tmp_path: Path) -> None:
     finished = mggcn.fit(small, "mlp", settings={"epochs": 2}, device="cpu", checkpoint=tmp_path / "finished")
     interrupted(small, tmp_path / "part", "mlp", after=1)
-    expected = f"part: a run that is not finished; mggcn train --resume {tmp_path / 'part'} continues it"
+    call = re.escape(f"mggcn.resume({str(tmp_path / 'part')!r})")
+    expected = f"part: a run that is not finished; {call} continues it"
     with pytest.raises(InputError, match=expected):
         mggcn.load_run(tmp_path / "part")
     with pytest.raises(InputError, match=expected):
@@ -207,3 +218,69 @@ def test_data_are_loaded_again(small: Dataset, tmp_path: Path) -> None:
     interrupted(small, tmp_path / "nameless", "mlp")
     with pytest.raises(InputError, match="unknown data set 'small'"):
         mggcn.resume(tmp_path / "nameless")
+
+
+@pytest.fixture(scope="module")
+def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data set, and a run on it that was interrupted after its first epoch."""
+    folder = tmp_path_factory.mktemp("unfinished")
+    interrupted(storage.save(small_dataset(), folder / "data"), folder / "run", "vr-gcn", 1, averaging=0.9, epochs=2)
+    return folder
+
+
+def tampered(unfinished: Path, folder: Path, change: Callable[[Path], object]) -> Run | None:
+    """The run that is resumed from a changed checkpoint; None if it is refused in one line."""
+    shutil.copytree(unfinished / "run", folder)
+    (path,) = (folder / "checkpoint").glob("*.json")
+    change(path)
+    try:
+        run = mggcn.resume(folder)
+    except InputError as error:
+        if str(folder) in str(error) and len(str(error)) < 1_000:
+            return None
+        raise
+    assert read([folder]), "what was trained is a record"
+    return run
+
+
+@pytest.mark.filterwarnings("ignore::mggcn.errors.InputWarning")
+@pytest.mark.parametrize("number", range(4))
+def test_a_checkpoint_whose_checksum_was_computed_again_is_refused_in_one_line_or_makes_a_whole_record(
+    number: int, unfinished: Path, tmp_path: Path
+) -> None:
+    for part in range(50):
+        draw = Random(f"{number} {part}")  # noqa: S311
+        tampered(unfinished, tmp_path / str(part), lambda path, draw=draw: tampering.tamper(path, draw))  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    "field", ["seconds", "epoch", "resumed", "best_epoch", "val", "curve", "capacities", "tensors"]
+)
+@pytest.mark.parametrize("value", [None, float("nan"), -1, 10**400, [[None]], {"x": 1}, tampering.nested(900)])
+def test_a_field_of_a_checkpoint_has_its_type_and_range(
+    field: str, value: object, unfinished: Path, tmp_path: Path
+) -> None:
+    assert tampered(unfinished, tmp_path / "x", lambda path: tampering.change_field(path, (field,), value)) is None
+
+
+@pytest.mark.parametrize("change", tampering.TENSORS)
+def test_tensors_of_a_checkpoint_have_the_names_shapes_and_types_of_the_model(
+    change: str, unfinished: Path, tmp_path: Path
+) -> None:
+    (path,) = (unfinished / "run" / "checkpoint").glob("*.safetensors")
+    names = ["model.convs.0.linear.weight", "adam.clock", "generator.cpu", "average.0"]
+    names = [name for name in load_file(path) if name in names or name.startswith("best.")]
+    assert len(names) >= 4
+    for number, name in enumerate(names):
+        run = tampered(
+            unfinished,
+            tmp_path / str(number),
+            lambda path, name=name: tampering.change_tensor(path, name, tampering.TENSORS[change]),  # type: ignore[misc]
+        )
+        assert run is None or change == "huge" or (change, name) == ("of bytes", "generator.cpu")
+
+
+def test_what_is_no_safetensors_file_is_refused_whatever_its_checksum(unfinished: Path, tmp_path: Path) -> None:
+    for number, content in enumerate([b"", b"{}", b"\xff" * 100, (1 << 60).to_bytes(8, "little") + b"{}"]):
+        change = partial(tampering.replace_tensors, content=content)
+        assert tampered(unfinished, tmp_path / str(number), change) is None

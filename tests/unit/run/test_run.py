@@ -3,6 +3,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from mggcn import datasets, storage
 from mggcn.dataset import Dataset, Split
 from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Graph
+from mggcn.methods import MixGrained
+from mggcn.nn import MeanConv
 from mggcn.run import read_config
 from mggcn.train import choose_device
 from tests import sealing
@@ -203,10 +206,10 @@ def test_data_that_changed_since(run: mggcn.Run, stored: Dataset) -> None:
 def test_a_known_data_set_that_changed_is_named(
     stored: Dataset, run: mggcn.Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(datasets, "load", lambda *_, **__: replace(stored, digest="other"))
+    monkeypatch.setattr(datasets, "load", lambda *_, **__: replace(stored, x=stored.x + 1))
     described = run.record.dataset | {"path": None, "name": "cora"}
     known = replace(run, dataset=None, record=replace(run.record, dataset=described))
-    with pytest.raises(InputError, match=r"^cora: the data set changed since"):
+    with pytest.raises(InputError, match=r"^cora: not the data that .* was trained on; the data set changed since"):
         known.predict()
 
 
@@ -366,3 +369,28 @@ def test_arguments_of_the_wrong_type_say_what_to_do(small: Dataset, run: mggcn.R
             mggcn.fit(small, module)
     with pytest.raises(InputError, match=r"^training: must be a Training, not dict; single settings go in settings"):
         mggcn.fit(small, training={"epochs": 1})
+
+
+def mean_of(in_channels: int, out_channels: int) -> MeanConv:
+    return MeanConv(in_channels, out_channels)
+
+
+def test_a_run_that_could_not_be_loaded_is_not_saved(stored: Dataset, tmp_path: Path) -> None:
+    class Local(MixGrained):
+        pass
+
+    training = mggcn.Training(epochs=1)
+    for method, message in (
+        (MixGrained(conv=lambda i, o: MeanConv(i, o)), "conv: tests.unit.run.test_run:.*<lambda> cannot be imported"),
+        (MixGrained(conv=partial(mean_of)), "conv: functools:partial cannot be imported"),
+        (Local(), "method: tests.unit.run.test_run:.*Local cannot be imported"),
+    ):
+        run = mggcn.fit(stored, method, training=training, device="cpu")
+        with pytest.raises(InputError, match=f"^{message}, so a saved run could not be loaded"):
+            run.save(tmp_path / "lost")
+        with pytest.raises(InputError, match=f"^{message}"):
+            mggcn.fit(stored, method, training=training, device="cpu", checkpoint=tmp_path / "lost")
+        assert not (tmp_path / "lost").exists()
+    run = mggcn.fit(stored, MixGrained(conv=mean_of), training=training, device="cpu").save(tmp_path / "kept")
+    loaded = mggcn.load_run(run.path, allow_import=True)
+    assert np.array_equal(loaded.predict(stored).probabilities, run.predict(stored).probabilities)

@@ -45,7 +45,7 @@ def nodes(small: Dataset) -> pd.DataFrame:
             "label": np.array(small.classes, object)[small.y],
             "split": part,
         }
-    )
+    ).rename_axis("id")
 
 
 @pytest.fixture

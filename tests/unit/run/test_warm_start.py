@@ -28,7 +28,7 @@ def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def origin(small: Dataset, tmp_path: Path) -> Run:
-    named = replace(small, feature_names=("a", "b", "c"), digest="")
+    named = replace(small, feature_names=("a", "b", "c"))
     return mggcn.fit(named, settings=SETTINGS, device="cpu", checkpoint=tmp_path / "origin")
 
 
@@ -36,7 +36,7 @@ def origin(small: Dataset, tmp_path: Path) -> Run:
 def later(small: Dataset) -> Dataset:
     """The same kind of data with other values, and its columns in another order."""
     x = np.asarray(small.x)[:, [2, 0, 1]] * 3 + 1
-    return replace(small, name="later", x=x.astype(np.float32), feature_names=("c", "a", "b"), digest="")
+    return replace(small, name="later", x=x.astype(np.float32), feature_names=("c", "a", "b"))
 
 
 def test_before_the_first_step_scores_are_those_of_the_origin(origin: Run, later: Dataset) -> None:

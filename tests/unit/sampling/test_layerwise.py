@@ -118,7 +118,7 @@ def test_the_mean_over_draws_is_the_whole_sum(small: Dataset, name: str, kind: s
 
 @pytest.mark.parametrize("name", ["fastgcn", "ladies"])
 def test_two_layers_together_are_unbiased_for_linear_layers(small: Dataset, name: str) -> None:
-    adjacency, x = propagation(small.graph), torch.from_numpy(small.x).double()
+    adjacency, x = propagation(small.graph), torch.tensor(small.x).double()
     targets = np.array([3, 17, 40])
     exact = torch.from_numpy((adjacency @ (adjacency @ small.x))[targets]).double()
     sampler = SAMPLERS[name](adjacency, 2, 60)

@@ -6,7 +6,7 @@ from torch_geometric.nn import GraphSAGE, SAGEConv
 
 import mggcn
 from mggcn.dataset import Dataset
-from mggcn.errors import InputError
+from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.nn import MGGCN
@@ -39,9 +39,31 @@ def test_a_batch_is_what_it_says(data: Data, small: Dataset) -> None:
         check_edges(batch, small.graph)
 
 
+def test_what_fit_warns_of_and_refuses_the_loader_does_too(data: Data) -> None:
+    data.edge_weight, data.edge_attr = torch.ones(data.num_edges), torch.ones(data.num_edges, 2)
+    with pytest.warns(DataWarning, match="not used: ignored edge_attr, edge_weight of data"):
+        loader(data)
+    del data.edge_weight, data.edge_attr
+    data.x[3, 1] = torch.nan
+    with pytest.raises(InputError, match="x of node 3, feature 1 is nan"):
+        loader(data)
+
+
+def test_edges_are_reversed_only_with_a_warning_or_by_request(data: Data) -> None:
+    data.edge_index = data.edge_index[:, data.edge_index[0] < data.edge_index[1]]
+    given = {*zip(*data.edge_index.tolist(), strict=True)}
+    with pytest.warns(DataWarning, match=f"{len(given)} edges have no reverse"):
+        loader(data)
+    loader(data, direction="both")
+    for batch in loader(data, direction="in"):
+        source, target = batch.n_id[batch.edge_index]
+        between_neighbours = batch.edge_index[1] >= batch.batch_size
+        assert {*zip(source[between_neighbours].tolist(), target[between_neighbours].tolist(), strict=True)} <= given
+
+
 def test_targets_are_numbers_or_a_mask(data: Data, small: Dataset) -> None:
     train = small.split.train
-    for nodes in (data.train_mask.numpy(), data.train_mask.tolist(), train, train.tolist(), torch.from_numpy(train)):
+    for nodes in (data.train_mask.numpy(), data.train_mask.tolist(), train, train.tolist(), torch.tensor(train)):
         batches = MixGrainedLoader(data, 3, input_nodes=nodes, batch_size=60)
         assert [batch.n_id[: batch.batch_size].tolist() for batch in batches] == [train.tolist()]
     with pytest.raises(InputError, match="input_nodes: the mask has 59 entries, but the graph has 60 nodes"):

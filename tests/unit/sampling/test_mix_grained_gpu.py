@@ -54,7 +54,7 @@ def test_shapes_and_addresses_stay_fixed(small: Dataset) -> None:
 
 def test_merged_rows_give_the_same_product(small: Dataset) -> None:
     table = PickTable.of(small.graph).on(GPU)
-    inputs = DenseInputs((torch.from_numpy(small.x).to(GPU),))
+    inputs = DenseInputs((torch.tensor(small.x).to(GPU),))
     weight = torch.randn(small.num_features, 4, device=GPU, requires_grad=True)
     plain = DeviceMixGrainedSampler(table, 3).batches(small.split.train, Key.of(1), 8)
     merging = DeviceMixGrainedSampler(table, 3, merge_from=1)

@@ -47,7 +47,7 @@ def test_batches_are_valid_and_the_same_for_the_same_key(small: Dataset) -> None
 
 def test_sums_and_loss_are_unbiased(small: Dataset) -> None:
     """Given that v is drawn, its sum has the exact sum as its mean; loss weights have the mean 1 / targets."""
-    drawn, targets = sampler(small, coverage=2_000, layers=1), small.split.train
+    drawn, targets = sampler(small, coverage=2_000, layers=1), np.array(small.split.train)
     x = torch.randn(60, 3, generator=torch.Generator().manual_seed(0))
     exact = torch.from_numpy(propagation(small.graph, "row").toarray()) @ x
     total, count, loss, batches = torch.zeros(60, 3), torch.zeros(60), torch.zeros(60), 0

@@ -70,7 +70,7 @@ def test_names_of_features_and_attributes_of_edges(small: Dataset, tmp_path: Pat
     assert set(loaded.edge_attributes) == {"count", "value"}
     assert all(np.array_equal(loaded.edge_attributes[name], data.edge_attributes[name]) for name in ("count", "value"))
     assert all(isinstance(values, np.memmap) for values in loaded.edge_attributes.values())
-    assert loaded.digest == saved.digest == storage.digest(data) != storage.save(small, tmp_path / "plain").digest
+    assert loaded.digest == saved.digest == data.digest != storage.save(small, tmp_path / "plain").digest
 
 
 def test_folders_from_before_there_were_names_of_features(small: Dataset, tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_a_folder_with_anything_else_in_it_is_not_replaced(small: Dataset, tmp_p
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "meta.json").write_text('{"format": "something else"}')
-    with pytest.raises(InputError, match=r"--overwrite: .*field format is not 'mggcn-dataset'"):
+    with pytest.raises(InputError, match=r"overwrite: .*field format is not 'mggcn-dataset'"):
         storage.save(small, foreign, overwrite=True)
     assert (foreign / "meta.json").exists()
 

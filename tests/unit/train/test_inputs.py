@@ -1,14 +1,21 @@
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_array, random_array
 
+import mggcn
+from mggcn import storage
+from mggcn.dataset import Dataset, as_features
 from mggcn.kernels.dropout import dropout_sparse
 from mggcn.keys import Key
 from mggcn.nn import Linear
 from mggcn.nn.rows import RepeatedRows, TableRows, dropped, gathered, num_bytes, to_dense
 from mggcn.train import Compute
 from mggcn.train.inputs import AveragedInputs, DenseInputs, SparseInputs, inputs_of, sparse_inputs
+from tests.conftest import small_dataset
 
 
 def sparse(density: float) -> csr_array:
@@ -116,3 +123,42 @@ def test_rows_of_a_table_are_copied_where_that_pays() -> None:
     assert gathered(repeated) is repeated
     some = to_dense(dropped(rows, nodes, 0.5, Key.of(0)))
     assert torch.equal(some[some != 0], 2 * expected[some != 0])
+
+
+def of_density(density: float) -> Dataset:
+    """The small data set with other features, of which a share is not 0."""
+    x = random_array((60, 400), density=density, dtype=np.float32, rng=np.random.default_rng(0)).toarray()
+    return replace(small_dataset(), x=x)
+
+
+@pytest.mark.parametrize(
+    ("method", "settings"),
+    [("mg-gcn", {}), ("gcn", {"batches": "full"}), ("mlp", {"scaling": "tfidf"}), ("random-forest", {"trees": 5})],
+)
+@pytest.mark.parametrize("density", [0.01, 0.3, 0.8])
+def test_the_format_of_features_changes_nothing(
+    method: str, settings: dict[str, object], density: float, tmp_path: Path
+) -> None:
+    dense = of_density(density)
+    full = csr_array((dense.x.ravel(), np.tile(np.arange(400), 60), np.arange(0, 24001, 400)), shape=(60, 400))
+    storage.save(dense, tmp_path / "d")
+    others = [
+        replace(dense, x=as_features(csr_array(dense.x))),
+        replace(dense, x=full),
+        Dataset.from_pyg(dense.to_pyg()),
+    ]
+    mapped = storage.load(tmp_path / "d", mmap=True)
+    expected, *runs = (
+        mggcn.fit(data, method, settings={"epochs": 2, **settings}, device="cpu") for data in (dense, *others, mapped)
+    )
+    for run in runs:
+        assert run.plan == expected.plan
+        assert run.record.settings == expected.record.settings
+        for name, tensor in expected.model.state_dict().items():
+            assert torch.equal(run.model.state_dict()[name], tensor), name
+        assert np.array_equal(run.predict().probabilities, expected.predict().probabilities)
+
+
+def test_the_recipe_asks_whether_most_values_are_zero() -> None:
+    scalings = [mggcn.fit(of_density(share), settings={"epochs": 1}).record.settings["scaling"] for share in (0.4, 0.6)]
+    assert scalings == ["root", "standard"]

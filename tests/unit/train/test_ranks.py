@@ -47,7 +47,7 @@ def test_parts_cover_all_rows_and_those_of_fewer_rows_are_never_larger(size: int
 def test_shares_of_all_ranks_are_the_batches_of_one_process(batch_size: int, small: Dataset) -> None:
     sampler, key = NeighborSampler(small.graph, (3, 2)), Key.of(0)
     targets = np.random.default_rng(0).permutation(30)
-    labels, weight = torch.from_numpy(small.y), torch.tensor([1.0, 2.0, 4.0])
+    labels, weight = torch.tensor(small.y), torch.tensor([1.0, 2.0, 4.0])
     whole = list(sampler.batches(targets, key, batch_size))
     for class_weight in (None, weight):
         shares = [Shares(sampler, Ranks(rank, 3), labels, class_weight) for rank in range(3)]

@@ -1,3 +1,4 @@
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from scipy.sparse import csr_array
 
 import mggcn
 from mggcn.dataset import Dataset
+from mggcn.errors import InputWarning
 from mggcn.kernels import threads
 from mggcn.train import scaling
 from mggcn.train.scaling import Scaled, Scaler
@@ -35,6 +37,35 @@ def test_standard_is_fitted_on_training_nodes_only(small: Dataset, sparse: bool)
     assert np.all(scaled[:, 2] == 0), "a constant column has no deviation to divide by"
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+def test_features_that_are_constant_in_training_are_named_and_cannot_mislead(
+    small: Dataset, tmp_path: Path, sparse: bool
+) -> None:
+    others = np.setdiff1d(np.arange(small.num_nodes), small.split.train)
+    x = np.hstack([small.x, np.zeros((small.num_nodes, 1), np.float32), np.full((small.num_nodes, 2), 3, np.float32)])
+    x[others, 3] = x[others[0], 4] = 47182
+    data = replace(small, x=either(x, sparse=sparse), feature_names=("a", "b", "c", "empty", "constant", "always 3"))
+    with pytest.warns(InputWarning, match="small: 2 features not used, .*: empty, constant$"):
+        scaler = Scaler.fit("standard", data)
+    assert np.all(scaler.apply(data.x)[:, 3:] == 0)
+    with pytest.warns(InputWarning, match="empty, constant"):
+        run = mggcn.fit(data, settings={"scaling": "standard", "epochs": 20}, device="cpu")
+    assert run.record.test_accuracy > 0.6
+    loaded = mggcn.load_run(run.save(tmp_path / "run").path)
+    assert np.array_equal(loaded.predict(data).probabilities, run.predict().probabilities)
+    assert np.isfinite(loaded.explain(1, dataset=data).target).all()
+    assert [*map(str, warned(replace(data, feature_names=())))] == [
+        "small: 2 features not used, which all training nodes have the same value of, but others do not: 3, 4"
+    ]
+    assert not warned(replace(small, x=either(np.delete(x, [3, 4], axis=1), sparse=sparse)))
+
+
+def warned(data: Dataset) -> list[Warning | str]:
+    with warnings.catch_warnings(record=True, action="always") as given:
+        Scaler.fit("standard", data)
+    return [warning.message for warning in given]
+
+
 def test_the_scaling_does_not_depend_on_the_number_of_threads(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scaling, "_SUM_ROWS", 7)
     results = []
@@ -55,9 +86,10 @@ def test_rows_on_a_device_are_those_in_memory(small: Dataset, kind: scaling.Scal
     assert scaled.on(torch.device("cpu")) is scaled.on(torch.device("cpu"))
 
 
-def test_auto_follows_the_storage(small: Dataset) -> None:
-    assert Scaler.fit("auto", small).kind == "standard"
-    assert Scaler.fit("auto", replace(small, x=csr_array(small.x))).kind == "row"
+def test_auto_follows_the_share_of_zeros_and_not_the_storage(small: Dataset) -> None:
+    zeros = np.where(small.x > np.quantile(small.x, 0.6), small.x, 0)
+    for x, kind in ((small.x, "standard"), (zeros, "row")):
+        assert {Scaler.fit("auto", replace(small, x=form)).kind for form in (x, csr_array(x))} == {kind}
     assert Scaler.fit("none", small).apply(small.x) is small.x
 
 

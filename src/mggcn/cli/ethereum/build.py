@@ -79,7 +79,8 @@ def build(
 
     require("ibis", "ethereum")
     from mggcn import storage
-    from mggcn.errors import InputError
+    from mggcn.cli.options import with_flags
+    from mggcn.errors import InputError, prefix_errors
     from mggcn.ethereum import build as building
     from mggcn.ethereum import formats
     from mggcn.ethereum._remote import local_files, table_files
@@ -92,7 +93,8 @@ def build(
     if engine == "sql":
         from mggcn.ethereum import sql
 
-        print(sql.script(transactions, dialect, roles, as_of=until, any_ids=ids == "text", into=into))  # noqa: T201
+        with prefix_errors("--engine sql"):
+            print(sql.script(transactions, dialect, roles, as_of=until, any_ids=ids == "text", into=into))  # noqa: T201
         return
     if into is not None:
         raise InputError("--into: only --engine sql creates tables in a database")
@@ -136,7 +138,7 @@ def build(
             overwrite=overwrite,
             quiet=quiet,
         )
-    print("\n".join(_lines(built, out)))  # noqa: T201
+    print(with_flags("\n".join(_lines(built, out))))  # noqa: T201
 
 
 def _lines(built: "Built", out: Path) -> list[str]:

@@ -104,6 +104,7 @@ def _pick(
     sums,
     weights,
     targets,
+    names,
     key_low,
     key_high,
     out,
@@ -118,7 +119,7 @@ def _pick(
     inside = lane < count
     target = tl.load(targets + lane, mask=inside, other=0).to(tl.int64)
     key = (key_high.to(tl.uint32, bitcast=True).to(tl.uint64) << 32) | key_low.to(tl.uint32, bitcast=True).to(tl.uint64)
-    stream = _fold(key, target)
+    stream = _fold(key, tl.load(names + lane, mask=inside, other=0))
     column = tl.arange(0, WIDTH)[None, :]
     members = tl.where(column == 0, target[:, None], -1)
     alive = inside
@@ -173,15 +174,19 @@ def pick(
     symmetric: bool,
     explore: int,
     targets: Tensor,
+    names: Tensor,
     picks: int,
     key: keys.Key,
     batch_size: int,
     out: Tensor,
 ) -> None:
-    """Fill ``out`` [len(targets) · (1 + picks)] batch by batch, in each the targets first."""
+    """Fill ``out`` [len(targets) · (1 + picks)] batch by batch, in each the targets first.
+
+    ``names`` [len(targets)] are in the hashes.
+    """
     count, halves = targets.numel(), (_signed(key.value & 0xFFFFFFFF), _signed(key.value >> 32))
     constants = {"PICKS": picks, "WIDTH": triton.next_power_of_2(picks + 1), "SYMMETRIC": symmetric, "EXPLORE": explore}
-    arrays = (indptr, indices, sums, weights, targets, *halves, out)
+    arrays = (indptr, indices, sums, weights, targets, names, *halves, out)
     _pick[(triton.cdiv(count, LANES.value),)](*arrays, count, batch_size, **constants, num_warps=1)
 
 

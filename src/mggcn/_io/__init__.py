@@ -1,0 +1,1 @@
+"""Arrays and files as the rest of the package needs them."""
