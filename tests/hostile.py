@@ -60,7 +60,9 @@ ANSWERS: dict[str, Callable[[], Iterator[bytes]]] = {
     "deep lists": lambda: _plain(b"[" * 1_000_000),
     "deep lists in a record": lambda: _records(_RECORD % ('"1"', ', "input": ' + "[" * 900 + "]" * 900)),
     "a number of 5,000 digits": lambda: _plain(b'{"status": "1", "message": "OK", "result": ' + b"9" * 5_000 + b"}"),
-    "a block number of 5,000 digits": lambda: _records(", ".join([_RECORD % (f'"{"9" * 5_000}"', "")] * 1_000)),
+    "a block number of 5,000 digits": lambda: _records(
+        ", ".join([_RECORD % ('"1"', "")] * 999 + [_RECORD % (f'"{"9" * 5_000}"', "")])
+    ),
     "a long message": lambda: _plain(b'{"status": "0", "message": "NOTOK", "result": "' + b"x" * 1_000_000 + b'"}'),
     "no HTTP": lambda: iter([b"\x00\x01\x02\r\n\r\n"]),
     "a connection that is closed": lambda: iter([]),

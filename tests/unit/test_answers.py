@@ -24,8 +24,8 @@ _MIB = 1 << 20
 def _little_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(answers, "MOST_BYTES", 16 * _MIB)
-    monkeypatch.setattr(etherscan, "_SECONDS", 0.5)
-    monkeypatch.setattr(planetoid_files, "_SECONDS", 0.5)
+    monkeypatch.setattr(etherscan, "_SECONDS", 0.3)
+    monkeypatch.setattr(planetoid_files, "_SECONDS", 0.3)
     monkeypatch.setattr("tenacity.nap.time", SimpleNamespace(sleep=lambda _: None))
 
 

@@ -20,7 +20,8 @@ def report(
         format: html has tables and charts; md and latex have the tables; json is the packed records, from which the
             others can be made again.
     """
-    from mggcn import methods, records, regular
+    from mggcn import methods, records
+    from mggcn._io import regular
     from mggcn.errors import InputError
     from mggcn.files import check_file_writable, write_atomically
     from mggcn.report import render

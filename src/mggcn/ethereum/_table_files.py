@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from pyarrow import ArrowException, parquet
 
-from mggcn import regular
+from mggcn._io import regular
 from mggcn.datasets import columns
 from mggcn.engines.locations import Location, Source
 from mggcn.errors import InputError, first_line, prefix_errors

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from mggcn import regular, storage
+from mggcn import storage
+from mggcn._io import regular
 from mggcn.dataset import BACKGROUND, Dataset
 from mggcn.drafts import claimed, draft_folder
 from mggcn.engines.locations import Location, Source

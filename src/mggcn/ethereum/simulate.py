@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from mggcn import regular
+from mggcn._io import regular
 from mggcn.errors import InputError, require
 from mggcn.ethereum._simulate_behaviours import BEHAVIOURS
 from mggcn.ethereum._simulate_rows import Rows, hex_text, table

@@ -9,6 +9,7 @@ from mggcn.datasets import read_npz
 from mggcn.errors import DataWarning, InputError
 
 N = 20
+ONE_WAY = "19 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"
 
 
 def _fields(**changed: object) -> dict[str, object]:
@@ -86,23 +87,23 @@ def test_masks_are_the_split(tmp_path: Path, spelling: str):
     masks = {f"{part}_mask": np.isin(np.arange(N), first[part] + np.arange(size)) for part, size in sizes.items()}
     data = read_npz(_write(tmp_path, **masks))
     assert [part.tolist() for part in data.split.parts().values()] == [[*range(8)], [*range(8, 13)], [*range(13, 17)]]
-    assert (data.source, data.notes) == ("mine.npz", ())
+    assert (data.source, data.notes) == ("mine.npz", (ONE_WAY,))
     several = {name: np.stack([mask, ~mask], axis=1) for name, mask in masks.items()}
     listed = f"train_mask (2 columns), {spelling}_mask (2 columns), test_mask (2 columns)"
     with pytest.warns(DataWarning, match=r"mine: several splits in .*: column 0 is used"):
         again = read_npz(_write(tmp_path, **several))
-    assert again.notes == (f"several splits in {listed}: column 0 is used",)
+    assert again.notes == (f"several splits in {listed}: column 0 is used", ONE_WAY)
     assert np.array_equal(again.split.val, data.split.val)
 
 
 def test_every_array_that_is_not_used_is_named(tmp_path: Path):
     known = {"name": np.array("mine"), "num_classes": 2, "feature_names": np.array(["a", "b", "c"])}
     data = read_npz(_write(tmp_path, **known))
-    assert (data.notes, data.feature_names) == ((), ("a", "b", "c"))
+    assert (data.notes, data.feature_names) == ((ONE_WAY,), ("a", "b", "c"))
     path = _write(tmp_path, **known, trainmask=np.ones(N), dates=np.ones(N), x_data=np.ones(3))
     with pytest.warns(DataWarning, match=r"mine: not used: dates, trainmask, x_data of mine\.npz") as caught:
         data = read_npz(path)
-    assert data.notes == ("not used: dates, trainmask, x_data of mine.npz",)
+    assert data.notes == ("not used: dates, trainmask, x_data of mine.npz", ONE_WAY)
     assert [warning.filename for warning in caught] == [__file__]
 
 

@@ -27,8 +27,8 @@ def assert_same(one: Dataset, other: Dataset) -> None:
     assert np.array_equal(one.graph.indptr, other.graph.indptr)
     assert np.array_equal(one.graph.indices, other.graph.indices)
     assert np.array_equal(one.y, other.y)
-    assert one.is_sparse == other.is_sparse
-    if one.is_sparse:
+    assert isinstance(one.x, np.ndarray) == isinstance(other.x, np.ndarray)
+    if not isinstance(one.x, np.ndarray):
         assert (one.x != other.x).nnz == 0
     else:
         assert np.array_equal(one.x, other.x)

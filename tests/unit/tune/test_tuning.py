@@ -139,7 +139,7 @@ def test_settings_that_a_method_cannot_use_are_not_searched(small: Dataset) -> N
 
 
 def sparse(data: Dataset) -> Dataset:
-    return replace(data, x=csr_array(np.maximum(data.x, 0)))
+    return replace(data, x=csr_array(np.maximum(data.x - 1, 0)))
 
 
 def test_a_method_that_redraws_targets_cannot_be_trained_for_consistency(small: Dataset) -> None:
