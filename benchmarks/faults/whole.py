@@ -15,7 +15,7 @@ from mggcn.drafts import is_draft
 from mggcn.errors import InputError
 from mggcn.files import sha256, unsealed
 from mggcn.records import Ledger
-from mggcn.records.reading import read_record
+from mggcn.records.record_file import read_record
 
 
 def torn(folder: Path) -> str:

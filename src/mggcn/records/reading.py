@@ -1,25 +1,20 @@
 """Reading the records of a report from run folders, ledgers, experiments and packed files."""
 
-import hashlib
-import json
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TypedDict
 
 from mggcn._io import regular
 from mggcn.errors import InputError, InputWarning
-from mggcn.files import parse_json, sealed, typed, unsealed
+from mggcn.files import parse_json, unsealed
 from mggcn.records._packing import is_packed, unpack
 from mggcn.records.grouping import group, with_published
 from mggcn.records.ledger import Ledger
 from mggcn.records.record import RunRecord
+from mggcn.records.record_file import CHECKPOINT, RECORD, is_unfinished, parse_record, unfinished
 from mggcn.records.row import PublishedLookup, Section
 
-RECORD, RECORDS, EXPERIMENT = "record.json", "records.jsonl", "experiment.json"
-CONFIG, CHECKPOINT = "config.toml", "checkpoint"
-"""What the folder of a run holds before its record; checkpoints are removed when the run is finished."""
+RECORDS, EXPERIMENT = "records.jsonl", "experiment.json"
 
 
 def read(paths: Iterable[Path], published: PublishedLookup | None = None) -> list[Section]:
@@ -42,16 +37,6 @@ def read(paths: Iterable[Path], published: PublishedLookup | None = None) -> lis
     return [with_published(section, published) for section in [*sections, *group(others)]]
 
 
-def is_unfinished(folder: Path) -> bool:
-    """Whether a folder is that of a run which is still being trained or was interrupted."""
-    return (folder / CONFIG).is_file() and (folder / CHECKPOINT).is_dir() and not (folder / RECORD).exists()
-
-
-def unfinished(folder: Path) -> str:
-    """The problem with the folder of a run that is not finished."""
-    return f"{folder}: a run that is not finished; mggcn.resume({str(folder)!r}) continues it"
-
-
 def record_files(paths: Iterable[Path]) -> set[Path]:
     """The files that :func:`read` reads, including those that experiments write beside their ledgers."""
     records = [file for path in paths for file in _files(path)]
@@ -63,34 +48,6 @@ def read_experiment(path: Path, ledger: Ledger | None = None) -> tuple[list[Sect
     """The sections that an ``experiment.json`` describes, and the records of the ledger that it does not name."""
     records = ledger.records if ledger else {}
     return _read_json(path, records) if path.is_file() else ([], list(records.values()))
-
-
-def record_content(record: RunRecord, files: Mapping[str, bytes]) -> bytes:
-    """The content of a ``record.json``, with its checksum and those of the files beside it."""
-    checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    return sealed(json.dumps({"files": checksums, **asdict(record)}, indent=2) + "\n")
-
-
-def read_record(path: Path) -> tuple[RunRecord, dict[str, str]]:
-    """A ``record.json``, and the checksums of the files beside it; of a folder of an earlier version there are none."""
-    try:
-        content, is_sealed = unsealed(regular.read(path))
-        return _parse_record(parse_json(content), is_sealed=is_sealed)
-    except ValueError as error:
-        raise InputError(f"{path}: not a run record ({error})") from None
-
-
-def _parse_record(values: Any, *, is_sealed: bool) -> tuple[RunRecord, dict[str, str]]:
-    if not is_sealed:
-        return RunRecord.of(values), {}
-    checksums = typed(_Checksums, values)["files"]
-    return RunRecord.of({name: value for name, value in values.items() if name != "files"}), checksums
-
-
-class _Checksums(TypedDict):
-    """What a record.json holds beside the record."""
-
-    files: dict[str, str]
 
 
 def _is_hidden(file: Path, folder: Path) -> bool:
@@ -141,7 +98,7 @@ def _read_json(path: Path, known: Mapping[str, RunRecord]) -> tuple[list[Section
             return unpack(values, known, is_sealed=is_sealed)
         if path.name == EXPERIMENT:
             raise ValueError("written by an older version, or not by mggcn")
-        return [], [_parse_record(values, is_sealed=is_sealed)[0]]
+        return [], [parse_record(values, is_sealed=is_sealed)[0]]
     except (ValueError, IndexError) as error:
         what = "the description of an experiment" if path.name == EXPERIMENT else "a run record"
         raise InputError(f"{path}: not {what} ({error})") from None

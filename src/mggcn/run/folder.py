@@ -20,7 +20,7 @@ from mggcn.errors import InputError
 from mggcn.files import write_atomically
 from mggcn.mapping import AUTOMATIC, Access
 from mggcn.methods import Plan
-from mggcn.records.reading import CHECKPOINT, CONFIG, is_unfinished
+from mggcn.records.record_file import CHECKPOINT, CONFIG, is_unfinished
 from mggcn.run.config import Config, read_config
 from mggcn.run.fitting import fit_plan
 from mggcn.run.identity import MAY_CHANGE, check_ranks, identity_of

@@ -14,8 +14,8 @@ from mggcn.errors import InputError, prefix_errors
 from mggcn.files import parse_tensors, sha256
 from mggcn.mapping import AUTOMATIC, Access
 from mggcn.methods.settings import refuse_imports
-from mggcn.records.reading import RECORD, is_unfinished, read_record, unfinished
 from mggcn.records.record import RunRecord
+from mggcn.records.record_file import RECORD, is_unfinished, read_record, unfinished
 from mggcn.run.parts import SPLIT, SplitIds
 from mggcn.run.run import SCALER_ARRAYS, WEIGHTS, Run
 from mggcn.train import Ranks, Scaler

@@ -24,8 +24,8 @@ from mggcn.graph import Direction
 from mggcn.keys import Key
 from mggcn.mapping import AUTOMATIC, Access
 from mggcn.methods import Plan
-from mggcn.records.reading import CONFIG, RECORD, record_content
 from mggcn.records.record import RunRecord
+from mggcn.records.record_file import CONFIG, RECORD, record_content
 from mggcn.run._features import match_features
 from mggcn.run._targets import targets_of
 from mggcn.run.config import config_of

@@ -14,7 +14,7 @@ from mggcn.cli import main
 from mggcn.dataset import Dataset, Split
 from mggcn.errors import InputWarning
 from mggcn.graph import Graph
-from mggcn.records.reading import read_record
+from mggcn.records.record_file import read_record
 from mggcn.run import ensemble, load_run
 from mggcn.run.resemblance import separability
 
