@@ -316,11 +316,18 @@ class Run:
         """The data set the run was trained on, loaded again if necessary; an error if it has changed."""
         if self.dataset is not None:
             return self.dataset
-        name = self.record.dataset["path"] or self.record.dataset["name"]
-        data = datasets.load_with(access, name, root=root)
+        path, name = self.record.dataset["path"], self.record.dataset["name"]
+        try:
+            data = datasets.load_with(access, path or name, root=root)
+        except InputError as error:
+            if path:
+                raise
+            raise InputError(
+                f"{self.path or 'the run'}: trained on data {name!r}, which are in no folder; give dataset=… ({error})"
+            ) from None
         if data.digest_without_split != self.record.dataset["digest_without_split"]:
             raise InputError(
-                f"{name}: not the data that {self.path or 'the run'} was trained on; the data set changed since, or "
+                f"{path or name}: not the data that {self.path or 'the run'} was trained on; the data set changed since, or "
                 "the run was trained on changes of it that were not stored"
             )
         return data

@@ -143,7 +143,9 @@ def test_a_split_of_the_users_own_is_the_split_of_the_run(
     stored = storage.load(folder / "data")
     other = Split(small.split.test, small.split.val, small.split.train)
     fit(stored.with_split(other), "mlp", settings={"epochs": 1}).save("run")
-    assert main(["predict", "run", "--out", "p.csv"]) == 0
+    assert main(["predict", "run", "--out", "p.csv"]) == 2
+    assert "run: trained on data 'small', which are in no folder; give --dataset (" in capsys.readouterr().err
+    assert main(["predict", "run", "--dataset", "data", "--out", "p.csv"]) == 0
     assert "\n30 test nodes: accuracy" in capsys.readouterr().out
 
 

@@ -64,12 +64,14 @@ def _npz(folder: Path, labels: Sequence[Any]) -> Dataset:
 
 def _scipy(_: Path, labels: Sequence[Any]) -> Dataset:
     adjacency = scipy.sparse.coo_array((np.ones(1), ([0], [1])), shape=(len(labels),) * 2)
-    return Dataset.from_scipy(adjacency, np.ones((len(labels), 1)), labels)
+    return Dataset.from_scipy(adjacency, np.ones((len(labels), 1)), labels, direction="both")
 
 
 def _pyg(_: Path, labels: Sequence[Any]) -> Dataset:
     edges = torch.tensor([[0], [1]])
-    return Dataset.from_pyg(Data(x=torch.ones(len(labels), 1), edge_index=edges, y=torch.tensor(labels)))
+    return Dataset.from_pyg(
+        Data(x=torch.ones(len(labels), 1), edge_index=edges, y=torch.tensor(labels)), direction="both"
+    )
 
 
 TABLES = [_in_memory, _streamed, _pandas, _networkx]
@@ -108,13 +110,13 @@ def test_with_a_split_nodes_without_a_label_are_a_note_or_an_error() -> None:
     masks = {f"{part}_mask": torch.arange(6) % 3 == number for number, part in enumerate(("train", "val", "test"))}
     ends = {"x": torch.ones(7, 1), "edge_index": torch.tensor([[0], [1]])}
     apart = {name: torch.cat([mask, torch.tensor([False])]) for name, mask in masks.items()}
-    data = Dataset.from_pyg(Data(**ends, y=torch.tensor([0, 0, 0, 1, 1, 1, -1]), **apart))
+    data = Dataset.from_pyg(Data(**ends, y=torch.tensor([0, 0, 0, 1, 1, 1, -1]), **apart), direction="both")
     assert data.notes == ("1 node has no label: its y is -1 or NaN",)
     for number, part in enumerate(("train", "val", "test")):
         y = torch.tensor([0, 0, 0, 1, 1, 1, -1])
         y[number] = -1
         with pytest.raises(InputError, match=rf"split: {part} holds node {number}, which has no label \(its y is -1\)"):
-            Dataset.from_pyg(Data(**ends, y=y, **apart))
+            Dataset.from_pyg(Data(**ends, y=y, **apart), direction="both")
 
 
 @pytest.mark.parametrize("way", TABLES)

@@ -31,4 +31,4 @@ def test_measures_are_stored(small: Dataset, tmp_path: Path) -> None:
     named = replace(small, feature_names=("a", "b", "c"), measures=measures)
     storage.save(named, tmp_path / "data")
     assert storage.load(tmp_path / "data").measures == measures
-    assert storage.load(tmp_path / "data").digest == small.digest
+    assert storage.load(tmp_path / "data").digest == named.digest != small.digest

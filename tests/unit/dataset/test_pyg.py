@@ -59,7 +59,7 @@ def test_values_of_adj_t_are_weights() -> None:
 
 def test_float_labels_that_are_whole() -> None:
     with pytest.warns(DataWarning, match="pyg: 1 node has no label: its y is -1 or NaN"):
-        data = Dataset.from_pyg(_data(y=torch.tensor([0.0, 1.0, -1.0, 2.0, 0.0, 1.0])), seed=None)
+        data = Dataset.from_pyg(_data(y=torch.tensor([0.0, 1.0, -1.0, 2.0, 0.0, 1.0])), seed=None, direction="both")
     assert (data.y.dtype, data.y.tolist()) == (np.int64, [0, 1, -1, 2, 0, 1])
 
 
@@ -84,17 +84,20 @@ def test_the_validation_part_may_be_called_valid() -> None:
     numbers = {f"{part}_idx": nodes for part, nodes in parts.items()}
     masks = {f"{part}_mask": torch.isin(torch.arange(6), nodes) for part, nodes in parts.items()}
     for given in (numbers, masks, numbers | masks):
-        split = Dataset.from_pyg(_data(y=Y, **given)).split
+        split = Dataset.from_pyg(_data(y=Y, **given), direction="both").split
         assert [nodes.tolist() for nodes in split.parts().values()] == [[0, 1], [2, 3], [4, 5]]
     with pytest.raises(InputError, match=r"mine: data.val_mask and data.valid_idx are different nodes; remove one"):
         Dataset.from_pyg(_data(y=Y, **numbers, val_mask=torch.arange(6) == 2), "mine")
 
 
 def test_every_key_that_is_not_used_is_named() -> None:
-    assert Dataset.from_pyg(_data(y=Y, num_nodes=6, n_id=torch.arange(6), name="six"), seed=None).notes == ()
+    assert (
+        Dataset.from_pyg(_data(y=Y, num_nodes=6, n_id=torch.arange(6), name="six"), seed=None, direction="both").notes
+        == ()
+    )
     data = _data(y=Y, node_year=Y, stopping_mask=Y > 0, adj_t=_adj_t(torch.ones(3)), edge_attr=torch.ones(3))
     with pytest.warns(DataWarning) as caught:
-        notes = Dataset.from_pyg(data, seed=None).notes
+        notes = Dataset.from_pyg(data, seed=None, direction="both").notes
     assert notes == (
         "edge weights and attributes are not used: ignored edge_attr of data",
         "not used: adj_t, node_year, stopping_mask of data",
@@ -102,7 +105,7 @@ def test_every_key_that_is_not_used_is_named() -> None:
     assert [str(warning.message) for warning in caught] == [f"pyg: {note}" for note in notes]
     assert {warning.filename for warning in caught} == {__file__}
     with pytest.warns(DataWarning, match="pyg: not used: train_mask of data"):
-        Dataset.from_pyg(_data(train_mask=Y > 0))
+        Dataset.from_pyg(_data(train_mask=Y > 0), direction="both")
 
 
 @pytest.mark.parametrize(
