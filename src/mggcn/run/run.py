@@ -327,7 +327,7 @@ class Run:
             ) from None
         if data.digest_without_split != self.record.dataset["digest_without_split"]:
             raise InputError(
-                f"{path or name}: not the data that {self.path or 'the run'} was trained on; the data set changed since, or "
-                "the run was trained on changes of it that were not stored"
+                f"{path or name}: not the data that {self.path or 'the run'} was trained on; the data set changed since, "
+                "or the run was trained on changes of it that were not stored"
             )
         return data

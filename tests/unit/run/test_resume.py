@@ -216,7 +216,7 @@ def test_data_are_loaded_again(small: Dataset, tmp_path: Path) -> None:
     whole = mggcn.fit(data, "mlp", settings={"epochs": 6}, device="cpu")
     assert result(mggcn.resume(tmp_path / "run")) == result(whole)
     interrupted(small, tmp_path / "nameless", "mlp")
-    with pytest.raises(InputError, match="unknown data set .small."):
+    with pytest.raises(InputError, match=r"unknown data set .small."):
         mggcn.resume(tmp_path / "nameless")
 
 
