@@ -22,8 +22,8 @@ import torch
 from cyclopts import App
 
 import mggcn
-from mggcn import storage
-from mggcn.dataset import Dataset
+from mggcn.data import is_dataset, load_folder
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.methods import METHODS
 
@@ -49,10 +49,10 @@ app = App(help=__doc__)
 @app.command
 def build(transactions: Path, labels: Path, second: Path, *, out: Path) -> None:
     """Build five random and five time splits, in both worlds."""
-    from mggcn.ethereum.build import build as build_accounts
-    from mggcn.ethereum.label_lists import read_labels
-    from mggcn.ethereum.pipeline import BuildInputs
-    from mggcn.ethereum.time_split import TimeSplit
+    from mggcn.ethereum._build import build as build_accounts
+    from mggcn.ethereum._label_lists import read_labels
+    from mggcn.ethereum._pipeline import BuildInputs
+    from mggcn.ethereum._time_split import TimeSplit
 
     (known, _), (others, _) = read_labels(labels), read_labels(second)
     normal = [address for address, label in others.items() if label == _NORMAL and address not in known]
@@ -78,7 +78,7 @@ def run(
     cases: Path, *, methods: list[str] | None = None, seeds: int = 3, jobs: int = 1, device: str = "cpu", out: Path
 ) -> None:
     """Train and measure; a line for each run, the methods named first being trained first."""
-    folders = sorted(path for path in cases.iterdir() if storage.is_dataset(path))
+    folders = sorted(path for path in cases.iterdir() if is_dataset(path))
     done = {(line["case"], line["method"], line["seed"]) for line in _read(out)}
     with ProcessPoolExecutor(jobs) as pool, out.open("a") as file:
         tasks = [
@@ -123,7 +123,7 @@ def _table(lines: list[dict[str, Any]], kind: str, world: str) -> str:
 
 @lru_cache(maxsize=4)
 def _load(folder: Path) -> Dataset:
-    return storage.load(folder)
+    return load_folder(folder)
 
 
 def _measure(folder: Path, method: str, seed: int, device: str) -> dict[str, object]:

@@ -20,8 +20,9 @@ from cyclopts import run
 from numpy.typing import NDArray
 
 import mggcn
-from mggcn import datasets
-from mggcn.run import Predictions, ensemble
+from mggcn.data import load
+from mggcn.runs._ensembles import ensemble
+from mggcn.runs._predictions import Predictions
 
 _KINDS = ("one run", "one run, smoothed", "ensemble", "ensemble, smoothed")
 
@@ -62,7 +63,7 @@ def main(
 
 def _repeat(name: str, number: int, members: int, device: str) -> dict[str, object]:
     torch.set_num_threads(1)
-    data = datasets.load(name)
+    data = load(name)
     assert data.split is not None  # noqa: S101  (the data sets have one)
     test = data.split.test
     seeds = range(number * members, (number + 1) * members)

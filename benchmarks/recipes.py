@@ -40,9 +40,10 @@ import torch
 from numpy.typing import NDArray
 
 import mggcn
-from mggcn import datasets
-from mggcn.dataset import UNLABELLED, Dataset, Split
-from mggcn.methods import Preset
+from mggcn.data import load, read_npz
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import UNLABELLED, Split
+from mggcn.methods.published import Preset
 
 VAL_SHARE, MAX_VAL = 0.2, 1000
 
@@ -50,7 +51,7 @@ VAL_SHARE, MAX_VAL = 0.2, 1000
 @lru_cache(maxsize=2)
 def dataset(name: str) -> tuple[Dataset, NDArray[np.int64]]:
     """A data set by its name, or from an .npz file, and its labelled nodes; its test nodes become unlabelled."""
-    data = datasets.read_npz(name) if name.endswith(".npz") else datasets.load(name)
+    data = read_npz(name) if name.endswith(".npz") else load(name)
     split, y = data.require_split(), np.array(data.y)
     y[split.test] = UNLABELLED
     return replace(data, y=y, split=None), np.sort(np.concatenate([split.train, split.val]))

@@ -28,11 +28,13 @@ from pathlib import Path
 
 import mggcn
 from mggcn.errors import InputError, InputWarning
-from mggcn.methods import Traits, resolve
-from mggcn.records import Epoch
-from mggcn.run import fit_plan
-from mggcn.train import Checkpoints, choose_device
-from mggcn.train.state import State
+from mggcn.methods.plan import resolve
+from mggcn.methods.published import Traits
+from mggcn.runs._fitting import fit_plan
+from mggcn.training._checkpoints import Checkpoints
+from mggcn.training._compute import choose_device
+from mggcn.training._record import Epoch
+from mggcn.training._state import State
 
 VARIANTS = {
     "mg-gcn": ("mg-gcn", ["dropout=0.5"], 1),

@@ -41,9 +41,9 @@ from footprint import memory_of, size_of
 from numpy.typing import NDArray
 from pyarrow import parquet
 
+from mggcn._io.memory import amount, available
 from mggcn.keys import GOLDEN, MASK, Key, folds
-from mggcn.memory import amount, available
-from mggcn.records.environment import describe
+from mggcn.training._environment import describe
 
 RESULTS = Path(__file__).resolve().parent / "results" / "scale"
 CLASSES, FEATURES = 8, 64
@@ -193,7 +193,7 @@ _PREPARE = """
 import sys
 from mggcn import datasets, methods
 from mggcn.keys import Key
-from mggcn.train import choose_device
+from mggcn.training import choose_device
 data = datasets.load(sys.argv[1], mmap=True, cache=sys.argv[2], memory=sys.argv[3])
 plan = methods.resolve("mg-gcn", data.name, preset="paper", traits=methods.Traits.of(data))
 plan.prepare(data, Key.of(0), plan.compute(choose_device("cpu"), dataset=data))

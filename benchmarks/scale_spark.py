@@ -17,9 +17,9 @@ from pathlib import Path
 
 from footprint import memory_of, size_of
 
-from mggcn.engines.database import megabytes
-from mggcn.ethereum.simulate import simulate
-from mggcn.records.environment import describe
+from mggcn._io.database import megabytes
+from mggcn.ethereum._simulate import simulate
+from mggcn.training._environment import describe
 
 _FACTORS = (1, 4)
 _ENGINES = ("duckdb", "spark")

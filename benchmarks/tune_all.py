@@ -20,15 +20,18 @@ from pathlib import Path
 import tomli_w
 import torch
 
-from mggcn import datasets, experiments, storage
-from mggcn.dataset import Dataset
-from mggcn.datasets.root import data_roots
+from mggcn import data as datasets
+from mggcn import experiments
+from mggcn.data import is_dataset, load_folder
+from mggcn.data._dataset import Dataset
+from mggcn.data._root import data_roots
 from mggcn.errors import InputError
-from mggcn.experiments import folder_name
+from mggcn.experiments._definition import folder_name
+from mggcn.experiments._search import Search
+from mggcn.experiments._tuning import Tuning
 from mggcn.methods import METHODS
-from mggcn.train import choose_device
-from mggcn.train.progress import Silent
-from mggcn.tune import Search, Tuning
+from mggcn.training._compute import choose_device
+from mggcn.training._progress import Silent
 
 BATCH = 256
 LARGE_BATCH = 1024
@@ -54,7 +57,7 @@ class Found:
 def load(name: str) -> Dataset:
     """A known data set, or one in a folder of a data root."""
     made = (root / name for root in data_roots(None))
-    return storage.load(next(filter(storage.is_dataset, made))) if name in FOLDERS else datasets.load(name)
+    return load_folder(next(filter(is_dataset, made))) if name in FOLDERS else datasets.load(name)
 
 
 def search(dataset: str, method: str, trials: int, device: str, minutes: float, out: Path) -> Found:

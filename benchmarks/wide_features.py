@@ -19,7 +19,8 @@ from scipy.sparse import csr_array
 from benchmarks.speed import timing
 from benchmarks.speed.epoch import EpochRunner
 from mggcn import methods
-from mggcn.dataset import Dataset, Split
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import Split
 from mggcn.graph import Graph
 from mggcn.methods import mg_gcn
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from mggcn.dataset import Dataset, Split
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import Split
 from mggcn.graph import Graph
 from tests.skips import real_data, summary
 

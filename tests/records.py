@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from mggcn.records import Epoch, Ledger, RunRecord
+from mggcn.experiments._ledger import Ledger
+from mggcn.training._record import Epoch, RunRecord
 
 
 def record(method: str = "gcn", seed: int = 0, **changes: Any) -> RunRecord:

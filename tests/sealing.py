@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mggcn.files import sealed, unsealed
+from mggcn._io.files import sealed, unsealed
 
 
 def values_of(path: Path) -> dict[str, Any]:

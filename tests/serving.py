@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Thread
 
-from mggcn.explore import Explorer, server
+from mggcn.explore import _server as server
+from mggcn.explore._explorer import Explorer
 
 
 @contextmanager

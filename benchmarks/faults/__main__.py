@@ -24,7 +24,7 @@ from benchmarks.faults import attacks, corruptions, inputs, kills, races, record
 from benchmarks.faults.processes import import_libraries
 from benchmarks.faults.promises import PROMISES
 from benchmarks.faults.stage import Stage, staged
-from mggcn.records import environment
+from mggcn.training import _environment as environment
 
 CASES: dict[str, ModuleType] = {
     "kills": kills,

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 from benchmarks.faults.processes import Ended, run
 from benchmarks.faults.stage import RUN, Stage
-from mggcn import answers
-from mggcn.datasets import _planetoid_files as planetoid_files
-from mggcn.ethereum import etherscan
+from mggcn._io import answers
+from mggcn.data import _planetoid_files as planetoid_files
+from mggcn.ethereum import _etherscan as etherscan
 from tests import hostile, sealing, tampering
 
 _RESUMED = "train --resume unfinished --epochs 40 --set patience=1 --no-report --quiet"

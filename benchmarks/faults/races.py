@@ -9,7 +9,7 @@ from benchmarks.faults.commands import TRAIN
 from benchmarks.faults.processes import Ended, Process
 from benchmarks.faults.stage import RUN, Stage, drafts
 from benchmarks.faults.whole import torn
-from mggcn.records import Ledger
+from mggcn.experiments._ledger import Ledger
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mggcn.files import write_atomically
+from mggcn._io.files import write_atomically
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "faults.json"
 

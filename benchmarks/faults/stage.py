@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.faults.processes import Process, run
-from mggcn.drafts import is_draft
+from mggcn._io.temporary import is_draft
 
 _NODES, _EDGES = 60, 200
 _EXPERIMENT = """

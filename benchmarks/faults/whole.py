@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow.parquet
 from safetensors import safe_open
 
-from mggcn import storage
-from mggcn.drafts import is_draft
+from mggcn._io.files import sha256, unsealed
+from mggcn._io.temporary import is_draft
+from mggcn.data import verify
 from mggcn.errors import InputError
-from mggcn.files import sha256, unsealed
-from mggcn.records import Ledger
-from mggcn.records.record_file import read_record
+from mggcn.experiments._ledger import Ledger
+from mggcn.training._record_file import read_record
 
 
 def torn(folder: Path) -> str:
@@ -46,7 +46,7 @@ def _meta(path: Path) -> None:
     if json.loads(path.read_bytes())["format"] == "mggcn-prepared":
         unsealed(path.read_bytes())
     else:
-        storage.verify(path.parent)
+        verify(path.parent)
 
 
 def _json(path: Path) -> None:

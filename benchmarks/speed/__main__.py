@@ -18,12 +18,12 @@ from benchmarks.speed import baselines, epoch, pick, prepare, wait
 from benchmarks.speed.options import Options, parse
 from benchmarks.speed.page import section_of
 from benchmarks.speed.timing import Measurements
-from mggcn import datasets
-from mggcn.dataset import Dataset
+from mggcn.data import load
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.kernels import threads as threading
-from mggcn.records import environment
-from mggcn.train import choose_device
+from mggcn.training import _environment as environment
+from mggcn.training._compute import choose_device
 
 FORMAT = 1
 
@@ -45,7 +45,7 @@ def run(options: Options, show: Callable[[dict[str, Any]], object] | None = None
     """
     options.out.mkdir(parents=True, exist_ok=True)
     device = choose_device(options.device)
-    dataset = datasets.load(options.source, root=options.root, mmap=True)
+    dataset = load(options.source, root=options.root, mmap=True)
     records = {}
     for section in options.sections:
         load_before = os.getloadavg()[0]

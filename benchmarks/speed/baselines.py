@@ -20,14 +20,14 @@ from benchmarks.speed.epoch import EpochRunner
 from benchmarks.speed.options import BASELINES, Options
 from benchmarks.speed.timing import Measurements
 from mggcn import methods
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, unknown
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.methods._skip_gram import WALKS_PER_STEP
 from mggcn.methods.graphsage import fanout_per_layer
 from mggcn.sampling.cluster import ClusterSampler
-from mggcn.train import Training
+from mggcn.training._training import Training
 
 LABELS = {
     "gcn": "GCN, full batch",

@@ -18,14 +18,16 @@ from torch import Tensor
 from benchmarks.speed import others, timing
 from benchmarks.speed.options import Options
 from benchmarks.speed.timing import Measurements
-from mggcn import methods, train
-from mggcn.dataset import Dataset, Split
+from mggcn import methods
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import Split
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.keys import Key
-from mggcn.run import fit
-from mggcn.train import memory
-from mggcn.train.inputs import AveragedInputs, SparseInputs
-from mggcn.train.scaling import Scaler
+from mggcn.runs._starting import fit
+from mggcn.training import Epochs
+from mggcn.training import _memory as memory
+from mggcn.training._inputs import AveragedInputs, SparseInputs
+from mggcn.training._scaling import Scaler
 
 _LABELS = {"epoch": "training epoch", "floor": "bare products of an epoch", "dense": "training epoch, dense form"}
 _LARGE = 4096
@@ -55,7 +57,7 @@ class EpochRunner(ExitStack):
         targets = np.sort(_KEY.fold("bench").generator().permutation(split.train)[:size])
         self.factor = split.train.size / size
         self.part = dataset.with_split(Split(targets, split.val, split.test))
-        self._epochs = train.Epochs(self.prepared, self.part, self.training, _KEY, self.compute)
+        self._epochs = Epochs(self.prepared, self.part, self.training, _KEY, self.compute)
         self._number = 0
 
     def __enter__(self) -> "EpochRunner":

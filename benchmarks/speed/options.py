@@ -50,7 +50,7 @@ class Options:
 
     @property
     def source(self) -> str:
-        """The name that :func:`mggcn.datasets.load` takes."""
+        """The name that :func:`mggcn.data.load` takes."""
         return f"{self.dataset}:{self.scale:.12g}" if self.dataset in _SCALED else self.dataset
 
     @property

@@ -18,8 +18,9 @@ import torch
 
 from benchmarks.speed.options import Options
 from benchmarks.speed.timing import Measurements
-from mggcn import methods, storage
-from mggcn.dataset import Dataset
+from mggcn import methods
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 
 FANOUT = (25, 10)
 
@@ -125,7 +126,7 @@ def training_folder(dataset: Dataset, scratch: Path) -> Path:
     if dataset.path is not None:
         return dataset.path
     if not dataset.inductive or dataset.split is None:
-        stored = storage.save(dataset, scratch / "data")
+        stored = save(dataset, scratch / "data")
         return stored.path or scratch / "data"
     nodes = np.sort(dataset.split.train)
     row_of = np.full(dataset.num_nodes, -1, np.int64)

@@ -20,7 +20,7 @@ from benchmarks.speed.options import Options
 from benchmarks.speed.timing import Measurements
 from mggcn import methods
 from mggcn.block import Nodes
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading

@@ -9,7 +9,7 @@ from benchmarks.speed import timing
 from benchmarks.speed.options import Options
 from benchmarks.speed.timing import Measurements
 from mggcn import methods
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.kernels import threads as threading
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
 from mggcn.kernels.pick import PickTable

@@ -13,7 +13,7 @@ import torch
 from benchmarks.speed import wait_runner
 from benchmarks.speed.options import Options
 from benchmarks.speed.timing import Measurements
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 
 CACHES = ("NUMBA_CACHE_DIR", "TRITON_CACHE_DIR")  # of compiled kernels

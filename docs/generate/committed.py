@@ -4,8 +4,9 @@ from functools import cache
 from pathlib import Path
 
 from generate.repository import ROOT
-from mggcn import methods, records
-from mggcn.records import Section
+from mggcn import methods
+from mggcn.experiments import read_records
+from mggcn.experiments._row import Section
 
 _ORDER = ("accuracy", "compare", "depth", "picks", "ablations", "speed", "speed-cpu", "memory", "memory-cpu")
 
@@ -24,6 +25,6 @@ def about(path: Path) -> str:
 @cache
 def sections(path: Path) -> list[Section]:
     """The sections of a file, one for each data set."""
-    return records.read(
+    return read_records(
         [path], lambda record: methods.published_results(record.dataset, record.method, record.settings)
     )

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from mggcn import datasets
+from mggcn.data import load
 from mggcn.graph import Graph
 from mggcn.sampling import grains
 
@@ -19,7 +19,7 @@ def schedules() -> str:
 
 def growth() -> str:
     """The number of nodes that a target's score depends on, with whole neighbourhoods and with picks, on digits."""
-    graph = datasets.load("digits").graph
+    graph = load("digits").graph
     lines = ["| layers | whole neighbourhoods | picks |", "|---:|---:|---:|"]
     for number, mean in enumerate(_reached(graph), 1):
         lines.append(f"| {number} | {mean:,.0f} | {1 if number == 1 else 1 + _PICKS} |")

@@ -3,8 +3,10 @@
 from generate import experiments
 from generate.committed import about, packed, sections
 from generate.repository import ROOT, script
-from mggcn.ethereum import features, formats, rules
-from mggcn.records import Section
+from mggcn.ethereum import _features as features
+from mggcn.ethereum import _formats as formats
+from mggcn.ethereum import _rules as rules
+from mggcn.experiments._row import Section
 
 _NONE = "–"
 

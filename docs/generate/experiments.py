@@ -2,7 +2,8 @@
 
 from generate.committed import about, packed
 from generate.repository import EXPERIMENTS
-from mggcn.experiments import Experiment, read_folder
+from mggcn.experiments._definition import Experiment
+from mggcn.experiments._file import read_folder
 
 _FOLDERS = ("paper", "ethereum", ".", "tuned")
 

@@ -6,9 +6,14 @@ from functools import cache
 
 from generate.committed import about, packed, sections
 from generate.roles import plain
-from mggcn.methods import METHODS, Method, describe, published, resolve
-from mggcn.records import Row, duration
-from mggcn.records.tables import percent
+from mggcn.methods import METHODS
+from mggcn.methods.method import Method
+from mggcn.methods import describe
+from mggcn.methods import published
+from mggcn.methods.plan import resolve
+from mggcn.experiments._row import Row
+from mggcn.experiments._record_tables import duration
+from mggcn.experiments._record_tables import percent
 
 _DATASETS = ("cora", "citeseer", "pubmed", "reddit", "ethereum")
 _NONE, _MOST_ROWS = "–", 12
@@ -68,7 +73,7 @@ def _page(name: str) -> str:
         rest,
         "## Settings",
         f"`mggcn train DATASET --method {name} --set NAME=VALUE …`. The settings of training, which all methods "
-        "share, are under [Training](../api/runs.md#mggcn.train.Training).",
+        "share, are under [Training](../api/runs.md#mggcn.training.Training).",
         settings(METHODS[name]),
         *_recipe(name),
         *_own_defaults(name),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from generate.repository import ROOT
-from mggcn.memory import size
+from mggcn._io.memory import size
 
 RESULTS = ROOT / "benchmarks" / "results" / "scale"
 NOT_RUN = "not run yet"

@@ -10,14 +10,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mggcn.dataset import Dataset, Split
-    from mggcn.datasets import load
+    from mggcn.data import Dataset, Split, load
     from mggcn.errors import InputError, InputWarning
     from mggcn.graph import Graph
-    from mggcn.methods import Method
-    from mggcn.run import Run, fit, load_run, resume
+    from mggcn.methods.method import Method
+    from mggcn.runs import Run, fit, load_run, resume
     from mggcn.sampling.loader import MixGrainedLoader
-    from mggcn.train import Training
+    from mggcn.training import Training
 
 __all__ = [
     "Dataset",
@@ -36,19 +35,19 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Dataset": "dataset",
-    "Split": "dataset",
-    "load": "datasets",
+    "Dataset": "data",
+    "Split": "data",
+    "load": "data",
     "InputError": "errors",
     "InputWarning": "errors",
     "Graph": "graph",
     "MixGrainedLoader": "sampling.loader",
     "Method": "methods",
-    "Training": "train",
-    "Run": "run",
-    "fit": "run",
-    "load_run": "run",
-    "resume": "run",
+    "Training": "training",
+    "Run": "runs",
+    "fit": "runs",
+    "load_run": "runs",
+    "resume": "runs",
 }
 
 

@@ -34,7 +34,7 @@ def warn_caller(message: str) -> None:
 
 
 class DataWarning(InputWarning):
-    """A data set may mislead; commands print :attr:`mggcn.dataset.Dataset.warnings` instead."""
+    """A data set may mislead; commands print :attr:`mggcn.data.Dataset.warnings` instead."""
 
 
 class RankError(RuntimeError):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array
 
-from mggcn import memory
+from mggcn._io import memory
 from mggcn._io.arrays import checksum, locked, read_only
 from mggcn.errors import InputError, first_line
 from mggcn.keys import GOLDEN, MIX_1, MIX_2

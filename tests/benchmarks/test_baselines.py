@@ -10,8 +10,8 @@ import pytest
 from benchmarks.speed import __main__ as speed
 from benchmarks.speed import others, page, timing
 from benchmarks.speed.options import BASELINES, Options
-from mggcn import datasets
-from mggcn.dataset import Dataset
+from mggcn import data as datasets
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 
 ANSWER: dict[str, Any] = {"steps_an_epoch": 2, "nodes": [7, 9], "peak_memory_bytes": 9, "versions": {"fake": "1"}}

@@ -8,15 +8,15 @@ import torch
 from benchmarks.speed import epoch, timing
 from benchmarks.speed.options import Options
 from benchmarks.speed.timing import Measurements
-from mggcn import storage
-from mggcn.dataset import Dataset
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 
 
 @pytest.fixture
 def measured(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measurements:
     monkeypatch.setattr(timing, "SIDE", 64)
     monkeypatch.setattr(timing, "BYTES", 1 << 12)
-    stored = storage.save(small, tmp_path / "data")
+    stored = save(small, tmp_path / "data")
     measured = Measurements(facts={"rows": 30, "gathered_bytes": 1000, "operations": 5000})
     measured.add("epoch", "training epoch", [1.0])
     options = Options("epoch", str(tmp_path / "data"), repeats=2, settings={"epochs": 3, "picks": 2})

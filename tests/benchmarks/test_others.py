@@ -12,7 +12,7 @@ from benchmarks.speed import others
 from benchmarks.speed.__main__ import run
 from benchmarks.speed.options import Options
 from benchmarks.speed.timing import Measurements
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 
 REQUEST = {"threads": 1, "batch_size": 8, "hidden": 4, "fanout": [2, 2], "steps": 2, "device": "cpu"}
 REQUEST |= {"num_parts": 2, "parts_a_step": 1}

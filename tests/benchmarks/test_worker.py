@@ -12,8 +12,8 @@ import torch
 from scipy.sparse import csr_array
 
 from benchmarks.speed.libraries import training, worker
-from mggcn import storage
-from mggcn.dataset import Dataset
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 
 OPTIONS: dict[str, Any] = {"batch_size": 8, "hidden": 4, "fanout": [3, 2], "steps": 4, "device": "cpu", "hops": 2}
 OPTIONS |= {"conv": "mean", "num_parts": 3, "parts_a_step": 2, "roots": 5, "walk": 2, "steps_an_epoch": 2}
@@ -22,14 +22,14 @@ OPTIONS |= {"dim": 4, "length": 6, "window": 2, "negatives": 2, "walks": 3, "wal
 
 @pytest.fixture
 def folder(small: Dataset, tmp_path: Path) -> Path:
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     return tmp_path / "data"
 
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_a_dataset_folder_is_read_as_it_was_written(small: Dataset, tmp_path: Path, sparse: bool) -> None:
     dense = np.maximum(np.asarray(small.x), 0)
-    storage.save(replace(small, x=csr_array(dense) if sparse else dense), tmp_path / "data")
+    save(replace(small, x=csr_array(dense) if sparse else dense), tmp_path / "data")
     read = training.TrainingData(tmp_path / "data")
     assert np.array_equal(read.x.numpy(), dense)
     assert np.array_equal(read.y.numpy(), small.y)

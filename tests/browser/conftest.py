@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset, Split
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import Split
 from mggcn.graph import Graph
 from mggcn.keys import Key
 
@@ -101,7 +102,7 @@ def citations() -> Dataset:
 def run_folder(citations: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run folder that ``mggcn train`` wrote."""
     folder = tmp_path_factory.mktemp("trained")
-    storage.save(citations, folder / "towns")
+    save(citations, folder / "towns")
     train = ["train", str(folder / "towns"), "--preset", "paper", "--epochs", "15"]
     assert main([*train, "--out", str(folder / "runs"), "--quiet"]) == 0
     return folder / "runs" / "towns-mg-gcn-seed0"

@@ -10,8 +10,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import mggcn
-from mggcn.dataset import Dataset, Measure
-from mggcn.explore import Explorer
+from mggcn.data._dataset import Dataset
+from mggcn.data._measures import Measure
+from mggcn.explore._explorer import Explorer
 from tests.browser.conftest import Watch
 from tests.serving import served
 

@@ -12,15 +12,18 @@ from scipy.sparse import csr_array
 from torch import distributed as dist
 
 import mggcn
-from mggcn import methods, train
+from mggcn import methods
 from mggcn.block import Batch
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.kernels.gpu import _early
 from mggcn.keys import Key
 from mggcn.methods import mg_gcn
-from mggcn.records import Epoch
-from mggcn.sampling import DeviceMixGrainedSampler
-from mggcn.train import Compute, capture, step
+from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.training import Epochs
+from mggcn.training import _capture as capture
+from mggcn.training import _step as step
+from mggcn.training._compute import Compute
+from mggcn.training._record import Epoch
 from tests.skips import NO_GPU
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason=NO_GPU)
@@ -146,7 +149,7 @@ def test_an_epoch_takes_every_batch_once(small: Dataset) -> None:
     for device in ("cpu", "cuda"):
         compute = plan.compute(torch.device(device))
         prepared = plan.prepare(small, Key.of(0), compute)
-        with train.Epochs(prepared, small, plan.training, Key.of(0), compute) as epochs:
+        with Epochs(prepared, small, plan.training, Key.of(0), compute) as epochs:
             losses.append([epochs.run(number) for number in range(1, 6)])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3)
 

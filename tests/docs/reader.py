@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from mggcn.ethereum import etherscan
+from mggcn.ethereum import _etherscan as etherscan
 from tests.docs.snippets import ROOT
 from tests.unit.ethereum.fake_etherscan import KEY, record, serving
 from tests.unit.ethereum.transactions import ETH, address, transaction, write

@@ -7,8 +7,8 @@ import pytest
 from generate import against_time, committed
 from generate.labels import box_of, overlap, placed
 
+from mggcn.experiments._grouping import group
 from mggcn.methods import METHODS
-from mggcn.records import group
 from tests.records import record
 
 

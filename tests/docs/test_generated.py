@@ -27,11 +27,13 @@ from generate.example import PICKS, SIX, TWELVE, members
 from generate.repository import ROOT, script
 
 import mggcn
-from mggcn import cli, storage
-from mggcn.ethereum import rules
+from mggcn import cli
+from mggcn.data import save
+from mggcn.ethereum import _rules as rules
+from mggcn.experiments._packing import pack
+from mggcn.experiments._row import ExperimentInfo, Row, Section
 from mggcn.methods import METHODS
 from mggcn.methods.graphsage import GraphSAGEPool
-from mggcn.records import ExperimentInfo, Row, Section, pack
 from tests.paper.algorithm1 import sequences
 from tests.records import record
 
@@ -276,7 +278,7 @@ def test_results_on_ethereum(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     y = np.repeat([0, 1], 3)
     x = np.eye(2, dtype=np.float32)[y]
     data = mggcn.Dataset("ethereum:simulated", graph, x, y, ("one", "two"), split, source="SIMULATED: triangles")
-    storage.save(data, tmp_path / "ethereum-simulated")
+    save(data, tmp_path / "ethereum-simulated")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     file, records, path = tmp_path / "ethereum.toml", tmp_path / "records", tmp_path / "any.json"
     file.write_text(SIMULATED)

@@ -18,14 +18,18 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import mggcn
-from mggcn import storage
-from mggcn.datasets import read_npz, read_tables
-from mggcn.datasets._planetoid import unpickle
+from mggcn._io.files import sealed, unsealed
+from mggcn.data import load_folder, save
+from mggcn.data._npz import read_npz
+from mggcn.data._planetoid import unpickle
+from mggcn.data._read_tables import read_tables
 from mggcn.errors import InputError
-from mggcn.experiments import read as read_experiment
-from mggcn.files import sealed, unsealed
-from mggcn.records import Ledger, group, pack, read
-from mggcn.run.config import config_of, read_config
+from mggcn.experiments._file import read as read_experiment
+from mggcn.experiments._grouping import group
+from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._packing import pack
+from mggcn.experiments._reading import read_records as read
+from mggcn.runs._config import config_of, read_config
 from tests.conftest import small_dataset
 from tests.fuzz.damage import changed_array, changed_bytes, changed_json, changed_value
 from tests.records import RECORDS, ledger
@@ -59,7 +63,7 @@ def readers(folder: Path) -> dict[str, Reader]:
     """All readers by name; ``folder`` is for their files."""
     data, run = folder / "data", folder / "run"
     dataset = small_dataset()
-    storage.save(dataset, data)
+    save(dataset, data)
     mggcn.fit(dataset, settings={"epochs": 2}, device="cpu").save(run)
     meta, record = (unsealed((path).read_bytes())[0] for path in (data / "meta.json", run / "record.json"))
     weights, split = ((run / name).read_bytes() for name in ("weights.safetensors", "split.npz"))
@@ -76,7 +80,7 @@ def readers(folder: Path) -> dict[str, Reader]:
 
     def read_meta(content: bytes) -> object:
         (data / "meta.json").write_bytes(_seal(content))
-        return storage.load(data)
+        return load_folder(data)
 
     def read_npy(name: str) -> Callable[[bytes], object]:
         def write_and_read(content: bytes) -> object:
@@ -84,7 +88,7 @@ def readers(folder: Path) -> dict[str, Reader]:
             try:
                 (data / name).write_bytes(content)
                 (data / "meta.json").write_bytes(_seal(_describe(meta, name, content)))
-                return storage.load(data)
+                return load_folder(data)
             finally:
                 (data / name).write_bytes(original)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import mggcn
-from mggcn import records
+from mggcn.experiments import read_records
 
 RESULTS = Path(__file__).resolve().parents[2] / "results" / "accuracy.json"
 SEEDS = 3
@@ -28,7 +28,7 @@ def test_the_recorded_accuracy_is_reached(data_root: Path, name: str) -> None:
     The seeds are among the twenty, so that on the machine of the records the difference is theirs; elsewhere rounding
     differs. The bounds are above every method that ignores the graph or the features, except on Pubmed.
     """
-    [section] = [section for section in records.read([RESULTS]) if section.dataset == name]
+    [section] = [section for section in read_records([RESULTS]) if section.dataset == name]
     [row] = [row for row in section.rows if row.method == "mg-gcn"]
     recorded = [record.test_accuracy for record in row.records]
     assert len(recorded) == 20

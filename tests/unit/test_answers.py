@@ -8,11 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from mggcn import answers
+from mggcn._io import answers
 from mggcn.cli import main
-from mggcn.datasets import _planetoid_files as planetoid_files
+from mggcn.data import _planetoid_files as planetoid_files
 from mggcn.errors import InputError
-from mggcn.ethereum import etherscan
+from mggcn.ethereum import _etherscan as etherscan
 from tests.hostile import ANSWERS, answering
 
 pytest.importorskip("httpx")

@@ -3,9 +3,9 @@ import torch
 from torch_geometric.nn import SAGEConv
 
 from mggcn.block import Block, CPUSampler, node_ids, split_targets
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
-from mggcn.sampling import NeighborSampler
+from mggcn.sampling.neighbor import NeighborSampler
 
 
 def block_of(small: Dataset) -> Block:

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import drafts
+from mggcn._io import temporary as drafts
+from mggcn._io.files import check_file_writable, check_writable, replacing, write_atomically
 from mggcn.errors import InputError
-from mggcn.files import check_file_writable, check_writable, replacing, write_atomically
 
 WAITS = """
 import sys, time
 from pathlib import Path
-from mggcn.files import {imported}
+from mggcn._io.files import {imported}
 with {block}:
     print("ready", flush=True)
     time.sleep(600)
@@ -117,7 +117,7 @@ def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
     limited = f"""
 import resource
 from pathlib import Path
-from mggcn.files import write_atomically
+from mggcn._io.files import write_atomically
 resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 try:
     write_atomically(Path({str(tmp_path / "big")!r}), bytes(1000))
@@ -173,7 +173,7 @@ def test_the_claim_of_another_writer_is_not_ones_own(tmp_path: Path) -> None:
     with drafts.claimed(tmp_path / "data"):
         script = f"""
 import pathlib
-from mggcn import drafts
+from mggcn._io import temporary as drafts
 from mggcn.errors import InputError
 try:
     drafts.claimed(pathlib.Path({str(tmp_path / "data")!r})).__enter__()

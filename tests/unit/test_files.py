@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 import mggcn
+from mggcn._io.files import is_sealed, parse_json, read_json, read_toml, sealed, unsealed
 from mggcn.errors import InputError
-from mggcn.files import is_sealed, parse_json, read_json, read_toml, sealed, unsealed
 
 
 class Point(msgspec.Struct):

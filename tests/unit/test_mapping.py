@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import memory, storage
-from mggcn.dataset import Dataset
+from mggcn._io import memory
+from mggcn._io.mapping import MappedFiles, MappedRows
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.mapping import MappedFiles, MappedRows
 
 
 @pytest.fixture
@@ -85,14 +86,14 @@ def test_a_changed_file_is_noticed(matrix: np.memmap, change: Callable[[Path], N
 def test_folders_larger_than_half_of_the_free_memory_are_mapped(
     small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     size = sum(path.stat().st_size for path in (tmp_path / "d").glob("*.npy"))
     for free, is_mapped in ((2 * size - 2, True), (2 * size, False), (None, False)):
         monkeypatch.setattr(memory, "available", lambda free=free: free)
-        data = storage.load(tmp_path / "d")
+        data = load_folder(tmp_path / "d")
         assert [isinstance(array, np.memmap) for array in (data.x, data.y, data.graph.indices)] == [is_mapped] * 3
         assert (data.mapped is not None) == is_mapped
-    assert storage.load(tmp_path / "d", mmap=True).mapped is not None
+    assert load_folder(tmp_path / "d", mmap=True).mapped is not None
 
 
 @pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the system does not say which pages are mapped")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import torch
 
-from mggcn import memory
+from mggcn._io import memory
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.pick import PickTable

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from mggcn import drafts, memory
+from mggcn._io import memory
+from mggcn._io import temporary as drafts
 from mggcn.cli import (
     compare,
     data,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App
 
 if TYPE_CHECKING:
-    from mggcn.storage import Cache
+    from mggcn.data import Cache
 
 app = App(name="cache", help="List or clear what was computed from data sets before training.")
 
@@ -40,9 +40,8 @@ _HASHES = ("data", "scaling", "train")
 
 
 def _cache(folder: Path | None) -> "Cache":
-    from mggcn.datasets.root import PREPARED, writable_root
+    from mggcn.data import META, PREPARED, Cache, is_dataset, writable_root
     from mggcn.errors import InputError
-    from mggcn.storage import META, Cache, is_dataset
 
     if folder is not None and not is_dataset(folder):
         raise InputError(f"{folder}: not a dataset folder ({META} is missing)")

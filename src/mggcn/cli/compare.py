@@ -38,10 +38,8 @@ def compare(
     """
     from mggcn.cli.running import run
     from mggcn.errors import InputError
-    from mggcn.experiments import comparison
+    from mggcn.experiments import beside, comparison, pipes
     from mggcn.methods.settings import pairs
-    from mggcn.records import beside
-    from mggcn.records.tables import pipes
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
     if not names:

@@ -10,7 +10,7 @@ from mggcn.cli import cache
 from mggcn.cli.options import Switch
 
 if TYPE_CHECKING:
-    from mggcn.dataset import Dataset
+    from mggcn.data import Dataset
 
 app = App(name="data", help="List, fetch, describe, import and verify data sets.")
 app.command(cache.app)
@@ -19,9 +19,9 @@ app.command(cache.app)
 @app.command(name="list")
 def list_names() -> None:
     """List the names of the data sets."""
-    from mggcn import datasets
+    from mggcn.data import names
 
-    print("\n".join(datasets.names()))  # noqa: T201
+    print("\n".join(names()))  # noqa: T201
 
 
 @app.command
@@ -32,10 +32,10 @@ def get(dataset: str, /, *, root: Path | None = None) -> None:
         dataset: A known name or a dataset folder.
         root: Where data sets are searched and stored; else $MGGCN_DATA, else a per-user cache.
     """
-    from mggcn import datasets
+    from mggcn.data import load, raw_folder
 
-    data = datasets.load(dataset, root=root)
-    folder = data.path or datasets.raw_folder(dataset, root)
+    data = load(dataset, root=root)
+    folder = data.path or raw_folder(dataset, root)
     print(f"{_size(data)}, {data.num_features:,} features, {data.num_classes:,} classes")  # noqa: T201
     print(f"source      {data.source}")  # noqa: T201
     print(f"folder      {f'{folder} (checksums verified)' if folder else 'none; nothing to fetch'}")  # noqa: T201
@@ -52,9 +52,9 @@ def info(dataset: str, /, *, root: Path | None = None) -> None:
     """
     import numpy as np
 
-    from mggcn import datasets
+    from mggcn.data import load
 
-    data = datasets.load(dataset, root=root)
+    data = load(dataset, root=root)
     degrees, labelled = data.graph.degrees, data.y[data.y >= 0]
     counts = np.bincount(labelled, minlength=data.num_classes)
     lines = [
@@ -82,7 +82,7 @@ def verify(folder: Path, /, *, quiet: Switch = False) -> None:
         folder: A dataset folder.
         quiet: Do not show the progress.
     """
-    from mggcn import storage
+    from mggcn import data as storage
     from mggcn.cli.display import StageDisplay
 
     with StageDisplay(quiet=quiet) as display:
@@ -150,9 +150,10 @@ def import_file(
         quiet: Do not show the progress of an import with --memory.
         columns: Which columns of the tables to read.
     """
-    from mggcn import datasets, storage
+    from mggcn import data as storage
+    from mggcn._io.temporary import claimed
     from mggcn.cli.display import StageDisplay
-    from mggcn.drafts import claimed
+    from mggcn.data import import_ogb, import_tables, read_npz, read_tables
     from mggcn.errors import InputError
 
     storage.check_free(out, overwrite=overwrite)
@@ -167,16 +168,16 @@ def import_file(
             with StageDisplay(quiet=quiet) as display:
                 limit = {} if memory is None else {"memory": memory}
                 on_rows = display.update
-                data = datasets.import_ogb(files[0], out, name=name, overwrite=overwrite, on_rows=on_rows, **limit)
+                data = import_ogb(files[0], out, name=name, overwrite=overwrite, on_rows=on_rows, **limit)
         elif files[0].suffix.lower() == ".npz":
             if len(files) > 1 or nodes or columns or memory:
                 raise InputError(
                     f"{files[0]}: an .npz file is a whole data set; other files, columns and --memory are for tables"
                 )
-            data = datasets.read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
+            data = read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
         elif memory is not None:
             with StageDisplay(quiet=quiet) as display:
-                data = datasets.import_tables(
+                data = import_tables(
                     files,
                     nodes,
                     out,
@@ -190,7 +191,7 @@ def import_file(
                     **_arguments(columns or ColumnOptions()),
                 )
         else:
-            data = datasets.read_tables(
+            data = read_tables(
                 files,
                 nodes,
                 features=selected,
@@ -206,7 +207,7 @@ def import_file(
 
 
 def _arguments(columns: ColumnOptions) -> dict[str, Any]:
-    """The columns as arguments of :func:`mggcn.datasets.read_tables` and :func:`mggcn.datasets.import_tables`."""
+    """The columns as arguments of :func:`mggcn.data.read_tables` and :func:`mggcn.data.import_tables`."""
     options = asdict(columns)
     return {"categories": options.pop("category"), **options}
 

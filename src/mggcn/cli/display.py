@@ -20,7 +20,7 @@ from rich.progress import (
 from mggcn.cli.printing import visible
 
 if TYPE_CHECKING:
-    from mggcn.records import Epoch
+    from mggcn.training import Epoch
 
 _EPOCHS_PER_LINE = 10
 _SECONDS_PER_LINE = 30.0

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from mggcn.doctor import Diagnosis
+    from mggcn.cli.doctor_diagnosis import Diagnosis
 
 
 def version() -> str:
     """What ``mggcn --version`` prints."""
-    from mggcn.doctor import summary
+    from mggcn.cli.doctor_diagnosis import summary
 
     return summary()
 
@@ -28,7 +28,7 @@ def doctor(*, root: Path | None = None, as_json: Annotated[bool, Parameter(name=
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
         as_json: Print one line of JSON instead.
     """
-    from mggcn.doctor import examine
+    from mggcn.cli.doctor_diagnosis import examine
 
     diagnosis = examine(root)
     print(json.dumps(asdict(diagnosis)) if as_json else "\n".join(_lines(diagnosis)))  # noqa: T201

@@ -86,7 +86,7 @@ def status(
     """
     from mggcn import experiments
     from mggcn.cli.table import aligned
-    from mggcn.train import choose_device
+    from mggcn.training import choose_device
 
     on = choose_device(device)
     sections = experiments.status(experiments.read(file, allow_import=allow_import), seeds=seeds, device=on, out=out)

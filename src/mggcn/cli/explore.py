@@ -28,8 +28,9 @@ def explore(
     """
     import webbrowser
 
-    from mggcn.explore import Explorer, server
-    from mggcn.run import load_run
+    from mggcn.explore import Explorer
+    from mggcn.explore import _server as server
+    from mggcn.runs import load_run
 
     server.require_starlette()
     with server.listen(port) as listener:

@@ -13,8 +13,9 @@ def methods(name: str | None = None, /) -> None:
         name: A method, or package.module:Class for a method of your own; default: list all methods.
     """
     from mggcn.cli.table import aligned
-    from mggcn.methods import METHODS, describe, method_class, published
-    from mggcn.train import Training
+    from mggcn.methods import METHODS, describe, published
+    from mggcn.methods.plan import method_class
+    from mggcn.training import Training
 
     if name is None:
         print(aligned([[method, _plain(describe.title(kind))] for method, kind in METHODS.items()]))  # noqa: T201

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 if TYPE_CHECKING:
-    from mggcn.mapping import Access
+    from mggcn._io.mapping import Access
 
 Switch = Annotated[bool, Parameter(negative=())]
 Device = Literal["auto", "cpu", "cuda"]
@@ -46,7 +46,7 @@ class RunOptions:
     @property
     def access(self) -> "Access":
         """How dataset folders are read."""
-        from mggcn.mapping import Access
+        from mggcn._io.mapping import Access
 
         return Access.of(self.mmap or None, self.cache, self.memory)
 

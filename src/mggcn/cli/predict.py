@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from mggcn.dataset import Dataset
-    from mggcn.run import Run
-    from mggcn.train import Ranks
+    from mggcn.data import Dataset
+    from mggcn.runs import Run
+    from mggcn.training import Ranks
 
 
 _NUM_REASONED = 1000
@@ -88,19 +88,26 @@ def predict(
     import numpy as np
     import torch
 
+    from mggcn._io.mapping import Access
     from mggcn.cli.predicted import Predicted
     from mggcn.errors import InputError
-    from mggcn.mapping import Access
     from mggcn.methods.requirements import Requirements
-    from mggcn.run import Predictions, ensemble_chunks, load_run, save_chunks
-    from mggcn.run.alerts import thresholds
-    from mggcn.run.details import Details, ranks_of
-    from mggcn.run.ensembles import check_alike
-    from mggcn.run.loading import load_data
-    from mggcn.run.parts import most_used, parts_of
-    from mggcn.run.reasons import reasons_of
-    from mggcn.run.scored import Scored
-    from mggcn.train import Ranks
+    from mggcn.runs import (
+        Details,
+        Predictions,
+        Scored,
+        check_alike,
+        ensemble_chunks,
+        load_data,
+        load_run,
+        most_used,
+        parts_of,
+        ranks_of,
+        reasons_of,
+        save_chunks,
+        thresholds,
+    )
+    from mggcn.training import Ranks
 
     ranks, access = Ranks.current(), Access.of(mmap or None, cache, memory)
     _check(out, embeddings, top, at_precision, num_runs=1 + len(others))
@@ -179,8 +186,7 @@ def _check(
 ) -> None:
     """Raise InputError, before anything is loaded, if what is asked for cannot be written or printed."""
     from mggcn.errors import InputError
-    from mggcn.run.embeddings import check_embeddings_format
-    from mggcn.run.table import check_format
+    from mggcn.runs import check_embeddings_format, check_format
 
     if out is None and top is None and embeddings is None and at_precision is None:
         raise InputError(
@@ -203,7 +209,7 @@ def _selected(nodes: Path | None, data: "Dataset") -> "NDArray[np.int64]":
 
 def _num_reasons(reasons: int | None, data: "Dataset") -> int:
     """Up to which rank nodes have reasons."""
-    from mggcn.run.reasons import has_reasons
+    from mggcn.runs import has_reasons
 
     return _NUM_REASONED * has_reasons(data) if reasons is None else reasons
 
@@ -212,9 +218,9 @@ def _warn_if_unlike(runs: "list[Run]", data: "Dataset", root: Path | None) -> bo
     """Whether the nodes that the runs were fitted to resemble the graph; a warning if not."""
     import warnings
 
-    from mggcn.dataset import BACKGROUND
+    from mggcn.data import BACKGROUND
     from mggcn.errors import InputWarning
-    from mggcn.run.resemblance import UNLIKE, separability
+    from mggcn.runs import UNLIKE, separability
 
     separable = max((separability(each, data, root) or 0.0 for each in runs), default=0.0)
     if separable < UNLIKE:
@@ -244,7 +250,7 @@ def _part_of(path: Path, ranks: "Ranks", number: str | None = None) -> Path:
 
 
 def _read_nodes(path: Path, data: "Dataset") -> "NDArray[np.int64]":
-    from mggcn.dataset.ids import find_nodes
+    from mggcn.data import find_nodes
     from mggcn.errors import InputError
 
     try:

@@ -9,13 +9,10 @@ from numpy.typing import NDArray
 
 from mggcn import methods
 from mggcn.cli.table import aligned
-from mggcn.dataset import BACKGROUND, Dataset
-from mggcn.run import Predictions, Run
-from mggcn.run.alerts import Thresholds
-from mggcn.run.labels import labels_in
-from mggcn.train import metrics
-from mggcn.train.metrics import Tally, Top
-from mggcn.train.ranking import Ranked, ks_of
+from mggcn.data import BACKGROUND, Dataset
+from mggcn.runs import Predictions, Run, Thresholds, labels_in
+from mggcn.training import Ranked, Tally, Top, ks_of
+from mggcn.training import _metrics as metrics
 
 _NODES = {"test": "test nodes", "new": "new nodes with a known label", "unknown": "nodes with a known label"}
 

@@ -31,7 +31,7 @@ def joined(tokens: Sequence[str]) -> Iterator[None]:
         return
     from torch import distributed as dist
 
-    from mggcn.train import ranks as training
+    from mggcn.training import _ranks as training
 
     if not tokens or tokens[0] not in _COMMANDS:
         if not may_print():

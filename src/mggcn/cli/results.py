@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mggcn.records import RunRecord
-    from mggcn.report import Part
-    from mggcn.report.classes import ClassScores
-    from mggcn.tune import Trial
+    from mggcn.experiments import ClassScores, Part, Trial
+    from mggcn.training import RunRecord
 
 _log = logging.getLogger(__name__)
 
@@ -29,8 +27,8 @@ def write_pages(results: "list[tuple[RunRecord, Path]]", parts: "list[Part | Non
     """
     started = time.perf_counter()
     from mggcn.errors import InputError
-    from mggcn.explore.run_page import write_page
-    from mggcn.report.charts import require_altair
+    from mggcn.experiments import require_altair
+    from mggcn.explore import write_page
 
     try:
         require_altair()
@@ -71,7 +69,7 @@ def _scaling(records: "list[RunRecord]", mean: dict[str, float]) -> str:
 
 def text(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> str:
     """The result of the runs, as a few lines."""
-    from mggcn.methods import published_results
+    from mggcn.methods.plan import published_results
 
     records = [record for record, _ in results]
     last, count = records[-1], len(records)
@@ -103,7 +101,7 @@ def text(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> str:
 def of_search(best: "Trial", folder: Path) -> str:
     """The best trial of a search in a folder, in a line."""
     from mggcn.cli.tune import text_of
-    from mggcn.tune import BEST
+    from mggcn.experiments import BEST
 
     value = f"val accuracy {best.value or 0.0:.2%}"
     return f"settings        trial {best.number} of {folder / BEST}, {value}: {text_of(best.settings)}"
@@ -126,8 +124,7 @@ def _smoothed(records: "list[RunRecord]") -> list[str]:
 
 def classes(records: "list[RunRecord]") -> "list[ClassScores]":
     """The scores of every class over the test nodes of all runs together."""
-    from mggcn.records import group
-    from mggcn.report.classes import confusion, names, scores
+    from mggcn.experiments import confusion, group, names, scores
 
     row = group(records)[0].rows[0]
     return scores(confusion(row), names(row))
@@ -147,8 +144,8 @@ def table(classes: "list[ClassScores]") -> str:
 def ranking(records: "list[RunRecord]") -> str:
     """How well the probability of every class ranks the test nodes, as a table."""
     from mggcn.cli.table import aligned
-    from mggcn.records import group
-    from mggcn.report.ranking import table as ranking_table
+    from mggcn.experiments import group
+    from mggcn.experiments import table as ranking_table
 
     content = ranking_table(group(records)[0].rows)
     return aligned([content.headings, *content.rows], right=range(1, len(content.headings)))

@@ -11,8 +11,8 @@ from mggcn.cli.options import RunOptions
 from mggcn.errors import RankError
 
 if TYPE_CHECKING:
-    from mggcn.run import Run, RunFolder
-    from mggcn.train import Checkpoints, Progress, Ranks
+    from mggcn.runs import Run, RunFolder
+    from mggcn.training import Checkpoints, Progress, Ranks
 
 
 def train_in(folder: "RunFolder", progress: "Progress", every: float, command: str, *, quiet: bool) -> "Run":
@@ -81,8 +81,7 @@ def open_run(
         ranks: that train the run.
     """
     from mggcn.errors import InputError
-    from mggcn.run import RunFolder, load_run
-    from mggcn.run.loading import is_finished, load_data
+    from mggcn.runs import RunFolder, is_finished, load_data, load_run
 
     for option, value in others.items():
         if value is not None:

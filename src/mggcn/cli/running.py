@@ -13,14 +13,12 @@ from mggcn import experiments
 from mggcn.cli import display
 from mggcn.cli.options import RunOptions, with_flags
 from mggcn.cli.printing import visible
-from mggcn.dataset import Dataset, headline
+from mggcn.data import Dataset, headline
 from mggcn.errors import InputError
-from mggcn.experiments import Experiment, Job, Outcome
+from mggcn.experiments import Experiment, Job, Outcome, Section, columns, duration, markdown, pipes
+from mggcn.experiments import _ranking_page as ranking
 from mggcn.methods.requirements import Requirements
-from mggcn.records import Epoch, Section, columns, duration, markdown
-from mggcn.records.tables import pipes
-from mggcn.report import ranking
-from mggcn.train import choose_device
+from mggcn.training import Epoch, choose_device
 
 
 class ExperimentDisplay(experiments.ExperimentProgress):

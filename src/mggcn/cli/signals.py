@@ -157,7 +157,7 @@ def _end_on_bus_error(_: int) -> None:
     if len(_said) > 1:
         time.sleep(_MOST_PATIENCE)  # another thread ends the process
     message = "a mapped file cannot be read"
-    if mapping := sys.modules.get("mggcn.mapping"):
+    if mapping := sys.modules.get("mggcn._io.mapping"):
         try:
             mapping.check_all()
         except InputError as error:
@@ -174,5 +174,5 @@ def _clean_up() -> None:
     if sys.stderr.isatty():
         sys.stderr.write(_SHOW_CURSOR)
         sys.stderr.flush()
-    if drafts := sys.modules.get("mggcn.drafts"):
+    if drafts := sys.modules.get("mggcn._io.temporary"):
         drafts.remove_own()

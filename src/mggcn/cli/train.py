@@ -14,11 +14,9 @@ from mggcn.cli import results, resuming
 from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings, Switch
 
 if TYPE_CHECKING:
-    from mggcn.records import RunRecord
-    from mggcn.report import Part
-    from mggcn.run import RunFolder
-    from mggcn.train import Progress
-    from mggcn.tune import Trial
+    from mggcn.experiments import Part, Trial
+    from mggcn.runs import RunFolder
+    from mggcn.training import Progress, RunRecord
 
 
 _LARGEST_SEED = 2**62  # what records hold
@@ -69,18 +67,16 @@ def train(
         options: Shared options.
     """
     from mggcn import methods
+    from mggcn._io.files import check_writable
     from mggcn.cli.display import Display
     from mggcn.cli.tune import TrialDisplay, default_folder
-    from mggcn.dataset import headline
+    from mggcn.data import headline
     from mggcn.errors import InputError
-    from mggcn.files import check_writable
+    from mggcn.experiments import Search, Tuning, require_optuna
     from mggcn.methods.requirements import Requirements
     from mggcn.methods.settings import pairs
-    from mggcn.run import Config, RunFolder, WarmStart, read_config
-    from mggcn.run.loading import load_data
-    from mggcn.train import Ranks, choose_device
-    from mggcn.train.waking import wake
-    from mggcn.tune import Search, Tuning, require_optuna
+    from mggcn.runs import Config, RunFolder, WarmStart, load_data, read_config
+    from mggcn.training import Ranks, choose_device, wake
 
     ranks, access = Ranks.current(), options.access
     if not ranks.is_first:
@@ -212,7 +208,7 @@ class _Runs:
             watch: what shows the epochs of a run with this seed; a display of its own if None.
         """
         from mggcn.cli.display import EpochDisplay
-        from mggcn.explore.run_page import picks_part
+        from mggcn.explore import picks_part
 
         for folder in folders:
             data, plan, quiet = folder.dataset, folder.plan, self._options.quiet

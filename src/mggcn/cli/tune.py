@@ -11,8 +11,8 @@ from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings, with_flags
 
 if TYPE_CHECKING:
     from mggcn.cli.display import Display
-    from mggcn.records import Epoch
-    from mggcn.tune import Trial, Tuning
+    from mggcn.experiments import Trial, Tuning
+    from mggcn.training import Epoch
 
 
 def tune(
@@ -48,14 +48,14 @@ def tune(
     """
     from dataclasses import asdict
 
-    from mggcn import datasets, methods
+    from mggcn import methods
+    from mggcn._io.files import check_writable
     from mggcn.cli.display import Display
-    from mggcn.dataset import headline
+    from mggcn.data import headline, load_with
     from mggcn.errors import InputError
-    from mggcn.files import check_writable
+    from mggcn.experiments import BEST, Search, Tuning, require_optuna
     from mggcn.methods.settings import pairs
-    from mggcn.train import choose_device
-    from mggcn.tune import BEST, Search, Tuning, require_optuna
+    from mggcn.training import choose_device
 
     for name, count in (("trials", trials), ("seeds", seeds)):
         if count < 1:
@@ -67,7 +67,7 @@ def tune(
     methods.resolve(method, dataset, fixed, preset=preset)
     folder = out or default_folder(dataset, method)
     check_writable(folder)
-    data = datasets.load_with(options.access, dataset, root=options.root)
+    data = load_with(options.access, dataset, root=options.root)
     if not options.quiet:
         print(headline(data), file=sys.stderr)  # noqa: T201
     tuning = Tuning(Search(data, method, seeds, target, run_device, fixed, preset), folder)

@@ -10,18 +10,24 @@ import pyarrow
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from mggcn.dataset import BACKGROUND, UNLABELLED, Split
-from mggcn.dataset.background import draw_background_of_blocks
-from mggcn.dataset.features import check_finite
-from mggcn.engines.locations import Location
-from mggcn.engines.stages import stage_files
+from mggcn._io.locations import Location
+from mggcn._io.mapping import MappedRows
+from mggcn._io.stages import stage_files
+from mggcn.data import (
+    BACKGROUND,
+    UNLABELLED,
+    CsrWriter,
+    FolderWriter,
+    Meta,
+    Split,
+    check_finite,
+    draw_background_of_blocks,
+)
 from mggcn.errors import InputError
-from mggcn.ethereum import features
+from mggcn.ethereum import _features as features
 from mggcn.ethereum._parts import TableWriter, num_rows, over_rows
 from mggcn.ethereum._tables import FEATURES
 from mggcn.ethereum._values import INT, TEXT, WEI
-from mggcn.mapping import MappedRows
-from mggcn.storage import CsrWriter, FolderWriter, Meta
 
 ACCOUNTS, EDGES = "accounts.parquet", "edges.parquet"
 _BLOCK = 1 << 20  # accounts whose labels are written at a time

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import pyarrow
 
-from mggcn.engines.locations import Location, Source
-from mggcn.engines.stages import Engine, Table, Types, check_types, stage_files
+from mggcn._io.locations import Location, Source
+from mggcn._io.stages import Engine, Table, Types, check_types, stage_files
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _tables
+from mggcn.ethereum._pipeline import OnStage, Tally
+from mggcn.ethereum._sql import PREFIX
 from mggcn.ethereum._table_files import TableFiles, expand, name_files, read_schema
 from mggcn.ethereum._values import whole
-from mggcn.ethereum.pipeline import OnStage, Tally
-from mggcn.ethereum.sql import PREFIX
 
 KIND = "exported tables"
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pyarrow
 from pyarrow import parquet
 
-from mggcn.engines.locations import Location
+from mggcn._io.locations import Location
 from mggcn.kernels.threads import available
 
 T = TypeVar("T")

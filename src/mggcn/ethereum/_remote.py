@@ -9,8 +9,8 @@ from pathlib import Path
 
 from pyarrow import fs
 
-from mggcn.drafts import draft_folder
-from mggcn.engines.locations import Location, Source, is_address, name_errors
+from mggcn._io.locations import Location, Source, is_address, name_errors
+from mggcn._io.temporary import draft_folder
 from mggcn.errors import InputError
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from pyarrow import ArrowException, parquet
 
-from mggcn.engines.locations import Location, Source
+from mggcn._io.locations import Location, Source
+from mggcn._io.memory import size
 from mggcn.errors import InputError
 from mggcn.ethereum._table_files import is_parquet, num_bytes, open_bytes
-from mggcn.memory import size
 
 _FOLDER_BYTES = 150
 _STAGE_BYTES = {"duckdb": 200, "spark": 400}

@@ -15,10 +15,10 @@ from uuid import uuid4
 from pyarrow import ArrowException, parquet
 
 from mggcn._io import regular
-from mggcn.datasets import columns
-from mggcn.engines.locations import Location, Source
+from mggcn._io.locations import Location, Source
+from mggcn.data import _table_files as columns
 from mggcn.errors import InputError, first_line, prefix_errors
-from mggcn.ethereum.formats import assign_roles, recognise
+from mggcn.ethereum._formats import assign_roles, recognise
 
 FileFormat = Literal["parquet", "csv", "json"]
 

@@ -1,6 +1,6 @@
 """The stages from the first rows to features, each an Ibis expression of the stage before.
 
-``rows`` (see :mod:`mggcn.ethereum.rules`) → ``transactions`` without copies → ``accounts`` with their numbers →
+``rows`` (see :mod:`mggcn.ethereum._rules`) → ``transactions`` without copies → ``accounts`` with their numbers →
 directed ``edges`` → ``links``: each edge from both ends, in the order of a graph's rows → ``features``: one row per
 account. All columns are integers, decimals and text, so that every engine gives the same rows.
 """
@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import ibis
 
-from mggcn.engines.stages import Table, Types
+from mggcn._io.stages import Table, Types
+from mggcn.ethereum._rules import CHANGED
 from mggcn.ethereum._values import FLAG, INT, TEXT, WEI, Column, whole
-from mggcn.ethereum.rules import CHANGED
 
 Stage: TypeAlias = Callable[[str, Table, Types], Table]
 """Stores a table under a name, with the given types, and returns what is stored."""

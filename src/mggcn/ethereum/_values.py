@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import ibis
 
-from mggcn.engines.stages import Table
+from mggcn._io.stages import Table
 from mggcn.errors import InputError
 
 Column: TypeAlias = Any

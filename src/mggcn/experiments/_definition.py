@@ -8,16 +8,18 @@ from typing import Any
 
 import msgspec
 
-from mggcn import datasets, methods, storage
-from mggcn.dataset import Dataset
-from mggcn.datasets.root import data_roots
+from mggcn import data as datasets
+from mggcn import methods
+from mggcn._io.mapping import AUTOMATIC, Access
+from mggcn.data import Dataset, data_roots, is_dataset
 from mggcn.errors import InputError, prefix_errors, unknown
-from mggcn.mapping import AUTOMATIC, Access
-from mggcn.methods import Method, Plan, Preset, Traits
+from mggcn.experiments._row import ExperimentInfo
+from mggcn.methods.method import Method
+from mggcn.methods.plan import Plan
+from mggcn.methods.published import Preset, Traits
 from mggcn.methods.settings import is_import_path
-from mggcn.records import ExperimentInfo
-from mggcn.records.spec import TRAITS
-from mggcn.train import Training
+from mggcn.runs import TRAITS
+from mggcn.training import Training
 
 RUNS = Path("experiments-runs")
 
@@ -259,4 +261,4 @@ def folder_name(dataset: str) -> str:
 
 
 def _folder(name: str, root: Path | None) -> Path | None:
-    return next((folder / name for folder in data_roots(root) if storage.is_dataset(folder / name)), None)
+    return next((folder / name for folder in data_roots(root) if is_dataset(folder / name)), None)

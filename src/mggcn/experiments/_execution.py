@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from mggcn.dataset import Dataset, Split
+from mggcn.data import Dataset, Split
 from mggcn.errors import InputError
+from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._schedule import Job, Outcome
 from mggcn.experiments._splits import random_split
-from mggcn.records import Ledger
-from mggcn.run import continued, fit_plan
-from mggcn.train import Progress
-from mggcn.train.progress import Silent
+from mggcn.runs import continued, fit_plan
+from mggcn.training import Progress, Silent
 
 _FEW = 512
 

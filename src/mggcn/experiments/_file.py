@@ -5,13 +5,15 @@ from typing import Any, Literal
 
 import msgspec
 
-from mggcn import datasets, methods
+from mggcn import data as datasets
+from mggcn import methods
+from mggcn._io.files import read_toml, typed
 from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.experiments._definition import Experiment, Reference, Variant, folder_name, variants_of
-from mggcn.files import read_toml, typed
-from mggcn.methods import Preset, published
+from mggcn.experiments._record_tables import GROWTH
+from mggcn.methods import published
+from mggcn.methods.published import Preset
 from mggcn.methods.settings import refuse_imports
-from mggcn.records.tables import GROWTH
 
 
 class _VariantTable(msgspec.Struct, forbid_unknown_fields=True):

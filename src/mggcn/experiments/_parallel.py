@@ -20,13 +20,13 @@ from types import FrameType
 
 import torch
 
-from mggcn.dataset import Dataset
+from mggcn.data import Dataset
 from mggcn.errors import InputError
 from mggcn.experiments import _execution
+from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._schedule import Job, Outcome, recall
 from mggcn.kernels import threads
-from mggcn.records import Ledger
-from mggcn.train.progress import Silent
+from mggcn.training import Silent
 
 Load = Callable[[], Dataset]
 

@@ -10,19 +10,22 @@ from typing import Any
 
 import torch
 
-from mggcn.dataset import Dataset, headline
+from mggcn._io.files import check_writable, read_json, sealed, write_atomically
+from mggcn._io.mapping import AUTOMATIC, Access
+from mggcn.data import Dataset, headline
 from mggcn.errors import InputError
 from mggcn.experiments import _execution, _parallel
 from mggcn.experiments._definition import Experiment, folder_name
 from mggcn.experiments._file import read
+from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._packing import pack
+from mggcn.experiments._reading import EXPERIMENT, RECORDS, read_experiment
+from mggcn.experiments._record_tables import markdown, notes
+from mggcn.experiments._row import Section
 from mggcn.experiments._schedule import Job, Outcome, Schedule, outdated, recall
 from mggcn.experiments._splits import random_split
-from mggcn.files import check_writable, read_json, sealed, write_atomically
-from mggcn.mapping import AUTOMATIC, Access
-from mggcn.records import Ledger, Section, identity, markdown, notes, pack
-from mggcn.records.reading import EXPERIMENT, RECORDS, read_experiment
-from mggcn.train import Progress, choose_device
-from mggcn.train.progress import Silent
+from mggcn.runs import identity
+from mggcn.training import Progress, Silent, choose_device
 
 TABLE, IDENTITY = "table.md", "dataset.json"
 _FOLDERS = re.compile(r"(?<![\w.:/])/(?:[^\s/:;,()]+/)+")

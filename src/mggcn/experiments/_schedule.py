@@ -10,8 +10,12 @@ import torch
 
 from mggcn import methods
 from mggcn.experiments._definition import Experiment
-from mggcn.methods import Plan, published
-from mggcn.records import Ledger, Row, RunRecord, RunSpec, Section
+from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._row import Row, Section
+from mggcn.methods import published
+from mggcn.methods.plan import Plan
+from mggcn.runs import RunSpec
+from mggcn.training import RunRecord
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class Schedule:
     Attributes:
         experiment: what to run.
         dataset: the name of the data set in the experiment.
-        identity: see :func:`mggcn.records.identity`; None if the data set was never loaded.
+        identity: see :func:`mggcn.runs.identity`; None if the data set was never loaded.
     """
 
     experiment: Experiment

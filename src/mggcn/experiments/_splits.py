@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from mggcn.dataset import Dataset, Split
+from mggcn.data import Dataset, Split
 from mggcn.errors import InputError
 
 

@@ -15,17 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import UNLABELLED, Dataset, Measure
-from mggcn.dataset.measures import plain
+from mggcn.data import UNLABELLED, Dataset, Measure, plain
 from mggcn.errors import InputError
+from mggcn.experiments import OKABE_ITO, SHAPES
 from mggcn.explore._ids import IdIndex
 from mggcn.explore._medians import Medians, features_of
 from mggcn.explore._payments import Payments
 from mggcn.explore._picks import is_neighbour, parents
-from mggcn.report.charts import OKABE_ITO, SHAPES
-from mggcn.run import Run
-from mggcn.run.explanation import explain
-from mggcn.run.scoring import Scorer
+from mggcn.runs import Run, Scorer, explain
 
 MAX_DRAWS = 1000
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import Dataset
+from mggcn.data import Dataset
 from mggcn.errors import InputError
 
 _LAST = {"S": b"\x7f", "U": "\U0010ffff"}  # the last letter in sorting order

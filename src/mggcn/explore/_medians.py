@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from mggcn.dataset import UNLABELLED, Dataset, Features
+from mggcn.data import UNLABELLED, Dataset, Features
 
 _MAX_NODES = 10_000  # per class; of more training nodes an evenly spaced selection is used
 

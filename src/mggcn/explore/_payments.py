@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.dataset import Dataset
+from mggcn.data import Dataset
 
 NAMES = ("count", "value", "first", "last")
 """Number of transactions, ether, first and last time, per direction."""

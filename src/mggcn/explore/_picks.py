@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mggcn.dataset import UNLABELLED, Dataset
-from mggcn.dataset.ids import names_in_draws
+from mggcn.data import UNLABELLED, Dataset, names_in_draws
+from mggcn.experiments import _drawing as drawing
 from mggcn.graph import Graph
 from mggcn.kernels.pick import Explore, PickTable
 from mggcn.keys import Key
-from mggcn.report import drawing
-from mggcn.run.scoring import without_padding
+from mggcn.runs import without_padding
 
 
 def draw_picks(

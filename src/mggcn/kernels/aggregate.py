@@ -10,8 +10,8 @@ import torch
 from scipy.sparse import csr_array, dia_array, eye_array
 from torch import Tensor
 
-from mggcn import memory
-from mggcn.dataset import Features
+from mggcn._io import memory
+from mggcn.data import Features
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
 from mggcn.kernels._compiled import AnyInts, Floats, Ints, compiled

@@ -26,7 +26,7 @@ from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn import memory
+from mggcn._io import memory
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading

@@ -10,8 +10,7 @@ from mggcn.methods._fine import FineNorm
 from mggcn.methods.graphsage import mean_operator
 from mggcn.methods.method import GraphView
 from mggcn.sampling.adjacency import propagation
-from mggcn.train.inputs import DENSE_ABOVE, AveragedInputs
-from mggcn.train.scoring import EVAL_BATCH
+from mggcn.training import DENSE_ABOVE, EVAL_BATCH, AveragedInputs
 
 _SAMPLE = 256  # rows whose averages are computed to count their entries
 _EDGE = 2  # an edge takes as long as so many entries: its sender is renumbered, too

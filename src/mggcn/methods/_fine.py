@@ -7,14 +7,13 @@ import torch
 from scipy.sparse import csr_array, hstack
 from torch import Tensor
 
-from mggcn.dataset import Features
+from mggcn.data import Draft, Features
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
 from mggcn.methods._strips import rows_on_disk, write_rows
 from mggcn.methods.method import GraphView
 from mggcn.sampling.adjacency import propagated, propagation
-from mggcn.storage import Draft
-from mggcn.train import Inputs
+from mggcn.training import Inputs
 
 FineNorm = Literal["mean", "symmetric", "half"]
 

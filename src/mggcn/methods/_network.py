@@ -9,8 +9,10 @@ import torch
 from torch import nn
 
 from mggcn.methods.method import Method
-from mggcn.nn import Linear, Stack
-from mggcn.train.bounds import Count, Share
+from mggcn.nn.conv import Linear
+from mggcn.nn.stack import Stack
+from mggcn.training import Share
+from mggcn.training._bounds import Count
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from mggcn import memory
+from mggcn._io import memory
 from mggcn.graph import Graph
 from mggcn.kernels.walk import walk
 from mggcn.keys import Key
-from mggcn.train import Compute
-from mggcn.train.bounds import Count, Positive
+from mggcn.training import Compute, Positive
+from mggcn.training._bounds import Count
 
 WALKS_PER_STEP = 128
 _SHARED = 128

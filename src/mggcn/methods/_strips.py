@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from mggcn._io.memory import size
+from mggcn.data import ArrayWriter, Draft
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean
-from mggcn.memory import size
-from mggcn.storage import ArrayWriter, Draft
-from mggcn.train.scaling import Scaled
+from mggcn.training import Scaled
 
 _BLOCK = 1 << 24  # bytes of the rows that are read or joined at a time
 _BYTES_PER_VALUE = 3 * 4  # of the strip, its means, and what the last of them was made of

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from mggcn.data import Draft
 from mggcn.graph import Graph
 from mggcn.methods.method import GraphView
-from mggcn.storage import Draft
 
 
 def on_training_nodes(view: GraphView, nodes: NDArray[np.int64], digest: str) -> GraphView:

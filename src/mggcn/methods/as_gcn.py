@@ -36,8 +36,8 @@ from mggcn.nn.adaptive import AdaptiveStack
 from mggcn.nn.rows import Rows
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.layerwise import AdaptiveSampler
-from mggcn.train import Penalised, Views
-from mggcn.train.bounds import Count, NonNegative
+from mggcn.training import NonNegative, Penalised, Views
+from mggcn.training._bounds import Count
 
 
 @dataclass(frozen=True)

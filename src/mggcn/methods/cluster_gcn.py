@@ -21,11 +21,11 @@ from torch import nn
 from mggcn.graph import Graph
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
-from mggcn.nn import CONVS
+from mggcn.nn.mg_gcn import CONVS
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.cluster import ClusterSampler
-from mggcn.train import View, Views
-from mggcn.train.bounds import Count, NaturalNumber, NonNegative
+from mggcn.training import NaturalNumber, NonNegative, View, Views
+from mggcn.training._bounds import Count
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.methods._skip_gram import SkipGram, embed
 from mggcn.methods.method import GraphView, Method
-from mggcn.nn import MLP
-from mggcn.train import Views
+from mggcn.nn.stack import MLP
+from mggcn.training import Views
 
 
 @dataclass(frozen=True)

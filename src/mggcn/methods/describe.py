@@ -31,7 +31,7 @@ def title(kind: type) -> str:
 
 
 def settings_of(kind: type) -> list[Setting]:
-    """The settings of a method's class, or of :class:`mggcn.train.Training`."""
+    """The settings of a method's class, or of :class:`mggcn.training.Training`."""
     types, descriptions = get_type_hints(kind), _descriptions(kind)
     return [
         Setting(field.name, values(types[field.name]), written(field.default), descriptions.get(field.name, ""))

@@ -19,12 +19,12 @@ from torch import nn
 
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
-from mggcn.nn import GCNConv
-from mggcn.sampling import RowSampler
+from mggcn.nn.conv import GCNConv
 from mggcn.sampling.adjacency import propagated, propagation
+from mggcn.sampling.full import RowSampler
 from mggcn.sampling.layerwise import AdaptiveSampler, Candidates, FastGCNSampler
-from mggcn.train import Inputs, View, Views
-from mggcn.train.bounds import Count
+from mggcn.training import Inputs, View, Views
+from mggcn.training._bounds import Count
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,14 @@ import torch
 from scipy.sparse import csr_array
 from torch import nn
 
+from mggcn._io.mapping import is_too_large
 from mggcn.errors import InputError
-from mggcn.mapping import is_too_large
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
-from mggcn.nn import GCNConv
-from mggcn.sampling import FullSampler, WholeGraphSampler
+from mggcn.nn.conv import GCNConv
 from mggcn.sampling.adjacency import propagated, propagation
-from mggcn.train import View, Views
+from mggcn.sampling.full import FullSampler, WholeGraphSampler
+from mggcn.training import View, Views
 
 _COPIES = 4  # of a hidden layer: before and after its sum, and their gradients
 

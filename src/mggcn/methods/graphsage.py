@@ -29,13 +29,13 @@ from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
-from mggcn.nn import GCNConv, MeanConv
+from mggcn.nn.conv import GCNConv, MeanConv
 from mggcn.nn.lstm import LSTMConv
 from mggcn.nn.pool import PoolConv
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.neighbor import NeighborSampler
-from mggcn.train import View, Views
-from mggcn.train.bounds import Count, Share
+from mggcn.training import Share, View, Views
+from mggcn.training._bounds import Count
 
 
 @dataclass(frozen=True)

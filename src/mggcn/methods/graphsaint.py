@@ -21,11 +21,11 @@ from torch import nn
 
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
-from mggcn.nn import CONVS
+from mggcn.nn.mg_gcn import CONVS
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.saint import SaintSampler
-from mggcn.train import View, Views
-from mggcn.train.bounds import Count
+from mggcn.training import View, Views
+from mggcn.training._bounds import Count
 
 
 @dataclass(frozen=True)

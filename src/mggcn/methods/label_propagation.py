@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
-from mggcn import memory
+from mggcn._io import memory
 from mggcn.block import Block
-from mggcn.dataset import UNLABELLED
+from mggcn.data import UNLABELLED
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.methods.method import GraphView, Method
-from mggcn.train import Views
-from mggcn.train.bounds import Count
+from mggcn.training import Views
+from mggcn.training._bounds import Count
 
 _PRIOR = 1e-9
 

@@ -23,11 +23,11 @@ from torch import nn
 
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
-from mggcn.nn import GCNConv
+from mggcn.nn.conv import GCNConv
 from mggcn.sampling.adjacency import Normalisation, propagation
 from mggcn.sampling.layerwise import LadiesSampler
-from mggcn.train import View, Views
-from mggcn.train.bounds import Count
+from mggcn.training import View, Views
+from mggcn.training._bounds import Count
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,11 @@ from scipy.sparse import csr_array
 from torch import nn
 
 from mggcn.block import CPUSampler
-from mggcn.dataset import Features
+from mggcn.data import Cache, Features
 from mggcn.graph import Graph
 from mggcn.keys import Key
-from mggcn.sampling import RowSampler, WholeGraphSampler
-from mggcn.storage import Cache
-from mggcn.train import Compute, DenseInputs, Inputs, Training, View, Views, inputs_of
-from mggcn.train.bounds import check_bounds
-from mggcn.train.scaling import Scaled
+from mggcn.sampling.full import RowSampler, WholeGraphSampler
+from mggcn.training import Compute, DenseInputs, Inputs, Scaled, Training, View, Views, check_bounds, inputs_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +105,7 @@ class Method(ABC):
     linear_in_features: ClassVar[bool] = False
     """Whether all that :meth:`prepare` takes from the features are input rows, each part of which is a matrix times x.
 
-    Then integrated gradients lead back to the features, and :meth:`mggcn.run.Run.explain` works.
+    Then integrated gradients lead back to the features, and :meth:`mggcn.runs.Run.explain` works.
     """
 
     redraws_targets: ClassVar[bool] = False

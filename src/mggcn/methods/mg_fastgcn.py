@@ -14,11 +14,11 @@ from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.methods._network import Network
 from mggcn.methods.fastgcn import sampled_and_whole
 from mggcn.methods.method import GraphView
-from mggcn.nn import GCNConv
+from mggcn.nn.conv import GCNConv
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.layerwise import Candidates, FastGCNSampler
-from mggcn.train import Views
-from mggcn.train.bounds import Count
+from mggcn.training import Views
+from mggcn.training._bounds import Count
 
 
 @dataclass(frozen=True)

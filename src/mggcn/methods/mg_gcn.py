@@ -21,18 +21,19 @@ import numpy as np
 import torch
 from torch import nn
 
+from mggcn.data import Draft
 from mggcn.kernels.pick import Explore, PickTable, running_sums, sums_dtype
 from mggcn.methods._averaging import averaged_later
 from mggcn.methods._fine import FineNorm, fine_inputs, fine_on
 from mggcn.methods._network import Network
 from mggcn.methods._strips import rows_on_disk
 from mggcn.methods.method import GraphView
-from mggcn.nn import MGGCN
-from mggcn.nn.mg_gcn import WITHOUT_ROOT
-from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler, grains
-from mggcn.storage import Draft
-from mggcn.train import DenseInputs, View, Views
-from mggcn.train.bounds import Count
+from mggcn.nn.mg_gcn import MGGCN, WITHOUT_ROOT
+from mggcn.sampling import grains
+from mggcn.sampling.mix_grained import MixGrainedSampler
+from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.training import DenseInputs, View, Views
+from mggcn.training._bounds import Count
 
 
 @dataclass(frozen=True)

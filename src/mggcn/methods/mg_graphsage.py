@@ -12,9 +12,9 @@ from torch import nn
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.methods.graphsage import GraphSAGE, fanout_per_layer, mean_operator
 from mggcn.methods.method import GraphView
-from mggcn.nn import MeanConv
+from mggcn.nn.conv import MeanConv
 from mggcn.sampling.neighbor import NeighborSampler
-from mggcn.train import View, Views
+from mggcn.training import View, Views
 
 
 @dataclass(frozen=True)

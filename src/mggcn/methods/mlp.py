@@ -7,8 +7,8 @@ from torch import nn
 
 from mggcn.methods._network import Network
 from mggcn.methods.method import GraphView
-from mggcn.nn import MLP
-from mggcn.train import Views
+from mggcn.nn.stack import MLP
+from mggcn.training import Views
 
 
 @dataclass(frozen=True)

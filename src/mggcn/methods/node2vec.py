@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from mggcn.methods.deepwalk import DeepWalk
 from mggcn.methods.method import GraphView
-from mggcn.train import Views
-from mggcn.train.bounds import Positive
+from mggcn.training import Positive, Views
 
 
 @dataclass(frozen=True)

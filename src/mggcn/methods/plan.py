@@ -12,9 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from mggcn import methods
-from mggcn.dataset import UNLABELLED, Dataset
-from mggcn.dataset.ids import names_in_draws
-from mggcn.datasets.root import prepared_folder
+from mggcn.data import UNLABELLED, Cache, Dataset, names_in_draws, prepared_folder
 from mggcn.errors import InputError, unknown
 from mggcn.kernels.threads import available
 from mggcn.keys import Key
@@ -22,10 +20,7 @@ from mggcn.methods import published, settings
 from mggcn.methods._train_graph import on_training_nodes
 from mggcn.methods.method import GraphView, Method
 from mggcn.methods.published import Preset, Traits
-from mggcn.storage import Cache
-from mggcn.train import ALONE, Compute, Prepared, Ranks, Scaler, Training
-from mggcn.train.inputs import features_by_density
-from mggcn.train.scaling import Scaled
+from mggcn.training import ALONE, Compute, Prepared, Ranks, Scaled, Scaler, Training, features_by_density
 
 WITHOUT_EFFECT = ("threads", "smooth")
 """Settings that cannot change the results of a model."""

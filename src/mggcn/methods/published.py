@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from mggcn.dataset import Dataset
-from mggcn.files import read_toml
+from mggcn._io.files import read_toml
+from mggcn.data import Dataset
 
 MEASURES = ("accuracy", "epoch_seconds", "total_seconds")
 """The quantities of published results."""

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import nn
 
-from mggcn.dataset import UNLABELLED, Features
+from mggcn.data import UNLABELLED, Features
 from mggcn.errors import InputError
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn.forest import Forest
-from mggcn.sampling import RowSampler
-from mggcn.train import View, Views, inputs_of
-from mggcn.train.bounds import Count, NaturalNumber
+from mggcn.sampling.full import RowSampler
+from mggcn.training import NaturalNumber, View, Views, inputs_of
+from mggcn.training._bounds import Count
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from mggcn.dataset import Dataset
-from mggcn.datasets.root import prepared_folder
-from mggcn.memory import size
+from mggcn._io.memory import size
+from mggcn.data import Cache, Dataset, prepared_folder
 from mggcn.methods._strips import memory_for_rows
 from mggcn.methods.plan import Plan
-from mggcn.storage import Cache
-from mggcn.train.inputs import is_read_dense
+from mggcn.training import is_read_dense
 
 _BYTES_PER_NODE = 24  # degrees, weights of picks and the membership of training nodes
 _BYTES_OF_BATCHES = 512 << 20  # libraries, batches and scores in chunks

@@ -12,10 +12,10 @@ import torch
 from torch import nn
 
 from mggcn.methods.method import GraphView, Method
-from mggcn.nn import MLP
+from mggcn.nn.stack import MLP
 from mggcn.sampling.adjacency import propagated, propagation
-from mggcn.train import Views
-from mggcn.train.bounds import Count
+from mggcn.training import Views
+from mggcn.training._bounds import Count
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,12 @@ from torch import Tensor, nn
 
 from mggcn.block import Block
 from mggcn.methods.method import GraphView, Method
-from mggcn.nn import Linear
+from mggcn.nn.conv import Linear
 from mggcn.nn.dropout import dropout
 from mggcn.nn.rows import DistinctRows, RepeatedRows, Rows, SparseRows, to_dense
 from mggcn.sampling.adjacency import propagated, propagation
-from mggcn.train import Views
-from mggcn.train.bounds import Count, NaturalNumber, Share
+from mggcn.training import NaturalNumber, Share, Views
+from mggcn.training._bounds import Count
 
 
 @dataclass(frozen=True)

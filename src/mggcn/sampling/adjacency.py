@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from mggcn import memory
-from mggcn.dataset import Features
+from mggcn._io import memory
+from mggcn.data import Features
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
 from mggcn.kernels.gather_sum import sums

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn import memory
+from mggcn._io import memory
 from mggcn.block import Batch, CPUSampler, Nodes, node_ids
 from mggcn.errors import InputError
 from mggcn.graph import Graph

@@ -10,7 +10,7 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from mggcn import memory
+from mggcn._io import memory
 from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Block, CPUSampler, Nodes, node_ids, split_targets
 from mggcn.kernels.relabel import block_between

@@ -9,16 +9,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mggcn._io.arrays import shared_tensor
-from mggcn.dataset.arrays import edge_values, ignored_edge_data, one_way_note
-from mggcn.dataset.features import check_finite
-from mggcn.dataset.objects import require
+from mggcn.data import check_finite, edge_values, ignored_edge_data, one_way_note, require
 from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Direction, Graph, node_numbers
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.kernels.induce import induce
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
-from mggcn.sampling import MixGrainedSampler, grains
+from mggcn.sampling import grains
+from mggcn.sampling.mix_grained import MixGrainedSampler
 
 try:
     from torch_geometric.data import Data

@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 
 
 def test_a_mapped_run_keeps_what_it_prepared_until_it_is_cleared(
     small: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "data"
-    storage.save(small, folder)
+    save(small, folder)
     assert main(["train", str(folder), "--mmap", "--epochs", "1", "--out", str(tmp_path / "run")]) == 0
     capsys.readouterr()
     assert main(["data", "cache", "list", str(folder)]) == 0

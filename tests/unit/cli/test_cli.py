@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset, Split
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import Split
 
 TRAIN = ("train", "data", "--no-report")
 PAPER = (*TRAIN, "--preset", "paper")
@@ -20,7 +21,7 @@ PAPER = (*TRAIN, "--preset", "paper")
 @pytest.fixture
 def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     return tmp_path
 
 
@@ -107,7 +108,7 @@ def test_a_config_runs_again_and_options_override_it(folder: Path, capsys: pytes
 def test_the_default_is_our_recipe_and_a_preset_the_papers_settings(
     folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset
 ) -> None:
-    storage.save(replace(small, name="cora"), folder / "cora")
+    save(replace(small, name="cora"), folder / "cora")
     settings = {}
     for preset in ("default", "paper"):
         assert main(["train", "./cora", "--no-report", "--quiet", "--epochs", "1", "--preset", preset, "--json"]) == 0
@@ -147,7 +148,7 @@ def test_predict(folder: Path, capsys: pytest.CaptureFixture[str], small: Datase
     assert main(["predict", run, "--nodes", "ids.txt", "--out", "p.csv", "--draws", "3"]) == 0
     assert "2 predictions in p.csv" in capsys.readouterr().out
     assert [line.split(",")[0] for line in (folder / "p.csv").read_text().splitlines()] == ["id", "node-7", "node-3"]
-    storage.save(replace(small, name="unlabelled", y=np.full(60, -1), classes=(), split=None), folder / "new")
+    save(replace(small, name="unlabelled", y=np.full(60, -1), classes=(), split=None), folder / "new")
     assert main(["predict", run, "--dataset", "new", "--out", "q.parquet"]) == 0
     assert (folder / "q.parquet").stat().st_size > 0
 
@@ -177,7 +178,7 @@ def test_predict_prints_metrics_over_known_labels(
     )
     other = ("blue", "red", "pink")  # red has another number, green is not known to the run's classes by that name
     later = np.array([f"later-{node}" for node in range(60)])
-    storage.save(replace(small, name="new", classes=other, split=None, node_ids=later), folder / "new")
+    save(replace(small, name="new", classes=other, split=None, node_ids=later), folder / "new")
     assert main(["predict", trained["run"], "--dataset", "new", "--out", "q.csv"]) == 0
     predicted = [line.split(",")[1] for line in (folder / "q.csv").read_text().splitlines()[1:]]
     truth = [other[label] for label in small.y]
@@ -199,7 +200,7 @@ def test_label_propagation_is_not_scored_on_its_input(
 ) -> None:
     main([*TRAIN, "--method", "label-propagation", "--quiet", "--json"])
     run = json.loads(capsys.readouterr().out.splitlines()[-1])["run"]
-    storage.save(replace(small, name="new", split=None), folder / "new")
+    save(replace(small, name="new", split=None), folder / "new")
     assert main(["predict", run, "--dataset", "new", "--out", "p.csv", "--top", "red:3"]) == 0
     out = capsys.readouterr().out
     assert "60 labelled nodes are not scored: label-propagation reads their labels" in out
@@ -207,7 +208,7 @@ def test_label_propagation_is_not_scored_on_its_input(
     assert "precision" not in out
     split = Split(small.split.test, small.split.val, small.split.train)
     ids = np.array([f"other-{node}" for node in range(60)])
-    other = storage.save(replace(small, name="other", split=split, node_ids=ids), folder / "other")
+    other = save(replace(small, name="other", split=split, node_ids=ids), folder / "other")
     assert main(["predict", run, "--dataset", "other", "--out", "q.csv"]) == 0
     unread = np.concatenate([other.split.val, other.split.test])
     predicted = [line.split(",")[1] for line in (folder / "q.csv").read_text().splitlines()[1:]]
@@ -240,7 +241,7 @@ def test_the_nodes_with_the_highest_probability(
     assert lines[-2].startswith("among the 18 test nodes only, top 8 for green: precision ")
     assert main(["predict", run, "--top", "green:60", "--with-training"]) == 0
     assert "top 60 for green: precision 33.33% (20 of 60 with a known label, 0 unknown)" in capsys.readouterr().out
-    storage.save(replace(small, name="new", y=np.full(60, -1), classes=(), split=None), folder / "new")
+    save(replace(small, name="new", y=np.full(60, -1), classes=(), split=None), folder / "new")
     assert main(["predict", run, "--dataset", "new", "--top", "red:2"]) == 0
     assert "top 2 for red: no label is known (0 of 0 with a known label, 2 unknown)" in capsys.readouterr().out
     for word, message in (
@@ -288,13 +289,13 @@ def test_options_of_tables(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
         "note        columns as categories: 'size' (3), 'word' (2)",
         "note        18 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction",
     ]
-    assert storage.load("t").feature_names == ("size=0", "size=1", "size=2", "word=t0", "word=t1")
+    assert load_folder("t").feature_names == ("size=0", "size=1", "size=2", "word=t0", "word=t1")
     assert main([*base, *nodes, "--features", "none", "--out", "none"]) == 0
-    assert storage.load("none").num_features == 0
+    assert load_folder("none").num_features == 0
     assert main(["data", "info", "none"]) == 0
     assert main(["data", "import", "e*.csv", *columns, "--out", "bare"]) == 0
     assert "note        structural features, made of the edges: log degree" in capsys.readouterr().out
-    assert storage.load("bare").split is None
+    assert load_folder("bare").split is None
     npz(folder / "g.npz")
     for arguments, message in (
         ([*base, *nodes, "--out", "x", "--features", "sise"], "features: 'sise' is not one of the columns 'size'"),
@@ -407,7 +408,7 @@ def test_a_truncated_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
 
 def test_a_run_that_does_not_match_the_data(folder: Path, capsys: pytest.CaptureFixture[str], small: Dataset) -> None:
     main([*TRAIN, "--epochs", "1", "--quiet"])
-    storage.save(replace(small, x=np.ones((60, 9), np.float32)), folder / "wide")
+    save(replace(small, x=np.ones((60, 9), np.float32)), folder / "wide")
     assert main(["predict", "runs/small-mg-gcn-seed0", "--dataset", "wide", "--out", "p.csv"]) == 2
     assert "9 features, but the run was trained on 3" in capsys.readouterr().err
     (folder / "ids.txt").write_text("node-99\n")
@@ -430,7 +431,7 @@ def test_an_interrupt_is_no_traceback(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("mggcn.run.folder.fit_plan", interrupt)
+    monkeypatch.setattr("mggcn.runs._folder.fit_plan", interrupt)
     assert main(["train", "data"]) == 130
     assert capsys.readouterr().err.splitlines()[-1] == "mggcn: interrupted"
 

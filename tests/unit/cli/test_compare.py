@@ -15,16 +15,19 @@ import numpy as np
 import pytest
 
 import mggcn
-from mggcn import records, storage
+from mggcn import experiments as records
 from mggcn.cli import main
-from mggcn.dataset import Dataset, Split
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import Split
 from mggcn.errors import InputError
-from mggcn.experiments import Variant
 from mggcn.experiments import _execution as execution
+from mggcn.experiments._definition import Variant
+from mggcn.experiments._report_tables import commands
 from mggcn.experiments._splits import random_split
-from mggcn.methods import Plan, published
+from mggcn.methods import published
 from mggcn.methods.mlp import FeatureMLP
-from mggcn.report.tables import commands
+from mggcn.methods.plan import Plan
 
 FILE = published.published()
 QUICK = ["--set", "epochs=2", "hidden=4"]
@@ -33,7 +36,7 @@ QUICK = ["--set", "epochs=2", "hidden=4"]
 @pytest.fixture
 def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     return tmp_path
 
 
@@ -72,7 +75,7 @@ def test_rankings_of_classes(folder: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_data_sets_side_by_side(folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
-    storage.save(replace(small, name="other", split=Split.stratified(small.y, 3)), folder / "other")
+    save(replace(small, name="other", split=Split.stratified(small.y, 3)), folder / "other")
     assert main(["compare", "data", "other", "--methods", "gcn,mlp", "--seeds", "2", *QUICK, "--out", "both"]) == 0
     lines = capsys.readouterr().out.splitlines()
     headings = lines[-4].strip("| ").split(" | ")
@@ -90,7 +93,7 @@ def test_data_sets_side_by_side(folder: Path, small: Dataset, capsys: pytest.Cap
 
 def test_random_splits(folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
     random = Split.stratified(small.y, 5, (0.5, 0.2, 0.3))
-    storage.save(replace(small, split=random, source="made up; split of seed 5"), folder / "random")
+    save(replace(small, split=random, source="made up; split of seed 5"), folder / "random")
     call = ["compare", "random", "--methods", "mlp", "--seeds", "2", "--splits", "3", *QUICK]
     assert main(call) == 0
     out, err = capsys.readouterr()
@@ -126,7 +129,7 @@ def test_random_splits_are_for_data_without_a_split_of_its_own(
     assert "--splits: small has a split of its own" in capsys.readouterr().err
     assert main(["compare", "data", "--methods", "mlp", "--splits", "-1", *QUICK]) == 2
     assert "splits: -1 is less than 0" in capsys.readouterr().err
-    storage.save(replace(small, split=None), folder / "none")
+    save(replace(small, split=None), folder / "none")
     assert main(["compare", "none", "--methods", "mlp", "--seeds", "1", "--splits", "2", *QUICK, "--quiet"]) == 0
     assert capsys.readouterr().out.splitlines()[2].endswith("| 2 | 2 |")
 
@@ -294,7 +297,7 @@ def test_the_papers_figure_is_of_its_own_data_and_settings(
     folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = replace(small, name="cora", source="LINQS cora; random split")
-    data = storage.save(other, folder / "cora")
+    data = save(other, folder / "cora")
     call = [
         "compare",
         "./cora",

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mggcn.cli import display, table
-from mggcn.records import Epoch
+from mggcn.training._record import Epoch
 
 
 def epochs(count: int) -> list[Epoch]:

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from mggcn.cli import doctor_kernels as _kernels
 from mggcn.cli import main
-from mggcn.doctor import _kernels
 from mggcn.kernels import threads
 
 

@@ -7,16 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
-from mggcn.experiments import Job, Outcome, folder_name
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 from mggcn.experiments import _execution as execution
 from mggcn.experiments import _parallel as parallel
-from mggcn.methods import Plan
-from mggcn.records import ExperimentInfo, Ledger, Section
-from mggcn.records.reading import read_experiment
-from mggcn.train.progress import Silent
+from mggcn.experiments._definition import folder_name
+from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._reading import read_experiment
+from mggcn.experiments._row import ExperimentInfo, Section
+from mggcn.experiments._schedule import Job, Outcome
+from mggcn.methods.plan import Plan
+from mggcn.training._progress import Silent
 
 TOML = """
 name = "tiny"
@@ -43,8 +45,8 @@ STATUS = ["experiment", "status", "tiny.toml", "--device", "cpu"]
 @pytest.fixture
 def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "one")
-    storage.save(replace(small, name="other"), tmp_path / "two")
+    save(small, tmp_path / "one")
+    save(replace(small, name="other"), tmp_path / "two")
     (tmp_path / "tiny.toml").write_text(TOML)
     return tmp_path
 

@@ -11,11 +11,12 @@ import pytest
 from cyclopts import App
 
 import mggcn
-from mggcn import experiments, storage
+from mggcn import experiments
+from mggcn._io.files import sealed
 from mggcn.cli import app, main
-from mggcn.dataset import Dataset
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.files import sealed
 
 MODULE = """
 from dataclasses import dataclass
@@ -82,7 +83,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("made")
     (folder / "evil.py").write_text(MODULE)
-    storage.save(small_dataset(), folder / "data")
+    save(small_dataset(), folder / "data")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.syspath_prepend(folder)

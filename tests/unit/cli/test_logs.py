@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import mggcn
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 
 TRAIN = ["train", "data", "--no-report", "--epochs", "2", "--quiet"]
 
@@ -17,7 +17,7 @@ TRAIN = ["train", "data", "--no-report", "--epochs", "2", "--quiet"]
 @pytest.fixture(autouse=True)
 def _folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
 
 
 def test_nothing_is_logged_by_default(capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,5 +64,5 @@ def test_other_levels_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
 def test_python_has_the_same_lines(small: Dataset, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, "mggcn"):
         mggcn.fit(small, settings={"epochs": 1})
-    assert [record.name for record in caplog.records] == ["mggcn.run.fitting"] * 2
+    assert [record.name for record in caplog.records] == ["mggcn.runs._fitting"] * 2
     assert "trained 1 epochs" in caplog.text

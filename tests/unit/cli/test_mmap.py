@@ -5,12 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import datasets, storage
+from mggcn import data as datasets
+from mggcn._io.memory import size
 from mggcn.cli import main
-from mggcn.dataset import Dataset
-from mggcn.memory import size
-from mggcn.run import load_run, predicting, scored
-from mggcn.train import epochs
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
+from mggcn.runs import _predicting as predicting
+from mggcn.runs import _scored as scored
+from mggcn.runs._loading import load_run
+from mggcn.training import _epochs as epochs
 
 QUIET = ("--quiet", "--set", "epochs=2")
 
@@ -19,7 +22,7 @@ QUIET = ("--quiet", "--set", "epochs=2")
 def loads(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether each load of the folder ``data`` mapped it."""
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     mapped: list[bool] = []
     load = datasets._load
 

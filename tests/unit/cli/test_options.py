@@ -6,16 +6,17 @@ from pathlib import Path
 import pytest
 
 import mggcn
-from mggcn import experiments, storage
+from mggcn import experiments
+from mggcn._io.mapping import Access
 from mggcn.cli import app, main, options
-from mggcn.dataset import Dataset
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.ethereum import formats
-from mggcn.ethereum.time_split import TimeSplit, parse_as_of
-from mggcn.explore.server import listen
-from mggcn.mapping import Access
+from mggcn.ethereum import _formats as formats
+from mggcn.ethereum._time_split import TimeSplit, parse_as_of
+from mggcn.explore._server import listen
 from mggcn.methods.settings import pairs
-from mggcn.run.alerts import thresholds
+from mggcn.runs._alerts import thresholds
 
 TINY = experiments.comparison("data", ["mlp"], seeds=1, settings={"epochs": 1})
 BUILD = ["ethereum", "build", "t.parquet", "--out", "o"]
@@ -99,11 +100,11 @@ BOTH: dict[str, tuple[Callable[[], object], list[str], str]] = {
 @pytest.fixture
 def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     (tmp_path / "tiny.toml").write_text(FILE)
     (tmp_path / "part" / "checkpoint").mkdir(parents=True)
     (tmp_path / "part" / "config.toml").touch()
-    mggcn.fit(storage.load(tmp_path / "data"), "mlp", settings={"epochs": 1}).save(tmp_path / "run")
+    mggcn.fit(load_folder(tmp_path / "data"), "mlp", settings={"epochs": 1}).save(tmp_path / "run")
     return tmp_path
 
 

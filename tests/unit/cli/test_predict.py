@@ -9,14 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import fit, storage
+from mggcn import fit
 from mggcn.cli import main
-from mggcn.dataset import Dataset, Split
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import Split
 from mggcn.errors import InputWarning
 from mggcn.graph import Graph
-from mggcn.records.record_file import read_record
-from mggcn.run import ensemble, load_run
-from mggcn.run.resemblance import separability
+from mggcn.runs._ensembles import ensemble
+from mggcn.runs._loading import load_run
+from mggcn.runs._resemblance import separability
+from mggcn.training._record_file import read_record
 
 RUNS = ("runs/small-mlp-seed0", "runs/small-mlp-seed1")
 
@@ -24,7 +27,7 @@ RUNS = ("runs/small-mlp-seed0", "runs/small-mlp-seed1")
 @pytest.fixture
 def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     return tmp_path
 
 
@@ -49,7 +52,7 @@ def test_the_mean_of_two_runs(folder: Path, small: Dataset, capsys: pytest.Captu
 
 def test_runs_that_do_not_match(folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
     train()
-    storage.save(replace(small, classes=("a", "b", "c"), name="other"), folder / "other")
+    save(replace(small, classes=("a", "b", "c"), name="other"), folder / "other")
     assert main(["train", "other", "--method", "mlp", "--no-report", "--quiet", "--epochs", "1"]) == 0
     capsys.readouterr()
     assert main(["predict", RUNS[0], "runs/other-mlp-seed0", "--out", "p.csv"]) == 2
@@ -91,7 +94,7 @@ def test_labels_that_smoothing_reads_are_not_scored(
     folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]
 ) -> None:
     train("--set", "smooth=true")
-    storage.save(replace(small, name="new", split=None), folder / "new")
+    save(replace(small, name="new", split=None), folder / "new")
     capsys.readouterr()
     assert main(["predict", RUNS[0], "--dataset", "new", "--smooth", "--out", "p.csv"]) == 0
     out = capsys.readouterr().out
@@ -105,7 +108,7 @@ def later(folder: Path, small: Dataset) -> Dataset:
     ids = np.where(np.arange(60) % 2, small.node_ids, [f"later-{node}" for node in range(60)])[::-1]
     y = small.y.copy()
     y[small.split.train] = (y[small.split.train] + 1) % 3
-    return storage.save(replace(small, name="later", y=y[::-1].copy(), split=None, node_ids=ids), folder / "later")
+    return save(replace(small, name="later", y=y[::-1].copy(), split=None, node_ids=ids), folder / "later")
 
 
 def test_nodes_of_the_split_are_recognised_in_another_graph(
@@ -140,7 +143,7 @@ def test_nodes_of_the_split_are_recognised_in_another_graph(
 def test_a_split_of_the_users_own_is_the_split_of_the_run(
     folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stored = storage.load(folder / "data")
+    stored = load_folder(folder / "data")
     other = Split(small.split.test, small.split.val, small.split.train)
     fit(stored.with_split(other), "mlp", settings={"epochs": 1}).save("run")
     assert main(["predict", "run", "--out", "p.csv"]) == 2
@@ -193,7 +196,7 @@ def test_a_list_of_addresses_in_any_case_with_unknown_ones(
     folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]
 ) -> None:
     addresses = np.array([f"0x{node + 0xABC000:040x}" for node in range(60)])
-    storage.save(replace(small, node_ids=addresses, id_name="address"), folder / "data", overwrite=True)
+    save(replace(small, node_ids=addresses, id_name="address"), folder / "data", overwrite=True)
     train()
     capsys.readouterr()
     unknown = [f"0x{node:040x}" for node in range(7)]
@@ -228,7 +231,7 @@ def crowd(folder: Path) -> Dataset:
 def test_labelled_nodes_that_do_not_resemble_the_others_are_a_warning(
     crowd: Dataset, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    storage.save(crowd, folder / "data", overwrite=True)
+    save(crowd, folder / "data", overwrite=True)
     train()
     run = "runs/crowd-mlp-seed0"
     capsys.readouterr()
@@ -249,7 +252,7 @@ def test_a_run_with_a_background_class_knows_the_others(
     y = crowd.y.copy()
     y[200:500] = 2
     classes = (*crowd.classes, "Background")
-    storage.save(replace(crowd, y=y, classes=classes, split=Split.stratified(y, 0)), folder / "data", overwrite=True)
+    save(replace(crowd, y=y, classes=classes, split=Split.stratified(y, 0)), folder / "data", overwrite=True)
     train("--set", "epochs=30")
     capsys.readouterr()
     assert main(["predict", "runs/crowd-mlp-seed0", "--out", "p.csv", "--top", "Phish:300"]) == 0
@@ -273,7 +276,7 @@ def test_background_nodes_that_do_not_resemble_the_others_are_a_warning(
     y[200:300], x[300:] = 2, -x[300:]
     classes = (*crowd.classes, "Background")
     unlike = replace(crowd, x=x, y=y, classes=classes, split=Split.stratified(y, 0))
-    storage.save(unlike, folder / "data", overwrite=True)
+    save(unlike, folder / "data", overwrite=True)
     train("--set", "epochs=30")
     capsys.readouterr()
     assert main(["predict", "runs/crowd-mlp-seed0", "--out", "p.csv"]) == 0
@@ -323,7 +326,7 @@ def test_a_precision_that_cannot_be_required(folder: Path, capsys: pytest.Captur
         assert main(["predict", RUNS[0], "--at-precision", word, "--out", "p.csv"]) == 2
         message = f"mggcn: error: --at-precision: {word} is not a share above 0 and at most 1\n"
         assert capsys.readouterr().err == message
-    storage.save(storage.load(folder / "data"), folder / "new")
+    save(load_folder(folder / "data"), folder / "new")
     shutil.rmtree(folder / "data")
     assert main(["predict", RUNS[0], "--dataset", "new", "--at-precision", "0.9", "--out", "p.csv"]) == 2
     assert "--at-precision: needs the validation nodes of the training data" in capsys.readouterr().err
@@ -347,7 +350,7 @@ def test_a_ranking_is_measured_on_test_nodes(folder: Path, small: Dataset, capsy
 
 def test_the_table_says_what_is_known_and_who_scored(folder: Path, small: Dataset) -> None:
     named = replace(small, feature_names=("age", "size", "tone"), name="named")
-    storage.save(named, folder / "named")
+    save(named, folder / "named")
     assert main(["train", "named", "--method", "mlp", "--no-report", "--quiet", "--epochs", "20"]) == 0
     run = "runs/named-mlp-seed0"
     assert main(["predict", run, "--out", "p.jsonl", "--reasons", "4"]) == 0
@@ -362,7 +365,7 @@ def test_the_table_says_what_is_known_and_who_scored(folder: Path, small: Datase
     reasons = [row[f"reason_{number}"] for row in rows for number in (1, 2, 3) if row[f"reason_{number}"]]
     assert {reason.split()[0] for reason in reasons} <= {"age", "size", "tone"}
     assert {row["model"] for row in rows} == {"named-mlp-seed0"}
-    assert {row["data"] for row in rows} == {f"named {storage.load(folder / 'named').digest[:12]}"}
+    assert {row["data"] for row in rows} == {f"named {load_folder(folder / 'named').digest[:12]}"}
     assert len({row["scored_at"] for row in rows}) == 1
 
 

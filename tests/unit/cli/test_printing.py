@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from mggcn import storage
 from mggcn.cli import main
 from mggcn.cli.printing import Visible, visible
-from mggcn.dataset import Dataset
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 
 TITLE = "\x1b]0;owned\x07"  # sets the title of a terminal
 
 
 @pytest.fixture
 def command(small: Dataset, tmp_path: Path) -> list[str]:
-    storage.save(replace(small, classes=("red", TITLE, "blue")), tmp_path / "data")
+    save(replace(small, classes=("red", TITLE, "blue")), tmp_path / "data")
     return [sys.executable, "-m", "mggcn", "data", "info", str(tmp_path / "data")]
 
 

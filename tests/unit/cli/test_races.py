@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mggcn import storage
 from mggcn.cli import main
+from mggcn.data import load_folder
 
 PROCESSES = 4
 
@@ -28,7 +28,7 @@ def test_of_imports_into_one_folder_one_succeeds(tmp_path: Path) -> None:
     shown = [process.communicate(timeout=120) for process in processes]
     codes = [process.returncode for process in processes]
     assert sorted(codes) == [0, 2, 2, 2], shown
-    assert float(storage.load(out).x[0, 0]) == codes.index(0)
+    assert float(load_folder(out).x[0, 0]) == codes.index(0)
     for (_, error), code in zip(shown, codes, strict=True):
         if code:
             assert error.strip().endswith(("data: another command is writing it", "data: already exists"))

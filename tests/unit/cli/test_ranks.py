@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
-from mggcn.train import Ranks
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
+from mggcn.training._ranks import Ranks
 from tests.ranks import LIMIT, children, finished, started, torchrun
 
 RUN = Path("runs/small-mg-gcn-seed0")
@@ -26,7 +26,7 @@ RANKS = [*torchrun(2), "-m", "mggcn"]
 @pytest.fixture(autouse=True)
 def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     return tmp_path
 
 
@@ -126,7 +126,7 @@ def test_ranks_with_other_data_are_named(small: Dataset) -> None:
     shutil.move("data", "0/data")
     features = np.array(small.x)
     features[0] += 1
-    storage.save(Dataset("small", small.graph, features, small.y, small.classes, small.split), Path("1/data"))
+    save(Dataset("small", small.graph, features, small.y, small.classes, small.split), Path("1/data"))
     script = "import os, sys; os.chdir(os.environ['RANK']); from mggcn.cli import main; sys.exit(main())"
     Path("script.py").write_text(script)
     (error,) = errors(finished([*torchrun(2), "script.py", *TRAIN]).stderr)

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
-from mggcn.train.checkpoints import lock
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
+from mggcn.training._checkpoints import lock
 
 RUN = Path("runs/small-mg-gcn-seed0")
 TRAIN = ["train", "data", "--device", "cpu", "--no-report", "--set", "dropout=0.5", "patience=100000"]
 _SOON = 6.0  # seconds: two on a machine that does nothing else
 SLOW = """
 import sys, time
-import mggcn.train.loop as loop
+import mggcn.training._loop as loop
 from mggcn import cli
 
 evaluate = loop.evaluate
@@ -37,7 +37,7 @@ sys.exit(cli.main())
 @pytest.fixture(autouse=True)
 def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     return tmp_path
 
 
@@ -113,7 +113,7 @@ def test_a_signal_writes_a_checkpoint_and_says_how_to_continue(number: int, word
 
 STUCK = """
 import sys, threading
-import mggcn.train.loop as loop
+import mggcn.training._loop as loop
 from mggcn import cli
 
 evaluate, calls = loop.evaluate, []

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import storage
-from mggcn.dataset import Dataset
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 
 ENDINGS = [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
 COMMAND = """
@@ -144,7 +144,7 @@ def test_a_signal_after_a_command_is_complete_is_ignored(tmp_path: Path, number:
 MAPPED = """
             import os
             import numpy as np
-            from mggcn.mapping import MappedFiles
+            from mggcn._io.mapping import MappedFiles
             array = np.load("x.npy", mmap_mode="r")
             MappedFiles.of([array])
             os.truncate("x.npy", 4096)
@@ -209,7 +209,7 @@ def workers_of(pid: int) -> list[int]:
 def test_workers_that_are_interrupted_print_nothing(
     small: Dataset, tmp_path: Path, moment: str, number: int, word: str
 ) -> None:
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     (tmp_path / "tiny.toml").write_text(EXPERIMENT)
     with subprocess.Popen(
         [sys.executable, *JOBS], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
-from mggcn.records import environment
-from mggcn.run import load_run, read_config
-from mggcn.tune import tuning
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
+from mggcn.experiments import _tuning as tuning
+from mggcn.runs._config import read_config
+from mggcn.runs._loading import load_run
+from mggcn.training import _environment as environment
 
 pytest.importorskip("optuna", reason="needs the extra tune")
 QUICK = ["--method", "mlp", "--set", "epochs=4", "patience=3"]
@@ -26,7 +27,7 @@ def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     monkeypatch.setattr(environment, "reset_peak_memory", lambda: None)
     monkeypatch.setattr(environment, "describe", dict)
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     return tmp_path
 
 

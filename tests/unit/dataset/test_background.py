@@ -4,8 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from mggcn.dataset import draw_background
-from mggcn.dataset.background import draw_background_of_blocks
+from mggcn.data._background import draw_background, draw_background_of_blocks
 
 
 def test_degrees_are_distributed_like_those_of_labelled_nodes() -> None:

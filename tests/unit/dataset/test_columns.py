@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mggcn.dataset import Column, Dataset
-from mggcn.dataset.columns import Chunk, Encoder, FeatureTable, encoding_notes, feature_names
+from mggcn.data._columns import Chunk, Column, Encoder, FeatureTable, encoding_notes, feature_names
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 
 

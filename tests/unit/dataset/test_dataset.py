@@ -5,8 +5,9 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from mggcn.dataset import Dataset, Split
-from mggcn.dataset.ids import names_in_draws
+from mggcn.data._dataset import Dataset
+from mggcn.data._ids import names_in_draws
+from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 

@@ -11,10 +11,10 @@ from scipy.sparse import coo_array
 from torch_geometric.data import Data
 
 import mggcn
-from mggcn import datasets
-from mggcn.dataset import Dataset
+from mggcn.data import import_tables, read_npz, read_tables
+from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning, InputError
-from mggcn.run import ensemble
+from mggcn.runs._ensembles import ensemble
 
 NOTE = "3 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"
 SOURCE, TARGET = [0, 1, 2, 3, 3], [1, 2, 3, 4, 2]  # 2 and 3 are neighbours in both directions
@@ -63,11 +63,11 @@ def test_edge_lists_have_a_note_without_a_warning(tmp_path: Path) -> None:
     edges, mine = edge_list(tmp_path), npz(tmp_path)
     readers = (
         from_pandas,
-        lambda **options: datasets.read_tables(edges, features="none", **options),
-        lambda **options: datasets.import_tables(
+        lambda **options: read_tables(edges, features="none", **options),
+        lambda **options: import_tables(
             edges, None, tmp_path / f"d-{options}", memory="1GB", features="none", **options
         ),
-        lambda **options: datasets.read_npz(mine, **options),
+        lambda **options: read_npz(mine, **options),
     )
     for read in readers:
         assert read().notes == (NOTE,)

@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import mggcn
-from mggcn import storage
 from mggcn._io.arrays import shared_tensor
-from mggcn.dataset import Dataset, Measure, Split
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
+from mggcn.data._measures import Measure
+from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 
@@ -52,7 +54,7 @@ CHANGES: dict[str, Change] = {
 
 @pytest.fixture
 def named(small: Dataset, tmp_path: Path) -> Dataset:
-    return storage.save(replace(small, feature_names=NAMES), tmp_path / "named")
+    return save(replace(small, feature_names=NAMES), tmp_path / "named")
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -66,12 +68,12 @@ def test_any_change_has_another_digest_and_no_folder(named: Dataset, change: str
 
 def test_the_same_content_has_the_same_digest_in_memory_stored_and_mapped(named: Dataset, tmp_path: Path) -> None:
     rebuilt = replace(named, x=np.array(named.x), y=np.array(named.y), node_ids=np.array(named.node_ids), source="?")
-    loaded = [storage.load(tmp_path / "named", mmap=mmap) for mmap in (False, True)]
+    loaded = [load_folder(tmp_path / "named", mmap=mmap) for mmap in (False, True)]
     assert {data.digest for data in (rebuilt, *loaded, pickle.loads(pickle.dumps(named)))} == {named.digest}  # noqa: S301
 
 
 def test_a_changed_copy_of_a_mapped_folder_is_not_the_folder(named: Dataset, tmp_path: Path) -> None:
-    mapped = storage.load(tmp_path / "named", mmap=True)
+    mapped = load_folder(tmp_path / "named", mmap=True)
     changed = replace(mapped, x=np.zeros(mapped.x.shape, np.float32))
     assert changed.digest != mapped.digest
     assert changed.path is None
@@ -92,11 +94,11 @@ def test_no_array_can_be_written_to(named: Dataset, is_sparse: bool, how: str, t
         x=csr_array(named.x) if is_sparse else np.array(named.x),
         edge_attributes={"time": np.arange(named.graph.num_stored)},
     )
-    storage.save(created, tmp_path / "data")
+    save(created, tmp_path / "data")
     made: dict[str, Callable[[], Dataset]] = {
         "created": lambda: created,
-        "loaded": lambda: storage.load(tmp_path / "data", mmap=False),
-        "mapped": lambda: storage.load(tmp_path / "data", mmap=True),
+        "loaded": lambda: load_folder(tmp_path / "data", mmap=False),
+        "mapped": lambda: load_folder(tmp_path / "data", mmap=True),
         "copied": lambda: copy.copy(created),
         "deeply copied": lambda: copy.deepcopy(created),
         "unpickled": lambda: pickle.loads(pickle.dumps(created)),  # noqa: S301
@@ -163,7 +165,7 @@ def test_a_mapped_file_with_entries_out_of_range_is_refused(named: Dataset, file
     array[3] = 10**6
     np.save(tmp_path / "named" / file, array)
     with pytest.raises(InputError, match="named: "):
-        storage.load(tmp_path / "named", mmap=True)
+        load_folder(tmp_path / "named", mmap=True)
 
 
 def test_a_run_on_changed_data_never_scores_the_folder_it_came_from(named: Dataset, tmp_path: Path) -> None:

@@ -12,8 +12,10 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from mggcn.dataset import Dataset
-from mggcn.datasets import import_tables, read_npz, read_tables
+from mggcn.data._dataset import Dataset
+from mggcn.data._npz import read_npz
+from mggcn.data._read_tables import read_tables
+from mggcn.data._streamed import import_tables
 from mggcn.errors import DataWarning, InputError
 
 torch = pytest.importorskip("torch")

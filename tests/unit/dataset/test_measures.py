@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import storage
-from mggcn.dataset import Dataset, Measure
-from mggcn.dataset.measures import plain
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
+from mggcn.data._measures import Measure, plain
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,6 @@ def test_a_name_alone() -> None:
 def test_measures_are_stored(small: Dataset, tmp_path: Path) -> None:
     measures = {"a": Measure("{} days", "days", is_log=True, counts="in")}
     named = replace(small, feature_names=("a", "b", "c"), measures=measures)
-    storage.save(named, tmp_path / "data")
-    assert storage.load(tmp_path / "data").measures == measures
-    assert storage.load(tmp_path / "data").digest == named.digest != small.digest
+    save(named, tmp_path / "data")
+    assert load_folder(tmp_path / "data").measures == measures
+    assert load_folder(tmp_path / "data").digest == named.digest != small.digest

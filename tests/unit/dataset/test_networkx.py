@@ -4,7 +4,7 @@ import networkx
 import numpy as np
 import pytest
 
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning, InputError
 
 

@@ -8,8 +8,11 @@ import pytest
 import scipy.sparse
 import torch
 
-from mggcn.dataset import Dataset, Split, as_dataset, as_features
-from mggcn.dataset.pyg import torch_geometric
+from mggcn.data._dataset import Dataset
+from mggcn.data._features import as_features
+from mggcn.data._objects import as_dataset
+from mggcn.data._pyg import torch_geometric
+from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 
@@ -76,7 +79,7 @@ def test_few_labels_matter_only_where_a_split_is_needed(small: Dataset) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"x": [[1.0]] * 60}, r"x must be an array or a csr_array, not list: use mggcn.dataset.as_features\(x\)"),
+        ({"x": [[1.0]] * 60}, r"x must be an array or a csr_array, not list: use mggcn.data.as_features\(x\)"),
         ({"x": torch.ones(60, 1)}, "x must be an array or a csr_array, not Tensor"),
         ({"x": scipy.sparse.csr_matrix((60, 1))}, "x must be an array or a csr_array, not csr_matrix"),
         ({"y": [0] * 60}, r"y must be an array, not list: use numpy.asarray\(y\)"),

@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import mggcn
-from mggcn.dataset import Column, Dataset
+from mggcn.data._columns import Column
+from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning, InputError
 
 EDGES = pd.DataFrame({"source": [10, 20, 30, 40], "target": [20, 30, 40, 10]})
@@ -236,7 +237,7 @@ def test_bad_frames_are_one_line(edges: object, frame: object, options: dict[str
 
 
 def test_pandas_is_not_imported_with_mggcn() -> None:
-    code = "import sys, mggcn, mggcn.dataset.pandas; sys.exit('pandas' in sys.modules)"
+    code = "import sys, mggcn, mggcn.data._pandas; sys.exit('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

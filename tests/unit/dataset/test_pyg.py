@@ -3,8 +3,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mggcn.dataset import Dataset
-from mggcn.dataset.pyg import torch_geometric
+from mggcn.data._dataset import Dataset
+from mggcn.data._pyg import torch_geometric
 from mggcn.errors import DataWarning, InputError
 
 torch = pytest.importorskip("torch")

@@ -10,9 +10,11 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mggcn.dataset import PARTS, Dataset, Split, as_features
-from mggcn.dataset.pyg import torch_geometric
-from mggcn.datasets.npz import read_npz
+from mggcn.data._dataset import Dataset
+from mggcn.data._features import as_features
+from mggcn.data._npz import read_npz
+from mggcn.data._pyg import torch_geometric
+from mggcn.data._split import PARTS, Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from tests.strategies import graphs

@@ -3,7 +3,8 @@ import pytest
 import scipy.sparse
 import torch
 
-from mggcn.dataset import Dataset, Split
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import Split
 from mggcn.errors import DataWarning, InputError
 
 ENDS = np.array([[0, 1, 2], [1, 2, 3]])

@@ -4,7 +4,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from mggcn.dataset.structure import structural_features
+from mggcn.data._structure import structural_features
 from mggcn.graph import Graph
 
 

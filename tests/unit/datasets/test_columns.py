@@ -7,7 +7,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from mggcn.datasets import columns, read_tables
+from mggcn.data import _table_files as columns
+from mggcn.data._read_tables import read_tables
 from mggcn.errors import DataWarning, InputError
 
 NODES = """id,age,city,joined,paid,label,split

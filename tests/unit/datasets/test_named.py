@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import datasets, storage
-from mggcn.dataset import Dataset
-from mggcn.datasets import _planetoid_files
+from mggcn import data as datasets
+from mggcn.data import _planetoid_files, save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    code = "import sys, mggcn.datasets; print([m for m in ('torch', 'sklearn', 'pyarrow') if m in sys.modules])"
+    code = "import sys, mggcn.data; print([m for m in ('torch', 'sklearn', 'pyarrow') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -39,7 +39,7 @@ def test_a_near_miss_is_an_error():
 
 @pytest.mark.parametrize("mmap", [False, True])
 def test_a_folder_is_loaded_by_its_path(tmp_path: Path, mmap: bool):
-    stored = storage.save(datasets.load("digits"), tmp_path / "mine")
+    stored = save(datasets.load("digits"), tmp_path / "mine")
     for name in (tmp_path / "mine", str(tmp_path / "mine")):
         loaded = datasets.load(name, mmap=mmap)
         assert loaded.digest == stored.digest
@@ -98,6 +98,6 @@ def test_what_a_data_root_holds(tmp_path: Path, small: Dataset) -> None:
     assert datasets.stored(tmp_path) == [], "a file is missing"
     (folder / "ind.cora.x").touch()
     (tmp_path / "ogb" / "ogbn_arxiv" / "raw").mkdir(parents=True)
-    storage.save(small, tmp_path / "synthetic" / "small")
-    storage.save(small, tmp_path / "mine")
+    save(small, tmp_path / "synthetic" / "small")
+    save(small, tmp_path / "mine")
     assert datasets.stored(tmp_path) == ["cora", "ogb:ogbn-arxiv", "mine", "synthetic/small"]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mggcn.datasets import read_npz
+from mggcn.data._npz import read_npz
 from mggcn.errors import DataWarning, InputError
 
 N = 20

@@ -3,15 +3,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import datasets
-from mggcn.dataset import Dataset
-from mggcn.datasets import _planetoid_files as planetoid_files
-from mggcn.datasets._planetoid import unpickle
+from mggcn.data import _planetoid_files as planetoid_files
+from mggcn.data import load
+from mggcn.data._dataset import Dataset
+from mggcn.data._planetoid import unpickle
 from mggcn.errors import InputError
 
 
 def _load(name: str, real) -> Dataset:
-    return datasets.load(name, root=real("planetoid").parent)
+    return load(name, root=real("planetoid").parent)
 
 
 def _sizes(data: Dataset) -> list[int]:
@@ -86,4 +86,4 @@ def test_a_changed_file_is_named(tmp_path: Path, real):
     with (raw / "ind.cora.ally").open("ab") as file:
         file.write(b"x")
     with pytest.raises(InputError, match=r"ind.cora.ally: sha256 differs from the published file"):
-        datasets.load("cora", root=tmp_path)
+        load("cora", root=tmp_path)

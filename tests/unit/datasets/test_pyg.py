@@ -5,10 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mggcn import datasets
-from mggcn.dataset import Dataset, Split, as_features, csr_parts
-from mggcn.dataset.pyg import torch_geometric
-from mggcn.datasets import pyg
+from mggcn.data import _pyg_sets as pyg
+from mggcn.data import load
+from mggcn.data._dataset import Dataset
+from mggcn.data._features import as_features, csr_parts
+from mggcn.data._pyg import torch_geometric
+from mggcn.data._split import Split
 from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Graph
 
@@ -63,7 +65,7 @@ def test_edges_point_from_source_to_target():
 
 
 def test_sparse_features_and_no_split_come_out_dense_and_without_masks():
-    digits = datasets.load("digits")
+    digits = load("digits")
     sparse = replace(
         digits,
         x=as_features(csr_parts(np.ones(1797), np.zeros(1797, int), np.arange(1798), (1797, 3))),
@@ -164,7 +166,7 @@ def test_bad_data_is_one_line(fields, message):
 )
 def test_names_that_cannot_be_loaded(name: str, message: str):
     with pytest.raises(InputError) as caught:
-        datasets.load(f"pyg:{name}")
+        load(f"pyg:{name}")
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
@@ -177,22 +179,22 @@ def test_any_other_set_is_loaded_through_pygs_class(cache, monkeypatch: pytest.M
             super().__init__([_chain(20)] if name == "one" else [_chain(), _chain()])
 
     monkeypatch.setattr(pyg, "dataset_class", lambda _: Toy)
-    data = datasets.load("pyg:Toy/one", seed=3)
+    data = load("pyg:Toy/one", seed=3)
     assert (data.name, data.num_nodes, data.split.train.size) == ("pyg:Toy/one", 20, 12)
     assert data.source == "torch_geometric.datasets.Toy; 60/20/20 split of seed 3"
     assert data.path == cache / "converted" / "pyg-Toy-one"
     monkeypatch.setattr(pyg, "dataset_class", None)
-    assert not np.array_equal(datasets.load("pyg:Toy/one", seed=4).split.train, data.split.train)
+    assert not np.array_equal(load("pyg:Toy/one", seed=4).split.train, data.split.train)
     monkeypatch.setattr(pyg, "dataset_class", lambda _: Toy)
     with pytest.raises(InputError, match="pyg:Toy/two: 2 graphs"):
-        datasets.load("pyg:Toy/two")
+        load("pyg:Toy/two")
 
 
 def test_without_pyg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
-    digits = datasets.load("digits")
+    digits = load("digits")
     monkeypatch.setitem(sys.modules, "torch_geometric", None)
     with pytest.raises(InputError, match=r"to_pyg needs PyG: pip install 'mggcn\[pyg\]'"):
         digits.to_pyg()
     for name in ("pyg:Flickr", "reddit"):
         with pytest.raises(InputError, match=r"needs PyG: pip install 'mggcn\[pyg\]'"):
-            datasets.load(name)
+            load(name)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_matrix, csr_matrix, save_npz
 
-from mggcn import datasets
 from mggcn.cli import main
-from mggcn.datasets import pyg
+from mggcn.data import Dataset, load
+from mggcn.data import _pyg_sets as pyg
 from mggcn.errors import InputError
 
 N = 30
@@ -24,7 +24,7 @@ NEIGHBOURS = {0: [1], 1: [0, 2], 2: [1], 5: [6], 6: [5], 7: [29], 29: [7]}
 TYPES = np.array([1] * 15 + [2] * 5 + [3] * 8 + [0, 0])
 
 
-def _check(data: datasets.Dataset) -> None:
+def _check(data: Dataset) -> None:
     assert data.num_nodes == N
     for node in range(N):
         assert data.graph.row(node).tolist() == NEIGHBOURS.get(node, [])
@@ -80,18 +80,18 @@ def test_two_classes_of_one_name_in_a_mapping_of_ogb_are_refused(tmp_path: Path)
     with gzip.open(folder / "mapping" / "labelidx2arxivcategeory.csv.gz", "at") as file:
         file.write("3,arxiv cs mm\n")
     with pytest.raises(InputError, match=r"labelidx2arxivcategeory.csv.gz: classes: 2 are called 'arxiv cs mm'$"):
-        datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+        load("ogb:ogbn-arxiv", root=tmp_path)
 
 
 def test_reddit_is_read_raw_converted_and_then_mapped(tmp_path: Path):
     raw = _reddit(tmp_path / "pyg" / "Reddit" / "raw")
-    data = datasets.load("reddit", root=tmp_path)
+    data = load("reddit", root=tmp_path)
     _check(data)
     assert data.inductive
     assert data.path == tmp_path / "converted" / "reddit"
     for file in raw.iterdir():
         file.unlink()
-    mapped = datasets.load("pyg:Reddit", root=tmp_path, mmap=True)
+    mapped = load("pyg:Reddit", root=tmp_path, mmap=True)
     _check(mapped)
     assert isinstance(mapped.x, np.memmap)
     assert mapped.digest == data.digest
@@ -109,7 +109,7 @@ def test_reddit_is_read_raw_converted_and_then_mapped(tmp_path: Path):
 def test_bad_reddit_files_are_errors_and_nothing_is_converted(tmp_path: Path, changed, message: str):
     _reddit(tmp_path / "pyg" / "Reddit" / "raw", **changed)
     with pytest.raises(InputError, match=message):
-        datasets.load("reddit", root=tmp_path)
+        load("reddit", root=tmp_path)
     assert not (tmp_path / "converted").exists()
 
 
@@ -117,7 +117,7 @@ def test_flickr_is_read_raw_and_never_from_pygs_pickle(tmp_path: Path):
     raw = _saint(tmp_path / "pyg" / "Flickr" / "raw")
     (raw.parent / "processed").mkdir()
     (raw.parent / "processed" / "data.pt").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
-    data = datasets.load("pyg:Flickr", root=tmp_path)
+    data = load("pyg:Flickr", root=tmp_path)
     _check(data)
     assert (data.name, data.inductive) == ("pyg:Flickr", True)
     assert data.path == tmp_path / "converted" / "pyg-Flickr"
@@ -141,7 +141,7 @@ def test_flickr_is_read_raw_and_never_from_pygs_pickle(tmp_path: Path):
 def test_bad_graphsaint_files_are_errors(tmp_path: Path, file: str, content: str, message: str):
     (_saint(tmp_path / "pyg" / "Reddit2" / "raw") / file).write_text(content)
     with pytest.raises(InputError) as caught:
-        datasets.load("pyg:Reddit2", root=tmp_path)
+        load("pyg:Reddit2", root=tmp_path)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -157,7 +157,7 @@ def test_missing_raw_files_are_fetched_by_pygs_own_download(cache: Path, monkeyp
             _reddit(folder)
 
     monkeypatch.setattr(pyg, "dataset_class", lambda _: Reddit)
-    _check(datasets.load("reddit"))
+    _check(load("reddit"))
     assert capsys.readouterr().err == f"fetching Reddit through PyG into {cache / 'pyg' / 'Reddit' / 'raw'}\n"
 
 
@@ -168,13 +168,13 @@ def test_a_failed_download_is_one_line_and_leaves_no_part(cache: Path, monkeypat
 
     monkeypatch.setattr(pyg, "dataset_class", lambda _: type("Flickr", (), {"download": download}))
     with pytest.raises(InputError, match=r"Flickr: PyG's download failed \(host is down\); put adj_full.npz, .* into"):
-        datasets.load("pyg:Flickr")
+        load("pyg:Flickr")
     assert [path for path in cache.rglob("*") if path.is_file()] == []
 
 
 def test_ogb_is_read_raw_converted_and_named(tmp_path: Path):
     _ogb(tmp_path / "ogb" / "ogbn_arxiv")
-    data = datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+    data = load("ogb:ogbn-arxiv", root=tmp_path)
     _check(data)
     assert data.classes == ("arxiv cs na", "arxiv cs mm", "arxiv cs lo")
     assert data.source == "OGB ogbn-arxiv, raw files; its split by time"
@@ -199,7 +199,7 @@ def test_bad_ogb_files_are_errors(tmp_path: Path, file: str, rows, message: str)
     home = _ogb(tmp_path / "ogb" / "ogbn_arxiv")
     _gz(home / file, rows)
     with pytest.raises(InputError) as caught:
-        datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+        load("ogb:ogbn-arxiv", root=tmp_path)
     assert message in str(caught.value)
 
 
@@ -229,10 +229,10 @@ def _ogb_binary(folder: Path, compressed: bool = True, **changed: object) -> Pat
 def test_ogbs_binary_files_give_the_folder_of_its_csv_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compressed: bool, block: int, order: str
 ):
-    monkeypatch.setattr("mggcn.datasets._ogb_binary._BLOCK", block)
+    monkeypatch.setattr("mggcn.data._ogb_binary._BLOCK", block)
     _ogb(tmp_path / "csv" / "ogb" / "ogbn_arxiv")
     _ogb_binary(tmp_path / "npz" / "ogb" / "ogbn_arxiv", compressed, edge_index=np.asarray(ENDS, order=order))
-    text, binary = (datasets.load("ogb:ogbn-arxiv", root=tmp_path / layout) for layout in ("csv", "npz"))
+    text, binary = (load("ogb:ogbn-arxiv", root=tmp_path / layout) for layout in ("csv", "npz"))
     _check(binary)
     files = [{path.name: path.read_bytes() for path in data.path.iterdir()} for data in (text, binary)]
     assert files[0] == files[1]
@@ -241,7 +241,7 @@ def test_ogbs_binary_files_give_the_folder_of_its_csv_files(
 
 def test_other_types_of_ogbs_binary_arrays(tmp_path: Path):
     changed = {"node_feat": X.astype(np.float64), "edge_index": ENDS.astype(np.int32), "node_label": Y.reshape(-1, 1)}
-    _check(datasets.load("ogb:ogbn-arxiv", root=_ogb_binary(tmp_path / "ogb" / "ogbn_arxiv", **changed).parents[1]))
+    _check(load("ogb:ogbn-arxiv", root=_ogb_binary(tmp_path / "ogb" / "ogbn_arxiv", **changed).parents[1]))
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_other_types_of_ogbs_binary_arrays(tmp_path: Path):
 def test_bad_binary_ogb_files_are_errors_and_nothing_is_converted(tmp_path: Path, changed: dict, message: str):
     _ogb_binary(tmp_path / "ogb" / "ogbn_arxiv", **changed)
     with pytest.raises(InputError) as caught:
-        datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+        load("ogb:ogbn-arxiv", root=tmp_path)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert list((tmp_path / "converted").glob("*")) == []
@@ -278,7 +278,7 @@ def test_damaged_binary_ogb_files_are_errors(tmp_path: Path):
     for content in (b"", b"1,2\n", whole[:-20], whole[:middle] + bytes(40) + whole[middle + 40 :]):
         path.write_bytes(content)
         with pytest.raises(InputError, match=r"data\.npz: \w+: not readable"):
-            datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+            load("ogb:ogbn-arxiv", root=tmp_path)
 
 
 @pytest.mark.parametrize("layout", [_ogb, _ogb_binary])
@@ -286,13 +286,13 @@ def test_a_folder_of_ogb_is_imported(tmp_path: Path, layout: Callable, capsys: p
     folder = layout(tmp_path / "papers")
     assert main(["data", "import", str(folder), "--out", str(tmp_path / "d"), "--quiet"]) == 0
     assert capsys.readouterr().out.startswith("d: 30 nodes, ")
-    data = datasets.load(tmp_path / "d")
+    data = load(tmp_path / "d")
     assert data.source == "OGB papers, raw files; its split by time"
     assert main(["data", "import", str(folder), "--out", str(tmp_path / "d")]) == 2
     assert main(["data", "import", str(folder), "--out", str(tmp_path / "e"), "--features", "none"]) == 2
     assert "a folder of OGB is a whole data set" in capsys.readouterr().err
     assert main(["data", "import", str(folder), "--out", str(tmp_path / "e"), "--memory", "1GB", "--quiet"]) == 0
-    assert datasets.load(tmp_path / "e").digest == data.digest
+    assert load(tmp_path / "e").digest == data.digest
     assert main(["data", "import", str(tmp_path), "--out", str(tmp_path / "f")]) == 2
     assert capsys.readouterr().err.endswith("num-node-list.csv.gz not found.\n")
 
@@ -303,22 +303,22 @@ def test_damaged_ogb_files_are_errors(tmp_path: Path):
     for content in (b"", b"1,2\n", whole[:-20]):
         path.write_bytes(content)
         with pytest.raises(InputError, match=r"node-feat.csv.gz: ") as caught:
-            datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+            load("ogb:ogbn-arxiv", root=tmp_path)
         assert "\n" not in str(caught.value)
 
 
 def test_unlabelled_ogb_nodes_stay_so(tmp_path: Path):
     home = _ogb(tmp_path / "ogb" / "ogbn_arxiv")
     _gz(home / "raw" / "node-label.csv.gz", np.r_[Y[:-1], np.nan], "%g")
-    assert datasets.load("ogb:ogbn-arxiv", root=tmp_path).y[-1] == -1
+    assert load("ogb:ogbn-arxiv", root=tmp_path).y[-1] == -1
 
 
 def test_without_ogb_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "ogb", None)
     with pytest.raises(InputError, match=r"ogbn_arxiv, and fetching them needs OGB: pip install 'mggcn\[ogb\]'"):
-        datasets.load("ogb:ogbn-arxiv", root=tmp_path)
+        load("ogb:ogbn-arxiv", root=tmp_path)
     with pytest.raises(InputError, match=r"ogb:\.\./x: not the name of an OGB node data set"):
-        datasets.load("ogb:../x")
+        load("ogb:../x")
 
 
 def test_ogb_fetches_but_its_pickle_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -330,7 +330,7 @@ def test_ogb_fetches_but_its_pickle_is_not_read(tmp_path: Path, monkeypatch: pyt
     module.NodePropPredDataset = fetch
     monkeypatch.setitem(sys.modules, "ogb", package)
     monkeypatch.setitem(sys.modules, "ogb.nodeproppred", module)
-    _check(datasets.load("ogb:ogbn-arxiv", root=tmp_path))
+    _check(load("ogb:ogbn-arxiv", root=tmp_path))
     (tmp_path / "ogb" / "ogbn_products" / "processed").mkdir(parents=True)
     with pytest.raises(InputError, match="ogbn_products: holds OGB's processed files but not its raw ones"):
-        datasets.load("ogb:ogbn-products", root=tmp_path)
+        load("ogb:ogbn-products", root=tmp_path)

@@ -4,11 +4,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import storage
-from mggcn.dataset import Dataset, Split
-from mggcn.datasets import root
-from mggcn.datasets.root import load_or_build
-from mggcn.drafts import claimed
+from mggcn._io.temporary import claimed
+from mggcn.data import FolderWriter, save
+from mggcn.data import _root as root
+from mggcn.data._dataset import Dataset
+from mggcn.data._root import load_or_build
+from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 
@@ -100,7 +101,7 @@ def test_what_another_writer_is_building_is_waited_for_and_not_built_again(tmp_p
     with ThreadPoolExecutor(1) as pool:
         with claimed(tmp_path / FOLDER):
             waiting = pool.submit(load_or_build, FOLDER, never, root=tmp_path, mmap=False)
-            storage.save(_tiny(), tmp_path / FOLDER)
+            save(_tiny(), tmp_path / FOLDER)
         assert waiting.result(timeout=60).path == tmp_path / FOLDER
 
 
@@ -108,7 +109,7 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tmp_path: Path, monkeypatch:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(storage.FolderWriter, "write", full)
+    monkeypatch.setattr(FolderWriter, "write", full)
     with pytest.raises(
         InputError,
         match=r"converted/tiny: cannot be written \(\[Errno 28\] No space left on device: .*converted/tiny'\)",

@@ -11,11 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mggcn import storage
-from mggcn.dataset.columns import Column
-from mggcn.datasets import columns, import_tables, read_tables, streamed
-from mggcn.datasets._ids_on_disk import IdsOnDisk, ids_of
-from mggcn.datasets._streamed_nodes import StreamedNodes, _strips
+from mggcn.data import CsrWriter, FolderWriter, save
+from mggcn.data import _streamed as streamed
+from mggcn.data import _table_files as columns
+from mggcn.data._columns import Column
+from mggcn.data._ids_on_disk import IdsOnDisk, ids_of
+from mggcn.data._read_tables import read_tables
+from mggcn.data._streamed import import_tables
+from mggcn.data._streamed_nodes import StreamedNodes, _strips
 from mggcn.errors import DataWarning, InputError
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -28,7 +31,7 @@ Rows = Iterable[Sequence[Any]]
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "CHUNK", 50)
     monkeypatch.setattr(streamed, "CHUNK", 50)
-    monkeypatch.setattr("mggcn.datasets._sorted_edges._BATCH", 64)
+    monkeypatch.setattr("mggcn.data._sorted_edges._BATCH", 64)
 
 
 def write_csv(path: Path, names: Sequence[str], rows: Rows) -> Path:
@@ -49,7 +52,7 @@ def write_parquet(path: Path, **arrays: Any) -> Path:
 
 def both(tmp_path: Path, edges: Any, nodes: Any = None, **options: Any) -> tuple[dict[str, bytes], dict[str, bytes]]:
     with warnings.catch_warnings(action="ignore", category=DataWarning):
-        storage.save(read_tables(edges, nodes, name="d", **options), tmp_path / "memory")
+        save(read_tables(edges, nodes, name="d", **options), tmp_path / "memory")
         import_tables(edges, nodes, tmp_path / "disk", memory="500MB", name="d", **options)
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["disk", "memory"]
     contents = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("memory", "disk")]
@@ -248,7 +251,7 @@ def test_too_little_memory_names_the_minimum(tmp_path: Path, monkeypatch: pytest
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), [[0, 1]])
     with pytest.raises(InputError, match="memory: '20MB' is too little; an engine needs at least 500MB"):
         import_tables(edges, nodes, tmp_path / "d", memory="20MB")
-    monkeypatch.setattr("mggcn.datasets._sorted_edges._BYTES_PER_NODE", 6 * 10**6)
+    monkeypatch.setattr("mggcn.data._sorted_edges._BYTES_PER_NODE", 6 * 10**6)
     with pytest.raises(InputError, match="memory: 999MB is too little for 100 nodes; at least 1000MB are needed"):
         import_tables(edges, nodes, tmp_path / "d", memory="999MB")
     assert import_tables(edges, nodes, tmp_path / "d", memory="1GB").num_nodes == 100
@@ -267,7 +270,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise OSError(28, "No space left on device")
 
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), [["a", "b"]])
-    for owner, method in ((IdsOnDisk, "append"), (storage.CsrWriter, "append"), (storage.FolderWriter, "finish")):
+    for owner, method in ((IdsOnDisk, "append"), (CsrWriter, "append"), (FolderWriter, "finish")):
         with monkeypatch.context() as patched:
             patched.setattr(owner, method, full)
             with pytest.raises(OSError, match="No space left"):

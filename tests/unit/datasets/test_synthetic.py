@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mggcn import datasets
-from mggcn.dataset import Dataset
-from mggcn.datasets import _synthetic as synthetic
+from mggcn.data import _synthetic as synthetic
+from mggcn.data import load
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 
 
@@ -80,10 +80,10 @@ def test_the_seed_decides_everything():
 
 
 def test_it_is_stored_once_and_read_from_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    first = datasets.load("reddit-like:0.002", root=tmp_path, seed=3)
+    first = load("reddit-like:0.002", root=tmp_path, seed=3)
     assert first.path == tmp_path / "synthetic" / "reddit-like-0.002-3"
     monkeypatch.setattr(synthetic, "_graph", None)
-    again = datasets.load("reddit-like:0.002", root=tmp_path, seed=3, mmap=True)
+    again = load("reddit-like:0.002", root=tmp_path, seed=3, mmap=True)
     assert again.digest == first.digest != ""
     assert isinstance(again.x, np.memmap)
 
@@ -92,7 +92,7 @@ def test_a_read_only_root_sends_it_to_the_cache(tmp_path: Path, cache: Path):
     locked = tmp_path / "locked"
     locked.mkdir()
     locked.chmod(0o555)
-    data = datasets.load("ethereum-like:0.001", root=locked, mmap=True)
+    data = load("ethereum-like:0.001", root=locked, mmap=True)
     assert data.path == cache / "synthetic" / "ethereum-like-0.001-0"
     assert list(locked.iterdir()) == []
 
@@ -109,5 +109,5 @@ def test_a_read_only_root_sends_it_to_the_cache(tmp_path: Path, cache: Path):
 )
 def test_bad_scales_are_errors_and_leave_nothing(tmp_path: Path, name: str, message: str):
     with pytest.raises(InputError, match=message):
-        datasets.load(name, root=tmp_path / "root")
+        load(name, root=tmp_path / "root")
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mggcn.datasets import columns, read_tables
+from mggcn.data import _table_files as columns
+from mggcn.data._read_tables import read_tables
 from mggcn.errors import DataWarning, InputError
 
 NODES = """id,age,label,split,score

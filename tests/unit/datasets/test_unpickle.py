@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mggcn.datasets._planetoid import unpickle
+from mggcn.data._planetoid import unpickle
 from mggcn.errors import InputError
 
 

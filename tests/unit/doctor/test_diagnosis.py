@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mggcn.doctor import Extra, _diagnosis
+from mggcn.cli import doctor_diagnosis as _diagnosis
+from mggcn.cli.doctor_diagnosis import Extra
 
 LINES = [
     "numpy>=2.0",

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from mggcn import kernels
-from mggcn.doctor import check_kernels
+from mggcn.cli.doctor_kernels import check_kernels
 from mggcn.kernels.pick import PickTable
 from tests.gpu import GPU
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from mggcn.engines.database import connect, first_row, megabytes, one_line_errors
+from mggcn._io.database import connect, first_row, megabytes, one_line_errors
 from mggcn.errors import InputError
 
 pytest.importorskip("duckdb")

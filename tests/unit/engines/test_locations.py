@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from mggcn.engines import locations
-from mggcn.engines.locations import Location, is_address
+from mggcn._io import locations
+from mggcn._io.locations import Location, is_address
 from mggcn.errors import InputError
 
 

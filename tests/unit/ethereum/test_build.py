@@ -14,15 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from mggcn import files, fit, storage
+from mggcn import fit
+from mggcn._io import files
+from mggcn._io.locations import Location
 from mggcn.cli import main
-from mggcn.engines.locations import Location
+from mggcn.data import load_folder
 from mggcn.errors import InputError, require
-from mggcn.ethereum import features, pipeline
-from mggcn.ethereum.build import build
-from mggcn.ethereum.features import ETHER, integers, quotient
-from mggcn.ethereum.pipeline import BuildInputs
-from mggcn.ethereum.time_split import parse_as_of
+from mggcn.ethereum import _features as features
+from mggcn.ethereum import _pipeline as pipeline
+from mggcn.ethereum._build import build
+from mggcn.ethereum._features import ETHER, integers, quotient
+from mggcn.ethereum._pipeline import BuildInputs
+from mggcn.ethereum._time_split import parse_as_of
 from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, address, transaction, write
 
@@ -48,7 +51,7 @@ def built(tmp_path: Path) -> Path:
 
 
 def test_the_thirteen_features(built: Path) -> None:
-    data = storage.load(built)
+    data = load_folder(built)
     assert data.feature_names == features.NAMES
     assert data.ids_of(range(4)).tolist() == [A, B, C, D]
     expected = {
@@ -72,7 +75,7 @@ def test_the_thirteen_features(built: Path) -> None:
 
 
 def test_the_graph_is_undirected_and_its_attributes_are_not(built: Path) -> None:
-    data = storage.load(built)
+    data = load_folder(built)
     rows, columns = data.graph.edges()
     assert data.graph.direction == "both"
     assert list(zip(rows.tolist(), columns.tolist(), strict=True)) == [(0, 1), (0, 2), (1, 0), (2, 0), (2, 3), (3, 2)]
@@ -110,7 +113,7 @@ def test_files_their_number_and_their_order_change_nothing(built: Path, tmp_path
     parts = [write(tmp_path / f"{number}.parquet", [row]) for number, row in enumerate(rows)]
     write(tmp_path / "again.parquet", rows[1:3])
     build(BuildInputs((tmp_path / "again.parquet", *reversed(parts))), tmp_path / "other")
-    assert storage.load(tmp_path / "other").digest == storage.load(built).digest
+    assert load_folder(tmp_path / "other").digest == load_folder(built).digest
     for name in ("accounts.parquet", "edges.parquet"):
         assert parquet.read_table(tmp_path / "other" / name).equals(parquet.read_table(built / name))
 
@@ -314,7 +317,7 @@ def test_values_in_scientific_notation_are_not_lost(
     assert "e+16" in (tmp_path / "t.csv").read_text()
     for file in ("t.parquet", "t.csv"):
         assert main(["ethereum", "build", file, "--out", file[2:], "--name", "one", "--quiet"]) == 0
-    assert storage.load("parquet").digest == storage.load("csv").digest
+    assert load_folder("parquet").digest == load_folder("csv").digest
     write_csv(tmp_path / "half.csv", [*rows[1:], rows[0] | {"value": "0.5"}])
     capsys.readouterr()
     assert main(["ethereum", "build", "half.csv", "--out", "half", "--quiet"]) == 2
@@ -345,7 +348,7 @@ def test_scores_do_not_depend_on_unrelated_accounts(
     Path("labels.csv").write_text("\n".join(labels))
     build(BuildInputs((before,)), tmp_path / "one", labels=Path("labels.csv"))
     build(BuildInputs((after,)), tmp_path / "two", labels=Path("labels.csv"))
-    one, two = storage.load("one"), storage.load("two")
+    one, two = load_folder("one"), load_folder("two")
     ids = one.ids_of(range(one.num_nodes)).tolist()
     nodes = two.nodes_of(ids)
     assert two.num_nodes > 1.8 * one.num_nodes
@@ -369,7 +372,7 @@ def test_unlabelled_accounts_as_a_class(
     assert main([*command, "--out", "open", "--background", "10"]) == 0
     out = capsys.readouterr().out
     assert "30 of 30 labelled accounts have a transaction\n10 unlabelled accounts of similar degrees are the" in out
-    closed, opened = storage.load("closed"), storage.load("open")
+    closed, opened = load_folder("closed"), load_folder("open")
     assert opened.classes == ("often", "once", "Background")
     assert (opened.y == 2).sum() == 10
     assert np.array_equal(np.where(opened.y == 2, -1, opened.y), closed.y)

@@ -14,13 +14,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from mggcn import storage
 from mggcn.cli import main
 from mggcn.cli.display import StageDisplay
+from mggcn.data import load_folder
 from mggcn.errors import InputError
-from mggcn.ethereum import etherscan
-from mggcn.ethereum.crawl import Crawled, Store, crawl, draw
-from mggcn.ethereum.etherscan import Cursor, Etherscan, RateLimit, key_from_environment
+from mggcn.ethereum import _etherscan as etherscan
+from mggcn.ethereum._crawl import Crawled, Store, crawl, draw
+from mggcn.ethereum._etherscan import Cursor, Etherscan, RateLimit, key_from_environment
 from mggcn.keys import Key
 from tests.skips import real_data
 from tests.unit.ethereum.fake_etherscan import KEY, FakeEtherscan, record, refusal, serving
@@ -354,7 +354,7 @@ def test_internal_transactions_have_their_own_file_which_build_reads(server: Fak
     assert crawl(api(server), LABELLED[:1], tmp_path / "crawl", two_hop=1.0, internal=True).internal == 1201
     assert server.calls == calls
     assert main(["ethereum", "build", str(tmp_path / "crawl"), "--out", str(tmp_path / "data"), "--quiet"]) == 0
-    data = storage.load(tmp_path / "data")
+    data = load_folder(tmp_path / "data")
     (node,) = data.nodes_of([LABELLED[0]])
     start, stop = data.graph.indptr[node : node + 2]
     assert data.nodes_of([contract])[0] in data.graph.indices[start:stop]
@@ -475,4 +475,4 @@ def test_build_reads_what_was_crawled(server: FakeEtherscan, tmp_path: Path) -> 
     crawl(api(server), LABELLED, tmp_path / "crawl", two_hop=1.0)
     assert main(["ethereum", "build", str(tmp_path / "crawl"), "--out", str(tmp_path / "data"), "--quiet"]) == 0
     accounts = {end for rows in server.accounts.values() for row in rows for end in (row["from"], row["to"])}
-    assert storage.load(tmp_path / "data").num_nodes == len(accounts - {"GENESIS", ""})
+    assert load_folder(tmp_path / "data").num_nodes == len(accounts - {"GENESIS", ""})

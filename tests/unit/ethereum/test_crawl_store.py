@@ -6,8 +6,8 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.ethereum.crawl import Store
-from mggcn.ethereum.label_lists import addresses
+from mggcn.ethereum._crawl import Store
+from mggcn.ethereum._label_lists import addresses
 from tests.unit.ethereum.transactions import A, B
 
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.ethereum.simulate import simulate
+from mggcn.data import load_folder
+from mggcn.ethereum._simulate import simulate
 
 MORE = ("gas_price AS receipt_effective_gas_price", "NULL::VARCHAR AS receipt_contract_address")
 BIGQUERY = {"value": "CAST(value AS DECIMAL(38,9))", "block_timestamp": "to_timestamp(block_timestamp)"}
@@ -59,7 +59,7 @@ def test_exported_tables_give_the_data_set_of_the_transactions(
     capsys.readouterr()
     assert main(["ethereum", "build", "exported", "--from-tables", "--out", "there", *labels]) == 0
     assert "rows in" not in capsys.readouterr().out
-    here, there = storage.load("here"), storage.load("there")
+    here, there = load_folder("here"), load_folder("there")
     assert here.digest == there.digest
     for name in ("accounts.parquet", "edges.parquet"):
         assert parquet.read_table(f"here/{name}").equals(parquet.read_table(f"there/{name}"))

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import storage
 from mggcn.cli import main
+from mggcn.data import load_folder
 from mggcn.errors import InputError
-from mggcn.ethereum.label_lists import read_labels
+from mggcn.ethereum._label_lists import read_labels
 from tests.unit.ethereum.transactions import A, B, address, transaction, write
 
 
@@ -56,6 +56,6 @@ def test_labels_that_differ_only_in_case_are_one_class(tmp_path: Path, capsys: p
     assert main(["ethereum", "build", str(file), "--labels", str(labels), "--out", str(out), "--quiet"]) == 0
     notes = [f"the label {other!r} is counted as 'Phish': they differ only in case" for other in ("PHISH", "phish")]
     assert [line for line in capsys.readouterr().out.splitlines() if "case" in line] == [f"note: {n}" for n in notes]
-    built = storage.load(out)
+    built = load_folder(out)
     assert (built.classes, built.notes) == (("Exchange", "Phish"), tuple(notes))
     assert (built.y == 1).sum() == 30

@@ -7,8 +7,8 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.ethereum.label_lists import addresses
-from mggcn.ethereum.merge_labels import CLASSES, merge, parse_list, write
+from mggcn.ethereum._label_lists import addresses
+from mggcn.ethereum._merge_labels import CLASSES, merge, parse_list, write
 from tests.skips import real_data
 
 A, B, C, D, E = (f"0x{digit * 40}" for digit in "abcde")

@@ -7,15 +7,15 @@ import pytest
 from pyarrow import parquet
 
 import mggcn
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.data import load_folder
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.ethereum import features
-from mggcn.ethereum.build import build
-from mggcn.ethereum.pipeline import BuildInputs
-from mggcn.ethereum.time_split import TimeSplit
-from mggcn.run.reasons import reasons_of
+from mggcn.ethereum import _features as features
+from mggcn.ethereum._build import build
+from mggcn.ethereum._pipeline import BuildInputs
+from mggcn.ethereum._time_split import TimeSplit
+from mggcn.runs._reasons import reasons_of
 from tests.unit.ethereum.test_build import ledger
 from tests.unit.ethereum.transactions import A, B, C, D, address, transaction, write
 
@@ -84,7 +84,7 @@ def test_a_run_learns_from_them_says_so_and_needs_them_again(
     assert main([*command, "--features", str(own), "--out", str(tmp_path / "with")]) == 0
     assert "note: own.csv: 120 of 120 accounts, risk; used as given at all dates" in capsys.readouterr().out
     assert main([*command, "--out", str(tmp_path / "without")]) == 0
-    data = storage.load(tmp_path / "with")
+    data = load_folder(tmp_path / "with")
     run = mggcn.fit(data, "mlp", settings={"epochs": 60})
     assert run.record.test_accuracy == 1
     explained = run.explain(60)
@@ -92,11 +92,11 @@ def test_a_run_learns_from_them_says_so_and_needs_them_again(
     bad = np.flatnonzero(run.predict().labels == 0)[:5]
     assert [reasons[0] for reasons in reasons_of([run], data, bad, np.zeros(5, np.int64))] == ["risk 1"] * 5
     with pytest.raises(InputError, match="missing features that the run was trained on: 'risk'"):
-        run.predict(storage.load(tmp_path / "without"))
+        run.predict(load_folder(tmp_path / "without"))
 
 
 def test_categories_are_said_by_name(transactions: Path) -> None:
-    from mggcn.run.reasons import _Words
+    from mggcn.runs._reasons import _Words
 
     data = built(transactions, f"{HEAD}{A},3,NO\n{B},1,US\n")
     words, column = _Words(data, data.y, ("bad",)), data.feature_names.index("country=NO")

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from mggcn.engines.locations import Location
+from mggcn._io.locations import Location
 from mggcn.ethereum import _parts
 from mggcn.ethereum._parts import TableWriter, in_order, num_rows, over_rows
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pyarrow import fs
 
-from mggcn import storage
+from mggcn._io import locations
 from mggcn.cli import main
-from mggcn.engines import locations
+from mggcn.data import load_folder
 from tests.unit.ethereum.transactions import address, transaction, write
 
 
@@ -40,7 +40,7 @@ def test_files_in_an_object_store_give_the_same_data_set(opened: list[str], sche
     assert main([*remote, "--out", "there"]) == 0
     kept = "s3" if scheme == "s3a" else scheme
     assert opened == [f"{kept}://bucket/labels.csv", f"{kept}://bucket/days"]
-    here, there = storage.load("here"), storage.load("there")
+    here, there = load_folder("here"), load_folder("there")
     assert (here.digest, here.source) == (there.digest, there.source)
     assert sorted(path.name for path in Path().iterdir()) == ["bucket", "here", "there"]
 

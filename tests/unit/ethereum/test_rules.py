@@ -10,10 +10,11 @@ import ibis
 import pyarrow as pa
 import pytest
 
-from mggcn.engines.locations import Location
-from mggcn.engines.stages import check_types
+from mggcn._io.locations import Location
+from mggcn._io.stages import check_types
 from mggcn.errors import InputError
-from mggcn.ethereum import _values, rules
+from mggcn.ethereum import _rules as rules
+from mggcn.ethereum import _values
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 

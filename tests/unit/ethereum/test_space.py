@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mggcn._io.locations import Location
 from mggcn.cli import main
-from mggcn.engines.locations import Location
 from mggcn.errors import InputError
 from mggcn.ethereum import _space
 from mggcn.ethereum._space import Space

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from pyarrow import fs, parquet
 
-from mggcn import storage
+from mggcn._io import locations, stages
 from mggcn.cli import main
-from mggcn.engines import locations, stages
+from mggcn.data import load_folder
 from mggcn.ethereum import _parts
-from mggcn.ethereum.simulate import simulate
+from mggcn.ethereum._simulate import simulate
 from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import ETH, A, B, C, address, transaction, write
 
@@ -193,7 +193,7 @@ def test_spark_gives_the_bytes_of_duckdb(
     names = sorted(path.name for path in Path("duckdb").iterdir())
     assert names == sorted(path.name for path in Path("spark").iterdir())
     assert [name for name in names if Path("duckdb", name).read_bytes() != Path("spark", name).read_bytes()] == []
-    assert storage.load("spark").num_nodes > 2 * _parts._ROWS
+    assert load_folder("spark").num_nodes > 2 * _parts._ROWS
     assert sorted(path.name for path in store.iterdir()) == ["receipts.csv", "stages", "tables"]
     assert list((store / "stages").iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["duckdb", "labels.csv", "spark"]

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import mggcn
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.data import load_folder
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.ethereum.build import build
-from mggcn.ethereum.pipeline import BuildInputs
-from mggcn.ethereum.simulate import simulate
-from mggcn.ethereum.time_split import TimeSplit, parse_as_of
-from mggcn.run.parts import SplitIds
+from mggcn.ethereum._build import build
+from mggcn.ethereum._pipeline import BuildInputs
+from mggcn.ethereum._simulate import simulate
+from mggcn.ethereum._time_split import TimeSplit, parse_as_of
+from mggcn.runs._parts import SplitIds
 
 DATES = ("2017-10-31", "2018-10-31")
 
@@ -60,7 +60,7 @@ def test_each_part_is_as_if_the_files_ended_at_its_date(chain: Path, data: Datas
 
 
 def test_the_latest_accounts_come_first(chain: Path, data: Dataset) -> None:
-    whole = storage.load(chain / "as-of-test") if (chain / "as-of-test").exists() else built(chain, "as-of-test")
+    whole = load_folder(chain / "as-of-test") if (chain / "as-of-test").exists() else built(chain, "as-of-test")
     count = data.num_current
     assert count == whole.num_nodes
     assert np.array_equal(data.x[:count], whole.x)
@@ -102,7 +102,7 @@ def test_the_command(chain: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["ethereum", "build", *files, "--split", f"time:{','.join(DATES)}", "--background", "30"]
     assert main([*command, "--out", str(chain / "command")]) == 0
     out = capsys.readouterr().out
-    data = storage.load(chain / "command")
+    data = load_folder(chain / "command")
     assert f"{data.copies:,} copies of accounts as of the dates of the split" in out
     assert f"ethereum:simulated-command: {data.num_current:,} accounts, " in out
     assert data.y[data.require_split().train].max() == data.classes.index("Background")

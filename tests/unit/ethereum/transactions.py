@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from mggcn.engines.locations import Location
-from mggcn.engines.stages import open_engine, stage_files
-from mggcn.ethereum import pipeline
-from mggcn.ethereum.pipeline import BuildInputs, Tally
+from mggcn._io.locations import Location
+from mggcn._io.stages import open_engine, stage_files
+from mggcn.ethereum import _pipeline as pipeline
+from mggcn.ethereum._pipeline import BuildInputs, Tally
 
 ETH = 10**18
 Row = dict[str, Any]

@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from mggcn import experiments, methods, storage
-from mggcn.dataset import Dataset
+from mggcn import experiments, methods
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.experiments import ABLATIONS, Reference, Schedule, Variant
-from mggcn.experiments._definition import variants_of
+from mggcn.experiments._definition import ABLATIONS, Reference, Variant, variants_of
+from mggcn.experiments._row import Section
+from mggcn.experiments._schedule import Schedule
 from mggcn.methods.published import published
-from mggcn.records import Section, identity
+from mggcn.runs._spec import identity
 
 REPOSITORY = Path(__file__).parents[3]
 PAPER = REPOSITORY / "experiments" / "paper"
@@ -265,14 +267,14 @@ def test_a_data_set_that_the_user_makes(small: Dataset, tmp_path: Path, monkeypa
         InputError, match=r"the authors' graph is not public; .* mggcn data import .*; there is no folder .*/ethereum"
     ):
         ethereum.load("ethereum", tmp_path)
-    storage.save(small, tmp_path / "ethereum")
+    save(small, tmp_path / "ethereum")
     assert ethereum.missing(tmp_path) == ["ethereum-simulated"]
     assert ethereum.load("ethereum", tmp_path).num_nodes == small.num_nodes
 
 
 @pytest.mark.parametrize("name", ["ethereum:simulated", "ethereum:behaviour", "ethereum:xblock-phishing"])
 def test_data_sets_of_accounts_have_the_papers_settings(small: Dataset, tmp_path: Path, name: str) -> None:
-    storage.save(replace(small, name=name), tmp_path / "ethereum-simulated")
+    save(replace(small, name=name), tmp_path / "ethereum-simulated")
     ethereum = experiments.read(PAPER / "ethereum.toml")
     known = identity(ethereum.load("ethereum-simulated", tmp_path))
     jobs = Schedule(ethereum, "ethereum-simulated", known).jobs(torch.device("cpu"))

@@ -11,19 +11,24 @@ import pytest
 import torch
 
 import mggcn
-from mggcn import methods, storage, train
+from mggcn import methods
 from mggcn.block import Batch
-from mggcn.dataset import Dataset
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
-from mggcn.experiments import Experiment, Job, Outcome, Schedule, Variant
 from mggcn.experiments import _execution as execution
-from mggcn.experiments._schedule import recall
+from mggcn.experiments._definition import Experiment, Variant
+from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._record_tables import markdown
+from mggcn.experiments._schedule import Job, Outcome, Schedule, recall
 from mggcn.keys import Key
-from mggcn.methods import Plan
-from mggcn.records import Epoch, Ledger, identity, markdown
-from mggcn.run import continued
-from mggcn.train.checkpoints import lock
-from mggcn.train.progress import Silent
+from mggcn.methods.plan import Plan
+from mggcn.runs._continuing import continued
+from mggcn.runs._spec import identity
+from mggcn.training import Training, nodes_per_batch
+from mggcn.training._checkpoints import lock
+from mggcn.training._progress import Silent
+from mggcn.training._record import Epoch
 from tests.unit.experiments.test_schedule import CPU, jobs_of, schedule_of
 
 
@@ -166,7 +171,7 @@ def test_nodes_are_counted_once_each_over_the_first_batches(small: Dataset) -> N
                 yield Batch(torch.tensor([1, 2, 2, self.drawn % 2]), (), torch.tensor([1]))
 
     sampler = Sampler()
-    assert train.nodes_per_batch(sampler, small.split.train, train.Training(batch_size=7), Key.of(0)) == 2.5
+    assert nodes_per_batch(sampler, small.split.train, Training(batch_size=7), Key.of(0)) == 2.5
     assert sampler.drawn == 20
     assert sampler.batch_size == 7
     assert sorted(sampler.targets) == small.split.train.tolist() != list(sampler.targets)
@@ -183,7 +188,7 @@ print(peak(), peak(hidden=3000, layers=3), peak())
 
 
 def test_a_small_run_does_not_inherit_a_large_ones_peak(small: Dataset, tmp_path: Path) -> None:
-    folder = storage.save(small, tmp_path / "data").path
+    folder = save(small, tmp_path / "data").path
     done = subprocess.run([sys.executable, "-c", PEAKS, str(folder)], capture_output=True, text=True, check=True)
     before, large, after = (int(number) for number in done.stdout.split())
     assert large > before + (120 << 20)

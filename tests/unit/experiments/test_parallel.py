@@ -10,24 +10,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from mggcn import storage
-from mggcn.dataset import Dataset
-from mggcn.experiments import (
-    Experiment,
-    Job,
-    Outcome,
-    Schedule,
-    Variant,
-)
-from mggcn.experiments import (
-    _execution as execution,
-)
-from mggcn.experiments import (
-    _parallel as parallel,
-)
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
+from mggcn.experiments import _execution as execution
+from mggcn.experiments import _parallel as parallel
+from mggcn.experiments._definition import Experiment, Variant
+from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._schedule import Job, Outcome, Schedule
 from mggcn.kernels import threads
-from mggcn.records import Ledger, identity
-from mggcn.train.progress import Silent
+from mggcn.runs._spec import identity
+from mggcn.training._progress import Silent
 
 
 def jobs_of(dataset: Dataset, *labels: str, seeds: int = 1) -> list[Job]:
@@ -41,8 +33,8 @@ def _dies() -> Dataset:
 
 
 def test_runs_in_parallel_are_those_of_one_process(small: Dataset, tmp_path: Path) -> None:
-    storage.save(small, tmp_path / "data")
-    load = partial(storage.load, tmp_path / "data")
+    save(small, tmp_path / "data")
+    load = partial(load_folder, tmp_path / "data")
     jobs = jobs_of(load(), "a", "as a", seeds=2)
     ledger = Ledger(tmp_path / "records.jsonl")
 

@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import experiments, records, storage
-from mggcn.dataset import Dataset
+from mggcn import experiments
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.experiments import Experiment, Job, Outcome, Variant
 from mggcn.experiments import _running as running
+from mggcn.experiments import read_records
+from mggcn.experiments._definition import Experiment, Variant
+from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._row import Section
+from mggcn.experiments._schedule import Job, Outcome
 from mggcn.methods.mlp import FeatureMLP
-from mggcn.records import Ledger, Section, environment
+from mggcn.training import _environment as environment
 
 
 class Watching(experiments.ExperimentProgress):
@@ -35,7 +40,7 @@ class Watching(experiments.ExperimentProgress):
 @pytest.fixture
 def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "one")
+    save(small, tmp_path / "one")
     return tmp_path
 
 
@@ -66,7 +71,7 @@ def test_methods_as_objects_and_classes(folder: Path) -> None:
     tiny = Experiment("tiny", ("one",), variants, 1, settings={"epochs": 1})
     [table] = experiments.run(tiny, device="cpu", out=folder / "out")
     assert [row.settings["hidden"] for row in table.rows] == [2, 8]
-    [again] = records.read([folder / "out"])
+    [again] = read_records([folder / "out"])
     assert again.title == "tiny: one"
     assert [row.records for row in again.rows] == [row.records for row in table.rows]
 
@@ -86,7 +91,7 @@ def test_records_of_an_older_version_are_ignored_and_counted(folder: Path, monke
 
 
 def test_a_data_set_without_labels(small: Dataset, folder: Path) -> None:
-    storage.save(replace(small, split=None), folder / "none")
+    save(replace(small, split=None), folder / "none")
     with pytest.raises(InputError, match="small: no training labels"):
         experiments.run(experiments.comparison("none", ["mlp"]), device="cpu")
     tiny = Experiment("tiny", ("none",), (Variant("plain", "mlp"),), 1)

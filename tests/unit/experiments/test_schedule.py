@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.experiments import ABLATIONS, Experiment, Job, Schedule, Variant
-from mggcn.experiments._definition import variants_of
+from mggcn.experiments._definition import ABLATIONS, Experiment, Variant, variants_of
+from mggcn.experiments._record_tables import duration, markdown
+from mggcn.experiments._row import Row, Section
+from mggcn.experiments._schedule import Job, Schedule
 from mggcn.methods.published import published
-from mggcn.records import Row, Section, duration, identity, markdown
+from mggcn.runs._spec import identity
 from tests.records import record
 
 CPU = torch.device("cpu")

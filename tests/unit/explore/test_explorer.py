@@ -18,21 +18,27 @@ import torch
 from scipy.sparse import csr_array
 
 import mggcn
-from mggcn import methods, storage
+from mggcn import methods
 from mggcn.cli import main
-from mggcn.dataset import Dataset, Measure
-from mggcn.dataset.ids import names_in_draws
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
+from mggcn.data._ids import names_in_draws
+from mggcn.data._measures import Measure
 from mggcn.errors import InputError
-from mggcn.explore import Explorer, draw_picks, server
+from mggcn.explore import _server as server
+from mggcn.explore._explorer import Explorer
 from mggcn.explore._ids import IdIndex
 from mggcn.explore._medians import Medians
-from mggcn.explore._picks import is_neighbour
-from mggcn.explore.run_page import picks_part
+from mggcn.explore._picks import draw_picks, is_neighbour
+from mggcn.explore._run_page import picks_part
 from mggcn.keys import Key
-from mggcn.run import Run
-from mggcn.run.scoring import Scorer
-from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler
-from mggcn.train import Compute, DenseInputs, View
+from mggcn.runs._run import Run
+from mggcn.runs._scoring import Scorer
+from mggcn.sampling.mix_grained import MixGrainedSampler
+from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.training._compute import Compute
+from mggcn.training._inputs import DenseInputs
+from mggcn.training._prepared import View
 from tests.gpu import GPU
 from tests.reference.pick import pick_one
 from tests.serving import served
@@ -309,7 +315,7 @@ def test_ports_that_cannot_be_used() -> None:
 @pytest.fixture
 def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     return tmp_path
 
 

@@ -15,9 +15,9 @@ from urllib.request import Request, urlopen
 import pytest
 
 import mggcn
-from mggcn.dataset import Dataset
-from mggcn.explore import Explorer
+from mggcn.data._dataset import Dataset
 from mggcn.explore import _workers as workers
+from mggcn.explore._explorer import Explorer
 from tests.serving import served
 
 MOST = workers._MOST_WAITING

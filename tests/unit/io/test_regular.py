@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 import mggcn
-from mggcn import storage
 from mggcn._io import regular
+from mggcn._io.files import write_atomically
+from mggcn._io.temporary import claimed
 from mggcn.cli import main
-from mggcn.drafts import claimed
-from mggcn.files import write_atomically
-from mggcn.records import Epoch, record_files
+from mggcn.data import save
+from mggcn.experiments._reading import record_files
+from mggcn.training._record import Epoch
 from tests.conftest import small_dataset
 from tests.records import ledger
 
@@ -141,7 +142,7 @@ class _Interrupt:
 def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a data set and a run that was interrupted after its first epoch."""
     folder = tmp_path_factory.mktemp("unfinished")
-    data = storage.save(small_dataset(), folder / "data")
+    data = save(small_dataset(), folder / "data")
     with pytest.raises(KeyboardInterrupt):
         mggcn.fit(data, "mlp", device="cpu", checkpoint=folder / "run", checkpoint_every=0, progress=_Interrupt())
     return folder

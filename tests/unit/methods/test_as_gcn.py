@@ -6,15 +6,16 @@ import torch
 
 import mggcn
 from mggcn import methods
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.methods.as_gcn import PenalisedStack
 from mggcn.nn.adaptive import AdaptiveStack
-from mggcn.sampling import WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
+from mggcn.sampling.full import WholeGraphSampler
 from mggcn.sampling.layerwise import AdaptiveSampler
-from mggcn.train import Compute, Penalised
+from mggcn.training._compute import Compute
+from mggcn.training._prepared import Penalised
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 
 CPU = Compute(torch.device("cpu"))

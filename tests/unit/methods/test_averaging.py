@@ -9,12 +9,14 @@ from scipy.sparse import random_array
 
 import mggcn
 from mggcn import methods
-from mggcn.dataset import Dataset, Split
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import Split
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.methods import _averaging
-from mggcn.train import Compute, predict
-from mggcn.train.inputs import AveragedInputs, SparseInputs
+from mggcn.training._compute import Compute
+from mggcn.training._inputs import AveragedInputs, SparseInputs
+from mggcn.training._scoring import predict
 
 CPU = Compute(torch.device("cpu"))
 

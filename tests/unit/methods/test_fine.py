@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from mggcn import methods
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.methods._fine import FineNorm, fine, fine_on
 from mggcn.nn.rows import to_dense
-from mggcn.sampling import DeviceMixGrainedSampler
-from mggcn.train import Compute
+from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.training._compute import Compute
 from tests.gpu import GPU
 
 CPU = Compute(torch.device("cpu"))

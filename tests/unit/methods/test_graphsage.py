@@ -7,12 +7,14 @@ from torch.nn import functional
 
 import mggcn
 from mggcn import methods
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
 from mggcn.methods.graphsage import fanout_per_layer
-from mggcn.nn import MeanConv, Stack
+from mggcn.nn.conv import MeanConv
+from mggcn.nn.stack import Stack
 from mggcn.sampling.neighbor import NeighborSampler
-from mggcn.train import Compute, predict
+from mggcn.training._compute import Compute
+from mggcn.training._scoring import predict
 
 NAMES = ["graphsage-mean", "graphsage-gcn", "graphsage-pool", "graphsage-lstm", "mg-graphsage"]
 CPU = Compute(torch.device("cpu"))

@@ -6,12 +6,12 @@ import pytest
 
 import mggcn
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
+from mggcn.data._folder import save
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.methods.label_propagation import spread
-from mggcn.run import load_run
-from mggcn.storage import save
+from mggcn.runs._loading import load_run
 
 
 def test_it_nears_zhous_closed_form() -> None:

@@ -15,11 +15,11 @@ from torch import Tensor
 
 import mggcn
 from mggcn import methods
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
 from mggcn.methods import METHODS
-from mggcn.train import Compute
-from mggcn.train.epochs import Epochs
+from mggcn.training._compute import Compute
+from mggcn.training._epochs import Epochs
 
 CPU = Compute(torch.device("cpu"))
 EPOCHS = 3

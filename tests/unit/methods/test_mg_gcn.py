@@ -4,14 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from mggcn import methods, train
-from mggcn.dataset import Dataset
-from mggcn.experiments import ABLATIONS
+from mggcn import methods
+from mggcn.data._dataset import Dataset
+from mggcn.experiments._definition import ABLATIONS
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
-from mggcn.sampling import MixGrainedSampler, grains
-from mggcn.train import Compute
-from mggcn.train.progress import Silent
+from mggcn.sampling import grains
+from mggcn.sampling.mix_grained import MixGrainedSampler
+from mggcn.training import fit
+from mggcn.training._compute import Compute
+from mggcn.training._progress import Silent
 from tests.properties import assert_batch_is_valid
 
 CPU = Compute(torch.device("cpu"))
@@ -56,5 +58,5 @@ def test_every_variant_trains(small: Dataset, variant: object, layers: int) -> N
     plan = methods.resolve("mg-gcn", small.name, {**variant.settings, "layers": layers, "epochs": 2})
     method = plan.prepare(small, Key.of(0), CPU)
     assert method.train.inputs.width == (2 if plan.method.fine else 1) * small.num_features
-    fitted = train.fit(method, small, plan.training, Key.of(0), CPU, Silent())
+    fitted = fit(method, small, plan.training, Key.of(0), CPU, Silent())
     assert np.isfinite(fitted.val.loss)

@@ -14,12 +14,14 @@ from torch import Tensor, nn
 import mggcn
 from mggcn.block import Batch, Block
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.methods import GraphView, Method, MixGrained
+from mggcn.methods.method import GraphView, Method
+from mggcn.methods.mg_gcn import MixGrained
 from mggcn.nn.rows import Rows
-from mggcn.sampling import RowSampler
-from mggcn.train import Training, View, Views
+from mggcn.sampling.full import RowSampler
+from mggcn.training._prepared import View, Views
+from mggcn.training._training import Training
 
 MODULE = '''
 from dataclasses import dataclass
@@ -29,7 +31,7 @@ from torch import nn
 
 import mggcn
 from mggcn.sampling import RowSampler
-from mggcn.train import View, Views
+from mggcn.training import View, Views
 
 
 class Plain(nn.Module):
@@ -175,9 +177,9 @@ def test_a_saved_run_of_an_own_method_is_loaded_with_consent(module: Path, small
 
 
 def test_the_command_line_takes_an_own_method(module: Path, small: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
-    from mggcn import storage
+    from mggcn.data import save
 
-    storage.save(small, module / "data")
+    save(small, module / "data")
     train = ["train", "data", "--method", "own_module:Mine", "--set", "hidden=5", "epochs=2", "--quiet"]
     assert main(train) == 0
     assert "run folder      runs/small-Mine-seed0" in capsys.readouterr().out

@@ -5,9 +5,10 @@ import tomli_w
 
 from mggcn import methods
 from mggcn.cli import main
-from mggcn.methods import Traits, describe, published
+from mggcn.methods import describe, published
 from mggcn.methods.mg_gcn import MixGrained
-from mggcn.train import Training
+from mggcn.methods.published import Traits
+from mggcn.training._training import Training
 
 NEUTRAL = {"input_dropout": 0.0, "label_smoothing": 0.0, "consistency": 0.0, "averaging": 0.0, "draws": 1}
 NEUTRAL_OF_MG_GCN = {"hops": 1, "fine_norm": "mean", "explore": "both", "pick_by": "degree", "bias": False}

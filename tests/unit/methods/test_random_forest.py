@@ -10,11 +10,12 @@ from scipy.sparse import csr_array
 from sklearn.ensemble import RandomForestClassifier
 
 import mggcn
-from mggcn import storage
-from mggcn.dataset import Dataset, as_features
+from mggcn import data as storage
+from mggcn.data._dataset import Dataset
+from mggcn.data._features import as_features
 from mggcn.errors import DataWarning, InputError
 from mggcn.keys import Key
-from mggcn.run import load_run
+from mggcn.runs._loading import load_run
 from tests import sealing, tampering
 
 FEW = {"trees": 7, "threads": 1}

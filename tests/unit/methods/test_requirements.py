@@ -6,10 +6,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from mggcn import memory, storage
+from mggcn._io import memory
 from mggcn.cli import main
-from mggcn.dataset import Dataset
-from mggcn.train import probe
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
+from mggcn.training import _probe as probe
 
 QUIET = ("--no-report", "--mmap", "--set", "epochs=2")
 
@@ -17,7 +18,7 @@ QUIET = ("--no-report", "--mmap", "--set", "epochs=2")
 @pytest.fixture
 def data(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
 
 
 @pytest.mark.usefixtures("data")
@@ -82,7 +83,7 @@ def test_predict_refuses_too_small_a_disk(monkeypatch: pytest.MonkeyPatch, capsy
 
 
 def test_the_probe_changes_nothing(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     weights = []
     for batches in (1000, 1):
         monkeypatch.setattr(probe, "_BATCHES", batches)

@@ -4,7 +4,7 @@ from mggcn import methods
 from mggcn.errors import InputError
 from mggcn.methods import settings
 from mggcn.methods.mg_gcn import MixGrained
-from mggcn.train import Training
+from mggcn.training._training import Training
 
 
 def test_text_becomes_typed() -> None:

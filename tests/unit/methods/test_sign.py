@@ -7,14 +7,15 @@ from scipy.sparse import csr_array, random_array
 
 import mggcn
 from mggcn import methods
-from mggcn.dataset import Dataset, as_features
+from mggcn.data._dataset import Dataset
+from mggcn.data._features import as_features
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.methods.sign import HopNetwork, columns
 from mggcn.nn.rows import RepeatedRows, SparseRows, to_dense
 from mggcn.sampling.adjacency import propagation
-from mggcn.train import Compute
-from mggcn.train.inputs import DenseInputs, SparseInputs
+from mggcn.training._compute import Compute
+from mggcn.training._inputs import DenseInputs, SparseInputs
 
 CPU = Compute(torch.device("cpu"))
 

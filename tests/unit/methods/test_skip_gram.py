@@ -10,15 +10,15 @@ from torch.nn import functional
 
 import mggcn
 from mggcn import methods
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
-from mggcn.methods import DeepWalk
 from mggcn.methods import _skip_gram as embedding
 from mggcn.methods._skip_gram import SkipGram, embed
-from mggcn.run import load_run
-from mggcn.train import Compute
+from mggcn.methods.deepwalk import DeepWalk
+from mggcn.runs._loading import load_run
+from mggcn.training._compute import Compute
 
 CPU = Compute(torch.device("cpu"))
 QUICK: dict[str, object] = {"dim": 16, "walks": 20, "length": 10, "window": 3, "epochs": 60}

@@ -10,13 +10,14 @@ import torch
 from scipy.sparse import csr_array
 
 import mggcn
-from mggcn import methods, storage
-from mggcn.dataset import Dataset
+from mggcn import methods
+from mggcn._io.memory import size
+from mggcn.data import load_folder, save
+from mggcn.data._cache import Cache
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.memory import size
-from mggcn.storage import Cache
-from mggcn.train import Compute
+from mggcn.training._compute import Compute
 
 CPU = torch.device("cpu")
 
@@ -49,11 +50,11 @@ def test_training_from_disk_has_the_weights_of_training_in_memory(
     small: Dataset, tmp_path: Path, sparse: bool, inductive: bool, norm: str
 ) -> None:
     x = csr_array(np.maximum(small.x, 0)) if sparse else small.x
-    data = storage.save(replace(small, x=x, inductive=inductive), tmp_path / "data")
+    data = save(replace(small, x=x, inductive=inductive), tmp_path / "data")
     settings = {"epochs": 3, "fine_norm": norm, "scaling": "none"}
     weights = []
     for mmap in (False, True, True):
-        run = mggcn.fit(storage.load(data.path, mmap=mmap), settings=settings, device="cpu")
+        run = mggcn.fit(load_folder(data.path, mmap=mmap), settings=settings, device="cpu")
         weights.append([parameter.detach().clone() for parameter in run.model.parameters()])
     for others in zip(*weights, strict=True):
         assert all(torch.equal(others[0], other) for other in others[1:])
@@ -66,7 +67,7 @@ def test_training_from_disk_has_the_weights_of_training_in_memory(
 def test_changed_features_of_mapped_data_are_not_those_on_disk(
     small: Dataset, tmp_path: Path, changes: dict[str, object]
 ) -> None:
-    data = storage.load(storage.save(small, tmp_path / "data").path, mmap=True)
+    data = load_folder(save(small, tmp_path / "data").path, mmap=True)
     run = mggcn.fit(data, settings={"epochs": 1, "scaling": "none"}, device="cpu")
     for value in (7, 8):
         x = data.x.copy()
@@ -81,7 +82,7 @@ def test_named_data_mapped_or_cached_give_the_same_weights(name: str, tmp_path: 
         whole = mggcn.load(name)
     except (InputError, OSError) as error:
         pytest.skip(str(error))
-    folder = storage.save(whole, tmp_path / "data").path
+    folder = save(whole, tmp_path / "data").path
     settings = {"epochs": 1, "batch_size": 2048}
     weights = []
     for access in ({}, {"mmap": True}, {"mmap": True}, {"mmap": True, "cache": tmp_path / "other", "memory": "30MB"}):

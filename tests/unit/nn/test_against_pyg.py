@@ -7,14 +7,15 @@ from torch import Tensor, nn
 
 from mggcn import methods
 from mggcn.block import Block
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
-from mggcn.nn import GCNConv, MeanConv
 from mggcn.nn.attention import GATConv
+from mggcn.nn.conv import GCNConv, MeanConv
 from mggcn.nn.pool import PoolConv
-from mggcn.sampling import FullSampler, WholeGraphSampler
 from mggcn.sampling.adjacency import propagation
-from mggcn.train import Compute, predict
+from mggcn.sampling.full import FullSampler, WholeGraphSampler
+from mggcn.training._compute import Compute
+from mggcn.training._scoring import predict
 
 pyg = pytest.importorskip("torch_geometric.nn")
 

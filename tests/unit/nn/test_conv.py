@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from mggcn.block import Block
-from mggcn.nn import MGGCN, GCNConv, MeanConv, aggregate
+from mggcn.nn.conv import GCNConv, MeanConv, aggregate
+from mggcn.nn.mg_gcn import MGGCN
 from tests.properties import shuffle_edges
 
 

@@ -10,14 +10,16 @@ from torch import Tensor, nn
 
 import mggcn
 from mggcn.block import Block
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
-from mggcn.nn import CONVS, MGGCN, Stack
 from mggcn.nn.attention import GATConv
-from mggcn.nn.mg_gcn import WITHOUT_ROOT
+from mggcn.nn.mg_gcn import CONVS, MGGCN, WITHOUT_ROOT
 from mggcn.nn.rows import RepeatedRows, SparseRows
-from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler, grains
+from mggcn.nn.stack import Stack
+from mggcn.sampling import grains
+from mggcn.sampling.mix_grained import MixGrainedSampler
+from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
 from tests.gpu import GPU
 from tests.properties import assert_batch_is_valid, shuffle_edges
 

@@ -8,13 +8,15 @@ from torch_geometric.nn import GATConv, SAGEConv, TransformerConv
 
 import mggcn
 from mggcn.block import Block
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
-from mggcn.methods import MixGrained
-from mggcn.nn import MeanConv, PyGConv, Stack
-from mggcn.sampling import MixGrainedSampler
-from mggcn.train import Training
+from mggcn.methods.mg_gcn import MixGrained
+from mggcn.nn.conv import MeanConv
+from mggcn.nn.pyg_conv import PyGConv
+from mggcn.nn.stack import Stack
+from mggcn.sampling.mix_grained import MixGrainedSampler
+from mggcn.training._training import Training
 
 CONVS = [SAGEConv, GATConv, TransformerConv]
 

@@ -6,11 +6,11 @@ from typing import NoReturn
 import numpy as np
 import pytest
 
-from mggcn.records import environment
+from mggcn.training import _environment as environment
 
 SCRIPT = """
 import numpy as np
-from mggcn.records import environment
+from mggcn.training import _environment as environment
 first = np.ones(200 << 20, np.uint8)
 large = environment.peak_memory()
 del first

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from mggcn.errors import InputError, InputWarning
-from mggcn.records import ExperimentInfo, Row, Section, pack, read
-from mggcn.report import render
+from mggcn.experiments._packing import pack
+from mggcn.experiments._reading import read_records as read
+from mggcn.experiments._report import render
+from mggcn.experiments._row import ExperimentInfo, Row, Section
 from tests import sealing
 from tests.records import ledger, record
 
@@ -77,7 +79,7 @@ def test_an_experiment_on_time_shows_seconds(tmp_path: Path) -> None:
 
 def test_the_page_of_an_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    monkeypatch.setattr("mggcn.experiments._page.vega", lambda: "")
     page = render(read([experiment(tmp_path)]), "html")
     assert "<h1>A title: cora</h1>" in page
     assert '<td class="words" data-key="">not run: it is not public</td>' in page
@@ -87,7 +89,7 @@ def test_the_page_of_an_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_an_experiment_none_of_which_could_be_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    monkeypatch.setattr("mggcn.experiments._page.vega", lambda: "")
     (tmp_path / "experiment.json").write_text(pack([Section("cora", ROWS[2:], INFO)]))
     sections = read([tmp_path])
     assert "| nothing | 80.0 | not run: it is not public |" in render(sections, "md")

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import methods, storage
-from mggcn.dataset import Dataset
+from mggcn import methods
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
-from mggcn.records import Epoch, Ledger, RunRecord, RunSpec, identity
-from mggcn.records.record import near_best, seconds_until
+from mggcn.experiments._ledger import Ledger
+from mggcn.runs._spec import RunSpec, identity
+from mggcn.training._record import Epoch, RunRecord, near_best, seconds_until
 from tests import records
 
 
@@ -139,8 +141,8 @@ def test_processes_may_share_a_ledger(tmp_path: Path) -> None:
 
 
 def test_a_digest_is_of_contents_whether_stored_or_not(small: Dataset, tmp_path: Path) -> None:
-    stored = storage.save(small, tmp_path / "data")
-    assert identity(small) == identity(stored) == identity(storage.load(stored.path))
+    stored = save(small, tmp_path / "data")
+    assert identity(small) == identity(stored) == identity(load_folder(stored.path))
     assert len(stored.digest) == 64
 
 
@@ -194,4 +196,4 @@ def test_runs_of_the_papers_settings_are_still_found_in_ledgers_of_the_first_ver
     assert first < set(now)
     older = {name: value for name, value in now.items() if name in first}
     specs = [RunSpec({"name": "cora"}, "mg-gcn", 0, "cpu", settings) for settings in (now, older)]
-    assert specs[0].digest == specs[1].digest, "a newer setting is to be in _ADDED of mggcn/records/spec.py"
+    assert specs[0].digest == specs[1].digest, "a newer setting is to be in _ADDED of mggcn/runs/_spec.py"

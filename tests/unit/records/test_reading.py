@@ -9,7 +9,10 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.records import Epoch, group, pack, read
+from mggcn.experiments._grouping import group
+from mggcn.experiments._packing import pack
+from mggcn.experiments._reading import read_records as read
+from mggcn.training._record import Epoch
 from tests.records import RECORDS, ledger, record
 
 

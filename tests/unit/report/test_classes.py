@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-from mggcn.records import Row, group
-from mggcn.report import Part, classes, render
+from mggcn.experiments import _classes_page as classes
+from mggcn.experiments._grouping import group
+from mggcn.experiments._page import Part
+from mggcn.experiments._report import render
+from mggcn.experiments._row import Row
 from tests.records import record
 
 NAMES = ["good", "b<a>d", "ugly", "absent"]
@@ -68,7 +71,7 @@ def test_the_heat_map_has_numbers_where_there_is_room(size: int, layers: int) ->
 
 def page(runs: list[Any], monkeypatch: pytest.MonkeyPatch, parts: list[Part] | None = None) -> str:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    monkeypatch.setattr("mggcn.experiments._page.vega", lambda: "")
     return render(group(runs), "html", parts or [])
 
 

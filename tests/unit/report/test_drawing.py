@@ -6,8 +6,8 @@ from xml.etree import ElementTree
 import pytest
 
 from mggcn.errors import InputError
-from mggcn.report import drawing
-from mggcn.report.drawing import Picks
+from mggcn.experiments import _drawing as drawing
+from mggcn.experiments._drawing import Picks
 
 PICKS = Picks(("v", "a", "b", "c"), (0, 1, 0), (4, 30, 2, 7), (0, 1, None, 9))
 SVG = "{http://www.w3.org/2000/svg}"

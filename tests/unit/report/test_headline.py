@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 from scipy.stats import binomtest, ttest_1samp
 
-from mggcn.records import ExperimentInfo, Row, Section, Smoothed, group
-from mggcn.report import headline, render
+from mggcn.experiments import _report_headline as headline
+from mggcn.experiments._grouping import group
+from mggcn.experiments._report import render
+from mggcn.experiments._row import ExperimentInfo, Row, Section
+from mggcn.training._record import Smoothed
 from tests.records import record
 
 
@@ -77,7 +80,7 @@ def test_titles_name_the_experiment_and_its_data() -> None:
 
 def test_the_page_of_a_run_starts_with_what_matters(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    monkeypatch.setattr("mggcn.experiments._page.vega", lambda: "")
     run = record(dataset={"name": "<x>"}, test_confusion=[[430, 70], [70, 430]], best_epoch=3)
     text = render(group([run], lambda _: {"accuracy": 0.868}), "html")
     assert "<title>gcn on &lt;x&gt;, seed 0 · mggcn</title>" in text
@@ -101,7 +104,7 @@ def test_the_page_of_a_run_starts_with_what_matters(monkeypatch: pytest.MonkeyPa
 
 def test_sections_of_one_experiment_are_named_by_their_data(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    monkeypatch.setattr("mggcn.experiments._page.vega", lambda: "")
     rows = (Row("gcn", "gcn", "cpu", 1, (record(),)), Row("mlp", "mlp", "cpu", 1, (record("mlp"),)))
     one, other = ExperimentInfo("depth", "Depth", "", "accuracy", 1), ExperimentInfo("speed", "", "", "accuracy", 1)
     same = render([Section("cora", rows, one), Section("pubmed", rows, one)], "html")

@@ -4,8 +4,10 @@ import math
 
 import pytest
 
-from mggcn.records import Epoch, Row, group
-from mggcn.report import learning
+from mggcn.experiments import _learning as learning
+from mggcn.experiments._grouping import group
+from mggcn.experiments._row import Row
+from mggcn.training._record import Epoch
 from tests.records import record
 
 CURVE = [Epoch(n, 1 / n, 2 / n if n < 4 else math.inf, n / 10, 0.25, 0.5) for n in range(1, 6)]

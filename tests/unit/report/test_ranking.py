@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
-from mggcn.records import Alerts, Ranking, RunRecord, group
-from mggcn.records._packing import pack, unpack
-from mggcn.report import ranking, render
+from mggcn.experiments import _ranking_page as ranking
+from mggcn.experiments._grouping import group
+from mggcn.experiments._packing import pack, unpack
+from mggcn.experiments._report import render
+from mggcn.training._ranking_record import Alerts, Ranking
+from mggcn.training._record import RunRecord
 from tests.records import record
 
 

@@ -13,15 +13,18 @@ import pytest
 import torch
 
 import mggcn
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.methods import resolve
+from mggcn.experiments._grouping import group
+from mggcn.experiments._record_tables import remarks
+from mggcn.experiments._report import Format, render
+from mggcn.experiments._report_tables import commands
+from mggcn.experiments._row import PublishedLookup, Section
+from mggcn.methods.plan import resolve
 from mggcn.methods.published import published
-from mggcn.records import Epoch, PublishedLookup, RunRecord, Section, group, remarks
-from mggcn.report import Format, render
-from mggcn.report.tables import commands
+from mggcn.training._record import Epoch, RunRecord
 from tests.records import RECORDS, ledger, record
 
 FETCHED = re.compile(
@@ -115,7 +118,7 @@ def test_the_charts_can_be_drawn(page: str) -> None:
 @pytest.mark.parametrize("epochs", [0, 1])
 def test_records_without_a_curve_say_so(monkeypatch: pytest.MonkeyPatch, epochs: int) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    monkeypatch.setattr("mggcn.experiments._page.vega", lambda: "")
     text = rendered([replace(RECORDS[0], curve=RECORDS[0].curve[:epochs])], "html")
     assert "The records hold no curve" in text
     assert "loss0" not in text
@@ -123,7 +126,7 @@ def test_records_without_a_curve_say_so(monkeypatch: pytest.MonkeyPatch, epochs:
 
 def test_long_curves_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    monkeypatch.setattr("mggcn.experiments._page.vega", lambda: "")
     long = [Epoch(n, 1.0, 1.0, 0.5, 0.25, 0.5) for n in range(1, 5001)]
     numbers = [one["epoch"] for one in embedded(rendered([record(curve=long)], "html"))["data"]["learning0"]]
     assert (len(set(numbers)), numbers[0], numbers[-1]) == (150, 1, 5000)
@@ -131,7 +134,7 @@ def test_long_curves_are_thinned(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_two_thousand_runs_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page.vega", lambda: " " * 900_000)
+    monkeypatch.setattr("mggcn.experiments._page.vega", lambda: " " * 900_000)
     long = [Epoch(n, 1.0, 1.0, 0.5 + n / 12345, 0.0123456, 0.05) for n in range(1, 301)]
     settings = {f"setting{n}": 0.001 for n in range(18)}
     records = [
@@ -148,14 +151,14 @@ def test_two_thousand_runs_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_curves_are_thinned_until_the_page_fits(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("altair")
-    monkeypatch.setattr("mggcn.report.page.vega", lambda: "")
+    monkeypatch.setattr("mggcn.experiments._page.vega", lambda: "")
     long = [record(curve=[Epoch(n, 1.0, 1.0, 0.5, 0.25, 0.5) for n in range(1, 501)])]
     whole = len(rendered(long, "html").encode())
-    monkeypatch.setattr("mggcn.report.page.MOST_BYTES", whole - 1_000)
+    monkeypatch.setattr("mggcn.experiments._page.MOST_BYTES", whole - 1_000)
     page = rendered(long, "html")
     numbers = [one["epoch"] for one in embedded(page)["data"]["learning0"]]
     assert (len(set(numbers)), numbers[0], numbers[-1]) == (75, 1, 500)
-    monkeypatch.setattr("mggcn.report.page.MOST_BYTES", whole - 40_000)
+    monkeypatch.setattr("mggcn.experiments._page.MOST_BYTES", whole - 40_000)
     with pytest.raises(InputError, match=r"report: a page of 1 rows has 0\.0 MB, more than .*; name fewer runs"):
         rendered(long, "html")
 
@@ -293,15 +296,10 @@ def test_without_altair_it_says_how_to_get_it(
     assert main(["report", str(tmp_path / "records.jsonl"), "--out", str(out), "--format", "latex"]) == 0
 
 
-def test_importing_it_does_not_load_torch() -> None:
-    code = "import sys, mggcn.report; sys.exit(any(name in sys.modules for name in ('torch', 'altair')))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 def test_commands_train_older_records_again(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A record names the settings that its version had; the others must not come from our recipe."""
     monkeypatch.chdir(tmp_path)
-    data = storage.save(small, tmp_path / "data")
+    data = save(small, tmp_path / "data")
     run = mggcn.fit(data, settings={"epochs": 2}, preset="paper", device="cpu")
     newer = ("hops", "fine_norm", "input_dropout", "label_smoothing", "consistency", "averaging", "draws")
     older = {name: value for name, value in run.record.settings.items() if name not in newer}

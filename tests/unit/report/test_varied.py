@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from mggcn.records import Section, group
-from mggcn.report import varied
+from mggcn.experiments import _varied as varied
+from mggcn.experiments._grouping import group
+from mggcn.experiments._row import Section
 from tests.records import record
 
 

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 
 import mggcn
-from mggcn import storage
+from mggcn.data import load_folder, save
 from mggcn.errors import InputError
-from mggcn.records import Ledger, group, pack, read
+from mggcn.experiments._grouping import group
+from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._packing import pack
+from mggcn.experiments._reading import read_records as read
 from tests.conftest import small_dataset
 from tests.records import RECORDS, ledger
 
@@ -18,7 +21,7 @@ TRIES = 60
 
 
 def write_data(folder: Path) -> None:
-    storage.save(small_dataset(), folder / "data")
+    save(small_dataset(), folder / "data")
 
 
 def write_run(folder: Path) -> None:
@@ -34,8 +37,8 @@ def write_packed(folder: Path) -> None:
 
 
 KINDS: dict[str, tuple[Callable[[Path], None], Callable[[Path], object]]] = {
-    "data/meta.json": (write_data, lambda folder: storage.load(folder / "data")),
-    "data/x.npy": (write_data, lambda folder: storage.load(folder / "data")),
+    "data/meta.json": (write_data, lambda folder: load_folder(folder / "data")),
+    "data/x.npy": (write_data, lambda folder: load_folder(folder / "data")),
     "run/record.json": (write_run, lambda folder: mggcn.load_run(folder / "run")),
     "run/weights.safetensors": (write_run, lambda folder: mggcn.load_run(folder / "run")),
     "run/split.npz": (write_run, lambda folder: mggcn.load_run(folder / "run")),
@@ -86,4 +89,4 @@ def test_a_changed_class_order_or_direction_is_not_accepted(tmp_path: Path) -> N
         assert old in whole
         path.write_text(whole.replace(old, new, 1))
         with pytest.raises(InputError, match=r"meta\.json: wrong checksum"):
-            storage.load(tmp_path / "data")
+            load_folder(tmp_path / "data")

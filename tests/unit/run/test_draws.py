@@ -8,11 +8,14 @@ import pytest
 import torch
 
 import mggcn
-from mggcn import storage, train
+from mggcn import training as train
 from mggcn.cli import main
-from mggcn.dataset import Dataset
-from mggcn.run.scoring import Scorer
-from mggcn.train import Compute, choose_temperature, metrics
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
+from mggcn.runs._scoring import Scorer
+from mggcn.training import _metrics as metrics
+from mggcn.training._compute import Compute
+from mggcn.training._temperature import choose_temperature
 
 CPU = Compute(torch.device("cpu"))
 DRAWS = 3
@@ -20,7 +23,7 @@ DRAWS = 3
 
 @pytest.fixture
 def run(small: Dataset, tmp_path: Path) -> mggcn.Run:
-    data = storage.save(small, tmp_path / "data")
+    data = save(small, tmp_path / "data")
     settings = {"epochs": 2, "lr": 0.1, "picks": 2, "draws": DRAWS}
     return mggcn.fit(data, settings=settings, preset="paper", device="cpu").save(tmp_path / "run")
 

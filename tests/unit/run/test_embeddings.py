@@ -13,12 +13,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import mggcn
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.methods import METHODS
-from mggcn.nn import GCNConv, LSTMConv, MeanConv, PoolConv, Stack
+from mggcn.nn.conv import GCNConv, MeanConv
+from mggcn.nn.lstm import LSTMConv
+from mggcn.nn.pool import PoolConv
+from mggcn.nn.stack import Stack
 
 WITHOUT = ("label-propagation", "random-forest")
 
@@ -136,7 +139,7 @@ def test_predict_writes_embeddings(
     small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    data = storage.save(small, tmp_path / "data")
+    data = save(small, tmp_path / "data")
     run = mggcn.fit(data, device="cpu", settings={"epochs": 2, "hidden": 16}).save("run")
     expected = run.embed(device="cpu")
     for name in ("h.csv", "h.npy", "h.parquet"):

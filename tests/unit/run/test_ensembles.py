@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import mggcn
-from mggcn.dataset import Dataset, Split
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import Split
 from mggcn.errors import InputError
-from mggcn.run import ensemble
+from mggcn.runs._ensembles import ensemble
 
 
 def fit(data: Dataset, seed: int = 0, method: str = "mlp", **settings: object) -> mggcn.Run:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import mggcn
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.methods import METHODS
-from mggcn.run import Run
+from mggcn.runs._run import Run
 
 WITHOUT = ("label-propagation", "deepwalk", "node2vec", "random-forest")
 QUICK: dict[str, object] = {"epochs": 8, "lr": 0.05}

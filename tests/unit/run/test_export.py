@@ -9,7 +9,7 @@ import torch
 from scipy.sparse import csr_array
 
 import mggcn
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.methods import METHODS
 

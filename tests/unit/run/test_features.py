@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 
 import mggcn
 from mggcn.cli import main
-from mggcn.dataset import Dataset, as_features
+from mggcn.data._dataset import Dataset
+from mggcn.data._features import as_features
 from mggcn.errors import InputError, InputWarning
 from tests import sealing
 
@@ -139,7 +140,7 @@ def test_the_command_line_matches_imported_tables_by_name(
 def test_other_warnings_look_as_python_prints_them(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("mggcn.datasets.names", lambda: warnings.warn("odd", stacklevel=1) or [])
+    monkeypatch.setattr("mggcn.data.names", lambda: warnings.warn("odd", stacklevel=1) or [])
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         assert main(["data", "list"]) == 0

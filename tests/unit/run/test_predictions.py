@@ -8,11 +8,11 @@ from weakref import ref
 import numpy as np
 import pytest
 
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.run.predictions import Predictions, column_names
-from mggcn.run.scored import Scored
-from mggcn.run.table import write_chunks, write_table
+from mggcn.runs._predictions import Predictions, column_names
+from mggcn.runs._scored import Scored
+from mggcn.runs._table import write_chunks, write_table
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from scipy.sparse import random_array
 
 import mggcn
-from mggcn import storage
-from mggcn.dataset import Dataset
-from mggcn.train.inputs import AveragedInputs
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
+from mggcn.training._inputs import AveragedInputs
 from tests.conftest import small_dataset
 from tests.ranks import finished, torchrun
 
@@ -39,10 +39,10 @@ import json, sys
 from pathlib import Path
 from torch import distributed as dist
 import mggcn
-from mggcn import storage
+from mggcn import data as storage
 
 dist.init_process_group("gloo")
-data, records = storage.load(Path("data")), {}
+data, records = load_folder(Path("data")), {}
 for name, (method, settings) in json.loads(Path("scenarios.json").read_text()).items():
     settings = {"epochs": 4, "patience": 4, **settings}
     run = mggcn.fit(data, method, settings=settings, preset="paper", device="cpu")
@@ -57,7 +57,7 @@ for name, method, settings in (
         mggcn.fit(data, method, settings=settings, device="cpu")
     except mggcn.InputError as error:
         records[name] = str(error)
-wide = mggcn.fit(storage.load(Path("wide")), settings=json.loads(Path("wide.json").read_text()), device="cpu")
+wide = mggcn.fit(load_folder(Path("wide")), settings=json.loads(Path("wide.json").read_text()), device="cpu")
 records["wide"] = json.loads(wide.record.to_json())
 Path(f"records-{dist.get_rank()}.json").write_text(json.dumps(records))
 dist.destroy_process_group()
@@ -74,8 +74,8 @@ def wide_dataset() -> Dataset:
 def records(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """The records of all scenarios, of both ranks."""
     folder = tmp_path_factory.mktemp("ranks")
-    storage.save(small_dataset(), folder / "data")
-    storage.save(wide_dataset(), folder / "wide")
+    save(small_dataset(), folder / "data")
+    save(wide_dataset(), folder / "wide")
     (folder / "wide.json").write_text(json.dumps(WIDE))
     (folder / "scenarios.json").write_text(json.dumps(SCENARIOS))
     (folder / "script.py").write_text(SCRIPT)
@@ -104,8 +104,8 @@ def test_two_ranks_give_the_losses_of_one_process(name: str, records: list[dict[
 
 
 def test_two_ranks_drop_the_sparse_inputs_that_one_process_drops(records: list[dict[str, Any]], tmp_path: Path) -> None:
-    storage.save(wide_dataset(), tmp_path / "wide")
-    for data in (wide_dataset(), storage.load(tmp_path / "wide", mmap=True)):
+    save(wide_dataset(), tmp_path / "wide")
+    for data in (wide_dataset(), load_folder(tmp_path / "wide", mmap=True)):
         run = mggcn.fit(data, settings=WIDE, device="cpu")
         assert isinstance(run.scored_on[0].inputs, AveragedInputs), "the case of features that are multiplied first"
         for record in (records[0]["wide"], records[1]["wide"]):

@@ -8,12 +8,13 @@ import pytest
 
 import mggcn
 from mggcn import Dataset
-from mggcn.dataset import Measure, Split
+from mggcn.data._measures import Measure
+from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.run import Run
-from mggcn.run.details import known_labels, origin, ranks_of, reason_columns
-from mggcn.run.reasons import reasons_of
+from mggcn.runs._details import known_labels, origin, ranks_of, reason_columns
+from mggcn.runs._reasons import reasons_of
+from mggcn.runs._run import Run
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def test_reasons_speak_for_the_class_also_where_probabilities_are_saturated(paym
 
 
 def test_counted_neighbours_are_those_of_the_direction(payments: Dataset, run: Run) -> None:
-    from mggcn.run.reasons import _Words
+    from mggcn.runs._reasons import _Words
 
     words = _Words(payments, payments.y, payments.classes)
     value = f"{payments.x[0, 2]:.3g}"

@@ -15,13 +15,17 @@ import torch
 from safetensors.torch import load_file
 
 import mggcn
-from mggcn import storage
-from mggcn.dataset import Dataset, Split
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import Split
 from mggcn.errors import InputError, InputWarning
+from mggcn.experiments._reading import read_records as read
 from mggcn.methods import METHODS
-from mggcn.records import Epoch, environment, read
-from mggcn.run import Run, RunFolder
-from mggcn.train.checkpoints import lock
+from mggcn.runs._folder import RunFolder
+from mggcn.runs._run import Run
+from mggcn.training import _environment as environment
+from mggcn.training._checkpoints import lock
+from mggcn.training._record import Epoch
 from tests import tampering
 from tests.conftest import small_dataset
 
@@ -211,7 +215,7 @@ def test_an_unfinished_run_is_named_as_such(small: Dataset, tmp_path: Path) -> N
 
 
 def test_data_are_loaded_again(small: Dataset, tmp_path: Path) -> None:
-    data = storage.save(small, tmp_path / "data")
+    data = save(small, tmp_path / "data")
     interrupted(data, tmp_path / "run", "mlp")
     whole = mggcn.fit(data, "mlp", settings={"epochs": 6}, device="cpu")
     assert result(mggcn.resume(tmp_path / "run")) == result(whole)
@@ -224,7 +228,7 @@ def test_data_are_loaded_again(small: Dataset, tmp_path: Path) -> None:
 def unfinished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data set, and a run on it that was interrupted after its first epoch."""
     folder = tmp_path_factory.mktemp("unfinished")
-    interrupted(storage.save(small_dataset(), folder / "data"), folder / "run", "vr-gcn", 1, averaging=0.9, epochs=2)
+    interrupted(save(small_dataset(), folder / "data"), folder / "run", "vr-gcn", 1, averaging=0.9, epochs=2)
     return folder
 
 

@@ -12,14 +12,16 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 import mggcn
-from mggcn import datasets, storage
-from mggcn.dataset import Dataset, Split
+from mggcn import data as datasets
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import Split
 from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Graph
-from mggcn.methods import MixGrained
-from mggcn.nn import MeanConv
-from mggcn.run import read_config
-from mggcn.train import choose_device
+from mggcn.methods.mg_gcn import MixGrained
+from mggcn.nn.conv import MeanConv
+from mggcn.runs._config import read_config
+from mggcn.training._compute import choose_device
 from tests import sealing
 
 NEWER = {"input_dropout": 0, "label_smoothing": 0, "consistency": 0, "averaging": 0, "draws": 1}
@@ -27,7 +29,7 @@ NEWER = {"input_dropout": 0, "label_smoothing": 0, "consistency": 0, "averaging"
 
 @pytest.fixture
 def stored(small: Dataset, tmp_path: Path) -> Dataset:
-    return storage.save(small, tmp_path / "data")
+    return save(small, tmp_path / "data")
 
 
 @pytest.fixture
@@ -198,7 +200,7 @@ def test_nodes_are_numbers_or_a_mask(run: mggcn.Run) -> None:
 
 
 def test_data_that_changed_since(run: mggcn.Run, stored: Dataset) -> None:
-    storage.save(replace(stored, x=stored.x + 1), stored.path, overwrite=True)
+    save(replace(stored, x=stored.x + 1), stored.path, overwrite=True)
     with pytest.raises(InputError, match="the data set changed since"):
         mggcn.load_run(run.path).predict()
 

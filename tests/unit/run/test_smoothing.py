@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import mggcn
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.methods import known_labels
-from mggcn.records import RunRecord
-from mggcn.records.spec import RunSpec
+from mggcn.methods.plan import known_labels
+from mggcn.runs._spec import RunSpec
 from mggcn.sampling.adjacency import propagation
-from mggcn.train import smoothing
+from mggcn.training import _smoothing as smoothing
+from mggcn.training._record import RunRecord
 
 SETTINGS = {"epochs": 3, "lr": 0.1, "draws": 2}
 

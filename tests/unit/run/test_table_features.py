@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 import mggcn
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset, as_features
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
+from mggcn.data._features import as_features
 from mggcn.errors import DataWarning, InputError, InputWarning
 from tests import sealing
 
@@ -164,17 +165,17 @@ def test_sparse_features_are_matched_too(run: mggcn.Run, edges: pd.DataFrame, no
 
 def test_the_encoding_is_stored_with_the_data_set(edges: pd.DataFrame, nodes: pd.DataFrame, tmp_path: Path) -> None:
     data = Dataset.from_pandas(edges, nodes)
-    storage.save(data, tmp_path / "d")
-    assert storage.load(tmp_path / "d").encoding == storage.load(tmp_path / "d", mmap=True).encoding == data.encoding
+    save(data, tmp_path / "d")
+    assert load_folder(tmp_path / "d").encoding == load_folder(tmp_path / "d", mmap=True).encoding == data.encoding
     path = tmp_path / "d" / "meta.json"
     meta = sealing.values_of(path)
     del meta["encoding"]
     sealing.write(path, meta)
-    assert storage.load(tmp_path / "d").encoding == (), "folders of older versions have none"
+    assert load_folder(tmp_path / "d").encoding == (), "folders of older versions have none"
     meta["encoding"] = [{"name": "age", "kind": "colour"}]
     sealing.write(path, meta)
     with pytest.raises(InputError, match=r"meta.json: field encoding\[0\].kind"):
-        storage.load(tmp_path / "d")
+        load_folder(tmp_path / "d")
 
 
 def test_a_damaged_encoding_of_a_run_is_named(run: mggcn.Run) -> None:

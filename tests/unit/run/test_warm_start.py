@@ -9,12 +9,16 @@ import torch
 
 import mggcn
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
+from mggcn.experiments._packing import pack
+from mggcn.experiments._reading import read_records as read
 from mggcn.keys import Key
-from mggcn.records import environment, pack, read
-from mggcn.run import Run, WarmStart, read_config
-from mggcn.train import predict
+from mggcn.runs._config import read_config
+from mggcn.runs._run import Run
+from mggcn.runs._warm_start import WarmStart
+from mggcn.training import _environment as environment
+from mggcn.training._scoring import predict
 from tests.unit.run.test_resume import Interrupt, result
 
 SETTINGS = {"epochs": 5, "picks": 4, "hidden": 8}
@@ -86,10 +90,10 @@ def test_a_warm_start_is_resumed(origin: Run, later: Dataset, tmp_path: Path) ->
 
 
 def test_the_command_starts_from_a_run(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from mggcn import storage
+    from mggcn.data import save
 
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     train = ["train", "data", "--quiet", "--no-report", "--device", "cpu"]
     assert main([*train, "--set", "epochs=4", "picks=3", "--out", "first"]) == 0
     assert main([*train, "--warm-start", "first/small-mg-gcn-seed0", "--epochs", "2", "--out", "second"]) == 0

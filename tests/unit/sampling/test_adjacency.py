@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.sampling.adjacency import propagated, propagation
 
 

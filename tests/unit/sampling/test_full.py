@@ -2,16 +2,17 @@ import numpy as np
 import pytest
 import torch
 
-from mggcn import methods, train
-from mggcn.dataset import Dataset
+from mggcn import methods
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
-from mggcn.nn import GCNConv
-from mggcn.sampling import FullSampler, RowSampler, WholeGraphSampler
+from mggcn.nn.conv import GCNConv
 from mggcn.sampling.adjacency import propagation
-from mggcn.train import Compute
-from mggcn.train.epochs import Drawing
+from mggcn.sampling.full import FullSampler, RowSampler, WholeGraphSampler
+from mggcn.training import predict
+from mggcn.training._compute import Compute
+from mggcn.training._epochs import Drawing
 from tests.gpu import GPU
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 
@@ -109,8 +110,8 @@ def test_full_and_mini_batches_score_alike(small: Dataset, layers: int) -> None:
     plan = methods.resolve("gcn", small.name, {"layers": layers, "hidden": 8})
     method = plan.prepare(small, Key.of(0), CPU)
     nodes = np.random.default_rng(0).permutation(small.num_nodes)
-    mini = train.predict(method.model, method.train, nodes, Key.of(0), CPU)
-    whole = train.predict(method.model, method.eval, nodes, Key.of(0), CPU)
+    mini = predict(method.model, method.train, nodes, Key.of(0), CPU)
+    whole = predict(method.model, method.eval, nodes, Key.of(0), CPU)
     torch.testing.assert_close(mini, whole, rtol=1e-5, atol=1e-5)
 
 
@@ -129,7 +130,7 @@ def test_sums_of_the_first_layer_that_are_computed_once_score_and_learn_alike(
         prepared.model(view.rows(prepared.model, batch), batch.blocks).square().sum().backward()
         gradients.append([parameter.grad.clone() for parameter in prepared.model.parameters()])
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
-    once, always = (train.predict(prepared.model, v, nodes, Key.of(0), CPU) for v in (prepared.train, prepared.eval))
+    once, always = (predict(prepared.model, v, nodes, Key.of(0), CPU) for v in (prepared.train, prepared.eval))
     torch.testing.assert_close(once, always, rtol=1e-5, atol=1e-5)
 
 

@@ -5,13 +5,13 @@ from torch import Tensor
 
 import mggcn
 from mggcn.block import Batch, HistoryBlock
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.nn import GCNConv
+from mggcn.nn.conv import GCNConv
 from mggcn.nn.history import HistoryConv
-from mggcn.sampling import FullSampler
 from mggcn.sampling.adjacency import propagation
+from mggcn.sampling.full import FullSampler
 from mggcn.sampling.history import HistorySampler
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 

@@ -8,15 +8,15 @@ from scipy.sparse import csr_array
 import mggcn
 from mggcn import methods
 from mggcn.block import Batch, DrawnBlock
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
-from mggcn.nn import aggregate
+from mggcn.nn.conv import aggregate
 from mggcn.sampling import layerwise
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.layerwise import FastGCNSampler, LadiesSampler, draw, squared_columns
-from mggcn.train import Compute
+from mggcn.training._compute import Compute
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 
 CPU = Compute(torch.device("cpu"))

@@ -5,11 +5,11 @@ from torch_geometric.data import Data, HeteroData
 from torch_geometric.nn import GraphSAGE, SAGEConv
 
 import mggcn
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean
-from mggcn.nn import MGGCN
+from mggcn.nn.mg_gcn import MGGCN
 from mggcn.sampling.loader import MixGrainedLoader
 from tests.properties import assert_block_is_valid, assert_picks_are_valid
 

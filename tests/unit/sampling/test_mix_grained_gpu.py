@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 import torch
 
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
-from mggcn.nn import MGGCN
-from mggcn.sampling import DeviceMixGrainedSampler, MixGrainedSampler
-from mggcn.train.inputs import DenseInputs
+from mggcn.nn.mg_gcn import MGGCN
+from mggcn.sampling.mix_grained import MixGrainedSampler
+from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.training._inputs import DenseInputs
 from tests.gpu import GPU
 from tests.properties import assert_batch_is_valid
 

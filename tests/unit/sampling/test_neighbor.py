@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mggcn.block import Batch
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key

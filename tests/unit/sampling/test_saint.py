@@ -3,10 +3,10 @@ import pytest
 import torch
 
 import mggcn
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.nn import aggregate
+from mggcn.nn.conv import aggregate
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.saint import SaintSampler
 from tests.properties import assert_batch_is_valid

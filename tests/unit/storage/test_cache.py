@@ -6,8 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from mggcn.data._cache import Cache, Draft
+from mggcn.data._meta import META
 from mggcn.errors import InputError, InputWarning
-from mggcn.storage import META, Cache, Draft
 
 WHAT = {"data": "abc", "rows": "fine"}
 

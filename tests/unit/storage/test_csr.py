@@ -3,10 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import storage
+from mggcn.data import FolderWriter
+from mggcn.data._csr_writer import CsrWriter
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.storage import CsrWriter
 
 
 def written(
@@ -17,7 +17,7 @@ def written(
     num_entries: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     folder.mkdir(exist_ok=True)
-    writer = storage.FolderWriter(folder)
+    writer = FolderWriter(folder)
     csr = CsrWriter(writer, num_nodes, direction, num_entries)
     try:
         for rows, neighbours in batches:
@@ -44,7 +44,7 @@ def test_batches_of_any_size_give_the_graph(tmp_path: Path, direction: str, size
 
 
 def test_long_gaps_between_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mggcn.storage.csr._ROWS", 3)
+    monkeypatch.setattr("mggcn.data._csr_writer._ROWS", 3)
     indptr, indices = written(tmp_path, 20, [([2], [17]), ([], []), ([17], [2])])
     assert indptr.tolist() == [0] * 3 + [1] * 15 + [2] * 3
     assert indices.tolist() == [17, 2]

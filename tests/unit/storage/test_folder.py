@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from mggcn import files, graph, storage
-from mggcn.dataset import Dataset
+from mggcn import graph
+from mggcn._io import files
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from tests import sealing
 
@@ -50,8 +52,8 @@ def test_round_trip(small: Dataset, tmp_path: Path, mmap: bool, sparse: bool, id
         "none": None,
     }
     data = replace(small, node_ids=node_ids[ids], x=csr_array(small.x) if sparse else small.x, source="made up")
-    saved = storage.save(data, tmp_path / "d")
-    loaded = storage.load(tmp_path / "d", mmap=mmap)
+    saved = save(data, tmp_path / "d")
+    loaded = load_folder(tmp_path / "d", mmap=mmap)
     assert_same(data, loaded)
     assert loaded.digest == saved.digest != ""
     assert isinstance(loaded.graph.indices, np.memmap) == mmap
@@ -63,23 +65,23 @@ def test_names_of_features_and_attributes_of_edges(small: Dataset, tmp_path: Pat
     names = tuple(f"feature {column}" for column in range(small.num_features))
     small = replace(small, notes=("a note", "another"))
     data = replace(small, feature_names=names, id_name="account", edge_attributes={"count": count, "value": count / 7})
-    saved = storage.save(data, tmp_path / "d")
-    loaded = storage.load(tmp_path / "d", mmap=mmap)
+    saved = save(data, tmp_path / "d")
+    loaded = load_folder(tmp_path / "d", mmap=mmap)
     assert (loaded.feature_names, loaded.id_name) == (names, "account")
     assert loaded.notes == saved.notes == ("a note", "another")
     assert set(loaded.edge_attributes) == {"count", "value"}
     assert all(np.array_equal(loaded.edge_attributes[name], data.edge_attributes[name]) for name in ("count", "value"))
     assert all(isinstance(values, np.memmap) for values in loaded.edge_attributes.values())
-    assert loaded.digest == saved.digest == data.digest != storage.save(small, tmp_path / "plain").digest
+    assert loaded.digest == saved.digest == data.digest != save(small, tmp_path / "plain").digest
 
 
 def test_folders_from_before_there_were_names_of_features(small: Dataset, tmp_path: Path) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     meta = sealing.values_of(tmp_path / "d" / "meta.json")
     (tmp_path / "d" / "meta.json").write_text(
         json.dumps({k: v for k, v in meta.items() if k not in ("feature_names", "id_name")} | {"version": 1})
     )
-    loaded = storage.load(tmp_path / "d")
+    loaded = load_folder(tmp_path / "d")
     assert (loaded.feature_names, loaded.id_name, dict(loaded.edge_attributes)) == ((), "id", {})
 
 
@@ -91,12 +93,12 @@ def test_names_and_attributes_must_fit(small: Dataset) -> None:
 
 
 def test_damaged_attributes_are_noticed(small: Dataset, tmp_path: Path) -> None:
-    storage.save(replace(small, edge_attributes={"count": np.arange(small.graph.num_stored)}), tmp_path / "d")
+    save(replace(small, edge_attributes={"count": np.arange(small.graph.num_stored)}), tmp_path / "d")
     content = bytearray((tmp_path / "d" / "edge_count.npy").read_bytes())
     content[-8] ^= 1
     (tmp_path / "d" / "edge_count.npy").write_bytes(content)
     with pytest.raises(InputError, match=r"edge_count\.npy: sha256 differs"):
-        storage.load(tmp_path / "d")
+        load_folder(tmp_path / "d")
 
 
 @pytest.mark.parametrize("name", ["x", "indices"])
@@ -104,40 +106,40 @@ def test_damaged_attributes_are_noticed(small: Dataset, tmp_path: Path) -> None:
 def test_an_archive_in_the_place_of_an_array_is_noticed(
     small: Dataset, tmp_path: Path, name: str, end: int | None
 ) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     path = tmp_path / "d" / f"{name}.npy"
     np.savez(tmp_path / "archive.npz", np.load(path))
     path.write_bytes((tmp_path / "archive.npz").read_bytes()[:end])
     with pytest.raises(InputError, match=rf"{name}\.npy: cannot be read \(not an array as"):
-        storage.load(tmp_path / "d", mmap=True)
+        load_folder(tmp_path / "d", mmap=True)
 
 
 def test_tables_are_kept_beside_the_arrays(small: Dataset, tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes(b"rows")
-    storage.save(small, tmp_path / "d", tables={"accounts.parquet": tmp_path / "t"})
+    save(small, tmp_path / "d", tables={"accounts.parquet": tmp_path / "t"})
     assert (tmp_path / "d" / "accounts.parquet").read_bytes() == b"rows"
-    assert storage.load(tmp_path / "d").num_nodes == small.num_nodes
+    assert load_folder(tmp_path / "d").num_nodes == small.num_nodes
 
 
 def test_unlabelled_graph(small: Dataset, tmp_path: Path) -> None:
     data = replace(small, y=np.full(60, -1), classes=(), split=None)
-    storage.save(data, tmp_path / "d")
-    assert storage.load(tmp_path / "d").split is None
+    save(data, tmp_path / "d")
+    assert load_folder(tmp_path / "d").split is None
 
 
 def test_the_digest_follows_the_content(small: Dataset, tmp_path: Path) -> None:
-    one = storage.save(small, tmp_path / "a")
-    two = storage.save(small, tmp_path / "b")
-    three = storage.save(replace(small, x=small.x + 1), tmp_path / "c")
+    one = save(small, tmp_path / "a")
+    two = save(small, tmp_path / "b")
+    three = save(replace(small, x=small.x + 1), tmp_path / "c")
     assert one.digest == two.digest != three.digest
 
 
 def test_an_existing_folder_is_only_replaced_on_request(small: Dataset, tmp_path: Path) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     with pytest.raises(InputError, match="already exists"):
-        storage.save(small, tmp_path / "d")
-    storage.save(replace(small, name="other"), tmp_path / "d", overwrite=True)
-    assert storage.load(tmp_path / "d").name == "other"
+        save(small, tmp_path / "d")
+    save(replace(small, name="other"), tmp_path / "d", overwrite=True)
+    assert load_folder(tmp_path / "d").name == "other"
     assert sorted(p.name for p in tmp_path.iterdir()) == ["d"]
 
 
@@ -147,54 +149,54 @@ def test_only_a_dataset_folder_is_ever_replaced(small: Dataset, tmp_path: Path) 
         path.write_text("mine")
     for target in (tmp_path / "papers", tmp_path / "file.csv"):
         with pytest.raises(InputError, match=f"{target.name}: not a dataset folder, so it is not replaced"):
-            storage.save(small, target, overwrite=True)
+            save(small, target, overwrite=True)
     assert (tmp_path / "papers" / "thesis.txt").read_text() == (tmp_path / "file.csv").read_text() == "mine"
 
 
 def test_a_folder_with_anything_else_in_it_is_not_replaced(small: Dataset, tmp_path: Path) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     for mine in (tmp_path / "d" / "notes.txt", tmp_path / "d" / "y.npy.orig"):
         mine.write_text("mine")
         with pytest.raises(InputError, match=f"d: holds {mine.name}, which is not of the data set"):
-            storage.save(small, tmp_path / "d", overwrite=True)
+            save(small, tmp_path / "d", overwrite=True)
         mine.unlink()
     foreign = tmp_path / "foreign"
     foreign.mkdir()
     (foreign / "meta.json").write_text('{"format": "something else"}')
     with pytest.raises(InputError, match=r"overwrite: .*field format is not 'mggcn-dataset'"):
-        storage.save(small, foreign, overwrite=True)
+        save(small, foreign, overwrite=True)
     assert (foreign / "meta.json").exists()
 
 
 def test_what_is_put_into_a_folder_while_it_is_replaced_is_kept(
     small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     write = files.write_durably
 
     def meanwhile(path: Path, content: bytes) -> None:
         (tmp_path / "d" / "notes.txt").write_text("mine")
         write(path, content)
 
-    monkeypatch.setattr("mggcn.storage.writer.write_durably", meanwhile)
+    monkeypatch.setattr("mggcn.data._writer.write_durably", meanwhile)
     with pytest.raises(InputError, match=r"d: holds notes\.txt"):
-        storage.save(small, tmp_path / "d", overwrite=True)
+        save(small, tmp_path / "d", overwrite=True)
     assert (tmp_path / "d" / "notes.txt").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["d"]
 
 
 def test_an_old_folder_is_found_after_a_replacement_was_killed_half_way(small: Dataset, tmp_path: Path) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     (tmp_path / "d").rename(tmp_path / ".d.old.mggcn-draft")
-    assert_same(small, storage.load(tmp_path / "d"))
+    assert_same(small, load_folder(tmp_path / "d"))
 
 
 @pytest.mark.parametrize("name", ["../../escaped", "/escaped", "a/../../b", "..", ".hidden", "a\x1b[31mb", "a\nb"])
 def test_a_name_that_leads_elsewhere_is_refused(small: Dataset, tmp_path: Path, name: str) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     edit_meta(tmp_path / "d", name=name)
     with pytest.raises(InputError, match=r"meta\.json: name: .* cannot be the name of a data set"):
-        storage.load(tmp_path / "d")
+        load_folder(tmp_path / "d")
     with pytest.raises(InputError, match="cannot be the name of a data set"):
         replace(small, name=name)
 
@@ -203,15 +205,15 @@ def test_a_failed_write_leaves_nothing(small: Dataset, tmp_path: Path, monkeypat
     def fail(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("mggcn.storage.writer.write_durably", fail)
+    monkeypatch.setattr("mggcn.data._writer.write_durably", fail)
     with pytest.raises(OSError, match="No space"):
-        storage.save(small, tmp_path / "d")
+        save(small, tmp_path / "d")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_processes_may_write_the_same_file_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, write = tmp_path / "file", files.write_durably
-    other = f"from pathlib import Path; from mggcn import files; files.write_atomically(Path({str(path)!r}), b'other')"
+    other = f"from pathlib import Path; from mggcn._io import files; files.write_atomically(Path({str(path)!r}), b'other')"
 
     def overtaken(draft: Path, content: bytes) -> None:
         write(draft, content)
@@ -227,19 +229,21 @@ def test_processes_may_write_the_same_file_at_once(tmp_path: Path, monkeypatch: 
 def test_a_killed_write_leaves_nothing_that_loads(tmp_path: Path) -> None:
     script = f"""
 import os, signal, numpy as np
-from mggcn import files, graph, storage
-from mggcn.dataset import Dataset
+from mggcn import graph
+from mggcn._io import files
+from mggcn import data as storage
+from mggcn.data import Dataset
 from mggcn.graph import Graph
 storage.writer.write_durably = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 data = Dataset("d", Graph.from_edges([0], [1], 2), np.ones((2, 1), np.float32), np.full(2, -1), ())
-storage.save(data, {str(tmp_path / "d")!r})
+save(data, {str(tmp_path / "d")!r})
 """
     done = subprocess.run([sys.executable, "-c", script], env=os.environ, check=False)
     assert done.returncode == -signal.SIGKILL
     assert not (tmp_path / "d").exists()
     for left in tmp_path.iterdir():
         with pytest.raises(InputError):
-            storage.load(left)
+            load_folder(left)
 
 
 def edit_meta(folder: Path, **changes: object) -> None:
@@ -249,23 +253,23 @@ def edit_meta(folder: Path, **changes: object) -> None:
 @pytest.mark.parametrize("mmap", [False, True])
 def test_truncated_and_changed_files(small: Dataset, tmp_path: Path, mmap: bool) -> None:
     folder = tmp_path / "d"
-    storage.save(small, folder)
+    save(small, folder)
     whole = (folder / "x.npy").read_bytes()
     (folder / "x.npy").write_bytes(whole[:-8])
     with pytest.raises(InputError, match=r"x\.npy: (sha256 differs|cannot be read)"):
-        storage.load(folder, mmap=mmap)
+        load_folder(folder, mmap=mmap)
     (folder / "x.npy").unlink()
     with pytest.raises(InputError, match=r"x\.npy: missing"):
-        storage.load(folder, mmap=mmap)
+        load_folder(folder, mmap=mmap)
 
 
 def test_one_changed_byte_is_noticed(small: Dataset, tmp_path: Path) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     content = bytearray((tmp_path / "d" / "y.npy").read_bytes())
     content[-8] ^= 1
     (tmp_path / "d" / "y.npy").write_bytes(content)
     with pytest.raises(InputError, match=r"y\.npy: sha256 differs"):
-        storage.load(tmp_path / "d")
+        load_folder(tmp_path / "d")
 
 
 @pytest.mark.parametrize(
@@ -282,10 +286,10 @@ def test_one_changed_byte_is_noticed(small: Dataset, tmp_path: Path) -> None:
     ],
 )
 def test_bad_meta(small: Dataset, tmp_path: Path, changes: dict, message: str) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     edit_meta(tmp_path / "d", **changes)
     with pytest.raises(InputError, match=message):
-        storage.load(tmp_path / "d")
+        load_folder(tmp_path / "d")
 
 
 def forbid_checks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,17 +297,17 @@ def forbid_checks(monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("checked again")
 
     monkeypatch.setattr(graph, "_check", fail)
-    monkeypatch.setattr("mggcn.dataset.dataset.check_finite", fail)
+    monkeypatch.setattr("mggcn.data._dataset.check_finite", fail)
 
 
 def test_loading_an_unchanged_folder_repeats_no_check(
     small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     forbid_checks(monkeypatch)
-    assert_same(small, storage.load(tmp_path / "d"))
+    assert_same(small, load_folder(tmp_path / "d"))
     edit_meta(tmp_path / "d", name="other", source="elsewhere", inductive=True, newer="field")
-    assert storage.load(tmp_path / "d").name == "other"
+    assert load_folder(tmp_path / "d").name == "other"
 
 
 @pytest.mark.parametrize(
@@ -312,68 +316,68 @@ def test_loading_an_unchanged_folder_repeats_no_check(
 def test_a_folder_that_differs_from_what_was_checked_is_checked_again(
     small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict
 ) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     edit_meta(tmp_path / "d", **changes)
     forbid_checks(monkeypatch)
     with pytest.raises(AssertionError, match="checked again"):
-        storage.load(tmp_path / "d")
+        load_folder(tmp_path / "d")
 
 
 def test_edited_fields_that_do_not_fit_the_arrays_are_errors(small: Dataset, tmp_path: Path) -> None:
     one_way = replace(small, graph=graph.Graph.from_edges([0], [1], 60, direction="in"))
-    storage.save(one_way, tmp_path / "d")
+    save(one_way, tmp_path / "d")
     edit_meta(tmp_path / "d", direction="both")
     with pytest.raises(InputError, match="not symmetric"):
-        storage.load(tmp_path / "d")
-    storage.save(small, tmp_path / "e")
+        load_folder(tmp_path / "d")
+    save(small, tmp_path / "e")
     edit_meta(tmp_path / "e", classes=["red"])
     with pytest.raises(InputError, match="outside the 1 classes"):
-        storage.load(tmp_path / "e")
+        load_folder(tmp_path / "e")
 
 
 def test_changed_files_with_new_checksums_are_checked_again(small: Dataset, tmp_path: Path) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     np.save(tmp_path / "d" / "y.npy", small.y + 7)
     meta = sealing.values_of(tmp_path / "d" / "meta.json")
     meta["files"]["y.npy"]["sha256"] = files.sha256(tmp_path / "d" / "y.npy")
     edit_meta(tmp_path / "d", files=meta["files"])
     with pytest.raises(InputError, match="outside the 3 classes"):
-        storage.load(tmp_path / "d")
+        load_folder(tmp_path / "d")
 
 
 def test_mapped_arrays_are_checked_when_they_are_saved(small: Dataset, tmp_path: Path) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     content = bytearray((tmp_path / "d" / "x.npy").read_bytes())
     content[-4:] = np.float32(np.nan).tobytes()
     (tmp_path / "d" / "x.npy").write_bytes(content)
-    mapped = storage.load(tmp_path / "d", mmap=True)
+    mapped = load_folder(tmp_path / "d", mmap=True)
     with pytest.raises(InputError, match="x of node 59, feature 2 is nan"):
-        storage.save(mapped, tmp_path / "e")
+        save(mapped, tmp_path / "e")
     assert not (tmp_path / "e").exists()
 
 
 def test_changing_a_loaded_data_set_runs_the_checks(small: Dataset, tmp_path: Path) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     with pytest.raises(InputError, match="outside the 3 classes"):
-        replace(storage.load(tmp_path / "d"), y=small.y + 7)
+        replace(load_folder(tmp_path / "d"), y=small.y + 7)
 
 
 def test_not_json_and_not_a_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"meta\.json is missing"):
-        storage.load(tmp_path)
+        load_folder(tmp_path)
     (tmp_path / "meta.json").write_text("{")
     with pytest.raises(InputError, match="not valid JSON"):
-        storage.load(tmp_path)
+        load_folder(tmp_path)
     (tmp_path / "meta.json").write_text('{"format": "mggcn-dataset", "version": 1}')
     with pytest.raises(InputError, match="field 'name' is missing"):
-        storage.load(tmp_path)
+        load_folder(tmp_path)
 
 
 def test_pickled_arrays_are_refused(small: Dataset, tmp_path: Path) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     np.save(tmp_path / "d" / "y.npy", np.array([{"a": 1}] * 60, dtype=object))
     meta = sealing.values_of(tmp_path / "d" / "meta.json")
     meta["files"]["y.npy"] = {"dtype": "|O", "shape": [60], "sha256": files.sha256(tmp_path / "d" / "y.npy")}
     sealing.write(tmp_path / "d" / "meta.json", meta)
     with pytest.raises(InputError, match=r"y\.npy: cannot be read"):
-        storage.load(tmp_path / "d")
+        load_folder(tmp_path / "d")

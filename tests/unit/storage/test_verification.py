@@ -4,9 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import storage
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.data import load_folder, save, verify
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from tests import sealing
 
@@ -15,7 +15,7 @@ from tests import sealing
 def folder(small: Dataset, tmp_path: Path) -> Path:
     (tmp_path / "rows").write_bytes(b"rows of a table")
     data = replace(small, edge_attributes={"count": np.arange(small.graph.num_stored)})
-    storage.save(data, tmp_path / "d", tables={"rows.parquet": tmp_path / "rows"})
+    save(data, tmp_path / "d", tables={"rows.parquet": tmp_path / "rows"})
     return tmp_path / "d"
 
 
@@ -27,7 +27,7 @@ def flip(path: Path) -> None:
 
 def test_an_unchanged_folder(folder: Path) -> None:
     steps: list[tuple[str, int, int]] = []
-    verified = storage.verify(folder, lambda *step: steps.append(step))
+    verified = verify(folder, lambda *step: steps.append(step))
     files = [path for path in folder.iterdir() if path.name != "meta.json"]
     assert verified.num_files == len(files)
     assert verified.num_bytes == sum(path.stat().st_size for path in files) == steps[-1][1] == steps[-1][2]
@@ -38,36 +38,36 @@ def test_an_unchanged_folder(folder: Path) -> None:
 def test_one_changed_bit_in_any_file(folder: Path, name: str) -> None:
     flip(folder / name)
     with pytest.raises(InputError, match=f"{folder}: sha256 of {name} differs from meta.json"):
-        storage.verify(folder)
+        verify(folder)
 
 
 def test_all_damaged_files_are_named(folder: Path) -> None:
     for name in ("x.npy", "indices.npy"):
         flip(folder / name)
     with pytest.raises(InputError, match=r"sha256 of indices\.npy, x\.npy differs"):
-        storage.verify(folder)
+        verify(folder)
 
 
 def test_a_missing_table(folder: Path) -> None:
     (folder / "rows.parquet").unlink()
     with pytest.raises(InputError, match=r"rows\.parquet: missing"):
-        storage.verify(folder)
+        verify(folder)
 
 
 @pytest.mark.parametrize("change", [lambda content: content + b"more", lambda content: content[:-4]])
 def test_mapping_checks_sizes(folder: Path, change: object) -> None:
     (folder / "x.npy").write_bytes(change((folder / "x.npy").read_bytes()))
     with pytest.raises(InputError, match=r"x\.npy: (cannot be read|\d+ bytes, but its header says \d+)"):
-        storage.load(folder, mmap=True)
+        load_folder(folder, mmap=True)
     with pytest.raises(InputError, match=r"x\.npy"):
-        storage.verify(folder)
+        verify(folder)
 
 
 def test_values_are_checked_if_the_description_was_edited(folder: Path) -> None:
     sealing.write(folder / "meta.json", sealing.values_of(folder / "meta.json") | {"classes": ["red"]})
-    storage.load(folder, mmap=True)
+    load_folder(folder, mmap=True)
     with pytest.raises(InputError, match="outside the 1 classes"):
-        storage.verify(folder)
+        verify(folder)
 
 
 def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

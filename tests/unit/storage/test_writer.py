@@ -4,10 +4,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn import files, storage
-from mggcn.dataset import Dataset
+from mggcn._io import files
+from mggcn.data import FolderWriter, load_folder, save, writing
+from mggcn.data._dataset import Dataset
+from mggcn.data._meta import Meta
+from mggcn.data._writer import ArrayWriter
 from mggcn.errors import InputError
-from mggcn.storage import ArrayWriter, Meta
 
 META = Meta(name="d", num_features=2, direction="in", classes=[], inductive=False, source="")
 
@@ -60,7 +62,7 @@ def test_rows_of_another_type_or_number_are_refused(tmp_path: Path) -> None:
     writer.abandon()
 
 
-def write_small(folder: storage.FolderWriter) -> None:
+def write_small(folder: FolderWriter) -> None:
     x = folder.array("x", np.float32, (2,))
     for node in range(3):
         x.append(np.full((1, 2), node, np.float32))
@@ -71,20 +73,20 @@ def write_small(folder: storage.FolderWriter) -> None:
 
 
 def test_a_streamed_folder_loads_like_any_other(tmp_path: Path) -> None:
-    with storage.writing(tmp_path / "d") as folder:
+    with writing(tmp_path / "d") as folder:
         write_small(folder)
-    data = storage.load(tmp_path / "d")
+    data = load_folder(tmp_path / "d")
     assert (data.num_nodes, data.graph.num_edges, data.num_features) == (3, 1, 2)
     assert data.x.tolist() == [[0, 0], [1, 1], [2, 2]]
     meta = json.loads((tmp_path / "d" / "meta.json").read_text())
     assert list(meta["files"]) == ["indptr.npy", "indices.npy", "y.npy", "x.npy"]
     assert (meta["num_nodes"], meta["num_edges"]) == (3, 1)
-    assert storage.save(data, tmp_path / "again").digest == data.digest
+    assert save(data, tmp_path / "again").digest == data.digest
     assert (tmp_path / "again" / "meta.json").read_bytes() == (tmp_path / "d" / "meta.json").read_bytes()
 
 
 def test_an_array_of_unknown_length_may_be_edited_before_the_end(tmp_path: Path) -> None:
-    with storage.writing(tmp_path / "d") as folder:
+    with writing(tmp_path / "d") as folder:
         x = folder.array("x", np.float32, (2,))
         x.append(np.zeros((3, 2), np.float32))
         x.close()
@@ -93,27 +95,27 @@ def test_an_array_of_unknown_length_may_be_edited_before_the_end(tmp_path: Path)
         folder.write("indices", np.empty(0, np.int32))
         folder.write("indptr", np.zeros(4, np.int64))
         folder.finish(META)
-    assert storage.load(tmp_path / "d").x.tolist() == [[0, 0], [5, 5], [0, 0]]
+    assert load_folder(tmp_path / "d").x.tolist() == [[0, 0], [5, 5], [0, 0]]
 
 
 def test_an_error_between_arrays_leaves_nothing_and_keeps_what_was_there(small: Dataset, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="rows of float64"), storage.writing(tmp_path / "new") as folder:
+    with pytest.raises(ValueError, match="rows of float64"), writing(tmp_path / "new") as folder:
         folder.array("x", np.float32, (2,)).append(np.zeros((1, 2)))
     assert list(tmp_path.iterdir()) == []
-    storage.save(small, tmp_path / "d")
-    with pytest.raises(InputError, match="already exists"), storage.writing(tmp_path / "d"):
+    save(small, tmp_path / "d")
+    with pytest.raises(InputError, match="already exists"), writing(tmp_path / "d"):
         pytest.fail("the block must not run")
-    with pytest.raises(KeyError), storage.writing(tmp_path / "d", overwrite=True):
+    with pytest.raises(KeyError), writing(tmp_path / "d", overwrite=True):
         raise KeyError
-    assert storage.load(tmp_path / "d").name == small.name
-    with storage.writing(tmp_path / "d", overwrite=True) as folder:
+    assert load_folder(tmp_path / "d").name == small.name
+    with writing(tmp_path / "d", overwrite=True) as folder:
         write_small(folder)
-    assert storage.load(tmp_path / "d").name == "d"
+    assert load_folder(tmp_path / "d").name == "d"
     assert [path.name for path in tmp_path.iterdir()] == ["d"]
 
 
 def test_a_table_that_was_written_into_the_folder_is_kept(tmp_path: Path) -> None:
-    with storage.writing(tmp_path / "d") as folder:
+    with writing(tmp_path / "d") as folder:
         (folder.path / "rows.txt").write_text("rows")
         folder.add_table("rows.txt", folder.path / "rows.txt")
         write_small(folder)

@@ -5,12 +5,14 @@ import pytest
 import torch
 from torch import nn
 
-from mggcn import methods, train
-from mggcn.dataset import Dataset
+from mggcn import methods
+from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
-from mggcn.records.record import Epoch
-from mggcn.train import Compute, loop
-from mggcn.train.averaging import WeightAverage
+from mggcn.training import Fitted, fit
+from mggcn.training import _loop as loop
+from mggcn.training._averaging import WeightAverage
+from mggcn.training._compute import Compute
+from mggcn.training._record import Epoch
 
 CPU = Compute(torch.device("cpu"))
 
@@ -70,12 +72,12 @@ class Keeping:
         self.weights.append([parameter.detach().clone() for parameter in self.model.parameters()])
 
 
-def trained(small: Dataset, averaging: float) -> tuple[list[torch.Tensor], Keeping, train.Fitted]:
+def trained(small: Dataset, averaging: float) -> tuple[list[torch.Tensor], Keeping, Fitted]:
     changes = {"epochs": 8, "batch_size": 16, "dropout": 0.3, "averaging": averaging, "lr": 0.05}
     plan = methods.resolve("mg-gcn", small.name, changes, preset="paper")
     prepared = plan.prepare(small, Key.of(0), CPU)
     kept = Keeping(prepared.model)
-    fitted = train.fit(prepared, small, plan.training, Key.of(0), CPU, kept)
+    fitted = fit(prepared, small, plan.training, Key.of(0), CPU, kept)
     return [parameter.detach() for parameter in prepared.model.parameters()], kept, fitted
 
 

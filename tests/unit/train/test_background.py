@@ -9,10 +9,12 @@ import torch
 from torch.nn import functional
 
 import mggcn
-from mggcn.dataset import Dataset, Split, draw_background
+from mggcn.data._background import draw_background
+from mggcn.data._dataset import Dataset
+from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.train.background import BackgroundRisk
+from mggcn.training._background import BackgroundRisk
 
 NAMES = ("Converter", "Exchange", "Gambling", "ICO", "Mining", "Phish")
 
@@ -102,7 +104,7 @@ def test_what_it_cannot_be_combined_with(small: Dataset) -> None:
 @pytest.fixture(scope="module")
 def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("ibis")
-    from mggcn.ethereum.simulate import simulate
+    from mggcn.ethereum._simulate import simulate
 
     folder = tmp_path_factory.mktemp("chain")
     simulate(folder / "chain.parquet", labels=folder / "labels.csv", scale=0.02)
@@ -111,8 +113,8 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_ordinary_accounts_of_a_simulated_chain_are_background(chain: Path) -> None:
     """Every account without a label is an ordinary user: a closed world gives all of them a class, an open one few."""
-    from mggcn.ethereum.build import build
-    from mggcn.ethereum.pipeline import BuildInputs
+    from mggcn.ethereum._build import build
+    from mggcn.ethereum._pipeline import BuildInputs
 
     shares = []
     for number in (0, 300):

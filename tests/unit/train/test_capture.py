@@ -6,12 +6,13 @@ import pytest
 import torch
 
 from mggcn.block import Batch
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
-from mggcn.sampling import DeviceMixGrainedSampler, RowSampler
-from mggcn.train import capture
-from mggcn.train.capture import _MAX_SHAPES, _WARM_UP, Captured, Draws, _clone, _Slot
+from mggcn.sampling.full import RowSampler
+from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.training import _capture as capture
+from mggcn.training._capture import _MAX_SHAPES, _WARM_UP, Captured, Draws, _clone, _Slot
 from tests.gpu import GPU
 
 

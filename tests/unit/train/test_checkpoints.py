@@ -12,18 +12,23 @@ import torch
 from torch import nn
 
 from mggcn import methods
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.keys import Key
-from mggcn.records.record import Epoch
-from mggcn.sampling import DeviceMixGrainedSampler, RowSampler
-from mggcn.train import Checkpoints, Compute, DenseInputs, Fitted, Training, View, fit
-from mggcn.train.averaging import WeightAverage
-from mggcn.train.checkpoints import BusyError
-from mggcn.train.metrics import Scores
-from mggcn.train.progress import Silent
-from mggcn.train.state import Live, State
-from mggcn.train.step import Step
+from mggcn.sampling.full import RowSampler
+from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.training._averaging import WeightAverage
+from mggcn.training._checkpoints import BusyError, Checkpoints
+from mggcn.training._compute import Compute
+from mggcn.training._inputs import DenseInputs
+from mggcn.training._loop import fit
+from mggcn.training._metrics import Scores
+from mggcn.training._prepared import View
+from mggcn.training._progress import Silent
+from mggcn.training._record import Epoch
+from mggcn.training._state import Fitted, Live, State
+from mggcn.training._step import Step
+from mggcn.training._training import Training
 
 IDENTITY = {"method": "gcn", "settings": {"lr": 0.1, "sizes": (1, 2)}}
 CPU = Compute(torch.device("cpu"))

@@ -7,14 +7,15 @@ import torch
 from scipy.sparse import csr_array, random_array
 
 import mggcn
-from mggcn import storage
-from mggcn.dataset import Dataset, as_features
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
+from mggcn.data._features import as_features
 from mggcn.kernels.dropout import dropout_sparse
 from mggcn.keys import Key
-from mggcn.nn import Linear
+from mggcn.nn.conv import Linear
 from mggcn.nn.rows import RepeatedRows, TableRows, dropped, gathered, num_bytes, to_dense
-from mggcn.train import Compute
-from mggcn.train.inputs import AveragedInputs, DenseInputs, SparseInputs, inputs_of, sparse_inputs
+from mggcn.training._compute import Compute
+from mggcn.training._inputs import AveragedInputs, DenseInputs, SparseInputs, inputs_of, sparse_inputs
 from tests.conftest import small_dataset
 
 
@@ -47,7 +48,7 @@ def test_parts_stand_side_by_side() -> None:
 def test_parts_are_joined_if_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     one, two, cpu = np.ones((9, 4), np.float32), np.zeros((9, 3), np.float32), Compute(torch.device("cpu"))
     joined = inputs_of([one, two], cpu)
-    monkeypatch.setattr("mggcn.train.inputs.is_too_large", lambda num_bytes: num_bytes > 3 * 9 * 7 * 4)
+    monkeypatch.setattr("mggcn.training._inputs.is_too_large", lambda num_bytes: num_bytes > 3 * 9 * 7 * 4)
     shared = inputs_of([one, two], cpu)
     assert isinstance(joined, DenseInputs)
     assert isinstance(shared, DenseInputs)
@@ -141,13 +142,13 @@ def test_the_format_of_features_changes_nothing(
 ) -> None:
     dense = of_density(density)
     full = csr_array((dense.x.ravel(), np.tile(np.arange(400), 60), np.arange(0, 24001, 400)), shape=(60, 400))
-    storage.save(dense, tmp_path / "d")
+    save(dense, tmp_path / "d")
     others = [
         replace(dense, x=as_features(csr_array(dense.x))),
         replace(dense, x=full),
         Dataset.from_pyg(dense.to_pyg()),
     ]
-    mapped = storage.load(tmp_path / "d", mmap=True)
+    mapped = load_folder(tmp_path / "d", mmap=True)
     expected, *runs = (
         mggcn.fit(data, method, settings={"epochs": 2, **settings}, device="cpu") for data in (dense, *others, mapped)
     )

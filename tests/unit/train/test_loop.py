@@ -6,14 +6,16 @@ import pytest
 import torch
 
 import mggcn
-from mggcn import methods, train
-from mggcn.dataset import Dataset
+from mggcn import methods
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.records.record import Epoch
-from mggcn.train import Compute, epochs
-from mggcn.train.loop import _is_better
-from mggcn.train.metrics import Scores
+from mggcn.training import Training, evaluate, predict
+from mggcn.training import _epochs as epochs
+from mggcn.training._compute import Compute
+from mggcn.training._loop import _is_better
+from mggcn.training._metrics import Scores
+from mggcn.training._record import Epoch
 
 CPU = Compute(torch.device("cpu"))
 
@@ -82,7 +84,7 @@ def test_early_stopping_keeps_the_best_epoch(small: Dataset, preset: methods.Pre
     assert record.best_epoch == 1 + int(np.argmin(losses))
     method = run.plan.prepare(small, Key.of(0), CPU)
     kept = replace(method, model=run.model)
-    val = train.evaluate(kept, small, small.split.val, Key.of(0), CPU, run.plan.training.draws)
+    val = evaluate(kept, small, small.split.val, Key.of(0), CPU, run.plan.training.draws)
     assert val.loss == pytest.approx(min(losses), abs=1e-12)
 
 
@@ -126,7 +128,7 @@ def test_balanced_class_weights(small: Dataset) -> None:
     y[small.split.train] = 0
     y[small.split.train[:3]] = 1
     data = replace(small, y=y)
-    found = epochs._class_weights(data, train.Training(class_weights="balanced"), CPU.device)
+    found = epochs._class_weights(data, Training(class_weights="balanced"), CPU.device)
     assert found is not None
     assert found.tolist() == pytest.approx([30 / (2 * 27), 30 / (2 * 3), 0])
     run = mggcn.fit(small, settings={"class_weights": "balanced", "epochs": 40})
@@ -137,7 +139,7 @@ def test_more_draws_are_the_mean_of_probabilities(small: Dataset) -> None:
     run = mggcn.fit(small, settings={"epochs": 5})
     method = run.plan.prepare(small, Key.of(0), CPU)
     nodes, key = np.arange(60), Key.of(0)
-    together = train.predict(run.model, method.eval, nodes, key, CPU, draws=3).exp().numpy()
+    together = predict(run.model, method.eval, nodes, key, CPU, draws=3).exp().numpy()
     parts = []
     for draw in range(3):
         rows = [
@@ -148,7 +150,7 @@ def test_more_draws_are_the_mean_of_probabilities(small: Dataset) -> None:
     np.testing.assert_allclose(together, np.mean(parts, axis=0), atol=1e-9)
     np.testing.assert_allclose(together.sum(axis=1), 1)
     with pytest.raises(InputError, match="draws: 0 is less than 1"):
-        train.predict(run.model, method.eval, nodes, key, CPU, draws=0)
+        predict(run.model, method.eval, nodes, key, CPU, draws=0)
 
 
 def test_divergence_is_said(small: Dataset) -> None:

@@ -8,13 +8,15 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from mggcn import fit, memory, storage
-from mggcn.dataset import Dataset
+from mggcn import fit
+from mggcn._io import memory
+from mggcn._io.mapping import Access, MappedRows
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.mapping import Access, MappedRows
 from mggcn.methods import METHODS
-from mggcn.run import load_run
-from mggcn.train import inputs
+from mggcn.runs._loading import load_run
+from mggcn.training import _inputs as inputs
 
 
 @pytest.fixture
@@ -35,19 +37,19 @@ def weights(data: Dataset, method: str, **settings: object) -> dict[str, torch.T
 def test_weights_are_equal(small: Dataset, tmp_path: Path, method: str) -> None:
     if method == "cluster-gcn":
         pytest.importorskip("pymetis")
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     assert_equal(tmp_path / "d", method, scaling="none")
 
 
 @pytest.mark.parametrize("method", ["mg-gcn", "mlp"])
 @pytest.mark.parametrize("scaling", ["none", "auto"])
 def test_weights_of_sparse_features_are_equal(small: Dataset, tmp_path: Path, method: str, scaling: str) -> None:
-    storage.save(replace(small, x=csr_array(np.maximum(small.x - 1.5, 0))), tmp_path / "d")
+    save(replace(small, x=csr_array(np.maximum(small.x - 1.5, 0))), tmp_path / "d")
     assert_equal(tmp_path / "d", method, scaling=scaling)
 
 
 def assert_equal(folder: Path, method: str, **settings: object) -> None:
-    expected, actual = (weights(storage.load(folder, mmap=mmap), method, **settings) for mmap in (False, True))
+    expected, actual = (weights(load_folder(folder, mmap=mmap), method, **settings) for mmap in (False, True))
     assert expected.keys() == actual.keys()
     assert all(torch.equal(expected[name], actual[name]) for name in expected)
 
@@ -55,18 +57,18 @@ def assert_equal(folder: Path, method: str, **settings: object) -> None:
 def test_rows_of_files_that_do_not_stay_in_memory_are_prefetched_before_they_are_used(
     small: Dataset, tmp_path: Path, rows_asked: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    storage.save(small, tmp_path / "d")
+    save(small, tmp_path / "d")
     for mmap in (False, True):
-        weights(storage.load(tmp_path / "d", mmap=mmap), "mlp", scaling="none")
+        weights(load_folder(tmp_path / "d", mmap=mmap), "mlp", scaling="none")
         assert rows_asked == []
     monkeypatch.setattr(inputs, "is_too_large", lambda _: True)
-    weights(storage.load(tmp_path / "d", mmap=True), "mlp", scaling="none")
+    weights(load_folder(tmp_path / "d", mmap=True), "mlp", scaling="none")
     assert set(rows_asked) >= set(small.split.train.tolist()) | set(small.split.test.tolist())
 
 
 def test_labels_and_features_are_not_copied(small: Dataset, tmp_path: Path) -> None:
-    storage.save(small, tmp_path / "d")
-    data = storage.load(tmp_path / "d", mmap=True)
+    save(small, tmp_path / "d")
+    data = load_folder(tmp_path / "d", mmap=True)
     for array in (data.x, data.y):
         assert torch.from_numpy(array).data_ptr() == array.ctypes.data
     run = fit(data, "mlp", settings={"epochs": 1, "scaling": "none"}, device="cpu")
@@ -74,8 +76,8 @@ def test_labels_and_features_are_not_copied(small: Dataset, tmp_path: Path) -> N
 
 
 def test_a_folder_that_changes_while_it_is_mapped_is_an_error(small: Dataset, tmp_path: Path) -> None:
-    storage.save(small, tmp_path / "d")
-    data = storage.load(tmp_path / "d", mmap=True)
+    save(small, tmp_path / "d")
+    data = load_folder(tmp_path / "d", mmap=True)
     run = fit(data, "mlp", settings={"epochs": 1}, device="cpu")
     np.load(tmp_path / "d" / "x.npy", mmap_mode="r+")[0] = 7
     (tmp_path / "d" / "x.npy").touch()
@@ -85,7 +87,7 @@ def test_a_folder_that_changes_while_it_is_mapped_is_an_error(small: Dataset, tm
 
 
 def test_runs_of_large_data_load_it_mapped(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    stored = storage.save(small, tmp_path / "d")
+    stored = save(small, tmp_path / "d")
     fit(stored, "mlp", settings={"epochs": 1}, device="cpu").save(tmp_path / "run")
     run = load_run(tmp_path / "run")
     assert run.training_data().mapped is None

@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 import mggcn
-from mggcn.dataset import Dataset
-from mggcn.records import Ledger, RunRecord, Section, markdown, pack, read
-from mggcn.records.row import Row
-from mggcn.report import charts
-from mggcn.train import loop
+from mggcn.data._dataset import Dataset
+from mggcn.experiments import _charts as charts
+from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._packing import pack
+from mggcn.experiments._reading import read_records as read
+from mggcn.experiments._record_tables import markdown
+from mggcn.experiments._row import Row, Section
+from mggcn.training import _loop as loop
+from mggcn.training._record import RunRecord
 from tests.records import record
 
 LARGE = 300 << 20

@@ -2,7 +2,7 @@ import numpy as np
 import torch
 from sklearn.metrics import accuracy_score, confusion_matrix, f1_score, log_loss
 
-from mggcn.train.metrics import calibration_error, confusion, precision_at, score
+from mggcn.training._metrics import calibration_error, confusion, precision_at, score
 
 
 def test_scores_agree_with_scikit_learn() -> None:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from mggcn.train import ranking
-from mggcn.train.ranking import Ranked
+from mggcn.training import _ranking as ranking
+from mggcn.training._ranking import Ranked
 
 
 @pytest.mark.parametrize("levels", [3, 1_000_000])

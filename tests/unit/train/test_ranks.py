@@ -10,15 +10,14 @@ import pytest
 import torch
 from torch import distributed as dist
 
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.sampling import RowSampler
+from mggcn.sampling.full import RowSampler
 from mggcn.sampling.neighbor import NeighborSampler
-from mggcn.train import ALONE, Ranks
-from mggcn.train.presence import Presence, name_of_start
-from mggcn.train.ranks import ProcessGroup
-from mggcn.train.shares import Shares
+from mggcn.training._presence import Presence, name_of_start
+from mggcn.training._ranks import ALONE, ProcessGroup, Ranks
+from mggcn.training._shares import Shares
 
 
 @pytest.fixture

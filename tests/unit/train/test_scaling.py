@@ -8,11 +8,11 @@ import torch
 from scipy.sparse import csr_array
 
 import mggcn
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputWarning
 from mggcn.kernels import threads
-from mggcn.train import scaling
-from mggcn.train.scaling import Scaled, Scaler
+from mggcn.training import _scaling as scaling
+from mggcn.training._scaling import Scaled, Scaler
 
 
 @pytest.mark.parametrize("sparse", [False, True])

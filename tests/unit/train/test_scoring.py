@@ -9,13 +9,17 @@ import torch
 
 import mggcn
 from mggcn import methods
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
 from mggcn.nn.rows import num_bytes
-from mggcn.records.record import RunRecord
-from mggcn.run import calibration, predicting, testing
-from mggcn.train import Compute, Prepared, View, scoring
-from mggcn.train.metrics import Tally, calibration_error, score
+from mggcn.runs import _calibration as calibration
+from mggcn.runs import _predicting as predicting
+from mggcn.runs import _testing as testing
+from mggcn.training import _scoring as scoring
+from mggcn.training._compute import Compute
+from mggcn.training._metrics import Tally, calibration_error, score
+from mggcn.training._prepared import Prepared, View
+from mggcn.training._record import RunRecord
 
 SETTINGS = {"epochs": 3, "draws": 2}
 CPU = Compute(torch.device("cpu"))

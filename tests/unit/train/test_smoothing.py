@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.graph import Graph
-from mggcn.methods import known_labels
+from mggcn.methods.plan import known_labels
 from mggcn.sampling.adjacency import propagation
-from mggcn.train import smoothing
+from mggcn.training import _smoothing as smoothing
 
 ITERATIONS = 10
 

@@ -10,16 +10,18 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mggcn import methods, train
+from mggcn import methods
+from mggcn import training as train
 from mggcn.block import Batch, Block
-from mggcn.dataset import Dataset
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.kernels.adam import Adam
 from mggcn.keys import Key
-from mggcn.nn import MLP
-from mggcn.train import Compute, Training
-from mggcn.train.epochs import Epochs
-from mggcn.train.progress import Silent
+from mggcn.nn.stack import MLP
+from mggcn.training._compute import Compute
+from mggcn.training._epochs import Epochs
+from mggcn.training._progress import Silent
+from mggcn.training._training import Training
 
 CPU = Compute(torch.device("cpu"))
 

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 import mggcn
-from mggcn import storage
-from mggcn.dataset import Dataset
+from mggcn.data import save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.train import calibrated, choose_temperature, fit_temperature
-from mggcn.train.metrics import calibration_error
+from mggcn.training._metrics import calibration_error
+from mggcn.training._temperature import calibrated, choose_temperature, fit_temperature
 
 
 def drawn(factor: float, n: int = 4_000, classes: int = 3) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -114,7 +114,7 @@ def test_several_draws_have_a_temperature_of_their_own(small: Dataset, tmp_path:
     assert temperature not in (1, run.record.temperature)
     expected = plain.probabilities ** (1 / temperature)
     np.testing.assert_allclose(scaled.probabilities, expected / expected.sum(axis=1, keepdims=True), rtol=1e-9)
-    folder = storage.save(small, tmp_path / "data").path
+    folder = save(small, tmp_path / "data").path
     saved = mggcn.fit(mggcn.load(folder), settings={"epochs": 2, "lr": 0.1, "picks": 2}, preset="paper", device="cpu")
     loaded = mggcn.load_run(saved.save(tmp_path / "run").path)
     new = replace(small, name="new", x=small.x + 1, split=None)

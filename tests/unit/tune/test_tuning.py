@@ -18,17 +18,20 @@ import pytest
 from scipy.sparse import csr_array
 
 import mggcn
-from mggcn import methods, storage
+from mggcn import methods
 from mggcn.cli import main
-from mggcn.dataset import Dataset
+from mggcn.data import load_folder, save
+from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.records import environment
-from mggcn.records.ledger import Ledger
-from mggcn.records.record import Epoch
-from mggcn.run import load_run
-from mggcn.train import Training
-from mggcn.train.progress import Silent
-from mggcn.tune import SPACE, Choice, Range, Search, Trial, Tuning, tuning
+from mggcn.experiments import _tuning as tuning
+from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._search import SPACE, Choice, Range, Search
+from mggcn.experiments._tuning import Trial, Tuning
+from mggcn.runs._loading import load_run
+from mggcn.training import _environment as environment
+from mggcn.training._progress import Silent
+from mggcn.training._record import Epoch
+from mggcn.training._training import Training
 
 pytest.importorskip("optuna", reason="needs the extra tune")
 OF_TRAINING = {"scaling", "input_dropout", "label_smoothing", "consistency", "averaging"}
@@ -46,7 +49,7 @@ def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    storage.save(small, tmp_path / "data")
+    save(small, tmp_path / "data")
     return tmp_path
 
 
@@ -167,7 +170,7 @@ def test_every_searched_value_belongs_to_a_setting_and_is_valid(small: Dataset) 
 
 def test_a_start_outside_the_space_widens_it(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "mggcn.tune.search.SPACE", {**SPACE, "hidden": Choice((3, 5)), "lr": Range(0.02, 0.1, log=True)}
+        "mggcn.experiments._search.SPACE", {**SPACE, "hidden": Choice((3, 5)), "lr": Range(0.02, 0.1, log=True)}
     )
     trials = search(small, tmp_path, 3)
     assert (trials[0].settings["hidden"], trials[0].settings["lr"]) == (128, 0.003)
@@ -194,7 +197,7 @@ def test_a_killed_search_continues_as_if_it_had_not_been_killed(folder: Path, sm
         assert process.wait() == -signal.SIGKILL, "it was still at work"
     with journal.open("ab") as file:
         file.write(b'{"op_code": 4, "wor')
-    data = storage.load(folder / "data")
+    data = load_folder(folder / "data")
     done = search(data, folder / "out", 0, fixed=strings(QUICK))
     assert len(done) >= 2
     continued = search(data, folder / "out", len(done) + 2, fixed=strings(QUICK))

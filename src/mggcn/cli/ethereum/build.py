@@ -7,8 +7,8 @@ from cyclopts import Parameter
 from cyclopts.types import NonNegativeInt
 
 if TYPE_CHECKING:
-    from mggcn.dataset import Dataset
-    from mggcn.ethereum.build import Built
+    from mggcn.data import Dataset
+    from mggcn.ethereum import Built
 
 
 def build(
@@ -78,20 +78,18 @@ def build(
     from mggcn.errors import require
 
     require("ibis", "ethereum")
-    from mggcn import storage
     from mggcn.cli.options import with_flags
+    from mggcn.data import check_free
     from mggcn.errors import InputError, prefix_errors
-    from mggcn.ethereum import build as building
-    from mggcn.ethereum import formats
-    from mggcn.ethereum._remote import local_files, table_files
-    from mggcn.ethereum.pipeline import BuildInputs
-    from mggcn.ethereum.time_split import TimeSplit, parse_as_of
+    from mggcn.ethereum import BuildInputs, TimeSplit, local_files, parse_as_of, table_files
+    from mggcn.ethereum import _build as building
+    from mggcn.ethereum import _formats as formats
 
     roles = None if columns is None else formats.parse_columns(columns)
     until = None if as_of is None else parse_as_of(as_of)
     time_split = TimeSplit.parse(split)
     if engine == "sql":
-        from mggcn.ethereum import sql
+        from mggcn.ethereum import _sql as sql
 
         with prefix_errors("--engine sql"):
             print(sql.script(transactions, dialect, roles, as_of=until, any_ids=ids == "text", into=into))  # noqa: T201
@@ -106,7 +104,7 @@ def build(
         raise InputError("--out: the dataset folder to make is missing")
     if not 0 <= max_dropped <= 1:
         raise InputError(f"--max-dropped: {max_dropped:g} is not a share from 0 to 1")
-    storage.check_free(out, overwrite=overwrite)
+    check_free(out, overwrite=overwrite)
     tables = [receipts, blocks, balances, *transactions]
     with (
         local_files([labels, features], out) as (label_file, feature_file),

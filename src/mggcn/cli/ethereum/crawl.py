@@ -41,9 +41,8 @@ def crawl(
         quiet: Show no progress.
     """
     from mggcn.cli.display import StageDisplay
-    from mggcn.ethereum import etherscan
-    from mggcn.ethereum.crawl import crawl
-    from mggcn.ethereum.label_lists import addresses
+    from mggcn.ethereum import _etherscan as etherscan
+    from mggcn.ethereum import addresses, crawl
 
     accounts = addresses(labels)
     shown = StageDisplay(quiet=quiet)

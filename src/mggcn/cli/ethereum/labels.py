@@ -8,7 +8,7 @@ from cyclopts import Parameter
 if TYPE_CHECKING:
     from collections import Counter
 
-    from mggcn.ethereum.merge_labels import MergedLabels
+    from mggcn.ethereum import MergedLabels
 
 _MOST_SHOWN = 12
 
@@ -27,7 +27,7 @@ def labels(lists: list[str], /, *, out: Path, overwrite: Annotated[bool, Paramet
         out: The CSV file to write, with the columns address and label.
         overwrite: Replace existing files, but never one of the lists.
     """
-    from mggcn.ethereum import merge_labels
+    from mggcn.ethereum import _merge_labels as merge_labels
 
     merged = merge_labels.merge(merge_labels.parse_list(text) for text in lists)
     conflicts = merge_labels.write(merged, out, overwrite=overwrite)

@@ -26,7 +26,7 @@ def simulate(
         overwrite: Replace existing files.
     """
     from mggcn.cli import display
-    from mggcn.ethereum.simulate import simulate
+    from mggcn.ethereum import simulate
 
     labels = labels or out.parent / f"{out.stem}.labels.csv"
     with display.Display(transient=True) as shown:

@@ -1,0 +1,398 @@
+"""Dataset: a graph with features, labels and a split, checked when it is created.
+
+Features are float32, dense or compressed sparse rows (CSR); no result depends on which. :mod:`mggcn.data._meta`
+describes the folder of a data set on disk.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import InitVar, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mggcn._io.arrays import checksum, compact_text, locked, read_only
+from mggcn._io.mapping import AUTOMATIC, Access, MappedFiles
+from mggcn.data._checks import check_descriptions, check_ids, check_labels, check_shape, check_types
+from mggcn.data._columns import Column
+from mggcn.data._features import Features, check_finite, csr_arrays, density_of, read_only_features
+from mggcn.data._measures import Measure
+from mggcn.data._split import Split, check_part
+from mggcn.errors import InputError
+from mggcn.graph import Direction, Graph, as_array, node_numbers
+
+if TYPE_CHECKING:
+    import networkx
+    from pandas import DataFrame
+    from scipy.sparse import sparray, spmatrix
+    from torch_geometric.data import Data
+
+    from mggcn.data._tables import FeatureChoice
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A node-classification task; its arrays are read-only, and copies of arrays that can be written to.
+
+    Args:
+        name: its name in runs and records.
+        graph: the whole graph.
+        x: [num_nodes, num_features] features, float32, dense or CSR.
+        y: [num_nodes] class numbers, -1 for a node without a label.
+        classes: the name of each class.
+        split: None for a graph that is only used for prediction.
+        node_ids: [num_nodes] the user's ids, unique; None if they are the node numbers.
+        id_name: what an id is, for example ``address``; the name of the id column of predictions.
+        inductive: train on the subgraph of the training nodes, test on the whole graph.
+        source: one line on where the data came from; shown with every result.
+        feature_names: the names of the columns of ``x``; empty if they have none.
+        encoding: how columns of a table became the columns of ``x``; empty if they are not from a table.
+        measures: what the numbers of some features mean, by the name of the feature.
+        edge_attributes: [graph.num_stored] each, aligned with ``graph.indices``; the entry of u in row v describes
+            the edge from v to u (in a graph of direction ``in``, from u to v).
+        copies: the number of last nodes that are copies of others as of an earlier date, see
+            :mod:`mggcn.ethereum._time_split`; they are trained and validated on, but not scored unless they are named.
+        notes: what was left out or assumed when the data was read, one sentence each.
+        mapped: the files of a mapped folder, which must not change.
+        access: how the folder was read, and where what is computed from it is kept.
+        checked: skip the checks of values and the copies, for arrays that are known to be valid and that nobody else
+            writes to; :func:`dataclasses.replace` does not keep it.
+        stored_in: the dataset folder that holds this content; :func:`dataclasses.replace` does not keep it.
+
+    Attributes:
+        path: the dataset folder it was read from or stored in; None after any change.
+    """
+
+    name: str
+    graph: Graph
+    x: Features
+    y: NDArray[np.int64]
+    classes: tuple[str, ...]
+    split: Split | None = None
+    node_ids: NDArray[np.generic] | None = None
+    id_name: str = "id"
+    inductive: bool = False
+    source: str = ""
+    feature_names: tuple[str, ...] = ()
+    encoding: tuple[Column, ...] = field(default=(), repr=False)
+    measures: Mapping[str, Measure] = field(default_factory=dict, repr=False)
+    edge_attributes: Mapping[str, NDArray[np.generic]] = field(default_factory=dict, repr=False)
+    copies: int = 0
+    notes: tuple[str, ...] = ()
+    mapped: MappedFiles | None = field(default=None, repr=False)
+    access: Access = field(default=AUTOMATIC, repr=False)
+    path: Path | None = field(default=None, init=False)
+    checked: InitVar[bool] = False
+    stored_in: InitVar[Path | None] = None
+
+    def __post_init__(self, checked: bool, stored_in: Path | None) -> None:
+        check_types(self)
+        self._make_read_only(checked)
+        object.__setattr__(self, "path", stored_in)
+        n = self.graph.num_nodes
+        check_shape("x", self.x.shape, n, 2)
+        check_shape("y", self.y.shape, n, 1)
+        if self.x.dtype != np.float32:
+            raise InputError(f"{self.name}: x must be float32, not {self.x.dtype}")
+        if self.node_ids is not None:
+            check_shape("node_ids", self.node_ids.shape, n, 1)
+            if not checked:
+                check_ids(self.node_ids)
+        check_descriptions(self)
+        if not checked:
+            check_finite(self.x)
+            check_labels(self.y, len(self.classes))
+        if self.split is not None:
+            if self.split.num_nodes not in (None, n):
+                raise InputError(f"split: the masks have {self.split.num_nodes} entries, but the graph has {n} nodes")
+            for part, nodes in self.split.parts().items():
+                check_part(part, nodes, self.y)
+
+    def _make_read_only(self, checked: bool) -> None:
+        protected = locked if checked else read_only
+        changes: dict[str, Any] = {
+            "x": read_only_features(self.x, checked=checked),
+            "y": protected(self.y),
+            "node_ids": None if self.node_ids is None else protected(self.node_ids),
+            "edge_attributes": {name: protected(values) for name, values in self.edge_attributes.items()},
+            "measures": dict(self.measures),
+        }
+        for name, value in changes.items():
+            object.__setattr__(self, name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._make_read_only(checked=True)  # copies and unpickled arrays can be written to
+
+    @property
+    def digest(self) -> str:
+        """The sha256 of everything that can change a result or its meaning; arrays are hashed once."""
+        return self._digest(self.split.checksums if self.split else {})
+
+    @property
+    def digest_without_split(self) -> str:
+        """The same for any split."""
+        return self._digest({})
+
+    def _digest(self, split: dict[str, str]) -> str:
+        content = {
+            "arrays": self.checksums | split,
+            "classes": self.classes,
+            "copies": self.copies,
+            "direction": self.graph.direction,
+            "encoding": self.encoding,
+            "feature_names": self.feature_names,
+            "id_name": self.id_name,
+            "inductive": self.inductive,
+            "measures": self.measures,
+            "num_features": self.num_features,
+        }
+        return hashlib.sha256(json.dumps(msgspec.to_builtins(content), sort_keys=True).encode()).hexdigest()
+
+    @property
+    def checksums(self) -> dict[str, str]:
+        """The sha256 of each array as a ``.npy`` file, without those of the split."""
+        x = {"x": self.x} if isinstance(self.x, np.ndarray) else csr_arrays(self.x)
+        arrays = {"y": self.y, **x, **{f"edge_{name}": values for name, values in self.edge_attributes.items()}}
+        ids = {} if self.node_ids is None else {"ids": checksum(self.node_ids, compact_text)}
+        return self.graph.checksums | {name: checksum(array) for name, array in arrays.items()} | ids
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes."""
+        return self.graph.num_nodes
+
+    @property
+    def num_current(self) -> int:
+        """The number of nodes without copies."""
+        return self.num_nodes - self.copies
+
+    @property
+    def num_features(self) -> int:
+        """The width of ``x``."""
+        return int(self.x.shape[1])
+
+    @property
+    def num_classes(self) -> int:
+        """The number of classes."""
+        return len(self.classes)
+
+    @cached_property
+    def density(self) -> float:
+        """The share of the features' values that are not 0, see :func:`mggcn.data._features.density_of`."""
+        return density_of(self.x)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether more than half of the features' values are 0, dense or CSR."""
+        return self.density < 0.5
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The notes, and one more if classes have no training nodes."""
+        if self.split is None:
+            return self.notes
+        sizes = np.bincount(self.y[self.split.train], minlength=self.num_classes)
+        missing = [repr(name) for name, size in zip(self.classes, sizes.tolist(), strict=True) if not size]
+        if sizes.max() == self.split.train.size:
+            text = f"all training nodes are of class {self.classes[sizes.argmax()]!r}: accuracy says nothing"
+            return (*self.notes, text)
+        if not missing:
+            return self.notes
+        listed = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        return (*self.notes, f"no training nodes of class {listed}: it cannot be learnt")
+
+    @classmethod
+    def from_pyg(
+        cls,
+        data: "Data",
+        name: str = "pyg",
+        *,
+        seed: int | None = 0,
+        direction: Direction | None = None,
+        inductive: bool = False,
+        source: str = "torch_geometric Data",
+    ) -> "Dataset":
+        """Convert a ``torch_geometric.data.Data``.
+
+        Args:
+            data: with ``x`` and ``edge_index``, and optionally ``y`` (-1 or NaN: no label), ``train_mask``,
+                ``val_mask`` or ``valid_mask``, ``test_mask`` (or node numbers as ``train_idx``, ``val_idx`` or
+                ``valid_idx``, ``test_idx``), ``node_ids`` and ``class_names``. ``adj_t`` takes the place of a missing
+                ``edge_index``. With ``num_nodes`` instead of ``x`` its features are structural, see
+                :func:`mggcn.data._structure.structural_features`. Labels that are floats must be whole. Of masks with
+                one column for each split the first column is used; for another one assign, for example,
+                ``data.train_mask[:, 1]``. Everything else is ignored, weights and attributes of edges included. A
+                warning names it.
+            name: the name of the data set.
+            seed: of the split or validation part that is drawn if ``data`` has none; None draws no split.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a warning if
+                some edges have no reverse.
+            inductive: whether training uses only the subgraph of the training nodes.
+            source: one line on where the data came from.
+        """
+        from mggcn.data._pyg import from_pyg
+
+        return from_pyg(data, name, seed, direction, inductive, source)
+
+    @classmethod
+    def from_networkx(
+        cls,
+        graph: "networkx.Graph",
+        *,
+        name: str = "networkx",
+        features: "FeatureChoice" = "all",
+        categories: Sequence[str] = (),
+        label: str = "label",
+        split: str = "split",
+        seed: int | None = 0,
+        direction: Direction | None = None,
+        inductive: bool = False,
+        source: str = "networkx graph",
+    ) -> "Dataset":
+        """Convert a NetworkX graph, directed or not; the keys of the nodes become their ids.
+
+        Parallel edges of a multigraph are one edge. Attributes of edges are ignored; a warning says so.
+
+        Args:
+            graph: with features as node attributes.
+            name: the name of the data set.
+            features: the node attributes to use, read like columns of a table, or lists of numbers; or ``all``,
+                ``none`` or ``structural``, which nodes without attributes get in any case.
+            categories: attributes that are categories, even if they are numbers.
+            label: the node attribute with the name or number of the class; a node without it has no label.
+            split: the node attribute that is train, val or test; a node without it is in no part.
+            seed: of the split or validation part that is drawn if the nodes have none; None draws no split.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; ``in`` and ``out`` need a DiGraph.
+                None is ``both``, with a warning if some edges of a DiGraph have no reverse.
+            inductive: whether training uses only the subgraph of the training nodes.
+            source: one line on where the data came from.
+        """
+        from mggcn.data._networkx import TableColumns, from_networkx
+
+        columns = TableColumns(label=label, split=split, features=features, categories=categories)
+        return from_networkx(graph, columns, name, seed, direction, inductive, source)
+
+    @classmethod
+    def from_scipy(
+        cls,
+        adjacency: "sparray | spmatrix",
+        x: "ArrayLike | sparray | spmatrix | None",
+        y: ArrayLike | None = None,
+        *,
+        name: str = "scipy",
+        classes: Sequence[str] | None = None,
+        split: "Split | Sequence[ArrayLike | None] | None" = None,
+        node_ids: ArrayLike | None = None,
+        feature_names: Sequence[str] = (),
+        seed: int | None = 0,
+        direction: Direction | None = None,
+        inductive: bool = False,
+        source: str = "scipy adjacency matrix",
+    ) -> "Dataset":
+        """Convert a sparse adjacency matrix of SciPy with features and labels, given as arrays, lists or tensors.
+
+        Args:
+            adjacency: [num_nodes, num_nodes] in any format; a value other than 0 in row u and column v is an edge from
+                u to v. Values other than 1 are ignored as weights; a warning says so.
+            x: [num_nodes, num_features] features, dense or a sparse matrix of SciPy; None for structural ones.
+            y: [num_nodes] class numbers, -1 for a node without a label; None if no node has one.
+            name: the name of the data set.
+            classes: the name of each class; ``class 0``, ``class 1``, … if None.
+            split: a Split, or node numbers or masks of train, val and test, None for a part that is not known.
+            node_ids: [num_nodes] the ids of the nodes, unique; None if they are the node numbers.
+            feature_names: the names of the columns of ``x``.
+            seed: of the split or validation part that is drawn if none is known; None draws no split.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a warning if
+                the matrix is not symmetric.
+            inductive: whether training uses only the subgraph of the training nodes.
+            source: one line on where the data came from.
+        """
+        from mggcn.data._scipy import from_scipy
+
+        ids = None if node_ids is None else as_array(node_ids, "node_ids")
+        fields = {"inductive": inductive, "source": source, "node_ids": ids, "feature_names": tuple(feature_names)}
+        return from_scipy(adjacency, x, y, name, classes, split, seed, direction, **fields)
+
+    @classmethod
+    def from_pandas(
+        cls,
+        edges: "DataFrame",
+        nodes: "DataFrame | None" = None,
+        name: str = "pandas",
+        *,
+        id_column: str = "id",
+        source_column: str = "source",
+        target_column: str = "target",
+        label_column: str = "label",
+        split_column: str = "split",
+        features: "FeatureChoice" = "all",
+        categories: Sequence[str] = (),
+        seed: int | None = 0,
+        direction: Direction | None = None,
+    ) -> "Dataset":
+        """Convert two pandas data frames; the columns are as in :func:`mggcn.data._read_tables.read_tables`.
+
+        Args:
+            edges: one row per edge.
+            nodes: one row per node. Without it the nodes are the ends of the edges, without labels.
+            name: the name of the data set.
+            id_column: of ``nodes``, or the name of its index; the index if there is no column ``id``, with a warning if
+                it has no name and holds numbers: name it ``id`` if it is meant.
+            source_column: of ``edges``: ids of nodes.
+            target_column: of ``edges``: ids of nodes.
+            label_column: of ``nodes``: classes, empty if unknown. Without this column no node is labelled.
+            split_column: of ``nodes``: train, val, test or empty. Without this column the split is drawn by ``seed``.
+            features: ``all`` other columns of ``nodes``, a list of columns, ``structural`` or ``none``.
+            categories: feature columns whose values are categories even if they are numbers, dates, or many; text and
+                columns of pandas' type ``category`` are.
+            seed: of the split or validation part that is drawn if ``nodes`` has none; None draws no split.
+            direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
+                number of edges without a reverse.
+        """
+        from mggcn.data._pandas import TableColumns, from_pandas
+
+        columns = TableColumns(
+            id_column, source_column, target_column, label_column, split_column, features, tuple(categories)
+        )
+        return from_pandas(edges, nodes, columns, name, seed, direction)
+
+    def to_pyg(self) -> "Data":
+        """Convert to a ``torch_geometric.data.Data`` with dense ``x``, and with masks if there is a split."""
+        from mggcn.data._pyg import to_pyg
+
+        return to_pyg(self)
+
+    def check_unchanged(self) -> None:
+        """Raise InputError if the data set is mapped and its files have changed since."""
+        if self.mapped is not None:
+            self.mapped.check()
+
+    def with_split(self, split: Split) -> "Dataset":
+        """Return the same data with another split."""
+        return replace(self, split=split, checked=True)
+
+    def require_split(self) -> Split:
+        """Return the split, or raise InputError if the data set has none."""
+        if self.split is None:
+            raise InputError(f"{self.name}: no training labels (the data set has no split)")
+        return self.split
+
+    def ids_of(self, nodes: ArrayLike) -> NDArray[np.generic]:
+        """Return the user's ids of node numbers or of a boolean mask; ids stored as bytes become text."""
+        numbers = node_numbers(nodes, self.num_nodes)
+        if self.node_ids is None:
+            return numbers
+        ids = np.asarray(self.node_ids[numbers])
+        return np.char.decode(ids, "ascii") if ids.dtype.kind == "S" else ids
+
+    def nodes_of(self, ids: Sequence[str]) -> NDArray[np.int64]:
+        """Return the node numbers of the user's ids, given as text; Ethereum addresses match in any case."""
+        from mggcn.data._ids import nodes_of
+
+        return nodes_of(self, ids)

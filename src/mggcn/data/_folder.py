@@ -1,0 +1,178 @@
+"""Saving a data set as a folder, and loading it."""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn._io.arrays import compact_text, locked, remember
+from mggcn._io.files import check_npy, sha256
+from mggcn._io.mapping import MappedFiles, is_too_large
+from mggcn.data._checks import check_characters, check_labels
+from mggcn.data._dataset import Dataset
+from mggcn.data._features import csr_arrays, csr_parts
+from mggcn.data._meta import EDGE, META, ArrayFile, Meta, checked_value, read_meta
+from mggcn.data._split import PARTS, Split
+from mggcn.data._writer import writing
+from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
+from mggcn.graph import Graph
+
+_MAPPED = ("indptr.npy", "indices.npy", "x.npy", "x_indptr.npy", "x_indices.npy", "x_data.npy", "y.npy", "ids.npy")
+
+
+def save(
+    dataset: Dataset, folder: str | Path, *, overwrite: bool = False, tables: Mapping[str, Path] | None = None
+) -> Dataset:
+    """Write ``dataset`` as ``folder`` and return it as stored there; ``tables`` are files to keep beside the arrays."""
+    target = Path(folder)
+    with writing(target, overwrite=overwrite) as writer:
+        arrays = _arrays(dataset)
+        if any(isinstance(array, np.memmap) for array in arrays.values()):
+            dataset = replace(dataset, graph=replace(dataset.graph))  # runs the checks, which mapping a folder skips
+        for name, array in arrays.items():
+            writer.write(name, array)
+        for name, path in (tables or {}).items():
+            writer.add_table(name, path)
+        meta = writer.finish(
+            Meta(
+                name=dataset.name,
+                num_features=dataset.num_features,
+                direction=dataset.graph.direction,
+                classes=list(dataset.classes),
+                inductive=dataset.inductive,
+                source=dataset.source,
+                split_seed=dataset.split.seed if dataset.split else None,
+                split_shares=list(dataset.split.shares) if dataset.split else [],
+                id_name=dataset.id_name,
+                feature_names=list(dataset.feature_names),
+                encoding=list(dataset.encoding),
+                measures=dict(dataset.measures),
+                copies=dataset.copies,
+                notes=list(dataset.notes),
+            )
+        )
+    for name, array in _kept(dataset).items():
+        remember(array, meta.files[f"{name}.npy"].sha256)
+    return replace(dataset, checked=True, stored_in=target.resolve())
+
+
+def load_folder(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
+    """Read a dataset folder.
+
+    Args:
+        folder: the folder.
+        mmap: map graph, features, labels and ids instead of reading and verifying them; None does so if they are larger
+            than half of the free memory.
+    """
+    root = Path(folder)
+    meta = read_meta(root)
+    if mmap is None:
+        mmap = is_too_large(sum((root / name).stat().st_size for name in meta.files if (root / name).is_file()))
+    arrays = _read_arrays(root, meta.files, mmap)
+    edge_files = [name for name in arrays if name.startswith(EDGE)]
+    checked = mmap or meta.checked == checked_value(meta)
+    with prefix_errors(root):
+        try:
+            graph = Graph(arrays["indptr.npy"], arrays["indices.npy"], meta.direction, checked=checked)
+            if mmap:
+                graph.check_bounds()
+                check_labels(arrays["y.npy"], len(meta.classes))
+            x = arrays.get("x.npy")
+            if x is None:
+                parts = (arrays["x_data.npy"], arrays["x_indices.npy"], arrays["x_indptr.npy"])
+                x = csr_parts(*parts, (graph.num_nodes, meta.num_features))
+            dataset = Dataset(
+                name=meta.name,
+                graph=graph,
+                x=x,
+                y=arrays["y.npy"],
+                classes=tuple(meta.classes),
+                split=_split(arrays, meta) if "train.npy" in arrays else None,
+                node_ids=arrays.get("ids.npy"),
+                id_name=meta.id_name,
+                inductive=meta.inductive,
+                source=meta.source,
+                feature_names=tuple(meta.feature_names),
+                encoding=tuple(meta.encoding),
+                measures=meta.measures,
+                copies=meta.copies,
+                notes=tuple(meta.notes),
+                edge_attributes={Path(name).stem.removeprefix(EDGE): arrays[name] for name in edge_files},
+                mapped=MappedFiles.of(arrays.values()) if mmap else None,
+                checked=checked,
+                stored_in=root.resolve(),
+            )
+        except KeyError as error:
+            raise InputError(f"{META}: field files: {error} is missing") from None
+    if checked:
+        for name, array in _kept(dataset).items():
+            remember(array, meta.files[f"{name}.npy"].sha256)
+    return dataset
+
+
+def _split(arrays: Mapping[str, NDArray[Any]], meta: Meta) -> Split:
+    parts = (arrays[f"{part}.npy"] for part in PARTS)
+    return Split(*parts, seed=meta.split_seed, shares=tuple(meta.split_shares))
+
+
+def _arrays(dataset: Dataset) -> dict[str, NDArray[Any]]:
+    """The arrays of a folder by name, as they are stored."""
+    return {name: compact_text(array) if name == "ids" else array for name, array in _kept(dataset).items()}
+
+
+def _kept(dataset: Dataset) -> dict[str, NDArray[Any]]:
+    """The arrays of a data set by the name of their file."""
+    arrays: dict[str, NDArray[Any]] = {
+        "indptr": dataset.graph.indptr,
+        "indices": dataset.graph.indices,
+        "y": dataset.y,
+    }
+    arrays |= {"x": dataset.x} if isinstance(dataset.x, np.ndarray) else csr_arrays(dataset.x)
+    if dataset.split is not None:
+        arrays |= dataset.split.parts()
+    if dataset.node_ids is not None:
+        arrays["ids"] = dataset.node_ids
+    return arrays | {f"{EDGE}{name}": values for name, values in dataset.edge_attributes.items()}
+
+
+def _read_arrays(root: Path, files: Mapping[str, ArrayFile], mmap: bool) -> dict[str, NDArray[Any]]:
+    """Read or map arrays; what is read is verified on other threads, which takes longer than to read it."""
+    for name in files:
+        if not (root / name).is_file():
+            raise InputError(f"{root / name}: missing, though {META} lists it")
+    verified = [name for name in files if not (mmap and (name.startswith(EDGE) or name in _MAPPED))]
+    with ThreadPoolExecutor() as pool:
+        checksums = pool.map(lambda name: sha256(root / name), verified)
+        problem: InputError | None = None
+        try:
+            arrays = {name: _read_array(root / name, file, mapped=name not in verified) for name, file in files.items()}
+        except InputError as error:
+            problem = error  # a wrong checksum says more
+        for name, checksum in zip(verified, checksums, strict=True):
+            if checksum != files[name].sha256:
+                raise InputError(f"{root / name}: sha256 differs from {META}; the file is damaged or was changed")
+    if problem is not None:
+        raise problem
+    return arrays
+
+
+def _read_array(path: Path, file: ArrayFile, *, mapped: bool) -> NDArray[Any]:
+    mapped = (path.name.startswith(EDGE) or mapped) and 0 not in file.shape
+    try:
+        check_npy(path)
+        array: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    except ARRAY_ERRORS as error:
+        raise InputError(f"{path}: cannot be read ({first_line(error)})") from None
+    if array.dtype.str != file.dtype or list(array.shape) != file.shape:
+        raise InputError(f"{path}: holds {array.dtype.str} {list(array.shape)}, {META} says {file.dtype} {file.shape}")
+    size = path.stat().st_size
+    if isinstance(array, np.memmap) and array.offset + array.nbytes != size:
+        raise InputError(f"{path}: {size:,} bytes, but its header says {array.offset + array.nbytes:,}")
+    if not isinstance(array, np.memmap):
+        with prefix_errors(path):
+            check_characters(array)
+    return locked(array)

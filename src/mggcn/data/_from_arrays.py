@@ -1,0 +1,137 @@
+"""A data set from plain arrays, checked; a missing split or validation part is drawn at random."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import sparray, spmatrix
+
+from mggcn.data._checks import check_labels
+from mggcn.data._columns import FeatureTable, encoding_notes, feature_names
+from mggcn.data._dataset import Dataset
+from mggcn.data._features import as_features
+from mggcn.data._labels import class_numbers, numbered_classes
+from mggcn.data._split import NO_SPLIT, UNLABELLED, complete_split
+from mggcn.errors import DataWarning, InputError, prefix_errors
+from mggcn.graph import Direction, Graph
+
+_KNOWN = {"num_nodes", "num_edges", "num_features", "num_classes", "name", "n_id", "e_id", "input_id", "batch_size"}
+"""Names of what the other arrays say, and of what PyG's loaders add; leaving them out changes nothing."""
+
+
+def from_arrays(
+    name: str,
+    num_nodes: int,
+    edge_index: NDArray[Any],
+    x: ArrayLike | sparray | spmatrix | FeatureTable | None,
+    *,
+    y: NDArray[Any] | None = None,
+    classes: Iterable[Any] | None = None,
+    parts: Sequence[NDArray[Any] | None] = NO_SPLIT,
+    seed: int | None = 0,
+    direction: Direction | None = None,
+    lists_edges_once: bool = False,
+    source: str = "",
+    notes: Sequence[str] = (),
+    stacklevel: int = 3,
+    **fields: Any,
+) -> Dataset:
+    """Build a data set from arrays; errors name the array and the value.
+
+    Args:
+        name: the name of the data set.
+        num_nodes: the number of nodes, isolated ones included.
+        edge_index: [2, E] integers, the sources and targets of the edges.
+        x: [num_nodes, num_features] numbers, or columns of a table, whose empty cells are filled; None for structural
+            features, see :func:`mggcn.data._structure.structural_features`.
+        y: [num_nodes] or [num_nodes, 1] class numbers, also as whole floats, -1 or NaN for a node without a label; None
+            if no node has one.
+        classes: the names of the classes, used if a node is labelled; ``class 0``, ``class 1``, … if None.
+        parts: the nodes of train, val and test; None for a part that is not known.
+        seed: of the split or validation part that is drawn if none is known; with None no split is drawn.
+        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note if some
+            edges have no reverse.
+        lists_edges_once: whether such data usually hold an undirected edge once, so that this note is not a warning.
+        source: one line on where the data came from; a note on what was drawn is added.
+        notes: what of the input is not used; each is also a :class:`mggcn.errors.DataWarning`.
+        stacklevel: of these warnings; 3 is the caller of the function that calls this one.
+        fields: further fields of :class:`mggcn.data.Dataset`.
+    """
+    if edge_index.ndim != 2 or edge_index.shape[0] != 2:
+        raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
+    with prefix_errors("edge_index"):
+        graph, *removed, added = Graph.from_edges_counted(
+            edge_index[0], edge_index[1], num_nodes, direction=direction or "both"
+        )
+    features = None if x is None else x.x if isinstance(x, FeatureTable) else as_features(x)
+    labels = class_numbers(y, num_nodes)
+    names = numbered_classes(labels)
+    if names and classes is not None:
+        names = tuple(map(str, classes))
+    check_labels(labels, len(names))
+    split, note = None, "" if names else "no labels"
+    is_known = any(part is not None for part in parts)
+    num_unlabelled = int(np.sum(labels == UNLABELLED))
+    unlabelled = []
+    if names and classes is None and num_unlabelled:
+        plural = "node has no label: its" if num_unlabelled == 1 else "nodes have no label: their"
+        unlabelled = [f"{num_unlabelled:,} {plural} y is {UNLABELLED} or NaN"]
+    if is_known or (names and seed is not None):
+        split, note = complete_split(labels, parts, seed or 0)
+    source = "; ".join(filter(None, [source, note]))
+    made: list[str] = []
+    one_way = one_way_note(added) if direction is None else []
+    if not lists_edges_once:
+        notes, one_way = [*notes, *one_way], []
+    if isinstance(x, FeatureTable):
+        encoding, filled = x.fill(split.train if split else None)
+        fields |= {"encoding": encoding, "feature_names": feature_names(encoding)}
+        made, notes = [*encoding_notes(x.columns)], [*notes, *filled]
+    elif features is None:
+        from mggcn.data._structure import structural_features
+
+        features, columns = structural_features(graph)
+        fields |= {"feature_names": columns}
+        made = [f"structural features, made of the edges: {', '.join(columns)}"]
+    if not is_known:  # else they are in no part of the split
+        notes, unlabelled = [*notes, *unlabelled], []
+    for text in notes:
+        warnings.warn(f"{name}: {text}", DataWarning, stacklevel=stacklevel)
+    notes = (*notes, *unlabelled, *made, *one_way, *removed_note(*removed))
+    return Dataset(name, graph, features, labels, names, split, source=source, notes=notes, **fields)
+
+
+def ignored_edge_data(names: Iterable[str], origin: str) -> list[str]:
+    """The note on weights and other values of edges in ``origin``, which are not used; none if there are none."""
+    listed = ", ".join(names)
+    return [f"edge weights and attributes are not used: ignored {listed} of {origin}"] if listed else []
+
+
+def unused_notes(names: Iterable[str], origin: str) -> list[str]:
+    """The notes on arrays of ``origin`` that are not used: values of edges according to their name, and others."""
+    unused = sorted(set(names) - _KNOWN)
+    edge_data = edge_values(unused)
+    others = ", ".join(name for name in unused if name not in edge_data)
+    return [*ignored_edge_data(edge_data, origin), *([f"not used: {others} of {origin}"] if others else [])]
+
+
+def edge_values(names: Iterable[str]) -> list[str]:
+    """Those of the names of arrays that say that they hold a value for each edge, such as PyG's edge_weight."""
+    return sorted(
+        name for name in names if name in ("weight", "weights") or (name.startswith("edge_") and name != "edge_index")
+    )
+
+
+def one_way_note(count: int) -> list[str]:
+    """The note on edges that were made undirected, none if there are none."""
+    edges = "1 edge has" if count == 1 else f"{count:,} edges have"
+    return [f"{edges} no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"] if count else []
+
+
+def removed_note(num_loops: int, num_duplicates: int) -> list[str]:
+    """The note on edges that are not stored, none if there are none."""
+    counts = ((num_loops, "self-loop"), (num_duplicates, "duplicate edge"))
+    parts = [f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count]
+    return [f"{' and '.join(parts)} removed"] if parts else []

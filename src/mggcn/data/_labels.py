@@ -1,0 +1,176 @@
+"""Labels and parts of nodes, from columns of tables and from arrays: what is no label, and what are no classes."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn.data._cells import shown, text_of
+from mggcn.data._checks import MAX_CLASSES
+from mggcn.data._columns import Chunk
+from mggcn.data._split import NO_SPLIT, PARTS, UNLABELLED
+from mggcn.errors import InputError, prefix_errors
+
+NO_LABEL = frozenset(["NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "-NaN", "-nan", "NULL", "null", "None", "NaT"])
+"""Texts that mean an empty cell, as in pandas' files."""
+
+_FEW_NUMBERS = 10  # with a fraction, which may be classes
+_FEW_CLASSES = 100  # which may have one node each
+
+
+class Codes:
+    """A column of few different texts as numbers, read from one chunk of a table after the other.
+
+    Attributes:
+        column: its name; a table without it has empty cells.
+        names: the text of each number; the first is empty.
+
+    Args:
+        column: its name.
+        known: texts that cells may have.
+        problem: what is wrong with another cell, given its value and text; empty if nothing is.
+    """
+
+    def __init__(self, column: str, known: Sequence[str], problem: Callable[[Any, str], str]) -> None:
+        self.column, self._problem = column, problem
+        self.names = ["", *known]
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+        self._codes = [np.empty(0, np.int32)]
+
+    @classmethod
+    def of_labels(cls, column: str) -> "Codes":
+        """A column with the class of each node."""
+        return cls(column, (), _problem_of_label)
+
+    @classmethod
+    def of_parts(cls, column: str) -> "Codes":
+        """A column with the part of the split in which each node is."""
+        return cls(column, PARTS, lambda _, text: f"{text!r} is not one of {', '.join(PARTS)} or empty")
+
+    def add(self, chunk: Chunk) -> None:
+        """Read the next rows."""
+        values: Any = chunk.columns.get(self.column)
+        if values is None:
+            self._codes.append(np.zeros(chunk.num_rows, np.int32))
+        elif isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
+            distinct, rows, inverse = np.unique(values, return_index=True, return_inverse=True)
+            self._codes.append(self._numbers_of(distinct.tolist(), rows.tolist(), chunk)[inverse])
+        else:
+            self._codes.append(self._numbers_of(values, range(chunk.num_rows), chunk))
+
+    def joined(self) -> NDArray[np.int32]:
+        """The numbers of all rows."""
+        self._codes = [np.concatenate(self._codes)]
+        return self._codes[0]
+
+    def _numbers_of(self, values: Sequence[Any], rows: Sequence[int], chunk: Chunk) -> NDArray[np.int32]:
+        texts = [text_of(value) for value in values]
+        for value, text, row in zip(values, texts, rows, strict=True):
+            if text not in self._numbers:
+                if problem := self._problem(value, text):
+                    raise InputError(f"{chunk.at(row)}: column {self.column!r}: {problem}")
+                self._numbers[text] = len(self.names)
+                self.names.append(text)
+        return np.array([self._numbers[text] for text in texts], np.int32)
+
+
+def read_labels(labels: Codes) -> tuple[NDArray[np.int64], tuple[str, ...], list[str]]:
+    """The class number of each node, -1 without a label, the names of the classes, and notes on unusual labels."""
+    codes = labels.joined()
+    counts = dict(zip(labels.names, np.bincount(codes, minlength=len(labels.names)).tolist(), strict=True))
+    empty = {text: counts.pop(text) for text in labels.names if not text or text in NO_LABEL}
+    classes = tuple(sorted(counts, key=int) if all(map(is_integer, counts)) else sorted(counts))
+    with prefix_errors(f"column {labels.column!r}"):
+        _check_classes(classes, sum(counts.values()))
+    number_of = {name: number for number, name in enumerate(classes)}
+    y = np.array([number_of.get(name, UNLABELLED) for name in labels.names], np.int64)[codes]
+    notes = []
+    if len(classes) > 2 and str(UNLABELLED) in classes:  # it means "no label" in PyG
+        notes = ["the label -1 is a class; leave it empty where there is no label"]
+    del empty[""]
+    if empty:
+        listed = ", ".join(f"{text!r} ({count:,})" for text, count in empty.items())
+        notes.append(f"read as no label: {listed}; if it is a class, give it another name")
+    return y, classes, notes
+
+
+def read_parts(parts: Codes, y: NDArray[np.int64]) -> tuple[Sequence[NDArray[np.int64] | None], tuple[int, str] | None]:
+    """The nodes of train, val and test, and the first node in one of them that has no label, with its part."""
+    codes = parts.joined()
+    if not codes.any():
+        return NO_SPLIT, None
+    unlabelled = np.flatnonzero((codes != 0) & (y == UNLABELLED))
+    train, val, test = (np.flatnonzero(codes == number) for number in range(1, 1 + len(PARTS)))
+    bad = (int(unlabelled[0]), parts.names[codes[unlabelled[0]]]) if unlabelled.size else None
+    return [train, val if val.size else None, test], bad
+
+
+def class_numbers(y: NDArray[Any] | None, num_nodes: int) -> NDArray[np.int64]:
+    """The class numbers in an array, [num_nodes] or [num_nodes, 1]; -1 for NaN and if there is no array."""
+    if y is None:
+        return np.full(num_nodes, UNLABELLED, dtype=np.int64)
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if y.shape != (num_nodes,):
+        hint = "; several labels per node are not supported" if y.ndim == 2 and y.shape[0] == num_nodes else ""
+        raise InputError(f"y: must have shape [{num_nodes}], one class per node, not {list(y.shape)}{hint}")
+    if y.dtype.kind not in "iufb":
+        raise InputError(f"y: must hold integers, not {y.dtype}")
+    if y.dtype.kind == "f":
+        y = np.where(np.isnan(y), y.dtype.type(UNLABELLED), y)
+    with np.errstate(invalid="ignore"):
+        labels = y.astype(np.int64)
+    bad = np.flatnonzero(labels != y)
+    if bad.size:
+        raise InputError(
+            f"y of node {bad[0]} is {y[bad[0]]}, not a whole number: it looks like a regression target, not a class"
+        )
+    known = labels[labels != UNLABELLED]
+    with prefix_errors("y"):
+        _check_classes([*map(str, np.unique(known).tolist())], known.size)
+    return labels
+
+
+def numbered_classes(y: NDArray[np.int64]) -> tuple[str, ...]:
+    """Return the names ``class 0``, ``class 1``, … up to the largest class number in ``y``."""
+    if y.size and y.max() >= MAX_CLASSES:
+        node = int(y.argmax())
+        raise InputError(f"y of node {node} is {y[node]}, and a data set has at most {MAX_CLASSES:,} classes")
+    return tuple(f"class {label}" for label in range(int(y.max(initial=UNLABELLED)) + 1))
+
+
+def is_integer(text: str) -> bool:
+    """Whether the text is an int64 in its plain form, so that nothing is lost by keeping the number."""
+    digits = text.removeprefix("-")
+    plain = digits.isascii() and digits.isdigit() and len(digits) < 20
+    return plain and str(int(text)) == text and abs(int(text)) < 2**63
+
+
+def _problem_of_label(value: Any, text: str) -> str:
+    is_list = isinstance(value, list | tuple | set | frozenset | dict | np.ndarray)
+    is_list = is_list or (text.startswith("[") and text.endswith("]") and "," in text)
+    return f"{shown(value)} looks like several labels of one node, which are not supported" if is_list else ""
+
+
+def _check_classes(names: Sequence[str], num_labelled: int) -> None:
+    """Raise InputError if the different labels of so many nodes do not look like classes."""
+    fractions = _fractions(names)
+    if fractions and (len(names) > _FEW_NUMBERS or 2 * len(names) > num_labelled):
+        raise InputError(
+            f"{len(names):,} different numbers such as {fractions[0]} in {num_labelled:,} labelled nodes look like a "
+            "regression target, not like classes"
+        )
+    if len(names) > _FEW_CLASSES and 2 * len(names) > num_labelled:
+        raise InputError(
+            f"{len(names):,} different labels such as {names[0][:40]!r} in {num_labelled:,} labelled nodes look like "
+            "ids, texts or a regression target, not like classes"
+        )
+
+
+def _fractions(names: Iterable[str]) -> list[str]:
+    """The names that are not whole numbers; none if a name is not a number."""
+    try:
+        return [name for name in names if not float(name).is_integer()]
+    except ValueError:
+        return []

@@ -1,0 +1,140 @@
+"""Data sets by name, and readers of users' own files; each source is one module.
+
+Nothing is read or fetched until :func:`load` is called.
+"""
+
+import logging
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from mggcn._io.mapping import Access
+from mggcn._io.memory import require_address_space
+from mggcn.data import _digits, _ogb, _planetoid, _planetoid_files, _synthetic
+from mggcn.data import _pyg_sets as pyg
+from mggcn.data._dataset import Dataset
+from mggcn.data._folder import load_folder
+from mggcn.data._meta import META
+from mggcn.data._npz import read_npz
+from mggcn.data._ogb import import_ogb
+from mggcn.data._read_tables import read_tables
+from mggcn.data._root import data_roots
+from mggcn.data._streamed import import_tables
+from mggcn.errors import InputError, unknown
+
+__all__ = [
+    "import_ogb",
+    "import_tables",
+    "load",
+    "names",
+    "raw_folder",
+    "read_npz",
+    "read_tables",
+    "stored",
+]
+
+_log = logging.getLogger(__name__)
+
+Loader = Callable[[Path | None, int, bool | None], Dataset]
+ArgumentLoader = Callable[[str, Path | None, int, bool | None], Dataset]
+
+_NAMED: dict[str, Loader] = {
+    **{
+        f"{name}{ending}": partial(_planetoid.load, name, bool(ending))
+        for name in _planetoid_files.FOLDERS
+        for ending in ("", ":public")
+    },
+    "digits": _digits.load,
+    "reddit": partial(pyg.load, "Reddit"),
+    "reddit-like": partial(_synthetic.load, "reddit-like", "1"),
+    "ethereum-like": partial(_synthetic.load, "ethereum-like", "1"),
+}
+
+_WITH_ARGUMENT: dict[str, tuple[str, ArgumentLoader]] = {
+    "reddit-like": ("SCALE", partial(_synthetic.load, "reddit-like")),
+    "ethereum-like": ("SCALE", partial(_synthetic.load, "ethereum-like")),
+    "pyg": ("NAME", pyg.load),
+    "ogb": ("NAME", _ogb.load),
+}
+
+
+def load(
+    name: str | Path,
+    *,
+    root: Path | None = None,
+    seed: int = 0,
+    mmap: bool | None = None,
+    cache: str | Path | None = None,
+    memory: str | None = None,
+) -> Dataset:
+    """Load a data set.
+
+    Args:
+        name: a known name (see :func:`names`) or a dataset folder.
+        root: the data root; else the environment's ``MGGCN_DATA``, else the per-user cache.
+        seed: of splits that were not published, and of generated data sets.
+        mmap: map the arrays of a dataset folder instead of reading them; None does so if they are larger than half of
+            the free memory.
+        cache: the folder for what is computed from a mapped data set before training; beside the data when None, or in
+            the data root if that cannot be written.
+        memory: how much computing it may take, such as ``2GB``, the default.
+    """
+    return load_with(Access.of(mmap, cache, memory), name, root=root, seed=seed)
+
+
+def load_with(access: Access, name: str | Path, *, root: Path | None = None, seed: int = 0) -> Dataset:
+    """See :func:`load`."""
+    started = time.perf_counter()
+    require_address_space()
+    _log.debug("data roots: %s", ", ".join(map(str, data_roots(root))))
+    loaded = _load(name, root, seed, access.mmap)
+    dataset = replace(loaded, access=access, checked=True, stored_in=loaded.path)
+    seconds = time.perf_counter() - started
+    how = "loaded" if dataset.mapped is None else "mapped"
+    phase = {"phase": "load", "seconds": seconds}
+    _log.info("%s: %s in %.2f s: %s", dataset.path or dataset.name, how, seconds, dataset.source, extra=phase)
+    return dataset
+
+
+def _load(name: str | Path, root: Path | None, seed: int, mmap: bool | None) -> Dataset:
+    text = str(name)
+    if not isinstance(name, Path):
+        if text in _NAMED:
+            return _NAMED[text](root, seed, mmap)
+        kind, colon, argument = text.partition(":")
+        if colon and kind in _WITH_ARGUMENT:
+            return _WITH_ARGUMENT[kind][1](argument, root, seed, mmap)
+    path = Path(name)
+    if text and path.is_dir():
+        return load_folder(path, mmap=mmap)
+    if path.is_file():
+        raise InputError(f"{path}: a file, not a dataset folder")
+    if isinstance(name, Path) or os.sep in text:
+        raise InputError(f"{path}: no such folder")
+    raise unknown("data set", text, names())
+
+
+def raw_folder(name: str, root: Path | None = None) -> Path | None:
+    """The folder of the raw files of a data set that is read from them at every load, as Cora is; None for others."""
+    kind, _, public = name.partition(":")
+    if name not in _NAMED or kind not in _planetoid_files.FOLDERS:
+        return None
+    files = _planetoid_files.locate(kind, root, allow_linqs=not public)
+    return next(iter(files.values())).parent
+
+
+def names() -> list[str]:
+    """The known names, and the patterns of those that take an argument."""
+    return [*_NAMED, *(f"{kind}:{argument}" for kind, (argument, _) in _WITH_ARGUMENT.items())]
+
+
+def stored(root: Path) -> list[str]:
+    """What a data root holds: data sets whose raw files are there, and dataset folders; nothing is read or fetched."""
+    raw = [name for name in _planetoid_files.FOLDERS if _planetoid_files.is_stored(name, root)]
+    raw += [f"pyg:{path.parent.name}" for path in sorted(root.glob("pyg/*/raw"))]
+    raw += [f"ogb:{path.parent.name.replace('_', '-')}" for path in sorted(root.glob("ogb/*/raw"))]
+    folders = [path.parent for pattern in ("*", "*/*") for path in sorted(root.glob(f"{pattern}/{META}"))]
+    return [*raw, *(str(path.relative_to(root)) for path in folders)]

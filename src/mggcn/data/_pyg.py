@@ -1,0 +1,159 @@
+"""PyTorch Geometric's ``Data`` objects, converted in both directions."""
+
+import warnings
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+
+from mggcn.data._dataset import Dataset
+from mggcn.data._from_arrays import from_arrays, ignored_edge_data, unused_notes
+from mggcn.data._objects import require
+from mggcn.data._scipy import edges_of
+from mggcn.data._split import NO_SPLIT, PART_KEYS, named_parts
+from mggcn.errors import InputError, prefix_errors
+from mggcn.graph import Direction, as_array
+
+if TYPE_CHECKING:
+    import torch
+    from torch_geometric.data import Data
+
+SOURCE = "torch_geometric Data"
+_MASKS = ("train_mask", "val_mask", "test_mask")
+
+
+def from_pyg(
+    data: "Data",
+    name: str,
+    seed: int | None,
+    direction: Direction | None = None,
+    inductive: bool = False,
+    source: str = SOURCE,
+    stacklevel: int = 4,
+) -> Dataset:
+    """See :meth:`mggcn.data.Dataset.from_pyg`; ``stacklevel`` is of the warnings, seen from ``from_arrays``."""
+    require(data, "torch_geometric.Data", "from_pyg takes PyG's Data")
+    with prefix_errors(name):
+        x = _matrix(data.get("x"))
+        num_nodes = _num_nodes(data) if x is None else x.shape[0]
+        ends, adjacency_values = _edges(data, num_nodes)
+        y, ids = _array(data, "y"), data.get("node_ids")
+        is_labelled = y is not None and bool((y >= 0).any())
+        parts, several = named_parts(partial(_array, data), num_nodes, "data.") if is_labelled else (NO_SPLIT, [])
+        edges = "adj_t" if data.get("edge_index") is None else "edge_index"
+        used = {"x", "y", "node_ids", "class_names", edges, *(PART_KEYS if is_labelled else ())}
+        return from_arrays(
+            name,
+            num_nodes,
+            ends,
+            x,
+            y=y,
+            classes=data.get("class_names") or None,
+            parts=parts,
+            seed=seed,
+            direction=direction,
+            source=source,
+            notes=[
+                *ignored_edge_data(adjacency_values, "data"),
+                *unused_notes(set(data.keys()) - used, "data"),
+                *several,
+            ],
+            node_ids=None if ids is None else as_array(list(ids) if isinstance(ids, dict) else ids, "data.node_ids"),
+            inductive=inductive,
+            stacklevel=stacklevel,
+        )
+
+
+def to_pyg(dataset: Dataset) -> "Data":
+    """See :meth:`mggcn.data.Dataset.to_pyg`."""
+    module = torch_geometric("to_pyg")
+    import torch
+
+    row, column = dataset.graph.edges()
+    ends = (row, column) if dataset.graph.direction == "out" else (column, row)
+    x = np.array(dataset.x) if isinstance(dataset.x, np.ndarray) else dataset.x.toarray()
+    data: Data = module.data.Data(
+        x=torch.from_numpy(x),
+        edge_index=torch.from_numpy(np.stack(ends).astype(np.int64)),
+        y=torch.from_numpy(np.array(dataset.y)),
+        class_names=list(dataset.classes),
+    )
+    if dataset.split is not None:
+        for mask, nodes in zip(_MASKS, dataset.split.parts().values(), strict=True):
+            data[mask] = torch.zeros(dataset.num_nodes, dtype=torch.bool)
+            data[mask][torch.from_numpy(np.array(nodes))] = True
+    if dataset.node_ids is not None:
+        ids = dataset.ids_of(np.arange(dataset.num_nodes))
+        # PyG's loaders slice a tensor with the batch and leave a dictionary of text ids unchanged.
+        is_number = ids.dtype.kind in "iu"
+        data.node_ids = torch.from_numpy(np.array(ids)) if is_number else {str(key): i for i, key in enumerate(ids)}
+    return data
+
+
+def torch_geometric(purpose: str) -> Any:
+    """Import torch_geometric with its data sets; the error says how to install it for ``purpose``."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # PyG compiles old-style scripts when imported
+            import torch_geometric
+            import torch_geometric.datasets
+    except ImportError:
+        raise InputError(f"{purpose} needs PyG: pip install 'mggcn[pyg]'") from None
+    return torch_geometric
+
+
+def _array(data: "Data", field: str) -> NDArray[Any] | None:
+    value = data.get(field)
+    if value is None:
+        return None
+    return as_array(_tensor(value, field).to_dense(), f"data.{field}")
+
+
+def _tensor(value: Any, field: str) -> "torch.Tensor":
+    import torch
+
+    if not isinstance(value, torch.Tensor):
+        raise InputError(f"data.{field} must be a tensor, not {type(value).__name__}")
+    return value.detach().cpu()
+
+
+def _num_nodes(data: "Data") -> int:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # PyG would take the largest end of an edge
+        try:
+            return int(data.num_nodes)
+        except (UserWarning, TypeError):
+            raise InputError("data.x and data.num_nodes are missing") from None
+
+
+def _matrix(x: Any) -> NDArray[Any] | coo_array | None:
+    """The features; a sparse tensor stays sparse."""
+    if x is None:
+        return None
+    tensor = _tensor(x, "x")
+    if tensor.ndim != 2:
+        raise InputError(f"data.x: must have shape [num_nodes, num_features], not {list(tensor.shape)}")
+    return as_array(tensor, "data.x") if str(tensor.layout) == "torch.strided" else _sparse(tensor)
+
+
+def _sparse(tensor: "torch.Tensor") -> coo_array:
+    entries = tensor.to_sparse().coalesce()
+    return coo_array((as_array(entries.values(), "values"), tuple(entries.indices().numpy())), tuple(entries.shape))
+
+
+def _edges(data: "Data", num_nodes: int) -> tuple[NDArray[Any], list[str]]:
+    """Return [2, E] sources and targets, and ``adj_t`` if it has weights; its rows are the targets."""
+    ends, matrix = _array(data, "edge_index"), data.get("adj_t")
+    if ends is not None:
+        return ends, []
+    if matrix is None:
+        raise InputError("data.edge_index is missing, and so is data.adj_t")
+    if hasattr(matrix, "to_torch_sparse_coo_tensor"):  # SparseTensor of torch_sparse
+        matrix = matrix.to_torch_sparse_coo_tensor()
+    adjacency = _sparse(_tensor(matrix, "adj_t"))
+    if adjacency.shape != (num_nodes, num_nodes):
+        raise InputError(f"data.adj_t: shape {list(adjacency.shape)}, but there are {num_nodes} nodes")
+    transposed, is_weighted = edges_of(adjacency, "data.adj_t")
+    return transposed[::-1], ["the values of adj_t"] * is_weighted

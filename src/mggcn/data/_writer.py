@@ -1,0 +1,176 @@
+"""Writing a dataset folder row by row, so that no array has to be in memory.
+
+An array is hashed while it is written if the number of its rows is known. Otherwise its header, which the checksum
+covers, is known only at the end, and the file is read once more.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from mggcn._io.arrays import blocks, header
+from mggcn._io.files import replacing, sealed, sha256, write_durably
+from mggcn._io.temporary import recover
+from mggcn.data._meta import EDGE, META, ArrayFile, Meta, checked_value, is_dataset, read_meta
+from mggcn.data._split import PARTS, Split
+from mggcn.errors import InputError, prefix_errors
+
+_FEATURES = ("x", "x_indptr", "x_indices", "x_data")
+_ORDER = [f"{name}.npy" for name in ("indptr", "indices", "y", *_FEATURES, *PARTS, "ids")]  # in meta.json
+
+
+class ArrayWriter:
+    """Writes a ``.npy`` file row by row; its header is written last.
+
+    Args:
+        path: the file.
+        dtype: of the array.
+        row_shape: the shape of one row, empty for a vector.
+        num_rows: if it is known; the file is then hashed while it is written, and must get so many rows.
+    """
+
+    def __init__(
+        self, path: Path, dtype: DTypeLike, row_shape: tuple[int, ...] = (), num_rows: int | None = None
+    ) -> None:
+        self.path, self.dtype, self._row_shape, self._expected = path, np.dtype(dtype), row_shape, num_rows
+        self.num_rows = 0
+        self._file = path.open("wb")
+        self._file.write(bytes(len(self._header(0))))
+        self._hash = None if num_rows is None else hashlib.sha256(self._header(num_rows))
+
+    def append(self, rows: NDArray[Any]) -> None:
+        """Write rows, [n, *row_shape] of the array's type."""
+        if rows.dtype != self.dtype or rows.shape[1:] != self._row_shape:
+            raise ValueError(f"{self.path.name}: rows of {rows.dtype} {rows.shape[1:]}, not {self.dtype}")
+        for content in blocks(rows):
+            self._file.write(content)
+            if self._hash is not None:
+                self._hash.update(content)
+        self.num_rows += rows.shape[0]
+
+    def close(self) -> None:
+        """Write the header and flush the file to the disk."""
+        if self._file.closed:
+            return
+        if self._expected not in (None, self.num_rows):
+            raise ValueError(f"{self.path.name}: {self.num_rows} rows, not {self._expected}")
+        self._file.seek(0)
+        self._file.write(self._header(self.num_rows))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file as it is."""
+        self._file.close()
+
+    def describe(self) -> ArrayFile:
+        """Return the type, shape and checksum of the closed file."""
+        digest = sha256(self.path) if self._hash is None else self._hash.hexdigest()
+        return ArrayFile(self.dtype.str, [self.num_rows, *self._row_shape], digest)
+
+    def _header(self, num_rows: int) -> bytes:
+        """The bytes before the first row; NumPy makes them equally long for any number of rows."""
+        return header(self.dtype, (num_rows, *self._row_shape))
+
+
+class FolderWriter:
+    """Writes the arrays of a dataset folder in any order, and ``meta.json`` at the end; see :func:`writing`."""
+
+    def __init__(self, draft: Path) -> None:
+        self.path = draft
+        self._arrays: dict[str, ArrayWriter] = {}
+        self._tables: dict[str, str] = {}
+
+    def array(
+        self, name: str, dtype: DTypeLike, row_shape: tuple[int, ...] = (), num_rows: int | None = None
+    ) -> ArrayWriter:
+        """Return the writer of a new array, see :class:`ArrayWriter`; without ``num_rows`` it may be edited on disk."""
+        self._arrays[name] = ArrayWriter(self.path / f"{name}.npy", dtype, row_shape, num_rows)
+        return self._arrays[name]
+
+    def write(self, name: str, array: NDArray[Any]) -> None:
+        """Write a whole array, in memory or mapped."""
+        writer = self.array(name, array.dtype, array.shape[1:], array.shape[0])
+        writer.append(array)
+        writer.close()
+
+    def num_rows(self, name: str) -> int:
+        """The number of rows of an array that are written."""
+        return self._arrays[name].num_rows
+
+    def write_split(self, split: Split) -> None:
+        """Write the parts of a split."""
+        for part, nodes in split.parts().items():
+            self.write(part, nodes)
+
+    def add_table(self, name: str, path: Path) -> None:
+        """Keep a file beside the arrays; it is copied unless it was written there, to ``path`` of this writer."""
+        if path != self.path / name:
+            shutil.copyfile(path, self.path / name)
+        self._tables[name] = sha256(self.path / name)
+
+    def finish(self, meta: Meta) -> Meta:
+        """Write ``meta.json``; sizes, checksums and tables are added to the given fields."""
+        for writer in self._arrays.values():
+            writer.close()
+        files = {writer.path.name: writer.describe() for writer in self._arrays.values()}
+        names = [name for name in _ORDER if name in files] + [name for name in files if name.startswith(EDGE)]
+        num_stored = files["indices.npy"].shape[0]
+        meta = msgspec.structs.replace(
+            meta,
+            num_nodes=files["indptr.npy"].shape[0] - 1,
+            num_edges=num_stored // 2 if meta.direction == "both" else num_stored,
+            tables=self._tables,
+            files={name: files[name] for name in names},
+        )
+        meta = msgspec.structs.replace(meta, checked=checked_value(meta))
+        write_durably(self.path / META, sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
+        return meta
+
+    def abandon(self) -> None:
+        """Close all files as they are."""
+        for writer in self._arrays.values():
+            writer.abandon()
+
+
+@contextmanager
+def writing(target: Path, *, overwrite: bool = False) -> Iterator[FolderWriter]:
+    """Write a dataset folder; it appears as ``target`` at the end of the block, and nothing is left if that fails."""
+    check_free(target, overwrite=overwrite)
+    with replacing(target, partial(check_free, overwrite=overwrite)) as draft:
+        folder = FolderWriter(draft)
+        try:
+            yield folder
+        finally:
+            folder.abandon()
+
+
+def check_free(target: Path, *, overwrite: bool) -> None:
+    """Raise InputError unless a dataset folder may be written.
+
+    ``overwrite`` replaces only another dataset folder in which there is nothing else.
+    """
+    recover(target)
+    if not target.exists():
+        return
+    if not overwrite:
+        raise InputError(f"{target}: already exists")
+    if not is_dataset(target):
+        raise InputError(f"{target}: not a dataset folder, so it is not replaced")
+    with prefix_errors("overwrite"):
+        meta = read_meta(target)
+    listed = {META, *meta.files, *meta.tables}
+    others = sorted(path.name for path in target.iterdir() if path.name not in listed or path.is_dir())
+    if others:
+        raise InputError(f"{target}: holds {others[0]}, which is not of the data set, so it is not replaced")

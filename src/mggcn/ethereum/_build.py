@@ -1,0 +1,217 @@
+"""Build a dataset folder from tables of transactions: the graph, 13 features, labels, a split, and exact tables.
+
+The graph is undirected, as in the paper: two accounts are neighbours if a transaction from one to the other succeeded,
+also one without ether. Edge attributes keep the direction: the entry of neighbour u in row v describes the transactions
+from v to u, with count 0 if there were none.
+``edge_value`` is in ether, rounded once to a float; the exact wei are in ``edges.parquet``.
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+from uuid import uuid4
+
+from mggcn._io import regular
+from mggcn._io.files import check_writable
+from mggcn._io.locations import Location, Source
+from mggcn._io.stages import open_engine
+from mggcn._io.temporary import claimed, draft_folder
+from mggcn.data import BACKGROUND, Dataset, check_free, load_folder, save, writing
+from mggcn.errors import InputError, prefix_errors
+from mggcn.ethereum import _pipeline as pipeline
+from mggcn.ethereum._assembly import ACCOUNTS, EDGES, assemble
+from mggcn.ethereum._exported import read_tables
+from mggcn.ethereum._label_lists import read_labels
+from mggcn.ethereum._own_features import add_columns, add_features
+from mggcn.ethereum._pipeline import BuildInputs, OnStage, Tally
+from mggcn.ethereum._simulate import is_simulated
+from mggcn.ethereum._space import Space
+from mggcn.ethereum._table_files import expand, open_bytes
+from mggcn.ethereum._time_split import TimeSplit
+
+EngineName = Literal["duckdb", "spark"]
+
+
+@dataclass(frozen=True)
+class Built:
+    """The result of a build.
+
+    Attributes:
+        dataset: as stored.
+        tally: the rows that the rules dropped or changed.
+        labels: the number of accounts in the label file; 0 without one.
+        unknown: how many of them have no transaction.
+        background: the number of unlabelled accounts in the class Background.
+    """
+
+    dataset: Dataset
+    tally: Tally
+    labels: int
+    unknown: int
+    background: int = 0
+
+    @property
+    def num_edges(self) -> int:
+        """The number of edges between accounts, without those of copies."""
+        graph = self.dataset.graph
+        return int(graph.indptr[self.dataset.num_current]) // 2
+
+
+def build(
+    inputs: BuildInputs,
+    out: Path,
+    *,
+    labels: Path | None = None,
+    engine: EngineName = "duckdb",
+    memory: str = "4GB",
+    name: str | None = None,
+    seed: int = 0,
+    background: int = 0,
+    time_split: TimeSplit | None = None,
+    own_features: Path | None = None,
+    stages: str | Path | None = None,
+    overwrite: bool = False,
+    quiet: bool = True,
+) -> Built:
+    """Build a dataset folder with ``accounts.parquet`` and ``edges.parquet`` beside its arrays.
+
+    Args:
+        inputs: the files to read.
+        out: the folder to write.
+        labels: a file with the columns address and label.
+        engine: computes the tables.
+        memory: the memory limit of the engine.
+        name: of the data set; by default ``ethereum:`` and the folder's name, for which the preset ``paper`` has
+            settings. The name of simulated data always contains ``simulated``.
+        seed: of the split, and of the accounts of ``background``.
+        background: label so many unlabelled accounts as a class Background, see
+            :func:`mggcn.data.draw_background`; too few with the degrees of labelled accounts give fewer.
+        time_split: split labelled accounts by the time they are first seen, with features as of each date, instead of
+            at random.
+        own_features: a table with the column address, whose other columns become features next to the thirteen.
+        stages: the folder for intermediate tables, a path or, with Spark, an address such as ``s3://bucket/folder``
+            that all workers can reach; by default that of ``out``. Each table is removed when no other reads it.
+        overwrite: replace an existing dataset folder.
+        quiet: do not print the required disk space and the stages on standard error.
+    """
+    check_free(out, overwrite=overwrite)
+    files = expand(inputs.transactions)
+    for file in files:
+        if isinstance(file, Path) and regular.real(file).is_relative_to(regular.real(out)):
+            raise InputError(f"{out}: holds {file.name}, which is to be read, so it is not replaced")
+    account_labels, notes = ({}, []) if labels is None else read_labels(labels, any_ids=inputs.any_ids)
+    if background and (labels is None or BACKGROUND.lower() in map(str.lower, account_labels.values())):
+        problem = "needs labelled accounts" if labels is None else f"{labels} has a class of the name {BACKGROUND}"
+        raise InputError(f"background: {problem}")
+    if time_split is not None:
+        time_split.check(inputs, has_labels=labels is not None)
+    is_whole = time_split is None and own_features is None
+    space = Space.of(files, engine, 1 if is_whole else 2 if time_split is None else 6)
+    with (
+        claimed(out),
+        draft_folder(out) as folder,
+        _stage_folder(stages, folder, engine) as tables,
+        _timed(quiet) as on_stage,
+    ):
+        space.check(out, tables)
+        if not quiet:
+            sys.stderr.write(f"{space}\n")
+        snapshots, tallies, labelled = [], [], []
+        simulated = any(_is_simulated(file) for file in files)
+        title = _name(name or f"ethereum:{out.name}", simulated)
+        for number, dated in enumerate(time_split.inputs(inputs) if time_split else [inputs]):
+            work = tables / str(number)
+            work.create()
+            tallies.append(_compute(dated, work, engine, memory, on_stage))
+            on_stage("data set")
+            how = str(time_split) if time_split else f"7:1:2 split of seed {seed}"
+            source = "SIMULATED: " * simulated + _source(tallies[0], inputs, labels, how, background)
+            described: dict[str, Any] = {"name": title, "source": source, "seed": seed, "notes": notes}
+            target = out if is_whole else folder / f"snapshot-{number}"
+            with prefix_errors(labels or out), writing(target, overwrite=overwrite) as writer:
+                drawn, is_split = background if number == 0 else 0, time_split is None
+                labelled.append(assemble(writer, work, account_labels, drawn, is_split=is_split, **described))
+            snapshots.append(load_folder(target, mmap=True))
+        if not is_whole:
+            extra = {file: folder / "snapshot-0" / file for file in (ACCOUNTS, EDGES)}
+            if own_features is not None:
+                snapshots = add_features(snapshots, own_features, any_ids=inputs.any_ids)
+                add_columns(extra[ACCOUNTS], snapshots[0])
+            with prefix_errors(labels or out):
+                joined = time_split.join(snapshots) if time_split else snapshots[0]
+            save(joined, out, overwrite=overwrite, tables=extra)
+    known = labelled[0].nodes.size - labelled[0].num_background
+    dataset = load_folder(out, mmap=True)
+    return Built(dataset, tallies[0], len(account_labels), len(account_labels) - known, labelled[0].num_background)
+
+
+@contextmanager
+def _stage_folder(stages: str | Path | None, draft: Path, engine: EngineName) -> Iterator[Location]:
+    """Yield an empty folder for the stages, which is removed at the end: in ``stages``, or by default in ``draft``."""
+    with prefix_errors("stages"):
+        parent = Location.of(draft if stages is None else stages)
+    if engine == "duckdb" and parent.local is None:
+        raise InputError(f"stages: {parent} is not on this machine, as DuckDB needs; engine='spark' writes there")
+    if parent.local is not None:
+        check_writable(parent.local, "stages")
+        with draft_folder(parent.local / draft.name.strip(".")) as folder:
+            yield Location(f"{parent.address}/{folder.name}", str(folder), parent.system)
+        return
+    folder_there = parent / f"mggcn-{uuid4().hex[:12]}"
+    folder_there.create()
+    try:
+        yield folder_there
+    finally:
+        folder_there.remove()
+
+
+def _compute(inputs: BuildInputs, work: Location, engine: EngineName, memory: str, on_stage: OnStage) -> Tally:
+    """Compute the stages of a build in a folder."""
+    with open_engine(engine, work, memory) as running:
+        if inputs.from_tables:
+            return read_tables(running, inputs.transactions, work, on_stage)
+        return pipeline.run(running, inputs, work, on_stage)
+
+
+def _is_simulated(file: Source) -> bool:
+    with open_bytes(file) as opened:
+        return is_simulated(opened)
+
+
+def _name(name: str, simulated: bool) -> str:
+    if not simulated or "simulated" in name:
+        return name
+    prefix, colon, last = name.rpartition(":")
+    return f"{prefix}{colon}simulated-{last}"
+
+
+def _source(tally: Tally, inputs: BuildInputs, labels: Path | None, split: str, background: int) -> str:
+    parts = [f"{tally.kept:,} transactions ({', '.join(tally.formats)})"]
+    if inputs.as_of is not None:
+        parts.append(f"as of {datetime.fromtimestamp(inputs.as_of, UTC):%Y-%m-%d %H:%M:%S} UTC")
+    if labels is not None:
+        parts.append(f"labels of {labels.name}, {split}")
+    if background:
+        parts.append(f"up to {background:,} unlabelled accounts as {BACKGROUND}")
+    return "; ".join(parts)
+
+
+@contextmanager
+def _timed(quiet: bool) -> Iterator[OnStage]:
+    """Print each stage with its duration on standard error."""
+    current, started = "", 0.0
+
+    def start(stage: str) -> None:
+        nonlocal current, started
+        now = time.perf_counter()
+        if current and not quiet:
+            sys.stderr.write(f"{current:<14} {now - started:8.1f} s\n")
+        current, started = stage, now
+
+    yield start
+    start("")

@@ -1,0 +1,118 @@
+"""The 13 features of an account, computed from exact integers.
+
+The paper names balance, in degree, out degree and transaction frequency; the others are ours.
+
+Every feature f is stored as sign(f) · log(1 + |f|). Training fits the scale of the features on the training accounts.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mggcn.data import Measure
+
+FORMULAS = {
+    "balance": "sum of I - sum of O - fees of all sent transactions + ether from genesis, in ether; or from balances",
+    "in_degree": "distinct senders of I",
+    "out_degree": "distinct receivers of O",
+    "n_counterparties": "distinct accounts among both",
+    "in_tx": "number of I",
+    "out_tx": "number of O",
+    "in_eth": "sum of I, in ether",
+    "out_eth": "sum of O, in ether",
+    "in_avg": "in_eth / max(in_tx, 1)",
+    "out_avg": "out_eth / max(out_tx, 1)",
+    "max_eth": "largest single value of I and O, in ether",
+    "active_days": "days from the first to the last of I and O",
+    "tx_freq": "(in_tx + out_tx) / (active_days + 1)",
+}
+"""The formula of each feature; I and O are the transactions into and out of an account that moved value."""
+NAMES = tuple(FORMULAS)
+MEASURES = {
+    "balance": Measure("balance {} ether", "ether", is_log=True),
+    "in_degree": Measure("received from {} accounts", "accounts", is_log=True, counts="in"),
+    "out_degree": Measure("sent to {} accounts", "accounts", is_log=True, counts="out"),
+    "n_counterparties": Measure("transactions with {} accounts", "accounts", is_log=True, counts="both"),
+    "in_tx": Measure("received {} transactions", "transactions", is_log=True),
+    "out_tx": Measure("sent {} transactions", "transactions", is_log=True),
+    "in_eth": Measure("received {} ether", "ether", is_log=True),
+    "out_eth": Measure("sent {} ether", "ether", is_log=True),
+    "in_avg": Measure("received {} ether a transaction", "ether", is_log=True),
+    "out_avg": Measure("sent {} ether a transaction", "ether", is_log=True),
+    "max_eth": Measure("largest transfer {} ether", "ether", is_log=True),
+    "active_days": Measure("active for {} days", "days", is_log=True),
+    "tx_freq": Measure("{} transactions a day", "transactions a day", is_log=True),
+}
+"""What the stored numbers mean, in words."""
+ETHER = 10**18
+"""In wei."""
+_DAY = 86_400
+_RELATIVE_ERROR = 8 * float(np.finfo(np.longdouble).eps)
+"""Of a quotient after four roundings to extended floats, with a margin."""
+
+
+def matrix(batch: Any) -> NDArray[np.float64]:
+    """[n, 13] the features before the logarithm, from a ``pyarrow`` batch of the stage ``features``."""
+    in_tx, out_tx, first, last = (batch[name].to_numpy() for name in ("in_tx", "out_tx", "first_time", "last_time"))
+    active_seconds = last - first
+    return np.column_stack(
+        [
+            quotient(batch["balance_wei"], unit=ETHER),
+            *(quotient(batch[name]) for name in NAMES[1:6]),
+            quotient(batch["in_wei"], unit=ETHER),
+            quotient(batch["out_wei"], unit=ETHER),
+            quotient(batch["in_wei"], np.maximum(in_tx, 1), unit=ETHER),
+            quotient(batch["out_wei"], np.maximum(out_tx, 1), unit=ETHER),
+            quotient(batch["max_wei"], unit=ETHER),
+            active_seconds / _DAY,
+            (in_tx + out_tx) * _DAY / (active_seconds + _DAY),
+        ]
+    )
+
+
+def signed_log(features: NDArray[np.float64]) -> NDArray[np.float32]:
+    """sign(f) · log(1 + |f|), as float32."""
+    return np.asarray(np.sign(features) * np.log1p(np.abs(features)), np.float32)
+
+
+def quotient(numerator: Any, denominator: NDArray[np.int64] | None = None, unit: int = 1) -> NDArray[np.float64]:
+    """``numerator / (denominator · unit)``, rounded once.
+
+    A float64 of wei, or a product of floats, is inexact. The quotient of extended floats has so many more digits that
+    its bounds are nearly always rounded to the same float64. Where they are not, Python divides integers of any size.
+
+    Args:
+        numerator: [n] a ``pyarrow`` array of int64 or decimal128 with scale 0, without nulls.
+        denominator: [n] positive; 1 if None.
+        unit: a common factor of all denominators, such as 10**18 wei.
+    """
+    high, low = _words(numerator)
+    divisors = np.ones(high.size, np.int64) if denominator is None else denominator
+    extended = np.longdouble
+    nearly = (high.astype(extended) * extended(2**64) + low.astype(extended)) / (divisors * extended(unit))
+    error = np.abs(nearly) * extended(_RELATIVE_ERROR)
+    rounded, above = (nearly - error).astype(np.float64), (nearly + error).astype(np.float64)
+    for row in np.flatnonzero(rounded != above).tolist():
+        rounded[row] = ((int(high[row]) << 64) + int(low[row])) / (int(divisors[row]) * unit)
+    return rounded
+
+
+def integers(column: Any) -> list[int]:
+    """Return the values of a ``pyarrow`` array of integers, or of decimals with scale 0, as Python integers."""
+    high, low = _words(column)
+    return [(upper << 64) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)]
+
+
+def _words(column: Any) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """The upper and lower 64 bits of integers or of decimals with scale 0."""
+    import pyarrow
+
+    if column.null_count:
+        raise ValueError("nulls among exact numbers")
+    if not pyarrow.types.is_decimal128(column.type):
+        values = column.to_numpy()
+        return values >> 63, values.view(np.uint64)
+    words = np.frombuffer(column.buffers()[1], np.dtype([("low", "<u8"), ("high", "<i8")]))
+    words = words[column.offset : column.offset + len(column)]
+    return words["high"], words["low"]

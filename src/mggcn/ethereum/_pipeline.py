@@ -1,0 +1,295 @@
+"""Runs the stages of a build on an engine, and counts what each rule did."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+import ibis
+
+from mggcn._io.locations import Location, Source
+from mggcn._io.stages import Engine, Table, Types, check_types, stage_files
+from mggcn.errors import InputError, prefix_errors
+from mggcn.ethereum import _formats as formats
+from mggcn.ethereum import _rules as rules
+from mggcn.ethereum import _table_files, _tables, _values
+from mggcn.ethereum._table_files import TableFiles
+from mggcn.ethereum._values import WEI, Column
+
+_DAY = 86_400
+_MOST_BLOCKS = 10**9
+_LITTLE, _FEWEST = 10**15, 100  # wei; values above 0
+_ALL_ETHER = 2 * 10**26  # wei, more than exist
+OnStage = Callable[[str], None]
+"""Called with the name of each stage when it starts."""
+
+
+@dataclass(frozen=True)
+class BuildInputs:
+    """What a data set is built from.
+
+    Args:
+        transactions: files and folders.
+        columns: the column of each role, for a table in no known format.
+        receipts: a table for transactions without status, gas and contract.
+        blocks: a table for transactions without time.
+        balances: a table of balances in wei, used instead of the sums of the transactions.
+        as_of: seconds since 1970; later transactions are ignored.
+        any_ids: accounts are any text; else they must be addresses.
+        max_dropped: the largest share of rows that may be dropped because they cannot be read.
+        from_tables: the files are not transactions but the tables that the SQL script creates, exported as Parquet.
+    """
+
+    transactions: tuple[Source, ...]
+    columns: dict[str, str] | None = None
+    receipts: Source | None = None
+    blocks: Source | None = None
+    balances: Source | None = None
+    as_of: int | None = None
+    any_ids: bool = False
+    max_dropped: float = 0.01
+    from_tables: bool = False
+
+
+@dataclass(frozen=True)
+class Tally:
+    """The number of rows that each rule dropped or changed.
+
+    Attributes:
+        rows: read from the files.
+        kept: not dropped.
+        dropped: by rule.
+        changed: by rule, among the rows kept.
+        formats: of the files.
+        notes: what the files do not contain, and what is assumed instead.
+    """
+
+    rows: int
+    kept: int
+    dropped: dict[str, int]
+    changed: dict[str, int]
+    formats: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """Return a printable table; rules that apply to no row are left out."""
+        table = [("rows in", self.rows, "")]
+        table += [(f"- {_words(rule)}", count, rules.DROPPED[rule]) for rule, count in self.dropped.items() if count]
+        table += [("rows kept", self.kept, "")]
+        table += [(f"~ {_words(rule)}", count, rules.CHANGED[rule]) for rule, count in self.changed.items() if count]
+        return [f"{name:<28} {count:>13,}  {description}".rstrip() for name, count, description in table]
+
+
+def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) -> Tally:
+    """Compute all stages; ``work`` then holds ``links`` and ``features``, the others are removed when they are read."""
+
+    def stage(name: str, table: Table, types: Types) -> Table:
+        on_stage(name)
+        written = engine.write(name, table)
+        check_types(name, stage_files(work, name), types)
+        return written
+
+    def drop(name: str) -> None:
+        (work / name).remove()
+
+    rewritten = work / "rewritten"
+    rewritten.create()
+    sources = _table_files.transaction_tables(inputs.transactions, inputs.columns, rewritten)
+    notes: dict[str, None] = {}
+    if inputs.balances is not None and inputs.as_of is not None:
+        notes["balances are used as given, even if they are later than as_of"] = None
+    first, *others = _rows(engine, sources, inputs, rewritten, notes)
+    rows = stage("rows", first.union(*others) if others else first, rules.ROWS)
+    transactions = stage("transactions", _tables.transactions(rows), _tables.TRANSACTIONS)
+    kinds = tuple(dict.fromkeys(source.kind for source in sources))
+    values = _implausible_values(engine, transactions, sources, any_ids=inputs.any_ids)
+    tally = _count(engine, rows, transactions, kinds, (*notes, *values))
+    times = _implausible_times(engine, rows, sources) if tally.dropped["implausible_time"] else ""
+    drop("rows")
+    if tally.rows == 0:
+        originals = [file for source in sources for file in source.originals]
+        raise InputError(f"{_table_files.name_files(originals)}: no rows")
+    if tally.kept == 0:
+        rule = max(tally.dropped, key=lambda rule: tally.dropped[rule])
+        raise InputError(
+            f"{sources[0].label}: no row is left of {tally.rows:,}; most were dropped as {_words(rule)!r}{times}"
+        )
+    _check_dropped(tally, inputs.max_dropped, sources[0].label, times)
+    _tables.store_stages(transactions, stage, _balances(engine, inputs, rewritten), drop)
+    drop("rewritten")
+    return tally
+
+
+def _check_dropped(tally: Tally, max_dropped: float, label: str, times: str) -> None:
+    """Raise InputError if more rows than allowed cannot be read, because sums without them would be wrong."""
+    unread = {rule: count for rule, count in tally.dropped.items() if count and rule not in rules.INTENDED}
+    num_unread = sum(unread.values())
+    if num_unread > max_dropped * tally.rows:
+        rule = max(unread, key=lambda rule: unread[rule])
+        raise InputError(
+            f"{label}: {num_unread:,} of {tally.rows:,} rows cannot be read ({num_unread / tally.rows:.2%}), more than "
+            f"max_dropped={max_dropped:g}; most are {_words(rule)!r}: {rules.DROPPED[rule]}" + times
+        )
+
+
+def _implausible_times(engine: Engine, rows: Table, sources: list[TableFiles]) -> str:
+    """What the times look like that cannot be times of transactions."""
+    names = dict.fromkeys(source.roles.get("time", "timestamp") for source in sources)
+    wrong = rows.filter(rows.dropped == "implausible_time")
+    (found,) = engine.rows(wrong.agg(low=wrong.time.min(), high=wrong.time.max()))
+    low, high = (int(found[name]) for name in ("low", "high"))
+    dates = [f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}" for seconds in (low, high)]
+    looks = " and looks like block numbers" if 0 < high < _MOST_BLOCKS else ""
+    return f"; {' or '.join(names)} holds {low:,} to {high:,}, which is {dates[0]} to {dates[1]}{looks}"
+
+
+def _implausible_values(engine: Engine, transactions: Table, sources: list[TableFiles], *, any_ids: bool) -> list[str]:
+    """Notes on values that look as if they were in another unit than wei."""
+    kept = transactions.filter(transactions.copy == "")
+    (found,) = engine.rows(kept.agg(largest=kept.wei.max(), paid=_values.whole((kept.wei > 0).cast("int64").sum())))
+    largest, paid = int(found["largest"] or 0), int(found["paid"] or 0)
+    names = " or ".join(
+        dict.fromkeys(source.roles.get("eth", source.roles.get("value", "value")) for source in sources)
+    )
+    if paid >= _FEWEST and largest < _LITTLE:
+        return [
+            f"none of {paid:,} values reaches 0.001 ether (the largest is {largest:,} wei): {names} looks like gwei or "
+            "satoshi, but is read as wei; convert it, or give values in ether with columns=…,eth=COLUMN"
+        ]
+    if largest > _ALL_ETHER and not any_ids:
+        return [f"the largest value is {largest // 10**18:,} ether, more than exist: {names} is in another unit"]
+    return []
+
+
+def _rows(
+    engine: Engine, sources: list[TableFiles], inputs: BuildInputs, work: Location, notes: dict[str, None]
+) -> list[Table]:
+    """Return the first stage of each source; what a source does not contain is added to ``notes``.
+
+    A source without hashes is read file by file, because copies are then searched between files.
+    """
+    hashed = [source for source in sources if "hash" in source.roles]
+    if inputs.receipts is not None and not hashed:
+        raise InputError(f"receipts: {sources[0].label} has no hashes by which a receipt is found")
+    receipts = _latest(engine, inputs.receipts, formats.RECEIPTS, "hash", work)
+    blocks = _latest(engine, inputs.blocks, formats.BLOCKS, "block", work)
+    internal = any(source.kind in formats.INTERNAL for source in hashed)
+    alone = sum(len(source.files) for source in sources) == 1
+    latest = int(time.time()) + _DAY
+    apply = partial(
+        rules.apply_rules, as_of=inputs.as_of, latest=latest, any_ids=inputs.any_ids, internal=internal, alone=alone
+    )
+    units = [unit for source in sources for unit in ([source] if "hash" in source.roles else source.split())]
+    parts = []
+    for source in units:
+        with prefix_errors(source.label):
+            table, roles = engine.read(source), dict(source.roles)
+            if receipts is not None:
+                table, roles = _with_receipts(table, roles, receipts)
+            if blocks is not None and "time" not in roles and "block" in roles:
+                table, roles = _with_times(table, roles, blocks)
+            rules.check_roles(roles, source.kind)
+            notes |= dict.fromkeys(rules.notes(roles, source.kind, source.columns))
+            parts.append(apply(table, roles))
+    return parts
+
+
+def _latest(
+    engine: Engine, path: Source | None, roles: Mapping[str, tuple[str, ...]], key: str, work: Location
+) -> Table | None:
+    """Return receipts or blocks, one row per hash or block number, that of the highest block; None without a file.
+
+    The columns are named ``joined_`` and their role.
+    """
+    if path is None:
+        return None
+    files = _table_files.extra_table(path, roles, ("hash",) if key == "hash" else ("block", "time"), work)
+    table = engine.read(files)
+    columns = {role: table[name] for role, name in files.roles.items()}
+    block = _values.integer(columns["block"], 18).fill_null(0) if "block" in columns else ibis.literal(0, type=WEI)
+    others = {f"joined_{role}": column for role, column in columns.items()}
+    named = table.select(joined_key=_key(columns[key], key), joined_height=block, **others)
+    order = [named.joined_height.desc(), *(named[name].cast("string").fill_null("").desc() for name in others)]
+    numbered = named.mutate(joined_position=ibis.row_number().over(group_by=named.joined_key, order_by=order))
+    return numbered.filter(numbered.joined_position == 0).drop("joined_position", "joined_height")
+
+
+def _key(column: Column, role: str) -> Column:
+    return _values.text(column).lower() if role == "hash" else _values.integer(column, 18)
+
+
+def _with_receipts(table: Table, roles: dict[str, str], receipts: Table) -> tuple[Table, dict[str, str]]:
+    """Join receipts; the table's own columns fill the gaps in them."""
+    receipt = {"receipt": "joined_hash"}
+    if "hash" not in roles:
+        return table.mutate(joined_hash=ibis.null("string")), roles | receipt
+    joined = table.mutate(joined_key=_key(table[roles["hash"]], "hash")).left_join(receipts, "joined_key")
+    columns = {role: f"joined_{role}" for role in formats.RECEIPTS if role not in ("hash", "block")}
+    added = {role: name for role, name in columns.items() if name in receipts.columns}
+    filled = {
+        name: _first_present(role, joined[name], joined[roles[role]]) for role, name in added.items() if role in roles
+    }
+    return joined.mutate(**filled), roles | added | receipt
+
+
+def _with_times(table: Table, roles: dict[str, str], blocks: Table) -> tuple[Table, dict[str, str]]:
+    table = table.drop("joined_key") if "joined_key" in table.columns else table
+    table = table.mutate(joined_key=_key(table[roles["block"]], "block")).left_join(blocks, "joined_key")
+    return table, roles | {"time": "joined_time"}
+
+
+def _first_present(role: str, column: Column, fallback: Column) -> Column:
+    """Return a column whose missing values are replaced by those of ``fallback``."""
+    if role in ("gas", "price"):
+        return _values.integer(column).fill_null(_values.integer(fallback))
+    return _values.text(column).nullif("").fill_null(_values.text(fallback))
+
+
+def _balances(engine: Engine, inputs: BuildInputs, work: Location) -> Table | None:
+    if inputs.balances is None:
+        return None
+    files = _table_files.extra_table(inputs.balances, formats.BALANCES, ("account", "balance"), work)
+    with prefix_errors(files.label):
+        table = _values.without_exponents(engine.read(files), [files.roles["balance"]])
+        account = _values.text(table[files.roles["account"]])
+        balance = _values.wei(table[files.roles["balance"]])
+        written = _values.text(table[files.roles["balance"]])
+        balances = table.select(
+            account=account if inputs.any_ids else account.lower(), balance=balance, written=written
+        )
+    return _one_balance_each(engine, balances, inputs.balances)
+
+
+def _one_balance_each(engine: Engine, balances: Table, file: Source) -> Table:
+    """The balance of each account; raises InputError for one that cannot be read, and for an account with two."""
+    unreadable = balances.filter(balances.balance.isnull()).select("account", "written").limit(1)
+    for row in engine.rows(unreadable):
+        problem = "is missing" if not row["written"] else f"is {row['written']!r}, not a number of wei"
+        raise InputError(f"{file}: the balance of {row['account']} {problem}")
+    each = balances.group_by("account").agg(least=balances.balance.min(), balance=balances.balance.max())
+    for row in engine.rows(each.filter(each.least != each.balance).limit(1)):
+        raise InputError(f"{file}: {row['account']} has two balances, {row['least']} and {row['balance']}")
+    return each.drop("least")
+
+
+def _words(rule: str) -> str:
+    return rule.replace("_", " ")
+
+
+def _count(engine: Engine, rows: Table, transactions: Table, kinds: tuple[str, ...], notes: tuple[str, ...]) -> Tally:
+    def counts(table: Table, column: str) -> dict[str, int]:
+        return {row[column]: row["n"] for row in engine.rows(table.group_by(column).agg(n=table.count()))}
+
+    dropped, copies = counts(rows, "dropped"), counts(transactions, "copy")
+    kept = transactions.filter(transactions.copy == "")
+    flags = {name: _values.whole(kept[name].cast("int64").sum().fill_null(0)) for name in rules.CHANGED}
+    (changed,) = engine.rows(kept.agg(**flags))
+    return Tally(
+        rows=sum(dropped.values()),
+        kept=copies.get("", 0),
+        dropped={rule: (dropped | copies).get(rule, 0) for rule in rules.DROPPED},
+        changed=changed,
+        formats=kinds,
+        notes=notes,
+    )

@@ -1,0 +1,118 @@
+"""A trained model as a program of ``torch.export``, which scores a batch of fixed size without this package.
+
+A graph has no fixed shape, so only models whose input rows do are exported: those that read one row per target
+(``mlp``, ``sgc``, ``sign`` and MG-GCN with one layer), and MG-GCN with a skip layer above the fine one, which reads one
+row for each member of S(v). The coarse layers of a deeper MG-GCN and the layers of other graph convolutions need edges
+of the graph, whose number differs from batch to batch. Label propagation, DeepWalk and node2vec score only nodes of the
+graph they were trained on, and a tree of a random forest is a loop whose length depends on the data.
+"""
+
+import copy
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from mggcn._io.files import write_atomically
+from mggcn.block import Block
+from mggcn.errors import InputError
+from mggcn.keys import Key
+from mggcn.methods.method import Method
+from mggcn.methods.mg_gcn import MixGrained
+from mggcn.methods.mlp import FeatureMLP
+from mggcn.methods.sgc import SGC
+from mggcn.methods.sign import SIGN
+from mggcn.nn.rows import to_dense
+from mggcn.sampling import grains
+from mggcn.training import View, calibrated
+
+if TYPE_CHECKING:
+    from mggcn.runs._run import Run
+
+SUFFIX = ".pt2"
+
+
+def export(run: "Run", path: Path, batch_size: int) -> None:
+    """Write the model of a run; see :meth:`mggcn.runs.Run.export`."""
+    if path.suffix != SUFFIX:
+        raise InputError(f"{path}: an exported model is written as {SUFFIX}, not {path.suffix or 'no suffix'}")
+    if batch_size < 1:
+        raise InputError(f"batch_size: {batch_size} is less than 1")
+    shape = row_shape(run)
+    model = copy.deepcopy(run.model).cpu().eval()
+    program = torch.export.export(
+        _LogProbabilities(model, _block(run, batch_size, shape), run.record.temperature),
+        (torch.zeros(batch_size, *shape),),
+    )
+    content = io.BytesIO()
+    torch.export.save(program, content)
+    write_atomically(path, content.getvalue())
+
+
+def row_shape(run: "Run") -> tuple[int, ...]:
+    """The shape of what an exported model reads of each target: [width], or [1 + picks, width]."""
+    method, width = run.plan.method, int(run.record.dataset["num_features"])
+    if isinstance(method, FeatureMLP | SGC):
+        return (width,)
+    if isinstance(method, SIGN):
+        return ((method.hops + 1) * width,)
+    method = _with_fixed_shapes(run.record.method, method, run.model)
+    width *= 1 + method.hops
+    return (width,) if method.layers == 1 else (1 + method.picks, width)
+
+
+def input_rows(shape: tuple[int, ...], view: View, targets: NDArray[np.int64], key: Key) -> Tensor:
+    """[n, ...] the input rows of targets as an exported model reads them, with the picks of the evaluation's draw 0."""
+    (batch,) = view.sampler.batches(targets, key.fold("eval", 0), targets.size)
+    rows = to_dense(view.inputs.rows(batch.nodes)).float()
+    return rows if len(shape) == 1 else rows.view(shape[0], targets.size, -1).transpose(0, 1).contiguous()
+
+
+def _with_fixed_shapes(name: str, method: Method, model: nn.Module) -> MixGrained:
+    if not isinstance(method, MixGrained):
+        raise InputError(f"{name}: cannot be exported; mlp, sgc, sign and mg-gcn with up to two layers can")
+    grain_names = grains.schedule(method.layers, has_fine=method.fine, has_skip=method.skip)
+    if not method.fine or not set(grain_names) <= {"fine", "skip"}:
+        raise InputError(f"{name}: cannot be exported with {' and '.join(grain_names)} layers, only with fine and skip")
+    if method.layers > 1 and method.padding != "target":
+        raise InputError(f"{name}: cannot be exported with padding {method.padding!r}, only with 'target'")
+    if not getattr(model, "capturable", False):
+        raise InputError(f"{name}: cannot be exported with this convolution, only with mean, gcn, pool or gat")
+    return method
+
+
+def _block(run: "Run", batch_size: int, shape: tuple[int, ...]) -> Block | None:
+    """The skip block of a batch, which does not depend on which nodes were picked; None for rows of single targets."""
+    if len(shape) == 1:
+        return None
+    include_target = bool(run.record.settings["skip_self"])
+    return grains.skip(np.zeros((batch_size, shape[0]), np.int64), include_target=include_target)
+
+
+class _LogProbabilities(nn.Module):
+    """From the input rows of a batch to the calibrated log-probabilities of :meth:`mggcn.runs.Run.predict`."""
+
+    indptr: Tensor
+    indices: Tensor
+    root: Tensor
+    weight: Tensor | None
+
+    def __init__(self, model: nn.Module, block: Block | None, temperature: float) -> None:
+        super().__init__()
+        self.model, self.temperature = model, temperature
+        self.group = None if block is None else block.group
+        for name in ("indptr", "indices", "root", "weight"):
+            self.register_buffer(name, None if block is None else getattr(block, name))
+
+    def forward(self, rows: Tensor) -> Tensor:
+        blocks: tuple[Block, ...] = ()
+        if self.group is not None:
+            rows = rows.transpose(0, 1).flatten(0, 1)
+            blocks = (Block(rows.shape[0], self.indptr, self.indices, self.root, self.weight, self.group),)
+        scores = functional.log_softmax(self.model(rows, blocks).double(), dim=1)
+        return calibrated(scores, self.temperature)

@@ -1,0 +1,160 @@
+"""Epochs of training: draw the batches, make a step for each."""
+
+import math
+import statistics
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+from itertools import islice
+from types import TracebackType
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from mggcn._io.arrays import shared_tensor
+from mggcn.block import Batch, Sampler
+from mggcn.data import Dataset
+from mggcn.errors import InputError
+from mggcn.keys import Key
+from mggcn.training import _memory as memory
+from mggcn.training._background import BackgroundRisk
+from mggcn.training._compute import Compute
+from mggcn.training._order import Targets, shuffled
+from mggcn.training._prepared import Prepared
+from mggcn.training._shares import Shares
+from mggcn.training._step import Step
+from mggcn.training._training import Training
+
+_COUNTED_BATCHES = 20
+
+
+class Epochs:
+    """Trains epochs one after the other.
+
+    Attributes:
+        step: trains the model batch by batch.
+        first_peak: the peak memory of the first epoch, before anything is evaluated; None until it was run.
+    """
+
+    def __init__(self, prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> None:
+        split = dataset.require_split()
+        self._training, self._key, self._device = training, key, compute.device
+        one_batch = getattr(prepared.train.sampler, "one_batch", False)  # the same in every epoch
+        self._dataset, self._view = dataset, prepared.train.kept(compute) if one_batch else prepared.train
+        self.first_peak: int | None = None
+        memory.restart_peak(compute.device)
+        labels = shared_tensor(dataset.y).to(compute.device)
+        weight = _class_weights(dataset, training, compute.device)
+        prior, ranks = training.background_prior, compute.ranks
+        if prior and ranks.size > 1:
+            raise InputError(
+                f"background_prior: {ranks.size} ranks cannot train with it, because its risk is of whole batches"
+            )
+        risk = BackgroundRisk.of(dataset, split.train, prior, training.background_risk) if prior else None
+        self.step = Step(prepared.model, self._view, labels, weight, training, compute, risk)
+        sampler = prepared.train.sampler
+        if ranks.size > 1:
+            sampler = Shares(sampler, ranks, labels, weight)
+        self._drawing = Drawing(sampler, split.train, training, key)
+
+    def __enter__(self) -> "Epochs":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._drawing.close()
+
+    def run(self, number: int) -> float:
+        """Train the epoch of this number, counted without gaps; return its mean loss."""
+        batches = self._view.prefetched(self._drawing.take(number))
+        twins = self._view.prefetched(self._drawing.again(number)) if self._training.consistency else None
+        loss = self.step.over(batches, twins, key=self._key.fold("inputs", number))
+        if self.first_peak is None:
+            self.first_peak = memory.peak(self._device)
+        self._dataset.check_unchanged()
+        if not math.isfinite(loss):
+            raise InputError(f"lr: training diverged at epoch {number} with learning rate {self._training.lr}")
+        return loss
+
+
+class Drawing:
+    """Draws each epoch's batches; on a GPU in advance, on another thread and stream, while the last epoch trains.
+
+    On a CPU the matrix products already keep every core busy, and drawing at the same time slows both down.
+    """
+
+    def __init__(self, sampler: Sampler, targets: NDArray[np.int64], training: Training, key: Key) -> None:
+        self._sampler, self._training, self._key = sampler, training, key
+        self._targets: Targets = np.array(targets)
+        self._stream: torch.cuda.Stream | None = None
+        self._pool: ThreadPoolExecutor | None = None
+        if sampler.device.type == "cuda":
+            self._targets = torch.from_numpy(self._targets).to(sampler.device)
+            self._stream = torch.cuda.Stream(sampler.device)  # type: ignore[no-untyped-call]
+            self._stream.wait_stream(torch.cuda.current_stream())
+            self._pool = ThreadPoolExecutor(1)
+            self._next: Future[Iterator[Batch]] | None = None
+
+    def close(self) -> None:
+        """Stop drawing."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def take(self, number: int) -> Iterator[Batch]:
+        """The batches of this epoch."""
+        if self._pool is None or self._stream is None:
+            return self._draw(number)
+        batches = (self._next or self._pool.submit(self._draw, number)).result()
+        torch.cuda.current_stream().wait_stream(self._stream)
+        return self._then_draw(batches, number + 1, self._pool)
+
+    def again(self, number: int) -> Iterator[Batch]:
+        """Another draw of the batches of this epoch."""
+        return self._sampler.batches(self._order(number), self._key.fold("twin", number), self._training.batch_size)
+
+    def _then_draw(self, batches: Iterator[Batch], number: int, pool: ThreadPoolExecutor) -> Iterator[Batch]:
+        """Start to draw epoch ``number`` when the last step of this epoch is in the GPU's queue."""
+        yield from batches
+        if number <= self._training.epochs:
+            self._next = pool.submit(self._draw, number)
+
+    def _draw(self, number: int) -> Iterator[Batch]:
+        with torch.cuda.stream(self._stream) if self._stream is not None else nullcontext():
+            return self._sampler.batches(
+                self._order(number), self._key.fold("picks", number), self._training.batch_size
+            )
+
+    def _order(self, number: int) -> Targets:
+        is_ordered = not self._training.shuffle or getattr(self._sampler, "one_batch", False)
+        return self._targets if is_ordered else shuffled(self._targets, self._key.fold("order", number))
+
+
+def _class_weights(dataset: Dataset, training: Training, device: torch.device) -> Tensor | None:
+    if training.class_weights == "none" or dataset.split is None:
+        return None
+    counts = np.bincount(dataset.y[dataset.split.train], minlength=dataset.num_classes)
+    weights = np.divide(counts.sum(), counts * np.count_nonzero(counts), out=np.zeros(counts.size), where=counts > 0)
+    return torch.from_numpy(weights.astype(np.float32)).to(device)
+
+
+def nodes_per_batch(sampler: Sampler, targets: NDArray[np.int64], training: Training, key: Key) -> float:
+    """The mean number of distinct nodes behind a batch's input rows, over the first batches of an extra epoch.
+
+    Args:
+        sampler: of the training view.
+        targets: the training nodes.
+        training: the batch size, and whether targets are shuffled.
+        key: the run's random key.
+    """
+    key = key.fold("count")
+    order: Targets = np.array(targets)
+    if sampler.device.type == "cuda":
+        order = torch.from_numpy(order).to(sampler.device)
+    if training.shuffle:
+        order = shuffled(order, key.fold("order"))
+    with torch.no_grad():
+        batches = islice(sampler.batches(order, key, training.batch_size), _COUNTED_BATCHES)
+        return statistics.fmean(torch.unique(batch.nodes).numel() for batch in batches)

@@ -1,0 +1,222 @@
+"""Input matrices with one row per node, on the device that can hold them."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array, hstack, vstack
+from torch import Tensor
+
+from mggcn._io.arrays import shared_tensor
+from mggcn._io.mapping import MappedRows, is_too_large
+from mggcn.block import Repeats
+from mggcn.data import Dataset, Features
+from mggcn.kernels.relabel import distinct
+from mggcn.nn.rows import AveragedRows, RepeatedRows, Rows, SparseRows, TableRows
+from mggcn.training._compute import Compute
+
+DENSE_ABOVE = 0.15
+"""Rows with a larger share of values other than 0 are dense."""
+_CSR_ENTRY, _ROWS = 8, 1 << 16  # bytes; rows that are converted at once
+_COPIES = 4  # joining copies what views would share, so there has to be room for this many joined matrices
+
+
+class Inputs(Protocol):
+    """A matrix with one row per node."""
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        ...
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Rows:
+        """The rows of ``nodes``, on the device of the inputs; ``repeats``, if known, saves some work."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class DenseInputs:
+    """Dense rows on one device: one matrix, or on a CPU with little memory several side by side, which views share."""
+
+    parts: tuple[Tensor, ...]
+    mapped: tuple[MappedRows, ...] = ()  # the parts that are in mapped files and may not stay in memory
+    padding: int = 0  # columns of zeros at the end
+
+    @classmethod
+    def on_gpu(cls, parts: list[Tensor], dtype: torch.dtype) -> "DenseInputs":
+        """Matrices on a GPU side by side; zeros let every row start at a multiple of 16 bytes, for faster products."""
+        padding = -sum(part.shape[1] for part in parts) % (16 // dtype.itemsize)
+        zeros = [parts[0].new_zeros(parts[0].shape[0], padding)] if padding else []
+        return cls((torch.cat([part.to(dtype) for part in [*parts, *zeros]], dim=1),), padding=padding)
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return sum(part.shape[1] for part in self.parts) - self.padding
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Tensor | TableRows | RepeatedRows:
+        """[n, width]; on a GPU repeated rows are merged only if ``repeats`` says which, so that shapes stay fixed."""
+        if repeats is not None:
+            return RepeatedRows(TableRows(self.parts[0], repeats.nodes, self.width), repeats.index, repeats)
+        if self.padding or self.parts[0].device.type != "cpu":
+            return TableRows(self.parts[0], nodes.to(self.parts[0].device), self.width)
+        if len(self.parts) == 1 and _is_all(nodes, self.parts[0].shape[0]):
+            return self.parts[0]
+        found, index = _distinct(nodes, self.parts[0].shape[0])
+        rows = self.gather(found, self.parts[0].new_empty(found.numel(), self.width))
+        return rows if found.numel() == nodes.numel() else RepeatedRows(rows, index)
+
+    def prefetch(self, nodes: Tensor) -> None:
+        """Have the rows of nodes read from mapped files in the background."""
+        for part in self.mapped:
+            part.prefetch(nodes.numpy())
+
+    def gather(self, nodes: Tensor, out: Tensor) -> Tensor:
+        """Fill ``out`` [n, width] with the rows of ``nodes``, all parts side by side, on the CPU."""
+        if len(self.parts) == 1:
+            return torch.index_select(self.parts[0], 0, nodes, out=out)
+        shares = torch.split(out, [part.shape[1] for part in self.parts], dim=1)
+        for part, share in zip(self.parts, shares, strict=True):
+            torch.index_select(part, 0, nodes, out=share)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class HostInputs:
+    """Dense rows that do not fit on the GPU: gathered in pinned memory on the host and copied batch by batch."""
+
+    table: DenseInputs
+    device: torch.device
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return self.table.width
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> RepeatedRows:  # noqa: ARG002
+        """[n, width] on the GPU."""
+        found, index = _distinct(nodes.cpu(), self.table.parts[0].shape[0])
+        pinned = torch.empty(found.numel(), self.width, dtype=self.table.parts[0].dtype, pin_memory=True)
+        moved = self.table.gather(found, pinned).to(self.device, non_blocking=True)
+        return RepeatedRows(moved, index.to(self.device))
+
+
+@dataclass(frozen=True, eq=False)
+class SparseInputs:
+    """Sparse rows, on the CPU."""
+
+    x: csr_array
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return int(self.x.shape[1])
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> SparseRows | RepeatedRows:  # noqa: ARG002
+        """The rows of ``nodes``."""
+        if _is_all(nodes, self.x.shape[0]):
+            return SparseRows(self.x, nodes.cpu())
+        found, index = _distinct(nodes.cpu(), self.x.shape[0])
+        return RepeatedRows(SparseRows(self.x, found), index.to(nodes.device))
+
+
+@dataclass(frozen=True, eq=False)
+class AveragedInputs:
+    """Sparse features and their averages, on the CPU: see :class:`mggcn.nn.rows.AveragedRows`.
+
+    Attributes:
+        x: [num_nodes, num_features].
+        a: [num_nodes, num_nodes] the factors of the averages.
+        hops: the highest power of A.
+        reason: why this form was chosen, as a line for the user.
+    """
+
+    x: csr_array
+    a: csr_array
+    hops: int
+    reason: str
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return (1 + self.hops) * int(self.x.shape[1])
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> RepeatedRows:  # noqa: ARG002
+        """The rows of ``nodes``."""
+        found, index = _distinct(nodes.cpu(), self.x.shape[0])
+        return RepeatedRows(AveragedRows(self.x, self.a, self.hops, found), index)
+
+
+def is_read_dense(dataset: Dataset) -> bool:
+    """Whether methods read the features as dense rows: that depends on their density, not on how they were given.
+
+    Only a matrix that memory does not hold in its other form stays as it is.
+    """
+    is_given, is_dense = isinstance(dataset.x, np.ndarray), dataset.density >= DENSE_ABOVE
+    entry = 4 if is_dense else _CSR_ENTRY * dataset.density
+    return is_given if is_too_large(int(entry * dataset.num_nodes * dataset.num_features)) else is_dense
+
+
+def features_by_density(dataset: Dataset) -> Features:
+    """The features as dense rows or as CSR without zeros, see :func:`is_read_dense`; as they are if that fits."""
+    x, is_dense = dataset.x, is_read_dense(dataset)
+    if isinstance(x, np.ndarray):
+        if is_dense:
+            return x
+        return vstack([csr_array(x[start : start + _ROWS]) for start in range(0, x.shape[0], _ROWS)], format="csr")
+    if is_dense:
+        return np.asarray(x.toarray())
+    if np.count_nonzero(x.data) < x.nnz:
+        x = csr_array(x, copy=True)
+        x.eliminate_zeros()
+    return x
+
+
+def inputs_of(parts: list[Features], compute: Compute) -> Inputs:
+    """Matrices side by side: on the GPU if they fit, else sparse if most entries are zero, else dense."""
+    if compute.holds(4 * sum(part.shape[0] * part.shape[1] for part in parts)):
+        return DenseInputs.on_gpu([dense(part).to(compute.device) for part in parts], compute.dtype)
+    sparse = sparse_inputs(parts)
+    if sparse is not None:
+        return sparse
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    is_large = is_too_large(sum(array.nbytes for array in arrays))
+    mapped = [MappedRows.of(array) for array in arrays] if is_large else []
+    tables = [dense(part) for part in parts]
+    if not is_too_large(_COPIES * sum(table.nbytes for table in tables)):
+        tables = [_joined(tables)] if len(tables) > 1 else tables
+    table = DenseInputs(tuple(tables), tuple(part for part in mapped if part is not None))
+    return table if compute.device.type == "cpu" else HostInputs(table, compute.device)
+
+
+def _joined(tables: list[Tensor]) -> Tensor:
+    """Matrices side by side in an array of numpy, which asks the system for huge pages: rows are found faster there."""
+    shape = (tables[0].shape[0], sum(table.shape[1] for table in tables))
+    return torch.cat(tables, dim=1, out=torch.from_numpy(np.empty(shape, np.float32)))
+
+
+def _distinct(nodes: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
+    found, index = distinct(nodes.numpy(), num_nodes)
+    return torch.from_numpy(found), torch.from_numpy(index)
+
+
+def _is_all(nodes: Tensor, count: int) -> bool:
+    return nodes.numel() == count and torch.equal(nodes, torch.arange(count, dtype=nodes.dtype, device=nodes.device))
+
+
+def sparse_inputs(parts: list[Features]) -> SparseInputs | None:
+    """Sparse matrices side by side, or None if one of them is dense or too many entries are nonzero."""
+    if any(isinstance(part, np.ndarray) for part in parts):
+        return None
+    joined = csr_array(hstack(parts, format="csr"))
+    if joined.nnz >= DENSE_ABOVE * joined.shape[0] * joined.shape[1]:
+        return None
+    joined.sort_indices()
+    return SparseInputs(joined)
+
+
+def dense(part: Features) -> Tensor:
+    """A feature matrix as a dense tensor in memory."""
+    array = part if isinstance(part, np.ndarray) else np.asarray(part.toarray(), np.float32)
+    return shared_tensor(array)

@@ -1,0 +1,123 @@
+"""What the training loop needs: a model, and the input rows and samplers that it trains and is scored with."""
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from torch import Tensor, nn
+
+from mggcn.block import Batch, Nodes, Sampler
+from mggcn.keys import Key
+from mggcn.nn.rows import Rows, gathered, num_bytes, to_dense
+from mggcn.training._compute import Compute
+from mggcn.training._inputs import DenseInputs, HostInputs, Inputs
+from mggcn.training._scaling import Scaler
+
+_AHEAD = 4  # batches
+_KEPT_SHARE = 8  # kept rows take at most one part in so many of the free memory
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A graph as a model receives it: input rows and the batches over them."""
+
+    inputs: Inputs
+    sampler: Sampler
+
+    def rows(self, model: nn.Module, batch: Batch) -> Rows:
+        """The input rows of a batch: a dense tensor, unless the model declares ``accepts_rows``."""
+        rows = self.inputs.rows(batch.nodes, batch.repeats)
+        return rows if getattr(model, "accepts_rows", False) else to_dense(rows)
+
+    def batches(self, nodes: Nodes, key: Key, batch_size: int) -> Iterator[Batch]:
+        """One pass over nodes; see :meth:`mggcn.block.Sampler.batches`."""
+        targets = np.array(nodes) if isinstance(nodes, np.ndarray) else nodes  # samplers make tensors of them
+        return self.prefetched(self.sampler.batches(targets, key, batch_size))
+
+    def prefetched(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """The same batches; rows that are in mapped files are read in the background some batches ahead.
+
+        A sampler that draws whole batches may read the model, so its next batch is not drawn before it is needed.
+        """
+        table = self._mapped
+        if table is None:
+            yield from batches
+            return
+        waiting: deque[Batch] = deque()
+        for batch in batches:
+            table.prefetch(batch.nodes.cpu())
+            waiting.append(batch)
+            if len(waiting) > (_AHEAD if getattr(self.sampler, "draws_per_target", False) else 0):
+                yield waiting.popleft()
+        yield from waiting
+
+    def kept(self, compute: Compute) -> "View":
+        """This view for passes that repeat: their batches and rows are kept if the sampler and memory allow."""
+        stays = getattr(self.sampler, "draws_per_target", False) or getattr(self.sampler, "one_batch", False)
+        free = compute.free_bytes()
+        if not stays or free is None or self._mapped is not None:
+            return self
+        return KeptView(self.inputs, self.sampler, free // _KEPT_SHARE)
+
+    @property
+    def _mapped(self) -> DenseInputs | None:
+        """The input rows, if they are in mapped files."""
+        table = self.inputs.table if isinstance(self.inputs, HostInputs) else self.inputs
+        return table if isinstance(table, DenseInputs) and table.mapped else None
+
+
+@dataclass(frozen=True, eq=False)
+class KeptView(View):
+    """A view that keeps the batches of each pass, and input rows of at most ``budget`` bytes."""
+
+    budget: int
+    _batches: dict[tuple[int, int, bytes], list[Batch]] = field(default_factory=dict, repr=False)
+    _rows: dict[Batch, Rows] = field(default_factory=dict, repr=False)
+
+    def batches(self, nodes: Nodes, key: Key, batch_size: int) -> Iterator[Batch]:
+        """The same batches for the same nodes, key and batch size."""
+        name = (key.value, batch_size, nodes.tobytes())
+        if name not in self._batches:
+            self._batches[name] = [*super().batches(nodes, key, batch_size)]
+        return iter(self._batches[name])
+
+    def rows(self, model: nn.Module, batch: Batch) -> Rows:
+        """The input rows of a batch, gathered once."""
+        if batch in self._rows:
+            return self._rows[batch]
+        rows = super().rows(model, batch)
+        if sum(num_bytes(kept) for kept in (*self._rows.values(), rows)) <= self.budget:
+            rows = self._rows[batch] = gathered(rows)
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Views:
+    """The views that a model trains on and is scored on."""
+
+    train: View
+    eval: View
+
+    @classmethod
+    def same(cls, view: View) -> "Views":
+        """One view for training and scoring."""
+        return cls(view, view)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A model with the view it trains on, the view it is scored on, and the scaling of the features."""
+
+    model: nn.Module
+    train: View
+    eval: View
+    scaler: Scaler
+
+
+class Penalised(NamedTuple):
+    """What a model may return in training instead of its scores: the scores, and a term to add to the loss."""
+
+    scores: Tensor
+    penalty: Tensor

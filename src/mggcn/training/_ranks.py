@@ -1,0 +1,240 @@
+"""Ranks: the processes that train one model together, each with its share of every batch.
+
+They are the processes of PyTorch's default group, which ``torchrun`` or the caller starts. Every rank holds the whole
+graph and the same weights. One process alone is a :class:`Ranks`, too, whose sums and gathers change nothing.
+"""
+
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+
+from mggcn.errors import InputError, RankError, first_line
+from mggcn.training._identity import difference
+from mggcn.training._presence import Presence, name_of_start
+
+T = TypeVar("T")
+
+_PATIENCE = timedelta(minutes=60)  # for what one rank does while the others wait, such as a download
+_TIMEOUT = timedelta(seconds=40)  # for a step or an evaluation of another rank
+_STARTED = "started"  # a key of torchrun's store, which other starts of the ranks leave there
+_GLOO = re.compile(r"\[\S*\.cc:\d+\] ")  # gloo's messages start with a line of its source
+
+
+@dataclass(frozen=True)
+class Ranks:
+    """One process that trains alone; :class:`ProcessGroup` is several.
+
+    Attributes:
+        rank: the number of this process.
+        size: the number of processes.
+        local_size: the number of processes on this machine.
+        is_restarted: whether ``torchrun`` has started them again after a failure.
+    """
+
+    rank: int = 0
+    size: int = 1
+    local_size: int = 1
+    is_restarted: bool = False
+
+    @staticmethod
+    def current() -> "Ranks":
+        """The ranks of PyTorch's default process group; one process alone if there is no group."""
+        if not (dist.is_available() and dist.is_initialized()):
+            return ALONE
+        return _of_world()
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the rank that writes and prints."""
+        return self.rank == 0
+
+    def part(self, count: int) -> slice:
+        """This rank's share of ``count`` rows, of which the ranks have consecutive ranges.
+
+        Shares differ by one row at most, and that of fewer rows is never larger.
+        """
+        size, rest = divmod(count, self.size)
+        start = self.rank * size + min(self.rank, rest)
+        return slice(start, start + size + (self.rank < rest))
+
+    def check(self, device: torch.device, batch_size: int, identity: Mapping[str, Any]) -> None:
+        """Raise InputError, on every rank, unless the ranks can train together.
+
+        Args:
+            device: of the model.
+            batch_size: targets per step, over all ranks.
+            identity: what must be the same on all ranks.
+        """
+
+    def add_gradients(self, parameters: Iterable[Tensor]) -> None:
+        """Replace every gradient by its sum over the ranks; a missing one counts as zero."""
+
+    def add(self, values: Tensor) -> Tensor:
+        """The sums over the ranks, which are added in their order, so that all ranks have the same bits."""
+        return values
+
+    def gather(self, rows: Tensor) -> Tensor:
+        """The rows of all ranks, in their order, on the device of ``rows``."""
+        return rows
+
+    def every(self, value: T) -> list[T]:
+        """The values of all ranks."""
+        return [value]
+
+    def first(self, function: Callable[[], T]) -> T:
+        """Call a function on the first rank; all ranks have its result, or its InputError."""
+        return function()
+
+    def in_turn(self, function: Callable[[], T]) -> T:
+        """Call a function on the first rank of every machine, then on the others, which find what it stored."""
+        return function()
+
+
+ALONE = Ranks()
+"""One process."""
+
+
+@dataclass(frozen=True)
+class ProcessGroup(Ranks):
+    """The ranks of PyTorch's default process group.
+
+    Attributes:
+        local_rank: the number of this process on its machine.
+        control: a group for values that are not tensors, whose ranks wait long for each other.
+        presence: of the ranks that :func:`join` has started; the lost ones of other groups cannot be named.
+    """
+
+    local_rank: int = 0
+    control: Any = field(default=None, repr=False)
+    presence: Presence | None = field(default=None, repr=False)
+
+    def check(self, device: torch.device, batch_size: int, identity: Mapping[str, Any]) -> None:
+        identities = self.every(dict(identity))
+        for rank, other in enumerate(identities):
+            if found := difference(identities[0], other):
+                raise InputError(f"rank {rank}: {found[0]} {found[2]}, but rank 0 has {found[1]}")
+        if batch_size < self.size:
+            raise InputError(f"batch_size: {batch_size} is smaller than the number of ranks, {self.size}")
+        self._agree(self._device_problem(device))
+
+    def _device_problem(self, device: torch.device) -> InputError | None:
+        backends, num_gpus = dist.get_backend_config(), torch.cuda.device_count()
+        backend = f"{device.type}:{'nccl' if device.type == 'cuda' else 'gloo'}"
+        if backend not in backends:
+            return InputError(f"device: {device.type} needs a process group with {backend}, not {backends}")
+        if device.type == "cuda" and self.local_size > num_gpus:
+            return InputError(f"device: {self.local_size} ranks on a machine with {num_gpus} GPUs; each needs its own")
+        return None
+
+    def add_gradients(self, parameters: Iterable[Tensor]) -> None:
+        trained = [parameter for parameter in parameters if parameter.requires_grad]
+        gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
+        flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
+        with self._watching():
+            dist.all_reduce(flat)
+        for parameter, gradient in zip(trained, torch.split(flat, [p.numel() for p in trained]), strict=True):
+            parameter.grad = gradient.view_as(parameter)
+
+    def add(self, values: Tensor) -> Tensor:
+        parts = [torch.empty_like(values) for _ in range(self.size)]
+        with self._watching():
+            dist.all_gather(parts, values)
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+    def gather(self, rows: Tensor) -> Tensor:
+        return torch.cat([part.to(rows.device) for part in self.every(rows.cpu()) if part.numel()])
+
+    def every(self, value: T) -> list[T]:
+        values: list[Any] = [None] * self.size
+        with self._watching():
+            dist.all_gather_object(values, value, group=self.control)
+        return values
+
+    def first(self, function: Callable[[], T]) -> T:
+        result: list[Any] = [None, None]
+        if self.is_first:
+            try:
+                result[0] = function()
+            except InputError as error:
+                result[1] = error
+        with self._watching():
+            dist.broadcast_object_list(result, 0, group=self.control)
+        if result[1] is not None:
+            raise result[1]
+        value: T = result[0]
+        return value
+
+    def in_turn(self, function: Callable[[], T]) -> T:
+        results: list[T] = []
+        for is_turn in (self.local_rank == 0, self.local_rank > 0):
+            problem = None
+            try:
+                results += [function()] if is_turn else []
+            except InputError as error:
+                problem = error
+            self._agree(problem)
+        return results[0]
+
+    def _agree(self, problem: InputError | None) -> None:
+        """Raise the problem of the first rank that has one, on all ranks."""
+        for rank, message in enumerate(self.every(problem and str(problem))):
+            if message is not None:
+                raise InputError(f"rank {rank}: {message}" if rank else message)
+
+    @contextmanager
+    def _watching(self) -> Iterator[None]:
+        """Turn the errors of a lost connection into one that names the rank."""
+        try:
+            yield
+        except RuntimeError as error:
+            missing, is_reported = ([], False) if self.presence is None else self.presence.missing()
+            names = ", ".join(f"rank {rank}" for rank in missing) or "another rank"
+            reason = _GLOO.sub("", first_line(error)).partition(". ")[0]
+            raise RankError(f"{names}: ended or does not answer ({reason})", is_reported=is_reported) from None
+
+
+_groups: WeakKeyDictionary[Any, ProcessGroup] = WeakKeyDictionary()  # what is left when Python ends can abort it
+
+
+def join() -> ProcessGroup:
+    """Start PyTorch's default process group with the ranks that ``torchrun`` has started."""
+    from torch._C._distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import rendezvous
+
+    store, rank, size = next(iter(rendezvous("env://")))
+    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+    has_gpus = torch.cuda.is_available() and dist.is_nccl_available()
+    if has_gpus and local_rank < torch.cuda.device_count():
+        torch.cuda.set_device(local_rank)
+    backend = "cpu:gloo,cuda:nccl" if has_gpus else "gloo"
+    start = name_of_start(store, rank, size)
+    is_restarted = store.check([_STARTED]) or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+    of_start = PrefixStore(start, store)
+    dist.init_process_group(backend, store=of_start, rank=rank, world_size=size, timeout=_TIMEOUT)
+    store.set(_STARTED, "")
+    return _of_world(Presence(of_start, rank, size).start(), is_restarted=is_restarted)
+
+
+def _of_world(presence: Presence | None = None, *, is_restarted: bool = False) -> ProcessGroup:
+    """The ranks of the default process group; every rank calls it at the same time."""
+    world = dist.group.WORLD
+    if world not in _groups:
+        control = dist.new_group(backend="gloo", timeout=_PATIENCE)
+        local_rank, local_size = (os.environ.get(name) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+        rank, size = dist.get_rank(), dist.get_world_size()
+        _groups[world] = ProcessGroup(
+            rank, size, int(local_size or size), is_restarted, int(local_rank or rank), control, presence
+        )
+    return _groups[world]

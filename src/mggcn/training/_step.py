@@ -1,0 +1,183 @@
+"""One step of training: forward, loss, backward, Adam."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from mggcn.block import Batch
+from mggcn.errors import InputError
+from mggcn.kernels.adam import Adam
+from mggcn.kernels.loss import cross_entropy
+from mggcn.keys import Key
+from mggcn.nn.rows import dropped
+from mggcn.training._background import BackgroundRisk
+from mggcn.training._capture import Captured
+from mggcn.training._compute import Compute
+from mggcn.training._inputs import DenseInputs
+from mggcn.training._prepared import Penalised, View
+from mggcn.training._training import Training
+
+
+class Step:
+    """Trains a model batch by batch.
+
+    Args:
+        model: takes input rows and blocks; returns scores, or scores with a penalty.
+        view: the view it trains on.
+        labels: [num_nodes] on the model's device.
+        class_weight: [num_classes] or None.
+        training: the settings.
+        compute: the device, precision and threads.
+        risk: takes the place of the cross-entropy if nodes are unlabelled.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        view: View,
+        labels: Tensor,
+        class_weight: Tensor | None,
+        training: Training,
+        compute: Compute,
+        risk: BackgroundRisk | None = None,
+    ) -> None:
+        self._risk = risk
+        self._model, self._view, self._labels, self._class_weight = model, view, labels, class_weight
+        self._training, self._compute = training, compute
+        self._key = Key.of(0)  # of input dropout, another one for every step
+        on_gpu = compute.device.type == "cuda"
+        self._tally = torch.zeros(2, dtype=torch.float32 if on_gpu else torch.float64, device=compute.device)
+        self._adam = Adam(model.parameters(), training.lr, training.weight_decay, self._tally[1:])
+        if on_gpu:
+            _give_autograd_a_context(compute.device)
+        has_fixed_shapes = view.sampler.device.type == "cuda" and isinstance(view.inputs, DenseInputs)
+        can_capture = on_gpu and has_fixed_shapes and getattr(model, "capturable", False)
+        self._captured = Captured(self._run) if can_capture else None
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What the optimiser holds, by name; filling it in place continues from there."""
+        moments = {f"adam.{name}": moment for name, moment in self._adam.tensors().items()}
+        return {"adam.clock": self._tally, **moments}
+
+    def over(self, batches: Iterable[Batch], twins: Iterable[Batch] | None = None, *, key: Key) -> float:
+        """Make one step for each batch; return the mean loss over all targets.
+
+        Args:
+            batches: of an epoch.
+            twins: other draws of the same batches, if training is for consistency.
+            key: of the epoch's input dropout.
+        """
+        self._model.train()
+        self._tally[:1].zero_()
+        count = 0
+        process: Callable[..., None] = self._captured or self._run
+        with self._compute.arithmetic():
+            for number, draws in enumerate(zip(batches) if twins is None else zip(batches, twins, strict=True)):
+                _check_targets(draws, is_first=not count)
+                if self._training.input_dropout:
+                    self._key = key.fold(number)
+                process(*draws)
+                count += draws[0].whole_count
+            if self._captured is not None:
+                self._captured.finish()
+        return float(self._compute.ranks.add(self._tally[:1].double())) / count
+
+    def _run(self, batch: Batch, twin: Batch | None = None) -> None:
+        self._adam.clear()
+        if batch.targets.numel() == 0:  # this rank has no share of the last batch
+            self._tally[1:] += 1
+        elif twin is None:
+            self._backward(batch)
+        else:
+            self._backward_both(batch, twin)
+        self._compute.ranks.add_gradients(self._model.parameters())
+        self._adam.step()
+
+    def _backward(self, batch: Batch) -> None:
+        scores, penalty = self._scores(batch, 0)
+        batch = batch.to(self._compute.device)
+        if penalty is not None or batch.weight is not None or self._risk is not None:
+            loss = self._loss(scores, batch)
+            self._count(loss, batch)
+            (loss if penalty is None else loss + penalty * _share(batch)).backward()  # type: ignore[no-untyped-call]
+        else:
+            arrays = (scores.detach(), self._labels, batch.targets, self._class_weight, self._tally)
+            gradient = cross_entropy(*arrays, self._training.label_smoothing)
+            _Root.apply(scores, gradient).backward()  # type: ignore[no-untyped-call]
+
+    def _backward_both(self, batch: Batch, twin: Batch) -> None:
+        """Two draws of a batch: the mean of their losses, and the squared distance of their probabilities."""
+        drawn = [self._scores(one, draw) for draw, one in enumerate((batch, twin))]
+        batch = batch.to(self._compute.device)
+        loss = sum((self._loss(scores, batch) for scores, _ in drawn), torch.zeros((), device=self._tally.device)) / 2
+        self._count(loss, batch)
+        one, other = (functional.softmax(scores, dim=1) for scores, _ in drawn)
+        loss = loss + self._training.consistency * _share(batch) * (one - other).square().sum(dim=1).mean()
+        for _, penalty in drawn:
+            loss = loss if penalty is None else loss + penalty * _share(batch) / 2
+        loss.backward()  # type: ignore[no-untyped-call]
+
+    def _scores(self, batch: Batch, draw: int) -> tuple[Tensor, Tensor | None]:
+        """The scores of a batch's targets, and the penalty if the model has one; ``draw`` is 1 for a twin."""
+        rows = self._view.rows(self._model, batch)
+        if self._training.input_dropout:
+            rows = dropped(rows, batch.nodes, self._training.input_dropout, self._key.fold(draw))
+        out: Tensor | Penalised = self._model(rows, batch.to(self._compute.device).blocks)
+        if isinstance(out, Penalised):
+            return out.scores.float(), out.penalty
+        return out.float(), None
+
+    def _loss(self, scores: Tensor, batch: Batch) -> Tensor:
+        """The loss through autograd, for what the fused kernel does not support."""
+        labels = self._labels[batch.targets.long()]
+        if self._risk is not None:
+            if batch.weight is not None:
+                raise InputError("background_prior: needs a method whose targets have equal weights in a batch")
+            return self._risk(scores, labels)
+        loss_of = partial(functional.cross_entropy, label_smoothing=self._training.label_smoothing)
+        if batch.weight is None:
+            loss = loss_of(scores, labels, self._class_weight)
+        else:
+            loss = batch.weight @ loss_of(scores, labels, self._class_weight, reduction="none")
+        return loss
+
+    def _count(self, loss: Tensor, batch: Batch) -> None:
+        self._tally += torch.stack([loss.detach() * batch.whole_count, loss.new_ones(())]).to(self._tally)
+
+
+class _Root(torch.autograd.Function):
+    """A number on the CPU, from which a backward pass continues at scores with a gradient that is known.
+
+    ``scores.backward(gradient)`` is the same, but imports sympy, which takes longer than the first epoch on a GPU.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, gradient: Tensor) -> Tensor:  # noqa: ARG004
+        ctx.gradient = gradient
+        return torch.zeros(())
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:  # noqa: ARG004
+        return ctx.gradient, None
+
+
+def _share(batch: Batch) -> float:
+    """The share of the whole batch's targets that this rank has."""
+    return batch.targets.numel() / batch.whole_count
+
+
+def _check_targets(draws: tuple[Batch, ...], *, is_first: bool) -> None:
+    """Check that draws of a batch have the same targets; on a GPU, where it means to wait, of the first batch only."""
+    if (is_first or draws[0].targets.device.type == "cpu") and not all(
+        torch.equal(draws[0].targets, draw.targets) for draw in draws[1:]
+    ):
+        raise InputError("consistency: needs a method whose batches have the same targets in every draw")
+
+
+def _give_autograd_a_context(device: torch.device) -> None:
+    """Give autograd's thread a CUDA context by a small backward pass; without one cuBLAS would warn."""
+    torch.zeros(1, device=device, requires_grad=True).sum().backward()  # type: ignore[no-untyped-call]

@@ -1,0 +1,78 @@
+"""The settings of training, the same for all methods."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mggcn.errors import InputError
+from mggcn.training._background import Risk
+from mggcn.training._bounds import Count, NaturalNumber, NonNegative, Positive, Share, check_bounds
+from mggcn.training._compute import Precision
+from mggcn.training._scaling import Scaling
+
+
+@dataclass(frozen=True)
+class Training:
+    """The settings of training, the same for all methods.
+
+    Attributes:
+        epochs: the maximum number of epochs.
+        batch_size: targets per step.
+        lr: Adam's learning rate.
+        weight_decay: Adam's L2 penalty.
+        patience: stop after this many epochs without improvement (the paper's window).
+        select: which epoch's weights are kept: the one with the lowest validation ``loss``, or with the best validation
+            ``accuracy`` or ``macro_f1``.
+        scaling: of the features, see :class:`mggcn.training._scaling.Scaler`; ``auto`` is ``row`` if more than half of
+            their values are 0, else ``standard``. The authors' code uses ``row`` for citation graphs and
+            ``standard`` for Reddit and Ethereum.
+        training_graph: train on the ``whole`` graph or on the sub-graph of ``train`` nodes; ``auto`` follows the
+            data set (the authors' code: ``train`` for Reddit, ``whole`` for citation graphs).
+        input_dropout: the share of input values that are set to zero in training; all rows of a node in a batch lose
+            the same values, on a GPU only if the batch holds them once. Features that MG-GCN multiplies before it
+            averages them lose values before that.
+        label_smoothing: the share of a target's probability that the loss spreads evenly over all classes.
+        consistency: train on two draws of every batch at once and add this times the squared distance of their
+            probabilities to the loss; 0 trains on one draw.
+        averaging: score and keep an exponential average of the weights over epochs, which keeps this share of its old
+            value; 0 keeps the weights of one epoch.
+        draws: of the picks when nodes are scored; probabilities are the mean over them.
+        smooth: after training, also measure probabilities that are smoothed along edges from training labels, see
+            :mod:`mggcn.training._smoothing`; the model and its own figures do not depend on it.
+        class_weights: ``balanced`` weights each class by the inverse of its share of the training nodes.
+        background_prior: the share of the nodes of the class ``Background`` that belong to the other classes; above 0,
+            they count as unlabelled nodes in training and validation loss, see :mod:`mggcn.training._background`, and
+            probabilities are those in the graph, without a temperature.
+        background_risk: how they count: by the ``likelihood`` of the labels, or by the ``non-negative`` risk.
+        shuffle: visit the training nodes in a new order every epoch; the authors' code does not.
+        precision: of matrix products: ``tf32`` (the fastest on a GPU without loss of accuracy; on a CPU the same as
+            ``fp32``), ``fp32``, or ``bf16`` for mixed precision, which also rounds the scaled features to 8
+            significant bits: half the memory, and shorter epochs on a GPU.
+        threads: of the sampler, 0 for all cores; the result does not depend on it.
+    """
+
+    epochs: Count = 400
+    batch_size: Count = 256
+    lr: Positive = 0.01
+    weight_decay: NonNegative = 0.0
+    patience: Count = 30
+    select: Literal["loss", "accuracy", "macro_f1"] = "loss"
+    scaling: Scaling = "auto"
+    training_graph: Literal["auto", "whole", "train"] = "auto"
+    input_dropout: Share = 0.0
+    label_smoothing: Share = 0.0
+    consistency: NonNegative = 0.0
+    averaging: Share = 0.0
+    draws: Count = 1
+    smooth: bool = False
+    class_weights: Literal["none", "balanced"] = "none"
+    background_prior: Share = 0.0
+    background_risk: Risk = "likelihood"
+    shuffle: bool = True
+    precision: Precision = "tf32"
+    threads: NaturalNumber = 0
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+        for name, default in (("class_weights", "none"), ("label_smoothing", 0.0)):
+            if self.background_prior and getattr(self, name) != default:
+                raise InputError(f"background_prior: cannot be combined with {name}")
