@@ -213,7 +213,9 @@ def test_a_failed_write_leaves_nothing(small: Dataset, tmp_path: Path, monkeypat
 
 def test_processes_may_write_the_same_file_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, write = tmp_path / "file", files.write_durably
-    other = f"from pathlib import Path; from mggcn._io import files; files.write_atomically(Path({str(path)!r}), b'other')"
+    other = (
+        f"from pathlib import Path; from mggcn._io import files; files.write_atomically(Path({str(path)!r}), b'other')"
+    )
 
     def overtaken(draft: Path, content: bytes) -> None:
         write(draft, content)
