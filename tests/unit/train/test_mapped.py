@@ -8,9 +8,9 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from mggcn._io.arrays import shared_tensor
 from mggcn import fit
 from mggcn._io import memory
+from mggcn._io.arrays import shared_tensor
 from mggcn._io.mapping import Access, MappedRows
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
