@@ -72,7 +72,7 @@ WITHOUT = {
     "report": [["report", "finished", "compared", "--out", "page.md", "--format", "md"]],
 }
 """Commands that read such files without what they name; each succeeds."""
-READ_NO_NAMES = {"methods", "bench", "doctor", "data", "ethereum", "--install-completion"}
+READ_NO_NAMES = {"methods", "doctor", "data", "ethereum", "--install-completion"}
 """Commands whose files hold no names of methods and settings; names on the command line are the user's own."""
 
 
