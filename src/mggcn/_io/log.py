@@ -85,10 +85,10 @@ class Log(Generic[T]):
             os.fsync(file.fileno())
 
     def _entries(self, content: bytes) -> list[T]:
-        whole, _, tail = content.rpartition(b"\n")
+        *lines, tail = content.split(b"\n")
         if _is_whole(tail[:-1]):
             raise InputError(f"{self.path}: the end of the last line is damaged")
-        return [self._entry(number, line) for number, line in enumerate(whole.splitlines(), 1)]
+        return [self._entry(number, line) for number, line in enumerate(lines, 1)]
 
     def _entry(self, number: int, line: bytes) -> T:
         try:
