@@ -75,6 +75,7 @@ def whole(epochs: int) -> bytes:
     return weights(Path("whole") / RUN.name)
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_bit_for_bit_as_if_it_had_not_been_killed() -> None:
     draw, expected = random.Random(1), whole(60)  # noqa: S311
     command = [*TRAIN, "--epochs", "60", "--checkpoint-every", "0"]
@@ -93,6 +94,7 @@ def test_a_killed_run_ends_bit_for_bit_as_if_it_had_not_been_killed() -> None:
 
 
 @pytest.mark.parametrize(("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+@pytest.mark.slow
 def test_a_signal_writes_a_checkpoint_and_says_how_to_continue(number: int, word: str) -> None:
     expected = whole(100)
     with start([*TRAIN, "--epochs", "100"], seconds=0.05) as process:
@@ -135,6 +137,7 @@ sys.exit(cli.main())
 
 
 @pytest.mark.parametrize("signals", [1, 2])
+@pytest.mark.slow
 def test_a_run_that_does_not_react_is_ended(signals: int) -> None:
     command = [sys.executable, "-c", STUCK, *TRAIN, "--epochs", "20"]
     pipe = subprocess.PIPE
@@ -152,6 +155,7 @@ def test_a_run_that_does_not_react_is_ended(signals: int) -> None:
     assert ("continue with: mggcn train --resume" in message) == (signals == 1), "the second one exits at once"
 
 
+@pytest.mark.slow
 def test_two_commands_with_the_same_folder_do_not_collide() -> None:
     processes = [start([*TRAIN, "--epochs", "5"]) for _ in range(2)]
     for process in processes:

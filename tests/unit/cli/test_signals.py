@@ -13,6 +13,8 @@ import pytest
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 
+pytestmark = pytest.mark.slow
+
 ENDINGS = [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
 COMMAND = """
 import sys, time

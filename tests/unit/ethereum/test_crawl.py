@@ -239,6 +239,7 @@ def _fail_after(server: FakeEtherscan, fetched: int, folder: Path) -> None:
         del server.answer
 
 
+@pytest.mark.slow
 def test_killed_crawls_go_on_with_nothing_fetched_twice(server: FakeEtherscan, tmp_path: Path) -> None:
     server.accounts[LABELLED[1]] = [record(n, n, LABELLED[1], NEIGHBOURS[n % 60]) for n in range(2_500)]
     labels = tmp_path / "labels.csv"
