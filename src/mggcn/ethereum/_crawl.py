@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 from mggcn._io import regular
 from mggcn.errors import InputError
 from mggcn.ethereum._etherscan import MAINNET, Cursor, Etherscan, Kinds, Record
-from mggcn.ethereum._label_lists import is_address
+from mggcn.ethereum._labels import is_address
 from mggcn.keys import Key
 
 OnProgress = Callable[[str, int, int], None]

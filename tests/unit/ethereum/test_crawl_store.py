@@ -7,7 +7,7 @@ import pytest
 from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.ethereum._crawl import Store
-from mggcn.ethereum._label_lists import addresses
+from mggcn.ethereum._labels import addresses
 from tests.unit.ethereum.transactions import A, B
 
 
