@@ -17,11 +17,10 @@ from mggcn.data._meta import META, Meta, is_dataset
 from mggcn.data._npz import read_fields, read_npz
 from mggcn.data._objects import as_dataset, require
 from mggcn.data._ogb import import_ogb
-from mggcn.data._read_tables import read_tables
 from mggcn.data._root import PREPARED, data_roots, prepared_folder, user_cache, writable_root
 from mggcn.data._split import PARTS, UNLABELLED, Split
-from mggcn.data._streamed import import_tables
 from mggcn.data._table_files import Table
+from mggcn.data._tables import read_tables
 from mggcn.data._verification import Verified, verify
 from mggcn.data._writer import ArrayWriter, FolderWriter, check_free, writing
 
@@ -65,7 +64,6 @@ __all__ = [
     "ids_without_date",
     "ignored_edge_data",
     "import_ogb",
-    "import_tables",
     "is_dataset",
     "load",
     "load_folder",

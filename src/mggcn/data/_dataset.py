@@ -336,7 +336,7 @@ class Dataset:
         seed: int | None = 0,
         direction: Direction | None = None,
     ) -> "Dataset":
-        """Convert two pandas data frames; the columns are as in :func:`mggcn.data._read_tables.read_tables`.
+        """Convert two pandas data frames; the columns are as in :func:`mggcn.data.read_tables`.
 
         Args:
             edges: one row per edge.

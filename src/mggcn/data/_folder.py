@@ -30,30 +30,28 @@ def save(
     """Write ``dataset`` as ``folder`` and return it as stored there; ``tables`` are files to keep beside the arrays."""
     target = Path(folder)
     with writing(target, overwrite=overwrite) as writer:
-        arrays = _arrays(dataset)
+        arrays = _kept(dataset)
         if any(isinstance(array, np.memmap) for array in arrays.values()):
             dataset = replace(dataset, graph=replace(dataset.graph))  # runs the checks, which mapping a folder skips
-        for name, array in arrays.items():
-            writer.write(name, array)
-        for name, path in (tables or {}).items():
-            writer.add_table(name, path)
+        for array_name, array in arrays.items():
+            if array_name not in PARTS:
+                writer.write(array_name, compact_text(array) if array_name == "ids" else array)
+        for table_name, path in (tables or {}).items():
+            writer.add_table(table_name, path)
         meta = writer.finish(
-            Meta(
-                name=dataset.name,
-                num_features=dataset.num_features,
-                direction=dataset.graph.direction,
-                classes=list(dataset.classes),
-                inductive=dataset.inductive,
-                source=dataset.source,
-                split_seed=dataset.split.seed if dataset.split else None,
-                split_shares=list(dataset.split.shares) if dataset.split else [],
-                id_name=dataset.id_name,
-                feature_names=list(dataset.feature_names),
-                encoding=list(dataset.encoding),
-                measures=dict(dataset.measures),
-                copies=dataset.copies,
-                notes=list(dataset.notes),
-            )
+            dataset.name,
+            dataset.classes,
+            split=dataset.split,
+            source=dataset.source,
+            direction=dataset.graph.direction,
+            inductive=dataset.inductive,
+            num_features=dataset.num_features,
+            id_name=dataset.id_name,
+            feature_names=dataset.feature_names,
+            encoding=dataset.encoding,
+            measures=dataset.measures,
+            copies=dataset.copies,
+            notes=dataset.notes,
         )
     for name, array in _kept(dataset).items():
         remember(array, meta.files[f"{name}.npy"].sha256)
@@ -117,11 +115,6 @@ def load_folder(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
 def _split(arrays: Mapping[str, NDArray[Any]], meta: Meta) -> Split:
     parts = (arrays[f"{part}.npy"] for part in PARTS)
     return Split(*parts, seed=meta.split_seed, shares=tuple(meta.split_shares))
-
-
-def _arrays(dataset: Dataset) -> dict[str, NDArray[Any]]:
-    """The arrays of a folder by name, as they are stored."""
-    return {name: compact_text(array) if name == "ids" else array for name, array in _kept(dataset).items()}
 
 
 def _kept(dataset: Dataset) -> dict[str, NDArray[Any]]:

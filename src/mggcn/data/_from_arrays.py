@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import sparray, spmatrix
 
 from mggcn.data._checks import check_labels
-from mggcn.data._columns import FeatureTable, encoding_notes, feature_names
+from mggcn.data._columns import Column
 from mggcn.data._dataset import Dataset
-from mggcn.data._features import as_features
+from mggcn.data._features import Features, as_features
 from mggcn.data._labels import class_numbers, numbered_classes
-from mggcn.data._split import NO_SPLIT, UNLABELLED, complete_split
+from mggcn.data._split import NO_SPLIT, UNLABELLED, Split, complete_split
 from mggcn.errors import DataWarning, InputError, prefix_errors
 from mggcn.graph import Direction, Graph
 
@@ -25,7 +26,7 @@ def from_arrays(
     name: str,
     num_nodes: int,
     edge_index: NDArray[Any],
-    x: ArrayLike | sparray | spmatrix | FeatureTable | None,
+    x: ArrayLike | sparray | spmatrix | None,
     *,
     y: NDArray[Any] | None = None,
     classes: Iterable[Any] | None = None,
@@ -44,8 +45,8 @@ def from_arrays(
         name: the name of the data set.
         num_nodes: the number of nodes, isolated ones included.
         edge_index: [2, E] integers, the sources and targets of the edges.
-        x: [num_nodes, num_features] numbers, or columns of a table, whose empty cells are filled; None for structural
-            features, see :func:`mggcn.data._structure.structural_features`.
+        x: [num_nodes, num_features] numbers; None for structural features, see
+            :func:`mggcn.data._structure.structural_features`.
         y: [num_nodes] or [num_nodes, 1] class numbers, also as whole floats, -1 or NaN for a node without a label; None
             if no node has one.
         classes: the names of the classes, used if a node is labelled; ``class 0``, ``class 1``, … if None.
@@ -62,45 +63,74 @@ def from_arrays(
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
     with prefix_errors("edge_index"):
-        graph, *removed, added = Graph.from_edges_counted(
+        graph, *changed = Graph.from_edges_counted(
             edge_index[0], edge_index[1], num_nodes, direction=direction or "both"
         )
-    features = None if x is None else x.x if isinstance(x, FeatureTable) else as_features(x)
+    features = None if x is None else as_features(x)
     labels = class_numbers(y, num_nodes)
     names = numbered_classes(labels)
     if names and classes is not None:
         names = tuple(map(str, classes))
     check_labels(labels, len(names))
-    split, note = None, "" if names else "no labels"
-    is_known = any(part is not None for part in parts)
     num_unlabelled = int(np.sum(labels == UNLABELLED))
-    unlabelled = []
     if names and classes is None and num_unlabelled:
         plural = "node has no label: its" if num_unlabelled == 1 else "nodes have no label: their"
         unlabelled = [f"{num_unlabelled:,} {plural} y is {UNLABELLED} or NaN"]
-    if is_known or (names and seed is not None):
-        split, note = complete_split(labels, parts, seed or 0)
-    source = "; ".join(filter(None, [source, note]))
-    made: list[str] = []
-    one_way = one_way_note(added) if direction is None else []
-    if not lists_edges_once:
-        notes, one_way = [*notes, *one_way], []
-    if isinstance(x, FeatureTable):
-        encoding, filled = x.fill(split.train if split else None)
-        fields |= {"encoding": encoding, "feature_names": feature_names(encoding)}
-        made, notes = [*encoding_notes(x.columns)], [*notes, *filled]
-    elif features is None:
-        from mggcn.data._structure import structural_features
-
-        features, columns = structural_features(graph)
-        fields |= {"feature_names": columns}
-        made = [f"structural features, made of the edges: {', '.join(columns)}"]
-    if not is_known:  # else they are in no part of the split
-        notes, unlabelled = [*notes, *unlabelled], []
-    for text in notes:
+    else:
+        unlabelled = []
+    split, source = split_and_source(labels, names, parts, seed, source)
+    made = MadeFeatures(features) if features is not None else structural(graph)
+    if made.names:
+        fields["feature_names"] = made.names
+    is_known = any(part is not None for part in parts)  # nodes without a label are then in no part of the split
+    shown, notes = all_notes(
+        [*notes, *([] if is_known else unlabelled)],
+        made,
+        changed,
+        direction=direction,
+        lists_edges_once=lists_edges_once,
+        quiet=unlabelled if is_known else (),
+    )
+    for text in shown:
         warnings.warn(f"{name}: {text}", DataWarning, stacklevel=stacklevel)
-    notes = (*notes, *unlabelled, *made, *one_way, *removed_note(*removed))
-    return Dataset(name, graph, features, labels, names, split, source=source, notes=notes, **fields)
+    return Dataset(name, graph, made.x, labels, names, split, source=source, notes=notes, **fields)
+
+
+@dataclass(frozen=True)
+class MadeFeatures:
+    """Features, and what is said of them.
+
+    Attributes:
+        x: the features; None if they are in a file.
+        names: of the features, empty if they have none.
+        encoding: how columns of a table became features.
+        filled: the note on empty cells.
+        notes: on what the features were made of.
+    """
+
+    x: "Features | None"
+    names: tuple[str, ...] = ()
+    encoding: tuple[Column, ...] = ()
+    filled: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+def structural(graph: Graph) -> MadeFeatures:
+    """Structural features, with a note that says so."""
+    from mggcn.data._structure import structural_features
+
+    x, names = structural_features(graph)
+    return MadeFeatures(x, names, notes=[f"structural features, made of the edges: {', '.join(names)}"])
+
+
+def split_and_source(
+    y: NDArray[np.int64], classes: Sequence[str], parts: Sequence[NDArray[Any] | None], seed: int | None, source: str
+) -> tuple[Split | None, str]:
+    """The split, drawn where it is not known unless ``seed`` is None, and the source with a note on what was drawn."""
+    split, note = None, "" if classes else "no labels"
+    if any(part is not None for part in parts) or (classes and seed is not None):
+        split, note = complete_split(y, parts, seed or 0)
+    return split, "; ".join(filter(None, [source, note]))
 
 
 def ignored_edge_data(names: Iterable[str], origin: str) -> list[str]:
@@ -122,6 +152,32 @@ def edge_values(names: Iterable[str]) -> list[str]:
     return sorted(
         name for name in names if name in ("weight", "weights") or (name.startswith("edge_") and name != "edge_index")
     )
+
+
+def all_notes(
+    notes: Sequence[str],
+    made: MadeFeatures,
+    changed: Sequence[int],
+    *,
+    direction: Direction | None,
+    lists_edges_once: bool,
+    quiet: Sequence[str] = (),
+) -> tuple[list[str], tuple[str, ...]]:
+    """The notes that are warnings, too, and all notes of a data set.
+
+    Args:
+        notes: what of the input is not used.
+        made: its features.
+        changed: how many self-loops and duplicate edges were removed and reverses of edges added.
+        direction: that the user has chosen; None if edges became undirected by default.
+        lists_edges_once: see :func:`from_arrays`.
+        quiet: notes that are no warnings.
+    """
+    num_loops, num_duplicates, num_added = changed
+    one_way = one_way_note(num_added) if direction is None else []
+    shown = [*notes, *([] if lists_edges_once else one_way), *made.filled]
+    others = [*quiet, *made.notes, *(one_way if lists_edges_once else ()), *removed_note(num_loops, num_duplicates)]
+    return shown, (*shown, *others)
 
 
 def one_way_note(count: int) -> list[str]:

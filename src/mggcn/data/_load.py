@@ -18,23 +18,8 @@ from mggcn.data import _pyg_sets as pyg
 from mggcn.data._dataset import Dataset
 from mggcn.data._folder import load_folder
 from mggcn.data._meta import META
-from mggcn.data._npz import read_npz
-from mggcn.data._ogb import import_ogb
-from mggcn.data._read_tables import read_tables
 from mggcn.data._root import data_roots
-from mggcn.data._streamed import import_tables
 from mggcn.errors import InputError, unknown
-
-__all__ = [
-    "import_ogb",
-    "import_tables",
-    "load",
-    "names",
-    "raw_folder",
-    "read_npz",
-    "read_tables",
-    "stored",
-]
 
 _log = logging.getLogger(__name__)
 

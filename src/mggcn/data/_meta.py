@@ -18,7 +18,6 @@ from mggcn.graph import Direction
 
 FORMAT = "mggcn-dataset"
 VERSION = 2
-"""Of ``meta.json``, which begins with its own checksum; in version 1, which is still read, it has none."""
 META = "meta.json"
 EDGE = "edge_"
 
@@ -37,8 +36,8 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     format: str = FORMAT
     version: int = VERSION
     name: str
-    num_nodes: int = 0
-    num_edges: int = 0
+    num_nodes: int
+    num_edges: int
     num_features: int
     direction: Direction
     classes: list[str]
@@ -72,9 +71,9 @@ def read_meta(root: Path) -> Meta:
     if fields.get("format") != FORMAT:
         raise InputError(f"{path}: field format is not {FORMAT!r}")
     version = fields.get("version", 0)
-    if version not in (1, VERSION):
-        raise InputError(f"{path}: version {version} cannot be read, only versions up to {VERSION}")
-    if version == VERSION and not is_sealed(path):
+    if version != VERSION:
+        raise InputError(f"{path}: version {version} cannot be read, only version {VERSION}")
+    if not is_sealed(path):
         raise InputError(f"{path}: its checksum is missing")
     meta = read_json(path, Meta)
     with prefix_errors(path):

@@ -21,8 +21,8 @@ from mggcn.data._folder import load_folder, save
 from mggcn.data._ogb_binary import RAW as BINARY
 from mggcn.data._ogb_binary import OgbBinary
 from mggcn.data._root import find_folder, load_or_build, notice, writable_root
-from mggcn.data._sorted_edges import OnRows
 from mggcn.data._split import UNLABELLED, Split
+from mggcn.data._tables import OnRows
 from mggcn.data._writer import check_free
 from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.graph import Graph

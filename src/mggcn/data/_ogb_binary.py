@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 
 from mggcn._io.database import connect
 from mggcn.data._features import check_finite
-from mggcn.data._ids_on_disk import IdsOnDisk
-from mggcn.data._meta import Meta
-from mggcn.data._sorted_edges import OnRows, limit_of_duckdb, write_graph
+from mggcn.data._sorted_edges import IdsOnDisk, limit_of_duckdb, write_graph
 from mggcn.data._split import UNLABELLED, Split, check_part
+from mggcn.data._tables import OnRows
 from mggcn.data._writer import FolderWriter, check_free, writing
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors, require
 
@@ -68,23 +67,13 @@ class OgbBinary:
             with prefix_errors(self.folder / "split"):
                 for part, nodes in self.split.parts().items():
                     check_part(part, nodes, y)
-            num_features = self._write_features(folder, data, num_nodes)
+            self._write_features(folder, data, num_nodes)
             self._write_graph(folder, data, num_nodes, Path(work))
             folder.write("y", y)
-            folder.write_split(self.split)
             classes = [self.class_names.get(label, f"class {label}") for label in range(int(y.max()) + 1)]
-            folder.finish(
-                Meta(
-                    name=self.name,
-                    num_features=num_features,
-                    direction="both",
-                    classes=classes,
-                    inductive=False,
-                    source=self.source,
-                )
-            )
+            folder.finish(self.name, classes, split=self.split, source=self.source)
 
-    def _write_features(self, folder: FolderWriter, path: Path, num_nodes: int) -> int:
+    def _write_features(self, folder: FolderWriter, path: Path, num_nodes: int) -> None:
         with _open(path, "node_feat") as stored:
             if stored.is_fortran or len(stored.shape) != 2 or stored.dtype.kind not in "fiub":
                 raise InputError("must be a matrix of numbers, row after row")
@@ -98,7 +87,6 @@ class OgbBinary:
                 x.append(block)
                 self.on_rows("features", x.num_rows, num_nodes)
             x.close()
-            return stored.shape[1]
 
     def _write_graph(self, folder: FolderWriter, path: Path, num_nodes: int, work: Path) -> None:
         num_edges = _single(path, "num_edges_list")

@@ -8,7 +8,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,9 +21,12 @@ from numpy.typing import DTypeLike, NDArray
 from mggcn._io.arrays import blocks, header
 from mggcn._io.files import replacing, sealed, sha256, write_durably
 from mggcn._io.temporary import recover
+from mggcn.data._columns import Column
+from mggcn.data._measures import Measure
 from mggcn.data._meta import EDGE, META, ArrayFile, Meta, checked_value, is_dataset, read_meta
 from mggcn.data._split import PARTS, Split
 from mggcn.errors import InputError, prefix_errors
+from mggcn.graph import Direction
 
 _FEATURES = ("x", "x_indptr", "x_indices", "x_data")
 _ORDER = [f"{name}.npy" for name in ("indptr", "indices", "y", *_FEATURES, *PARTS, "ids")]  # in meta.json
@@ -109,28 +112,57 @@ class FolderWriter:
         """The number of rows of an array that are written."""
         return self._arrays[name].num_rows
 
-    def write_split(self, split: Split) -> None:
-        """Write the parts of a split."""
-        for part, nodes in split.parts().items():
-            self.write(part, nodes)
-
     def add_table(self, name: str, path: Path) -> None:
         """Keep a file beside the arrays; it is copied unless it was written there, to ``path`` of this writer."""
         if path != self.path / name:
             shutil.copyfile(path, self.path / name)
         self._tables[name] = sha256(self.path / name)
 
-    def finish(self, meta: Meta) -> Meta:
-        """Write ``meta.json``; sizes, checksums and tables are added to the given fields."""
+    def finish(
+        self,
+        name: str,
+        classes: Sequence[str],
+        *,
+        split: Split | None = None,
+        source: str = "",
+        direction: Direction = "both",
+        inductive: bool = False,
+        num_features: int | None = None,
+        id_name: str = "id",
+        feature_names: Sequence[str] = (),
+        encoding: Sequence[Column] = (),
+        measures: Mapping[str, Measure] | None = None,
+        copies: int = 0,
+        notes: Sequence[str] = (),
+    ) -> Meta:
+        """Write the split and ``meta.json``, with sizes, checksums and tables; arguments are as in a data set.
+
+        ``num_features`` is the width of ``x`` if it is left out, which sparse features do not say.
+        """
+        for part, nodes in split.parts().items() if split else ():
+            self.write(part, nodes)
         for writer in self._arrays.values():
             writer.close()
         files = {writer.path.name: writer.describe() for writer in self._arrays.values()}
         names = [name for name in _ORDER if name in files] + [name for name in files if name.startswith(EDGE)]
         num_stored = files["indices.npy"].shape[0]
-        meta = msgspec.structs.replace(
-            meta,
+        meta = Meta(
+            name=name,
             num_nodes=files["indptr.npy"].shape[0] - 1,
-            num_edges=num_stored // 2 if meta.direction == "both" else num_stored,
+            num_edges=num_stored // 2 if direction == "both" else num_stored,
+            num_features=files["x.npy"].shape[1] if num_features is None else num_features,
+            direction=direction,
+            classes=list(classes),
+            inductive=inductive,
+            source=source,
+            split_seed=split.seed if split else None,
+            split_shares=list(split.shares) if split else [],
+            id_name=id_name,
+            feature_names=list(feature_names),
+            encoding=list(encoding),
+            measures=dict(measures or {}),
+            copies=copies,
+            notes=list(notes),
             tables=self._tables,
             files={name: files[name] for name in names},
         )
