@@ -8,16 +8,9 @@ from itertools import pairwise
 from generate.charts import svg
 from generate.committed import about, packed, sections
 from generate.labels import Box, placed
+from mggcn.experiments._charts import ACCURACY, OKABE_ITO, Spec, Values, as_spec, require_altair, rows_data
+from mggcn.experiments._record_tables import duration, percent
 from mggcn.experiments._row import Section
-from mggcn.experiments._record_tables import duration
-from mggcn.experiments._record_tables import percent
-from mggcn.experiments._charts import ACCURACY
-from mggcn.experiments._charts import OKABE_ITO
-from mggcn.experiments._charts import Spec
-from mggcn.experiments._charts import Values
-from mggcn.experiments._charts import as_spec
-from mggcn.experiments._charts import require_altair
-from mggcn.experiments._charts import rows_data
 
 _WIDTH, _HEIGHT = 660, 480
 _INSET = 0.04

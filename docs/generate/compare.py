@@ -8,17 +8,10 @@ from generate.against_time import figure
 from generate.committed import about, packed, sections
 from generate.repository import EXPERIMENTS
 from mggcn import experiments
-from mggcn.methods import METHODS
-from mggcn.methods.plan import Plan
-from mggcn.methods import describe
-from mggcn.methods import published
-from mggcn.methods.plan import WITHOUT_EFFECT
-from mggcn.experiments._row import Row
-from mggcn.experiments._row import Section
-from mggcn.experiments._record_tables import duration
-from mggcn.experiments._record_tables import Table
-from mggcn.experiments._record_tables import percent
-from mggcn.experiments._record_tables import pipes
+from mggcn.experiments._record_tables import Table, duration, percent, pipes
+from mggcn.experiments._row import Row, Section
+from mggcn.methods import METHODS, describe, published
+from mggcn.methods.plan import WITHOUT_EFFECT, Plan
 from mggcn.training._training import Training
 
 _OURS = "mg-gcn"

@@ -11,8 +11,7 @@ from scipy.stats import chi2
 from generate.example import SIX
 from generate.repository import script
 from mggcn.graph import Graph
-from mggcn.kernels.pick import TRIALS
-from mggcn.kernels.pick import PickTable
+from mggcn.kernels.pick import TRIALS, PickTable
 from mggcn.keys import Key
 
 PICKS, DRAWS = 3, 20_000

@@ -6,14 +6,11 @@ from functools import cache
 
 from generate.committed import about, packed, sections
 from generate.roles import plain
-from mggcn.methods import METHODS
-from mggcn.methods.method import Method
-from mggcn.methods import describe
-from mggcn.methods import published
-from mggcn.methods.plan import resolve
+from mggcn.experiments._record_tables import duration, percent
 from mggcn.experiments._row import Row
-from mggcn.experiments._record_tables import duration
-from mggcn.experiments._record_tables import percent
+from mggcn.methods import METHODS, describe, published
+from mggcn.methods.method import Method
+from mggcn.methods.plan import resolve
 
 _DATASETS = ("cora", "citeseer", "pubmed", "reddit", "ethereum")
 _NONE, _MOST_ROWS = "–", 12

@@ -5,9 +5,7 @@ from typing import Any
 
 from generate.charts import svg
 from generate.repository import ROOT
-from mggcn.experiments._charts import OKABE_ITO
-from mggcn.experiments._charts import Spec
-from mggcn.experiments._charts import Values
+from mggcn.experiments._charts import OKABE_ITO, Spec, Values
 
 RESULTS = ROOT / "benchmarks" / "results"
 _RUNS = {"first": "first run", "later": "later run"}

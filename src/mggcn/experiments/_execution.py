@@ -1,10 +1,11 @@
 """Training the runs of an experiment that are not in its ledger, one after the other."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from mggcn.data import Dataset, Split
-from mggcn.errors import InputError
+from mggcn.errors import InputError, InputWarning
 from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._schedule import Job, Outcome
 from mggcn.experiments._splits import random_split
@@ -39,7 +40,8 @@ def execute(
                 if job.label not in warm:
                     few = _with_few_targets(data) if job.device.type == "cpu" else data
                     one_epoch = replace(job.plan, training=replace(job.plan.training, epochs=1))
-                    fit_plan(few, one_epoch, job.spec.seed, job.device, Silent())
+                    with warnings.catch_warnings(action="ignore", category=InputWarning):  # of few targets
+                        fit_plan(few, one_epoch, job.spec.seed, job.device, Silent())
                     warm.add(job.label)
                 what = (data, job.plan, job.spec.seed, job.device, progress)
                 with continued(ledger.unfinished(job.spec.digest), *what) as checkpoints:

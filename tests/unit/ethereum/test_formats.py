@@ -141,7 +141,7 @@ def test_a_column_of_failures_that_is_not_among_given_columns_is_named(tmp_path:
     tally, _, _ = stages(
         tmp_path / "work", write(tmp_path / "t.parquet", rows), columns=parse_columns("from=a,to=b,value=v,time=t")
     )
-    assert tally.notes[0].endswith("counts as a success (--columns does not name error=isError)")
+    assert tally.notes[0].endswith("counts as a success (columns does not name error=isError)")
 
 
 @pytest.mark.parametrize("shape", ["answer", "log", "list", "lines"])

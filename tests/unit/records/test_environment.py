@@ -44,6 +44,8 @@ def test_reading_the_commit_takes_no_lock_that_a_killed_process_would_leave(monk
         raise OSError("git is not run here")
 
     monkeypatch.setattr(environment.subprocess, "run", run)
+    environment.commit.cache_clear()
     assert environment.commit() is None
+    environment.commit.cache_clear()
     assert all("--no-optional-locks" in command for command in commands)
     assert commands

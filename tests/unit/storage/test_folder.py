@@ -221,12 +221,9 @@ def test_processes_may_write_the_same_file_at_once(tmp_path: Path, monkeypatch: 
 def test_a_killed_write_leaves_nothing_that_loads(tmp_path: Path) -> None:
     script = f"""
 import os, signal, numpy as np
-from mggcn import graph
-from mggcn._io import files
-from mggcn import data as storage
-from mggcn.data import Dataset
+from mggcn.data import Dataset, _writer, save
 from mggcn.graph import Graph
-storage.writer.write_durably = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+_writer.write_durably = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 data = Dataset("d", Graph.from_edges([0], [1], 2), np.ones((2, 1), np.float32), np.full(2, -1), ())
 save(data, {str(tmp_path / "d")!r})
 """

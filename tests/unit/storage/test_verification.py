@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -65,9 +66,9 @@ def test_mapping_checks_sizes(folder: Path, change: object) -> None:
 
 def test_values_are_checked_if_the_description_was_edited(folder: Path) -> None:
     sealing.write(folder / "meta.json", sealing.values_of(folder / "meta.json") | {"classes": ["red"]})
-    load_folder(folder, mmap=True)
-    with pytest.raises(InputError, match="outside the 1 classes"):
-        verify(folder)
+    for read in (verify, partial(load_folder, mmap=True)):
+        with pytest.raises(InputError, match="outside the 1 classes"):
+            read(folder)
 
 
 def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 
 from mggcn import fit
 from mggcn._io import memory
+from mggcn._io.arrays import shared_tensor
 from mggcn._io.mapping import Access, MappedRows
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
@@ -70,7 +71,7 @@ def test_labels_and_features_are_not_copied(small: Dataset, tmp_path: Path) -> N
     save(small, tmp_path / "d")
     data = load_folder(tmp_path / "d", mmap=True)
     for array in (data.x, data.y):
-        assert torch.from_numpy(array).data_ptr() == array.ctypes.data
+        assert shared_tensor(array).data_ptr() == array.ctypes.data
     run = fit(data, "mlp", settings={"epochs": 1, "scaling": "none"}, device="cpu")
     assert run.view(data, torch.device("cpu"))[0].inputs.parts[0].data_ptr() == data.x.ctypes.data
 
