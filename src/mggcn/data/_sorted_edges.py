@@ -14,11 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn._io.database import Database, first_row, one_line_errors
-from mggcn.data._cells import text_of
-from mggcn.data._columns import Cells
-from mggcn.data._csr_writer import CsrWriter
+from mggcn.data._columns import Cells, text_of
 from mggcn.data._tables import OnRows
-from mggcn.data._writer import FolderWriter
+from mggcn.data._writer import CsrWriter, FolderWriter
 from mggcn.errors import InputError
 from mggcn.graph import Direction
 

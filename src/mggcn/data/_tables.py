@@ -15,8 +15,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.data._cells import text_of
-from mggcn.data._columns import Chunk, Encoder, encoding_notes, feature_names
+from mggcn.data._columns import Chunk, Encoder, encoding_notes, feature_names, text_of
 from mggcn.data._dataset import Dataset
 from mggcn.data._folder import save
 from mggcn.data._from_arrays import MadeFeatures, all_notes, ignored_edge_data, split_and_source, structural

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from mggcn._io.database import Database, connect, first_row, megabytes, one_line_errors
 from mggcn._io.temporary import claimed, draft_folder
-from mggcn.data._cells import text_of
 from mggcn.data._columns import (
     Chunk,
     Column,
@@ -22,6 +21,7 @@ from mggcn.data._columns import (
     empty_note,
     encoding_notes,
     feature_names,
+    text_of,
     write_features,
 )
 from mggcn.data._dataset import Dataset
