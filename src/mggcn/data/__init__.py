@@ -4,7 +4,7 @@ from mggcn.data._background import BACKGROUND, draw_background, draw_background_
 from mggcn.data._cache import Cache, Draft
 from mggcn.data._columns import Chunk, Column, Encoder, FeatureTable, encoding_notes, feature_names, text_of
 from mggcn.data._dataset import Dataset, headline
-from mggcn.data._features import Features, Measure, as_features, check_finite, csr_arrays, csr_parts, plain
+from mggcn.data._features import Features, Measure, as_features, check_finite, plain
 from mggcn.data._folder import Verified, load_folder, save, verify
 from mggcn.data._from_arrays import edge_values, ignored_edge_data, one_way_note
 from mggcn.data._ids import COPY, find_nodes, ids_without_date, names_in_draws
@@ -16,7 +16,7 @@ from mggcn.data._root import PREPARED, data_roots, prepared_folder, user_cache, 
 from mggcn.data._split import PARTS, UNLABELLED, Split
 from mggcn.data._table_files import Table
 from mggcn.data._tables import read_tables
-from mggcn.data._writer import META, ArrayWriter, CsrWriter, FolderWriter, Meta, check_free, is_dataset, writing
+from mggcn.data._writer import META, ArrayWriter, CsrWriter, FolderWriter, check_free, is_dataset, writing
 
 __all__ = [
     "BACKGROUND",
@@ -37,7 +37,6 @@ __all__ = [
     "Features",
     "FolderWriter",
     "Measure",
-    "Meta",
     "Split",
     "Table",
     "Verified",
@@ -45,8 +44,6 @@ __all__ = [
     "as_features",
     "check_finite",
     "check_free",
-    "csr_arrays",
-    "csr_parts",
     "data_roots",
     "draw_background",
     "draw_background_of_blocks",
