@@ -14,7 +14,6 @@ from mggcn.experiments import _learning as learning
 from mggcn.experiments import _ranking_page as ranking
 from mggcn.experiments import _report_headline as headline
 from mggcn.experiments import _report_tables as tables
-from mggcn.experiments import _varied as varied
 from mggcn.experiments._grouping import environments
 from mggcn.experiments._html_table import html_table
 from mggcn.experiments._record_tables import duration, remarks
@@ -28,12 +27,10 @@ _SCRIPTS = ("shared.js", "page.js")
 _SAFE = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
 _PARTS = (
     ("accuracy", "Accuracy"),
-    ("varied", ""),
     ("by_time", "Convergence"),
     ("by_epoch", ""),
     ("time", "Time and accuracy"),
     ("memory", "Memory"),
-    ("nodes", ""),
 )
 _NO_CURVE = "<p>The records hold no curve: nothing was trained for two epochs or more.</p>"
 _HINT = '<p class="note">Click a heading to sort its table; click a name in a legend to show only that curve.</p>'
@@ -72,7 +69,7 @@ def html(sections: Sequence[Section], parts: Sequence[Part] = ()) -> str:
 
 def _charts(section: Section) -> dict[str, charts.Spec]:
     several = _is_comparison(section)
-    specs = charts.charts(section) | varied.charts(section) if several else learning.charts(section.measured[0])
+    specs = charts.charts(section) if several else learning.charts(section.measured[0])
     best = classes.best(section.measured)
     if best and classes.data(best):
         specs["confusion"] = classes.chart(section.dataset, best)
@@ -91,7 +88,7 @@ def _data(section: Section, source: str, points: int) -> charts.Values:
         best = classes.best(section.measured)
         of_classes = classes.data if source == "confusion" else ranking.data
         return of_classes(best) if best else []
-    return charts.rows_data(section) if source == "rows" else varied.data(section)
+    return charts.rows_data(section)
 
 
 def _page(

@@ -11,7 +11,7 @@ from mggcn.experiments._row import Section
 
 __all__ = ["Format", "Part", "render"]
 
-Format = Literal["html", "md", "latex", "json"]
+Format = Literal["html", "md", "json"]
 
 
 def render(sections: Sequence[Section], form: Format, parts: Sequence[Part] = ()) -> str:
@@ -19,10 +19,10 @@ def render(sections: Sequence[Section], form: Format, parts: Sequence[Part] = ()
 
     Args:
         sections: at least one, as :func:`mggcn.experiments.read` or :func:`mggcn.experiments.group` returns them.
-        form: ``html`` is one self-contained page with charts; ``md`` and ``latex`` are the tables; ``json`` is the
-            packed records, which :func:`mggcn.experiments.read` reads again.
+        form: ``html`` is one self-contained page with charts; ``md`` has the tables; ``json`` is the packed records,
+            which :func:`mggcn.experiments.read` reads again.
         parts: what a page shows after its sections.
     """
     if form == "html":
         return page.html(sections, parts)
-    return {"md": tables.markdown, "latex": tables.latex, "json": pack}[form](sections)
+    return {"md": tables.markdown, "json": pack}[form](sections)

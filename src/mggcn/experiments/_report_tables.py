@@ -1,4 +1,4 @@
-"""Tables of a report, and the whole document in Markdown or LaTeX."""
+"""Tables of a report, and the whole document in Markdown."""
 
 import itertools
 import json
@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from mggcn.experiments._grouping import environments, setting_text
-from mggcn.experiments._record_tables import GROWTH, Table, escaped, pipes, remarks
+from mggcn.experiments._record_tables import Table, escaped, pipes, remarks
 from mggcn.experiments._record_tables import notes as column_notes
 from mggcn.experiments._record_tables import table as table_of
 from mggcn.experiments._row import Row, Section
@@ -21,11 +21,6 @@ _NOTE_ON_PAPER = (
     "*Paper* is the result in the MG-GCN paper, shown only for the same data, split and settings as in the paper."
 )
 _NOTE_ON_DIFFERENCE = "*Difference* is the accuracy minus the paper's, in percentage points."
-_LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$", "–": "--", "<": r"\textless{}",
-    ">": r"\textgreater{}", "|": r"\textbar{}",
-}  # fmt: skip
 
 
 table = partial(table_of, difference=True)
@@ -102,11 +97,6 @@ def markdown(sections: Sequence[Section]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def latex(sections: Sequence[Section]) -> str:
-    """The tables in LaTeX, for a document that loads booktabs."""
-    return "% needs \\usepackage{booktabs}\n" + "\n".join(_tabular(section) for section in sections)
-
-
 def ranges(seeds: Iterable[int]) -> list[tuple[int, int]]:
     """First seed and length of each range of consecutive seeds."""
     groups = itertools.groupby(enumerate(seeds), key=lambda pair: pair[1] - pair[0])
@@ -117,30 +107,3 @@ def ranges(seeds: Iterable[int]) -> list[tuple[int, int]]:
 def _numbers(known: list[dict[str, Any]], row: Row) -> str:
     used = [record.environment for record in row.records]
     return ", ".join(str(number) for number, values in enumerate(known, 1) if values in used)
-
-
-def _tabular(section: Section) -> str:
-    content = table(section)
-    rows = [" & ".join(_in_latex(cell) for cell in row) + r" \\" for row in (content.headings, *content.rows)]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{_in_latex(': '.join(part for part in (section.title, section.about) if part))}}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(content.headings) - 1)}}}",
-            r"\toprule",
-            rows[0],
-            r"\midrule",
-            *rows[1:],
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
-
-
-def _in_latex(text: str) -> str:
-    if GROWTH.fullmatch(text):
-        return f"${text}$"
-    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.splitlines()))

@@ -61,7 +61,6 @@ def test_a_section_has_the_experiments_titles_labels_and_numbers(tmp_path: Path)
     assert "- better, seed 1: no room\n- not run: it is not public; ask its owners\n" in text
     assert "SGC averages over neighbours once before training" in text
     assert "| tiny: cora | better | 1 | mggcn train cora --method gcn " in text
-    assert r"& $O(b d^L)$ &" in render(sections, "latex")
 
 
 def test_an_experiment_on_time_shows_seconds(tmp_path: Path) -> None:
