@@ -8,8 +8,8 @@ import pytest
 
 from mggcn.errors import InputError, InputWarning
 from mggcn.experiments._packing import pack
+from mggcn.experiments._page import render
 from mggcn.experiments._reading import read_records as read
-from mggcn.experiments._report import render
 from mggcn.experiments._row import ExperimentInfo, Row, Section
 from tests import sealing
 from tests.records import ledger, record

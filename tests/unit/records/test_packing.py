@@ -12,11 +12,10 @@ from mggcn._io.files import unsealed
 from mggcn.errors import InputError
 from mggcn.experiments._grouping import group
 from mggcn.experiments._packing import pack
+from mggcn.experiments._page import render
 from mggcn.experiments._reading import read_records as read
-from mggcn.experiments._record_tables import markdown, notes
-from mggcn.experiments._report import render
-from mggcn.experiments._report_tables import commands
 from mggcn.experiments._row import ExperimentInfo, Row, Section
+from mggcn.experiments._section_tables import commands, markdown, notes
 from mggcn.training._record import Epoch, RunRecord, Smoothed
 from tests import sealing
 from tests.records import RECORDS, record

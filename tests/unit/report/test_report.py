@@ -17,10 +17,9 @@ from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.experiments._grouping import group
-from mggcn.experiments._record_tables import remarks
-from mggcn.experiments._report import Format, render
-from mggcn.experiments._report_tables import commands
+from mggcn.experiments._page import Format, render
 from mggcn.experiments._row import PublishedLookup, Section
+from mggcn.experiments._section_tables import commands, remarks
 from mggcn.methods.plan import resolve
 from mggcn.methods.published import published
 from mggcn.training._record import Epoch, RunRecord
