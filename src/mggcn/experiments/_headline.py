@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mggcn.experiments._row import Row, Section
 from mggcn.experiments._section_tables import ranges
-from mggcn.experiments._table import duration, percent
+from mggcn.experiments._table import duration
 from mggcn.training import RunRecord
 
 _NORMAL = 1.959964  # the 97.5 % quantile of the normal distribution
@@ -71,9 +71,6 @@ def facts(section: Section, row: Row) -> list[Fact]:
         Fact("test accuracy", f"{figures.accuracy * 100:.2f}{deviation} %", "; ".join(notes)),
         Fact("test macro-F1", f"{figures.macro_f1 * 100:.2f} %"),
     ]
-    if figures.smoothed_accuracy is not None:
-        smoothed = percent(figures.smoothed_accuracy, figures.smoothed_accuracy_std)
-        found.append(Fact("smoothed accuracy", f"{smoothed} %", "scores smoothed along edges from training labels"))
     if figures.epochs:
         digits, mean = (1, "mean over seeds") if row.done > 1 else (0, "")
         found.append(Fact("best epoch", f"{figures.best_epoch:,.{digits}f} of {figures.epochs:,.{digits}f}", mean))
