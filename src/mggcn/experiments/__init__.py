@@ -6,10 +6,9 @@ from mggcn.experiments._definition import ABLATIONS, Experiment, Reference, Vari
 from mggcn.experiments._file import read, read_folder
 from mggcn.experiments._grouping import environments, group
 from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._packing import pack
 from mggcn.experiments._page import Part, render
 from mggcn.experiments._ranking import ranking_table
-from mggcn.experiments._reading import read_records, record_files
+from mggcn.experiments._records import pack, read_records, record_files
 from mggcn.experiments._row import ExperimentInfo, Figures, PublishedLookup, Row, Section
 from mggcn.experiments._running import ExperimentProgress, run, status
 from mggcn.experiments._schedule import Job, Outcome, Schedule

@@ -16,7 +16,7 @@ from mggcn.experiments import _learning as learning
 from mggcn.experiments import _ranking as ranking
 from mggcn.experiments import _section_tables as tables
 from mggcn.experiments._grouping import environments
-from mggcn.experiments._packing import pack
+from mggcn.experiments._records import pack
 from mggcn.experiments._row import Section
 from mggcn.experiments._table import duration
 from mggcn.experiments._vega import vega
