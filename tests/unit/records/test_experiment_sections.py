@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from mggcn._io.files import sealed
 from mggcn.errors import InputError, InputWarning
 from mggcn.experiments._page import render
 from mggcn.experiments._records import pack
@@ -137,7 +138,7 @@ def test_a_row_on_two_devices_is_two_rows(tmp_path: Path) -> None:
         ("{", "Expecting"),
         ("[]", "older version"),
         (json.dumps({"name": "tiny", "tables": []}), "older version"),
-        (json.dumps({"format": "mggcn-records", "version": 2}), "field 'sections' is missing"),
+        (sealed('{"format": "mggcn-records", "version": 2}').decode(), "field 'sections' is missing"),
         (DESCRIPTION.replace('"seeds":2', '"seeds":"two"'), r"seeds: expected int, got str \('two'\)"),
         (DESCRIPTION.replace('"label":"better"', '"label":7'), r"field label: expected str, got int \(7\)"),
         (DESCRIPTION.replace('"label":"better",', ""), "field 'label' is missing"),
