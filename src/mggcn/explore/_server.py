@@ -15,7 +15,7 @@ import msgspec
 from mggcn.errors import InputError
 from mggcn.experiments import vega
 from mggcn.explore._explorer import MAX_DRAWS, Explorer
-from mggcn.explore._workers import BusyError, Workers, impatient_protocol
+from mggcn.explore._workers import MOST_WAITING, SLOW_SECONDS, BusyError, Workers, impatient_protocol
 
 if TYPE_CHECKING:
     import uvicorn
@@ -56,7 +56,7 @@ def require_starlette() -> None:
         raise InputError(f"explore needs {error.name}: pip install 'mggcn[explore]'") from None
 
 
-def application(explorer: Explorer) -> "Starlette":
+def application(explorer: Explorer, most_waiting: int = MOST_WAITING) -> "Starlette":
     """The page, ``/api/about``, ``/api/search?q=`` and, each with ``?id=``, the answers about a node."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
@@ -64,7 +64,7 @@ def application(explorer: Explorer) -> "Starlette":
     from starlette.responses import Response
     from starlette.routing import Route
 
-    workers = Workers()
+    workers = Workers(most_waiting)
 
     def endpoint(respond: "Callable[[Request], Response]") -> "Endpoint":
         async def respond_async(request: "Request") -> "Response":
@@ -135,13 +135,21 @@ def listen(port: int) -> socket.socket:
     return listener
 
 
-def build(explorer: Explorer) -> "uvicorn.Server":
-    """The server, to be run on a socket from :func:`listen`."""
+def build(
+    explorer: Explorer, *, most_waiting: int = MOST_WAITING, slow_seconds: float = SLOW_SECONDS
+) -> "uvicorn.Server":
+    """The server, to be run on a socket from :func:`listen`.
+
+    Args:
+        explorer: what it shows.
+        most_waiting: requests; others are refused.
+        slow_seconds: after which a connection is closed that sends a request, or reads an answer, for longer.
+    """
     import uvicorn
 
     options = uvicorn.Config(
-        application(explorer),
-        http=impatient_protocol(),
+        application(explorer, most_waiting),
+        http=impatient_protocol(slow_seconds),
         log_level="warning",
         lifespan="off",
         limit_concurrency=_MOST_CONNECTIONS,

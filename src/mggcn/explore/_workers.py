@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_THREADS, _MOST_WAITING = 2, 16
+_THREADS, MOST_WAITING = 2, 16
 SLOW_SECONDS = 10.0
 """How long a connection may take to send a request, or to read what it was sent."""
 
@@ -23,13 +23,14 @@ class BusyError(RuntimeError):
 class Workers:
     """A few threads for answers. They do not keep the process from ending."""
 
-    def __init__(self) -> None:
+    def __init__(self, most_waiting: int = MOST_WAITING) -> None:
+        self._most_waiting = most_waiting
         self._free = asyncio.Semaphore(_THREADS)
         self._waiting = 0
 
     async def answer(self, compute: Callable[[], T]) -> T:
         """Run a function in a thread; raises BusyError instead of waiting behind too many others."""
-        if self._waiting >= _MOST_WAITING:
+        if self._waiting >= self._most_waiting:
             raise BusyError("too many requests are waiting; try again")
         self._waiting += 1
         try:
@@ -64,8 +65,8 @@ async def _in_thread(compute: Callable[[], T]) -> T:
     return await future
 
 
-def impatient_protocol() -> "type[H11Protocol]":
-    """Uvicorn's HTTP, except that slow connections are closed."""
+def impatient_protocol(seconds: float = SLOW_SECONDS) -> "type[H11Protocol]":
+    """Uvicorn's HTTP, except that connections are closed that take longer to send a request or to read an answer."""
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Impatient(H11Protocol):
@@ -96,7 +97,7 @@ def impatient_protocol() -> "type[H11Protocol]":
 
         def _start(self) -> None:
             self._stop()
-            self._timer = self.loop.call_later(SLOW_SECONDS, self.transport.abort)
+            self._timer = self.loop.call_later(seconds, self.transport.abort)
 
         def _stop(self) -> None:
             if self._timer is not None:
