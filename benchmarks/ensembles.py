@@ -1,11 +1,9 @@
-"""What a step after training adds to the default recipe: smoothed scores, an ensemble, and both.
+"""What an ensemble adds to the default recipe.
 
     python benchmarks/ensembles.py cora citeseer pubmed --repeats 20 --out ensembles.jsonl
 
-Each repeat trains as many runs as an ensemble has members, with seeds of its own, and writes a line with four test
-accuracies: the mean of the single runs, of the same with smoothed scores, that of the ensemble, and of the ensemble of
-smoothed scores. The share of smoothing is chosen on the validation nodes; nothing else is chosen. Repeats that are in
-the file are not run again.
+Each repeat trains as many runs as an ensemble has members, with seeds of its own, and writes a line with two test
+accuracies: the mean of the single runs, and that of the ensemble. Repeats that are in the file are not run again.
 """
 
 import json
@@ -24,7 +22,7 @@ from mggcn.data import load
 from mggcn.runs._ensembles import ensemble
 from mggcn.runs._predictions import Predictions
 
-_KINDS = ("one run", "one run, smoothed", "ensemble", "ensemble, smoothed")
+_KINDS = ("one run", "ensemble")
 
 
 def main(
@@ -67,14 +65,10 @@ def _repeat(name: str, number: int, members: int, device: str) -> dict[str, obje
     assert data.split is not None  # noqa: S101  (the data sets have one)
     test = data.split.test
     seeds = range(number * members, (number + 1) * members)
-    runs = [mggcn.fit(data, settings={"smooth": True}, seed=seed, device=device) for seed in seeds]
+    runs = [mggcn.fit(data, seed=seed, device=device) for seed in seeds]
     accuracies = [
         statistics.fmean(one.record.test_accuracy for one in runs),
-        statistics.fmean(one.record.smoothed.test_accuracy for one in runs if one.record.smoothed),
-        *(
-            _accuracy(ensemble(runs, data, test, smooth=smooth, device=device), data.y[test])
-            for smooth in (False, True)
-        ),
+        _accuracy(ensemble(runs, data, test, device=device), data.y[test]),
     ]
     return {"dataset": name, "number": number, "members": members, "device": device, "accuracies": accuracies}
 

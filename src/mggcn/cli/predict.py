@@ -35,7 +35,6 @@ def predict(
     with_training: Switch = False,
     draws: int | None = None,
     calibrated: bool = True,
-    smooth: Switch = False,
     allow_import: Switch = False,
     device: Device = "auto",
     root: Path | None = None,
@@ -49,7 +48,7 @@ def predict(
 
     If labels are known, it also prints metrics: over the test nodes of the run's graph; in another graph over the run's
     test nodes and over new nodes, each on a line. The run's training and validation nodes, which are recognised by
-    their ids, are not counted, nor are nodes whose labels are read to score others (label propagation and --smooth).
+    their ids, are not counted, nor are nodes whose labels are read to score others (label propagation).
     The class Background counts as any class: in the precision of another class its nodes are wrong. A warning says if
     the labelled nodes do not resemble the others; probabilities are then not calibrated for these.
 
@@ -74,8 +73,6 @@ def predict(
         draws: Average the probabilities over this many draws of the picks; default: as in the run's evaluation.
         calibrated: Calibrate probabilities with the temperature that the run fitted on its validation nodes; with
             another number of draws it is fitted again, on as many, which needs the training data.
-        smooth: Smooth probabilities along edges from training labels (all labels of a graph without a split); needs a
-            run that was trained with --set smooth=true.
         allow_import: Allow the run to import the Python code that it names.
         device: auto takes the GPU if there is one.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
@@ -135,10 +132,10 @@ def predict(
     if out is None and top is None and at_precision is None:
         return
     how: _Scoring = {
-        "draws": draws, "calibrated": calibrated, "smooth": smooth, "device": device, "root": root
+        "draws": draws, "calibrated": calibrated, "device": device, "root": root
     }  # fmt: skip
     chosen = thresholds(runs, at_precision, **how) if at_precision is not None else None
-    predicted = Predicted(runs, data, smooth=smooth, ranked=ranking, with_training=with_training, chosen=chosen)
+    predicted = Predicted(runs, data, ranked=ranking, with_training=with_training, chosen=chosen)
     with Scored(data, None if out is None else _folder_of(out), part.size) as scored:
         for chunk in ensemble_chunks(runs, data, part, **how):
             if ranks.size == 1:
@@ -176,7 +173,6 @@ class _Scoring(TypedDict):
 
     draws: int | None
     calibrated: bool
-    smooth: bool
     device: Device
     root: Path | None
 

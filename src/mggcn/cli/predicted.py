@@ -25,7 +25,6 @@ class Predicted:
     Args:
         runs: that gave the predictions.
         data: the graph.
-        smooth: whether labels of the graph were read to smooth probabilities.
         ranked: the class and the number of nodes to list, or None.
         with_training: list training nodes as well.
         chosen: the thresholds of alerts, or None.
@@ -36,7 +35,6 @@ class Predicted:
         runs: Sequence[Run],
         data: Dataset,
         *,
-        smooth: bool = False,
         ranked: tuple[int, int] | None = None,
         with_training: bool = False,
         chosen: Thresholds | None = None,
@@ -44,7 +42,7 @@ class Predicted:
         self._data, self._classes = data, runs[0].classes
         self._ranked, self._with_training, self._chosen = ranked, with_training, chosen
         self._is_own = any(run.is_trained_on(data) for run in runs)
-        self._readers = [run.record.method for run in runs if run.plan.method.reads_labels] + ["--smooth"] * smooth
+        self._readers = [run.record.method for run in runs if run.plan.method.reads_labels]
         self._read = methods.known_labels(data) if self._readers else None
         self._unknown = self._num_read = self._train = self._val = self._excluded = 0
         self._tallies = {name: Tally(len(self._classes)) for name in _NODES}

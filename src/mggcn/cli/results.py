@@ -3,7 +3,6 @@
 import logging
 import statistics
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,7 +87,6 @@ def text(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> str:
     lines = [
         f"test accuracy   {accuracy}",
         f"test macro-F1   {mean['test_macro_f1']:.2%}",
-        *_smoothed(records),
         f"calibration     error {mean['test_ece']:.2%} ({_scaling(records, mean)})",
         f"training        {seconds}, {_best_epoch(last)}",
         *_not_converged(records),
@@ -105,21 +103,6 @@ def of_search(best: "Trial", folder: Path) -> str:
 
     value = f"val accuracy {best.value or 0.0:.2%}"
     return f"settings        trial {best.number} of {folder / BEST}, {value}: {text_of(best.settings)}"
-
-
-def _smoothed(records: "list[RunRecord]") -> list[str]:
-    """A line on the scores after the post-step, if the runs have one."""
-    results = [record.smoothed for record in records if record.smoothed is not None]
-    if not results:
-        return []
-    accuracy = f"{statistics.fmean(result.test_accuracy for result in results):.2%}"
-    if len(results) > 1:
-        accuracy += f" ± {statistics.stdev(result.test_accuracy for result in results):.2%}"
-    shares = sorted({result.share for result in results})
-    listed = f"{shares[0]:g}" + (f" to {shares[-1]:g}" if len(shares) > 1 else "")
-    macro_f1 = f"macro-F1 {statistics.fmean(result.test_macro_f1 for result in results):.2%}"
-    how = f"scores smoothed along edges from training labels; share {listed}, chosen on validation nodes"
-    return [f"smoothed        {accuracy}, {macro_f1}   ({how})"]
 
 
 def classes(records: "list[RunRecord]") -> "list[ClassScores]":
@@ -159,7 +142,6 @@ def summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
             **{name: getattr(record, name) for name in (*_AVERAGED, *_OTHERS)},
             "converged": record.is_converged,
             "run": str(folder),
-            **({"smoothed": asdict(record.smoothed)} if record.smoothed else {}),
         }
         for record, folder in results
     ]
@@ -175,10 +157,5 @@ def summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
         "peak_memory_bytes": max(values["peak_memory_bytes"]),
         "test_accuracy_mean": statistics.fmean(values["test_accuracy"]),
         "test_accuracy_std": statistics.stdev(values["test_accuracy"]),
-        **({"smoothed": _means(values["smoothed"])} if "smoothed" in values else {}),
         "runs": runs,
     }
-
-
-def _means(rows: list[dict[str, float]]) -> dict[str, float]:
-    return {name: statistics.fmean(row[name] for row in rows) for name in rows[0]}

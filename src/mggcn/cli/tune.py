@@ -42,7 +42,7 @@ def tune(
         seeds: The number of runs per trial, with seeds 0, 1, 2 ...; the mean counts.
         target: The validation metric to maximise.
         settings: Fix settings, as key=value; they are not searched.
-        out: The folder of trials.journal, records.jsonl and best.toml; default: tune/DATASET-METHOD.
+        out: The folder of trials.jsonl, records.jsonl and best.toml; default: tune/DATASET-METHOD.
         timeout: Start no trial after this many seconds.
         options: Shared options.
     """

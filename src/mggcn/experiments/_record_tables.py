@@ -240,12 +240,6 @@ _RESULTS = (
     Column("macro-F1, %", _figure(lambda figures: figures.macro_f1), words=_macro_f1, optional=False),
     _optional("PR-AUC, %", "pr_auc", _NOTE_ON_AREAS),
     _optional("ROC-AUC, %", "roc_auc", _NOTE_ON_AREAS),
-    _optional(
-        "smoothed, %",
-        "smoothed_accuracy",
-        "*Smoothed* is the accuracy after a step that smooths the scores along edges from training labels; all "
-        "other columns are\nwithout it.",
-    ),
 )
 _TIMES = (
     Column(

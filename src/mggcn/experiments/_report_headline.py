@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mggcn.experiments._record_tables import duration, percent
+from mggcn.experiments._record_tables import duration
 from mggcn.experiments._report_tables import ranges
 from mggcn.experiments._row import Row, Section
 from mggcn.training import RunRecord
@@ -71,9 +71,6 @@ def facts(section: Section, row: Row) -> list[Fact]:
         Fact("test accuracy", f"{figures.accuracy * 100:.2f}{deviation} %", "; ".join(notes)),
         Fact("test macro-F1", f"{figures.macro_f1 * 100:.2f} %"),
     ]
-    if figures.smoothed_accuracy is not None:
-        smoothed = percent(figures.smoothed_accuracy, figures.smoothed_accuracy_std)
-        found.append(Fact("smoothed accuracy", f"{smoothed} %", "scores smoothed along edges from training labels"))
     if figures.epochs:
         digits, mean = (1, "mean over seeds") if row.done > 1 else (0, "")
         found.append(Fact("best epoch", f"{figures.best_epoch:,.{digits}f} of {figures.epochs:,.{digits}f}", mean))

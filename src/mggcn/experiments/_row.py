@@ -42,8 +42,6 @@ class Figures:
     nodes_per_batch: float
     seconds_to_near_best: float
     training_memory_bytes: int | None = None
-    smoothed_accuracy: float | None = None
-    smoothed_accuracy_std: float | None = None
     pr_auc: float | None = None
     pr_auc_std: float | None = None
     roc_auc: float | None = None
@@ -59,7 +57,6 @@ class Figures:
         def deviation(name: str) -> float | None:
             return statistics.stdev(values(name)) if len(records) > 1 else None
 
-        smoothed = [record.smoothed.test_accuracy if record.smoothed else None for record in records]
         pr_auc = [mean(record.ranking.pr_auc) if record.ranking else None for record in records]
         roc_auc = [mean(record.ranking.roc_auc) if record.ranking else None for record in records]
         return cls(
@@ -69,7 +66,6 @@ class Figures:
             macro_f1_std=deviation("test_macro_f1"),
             peak_memory_bytes=max(record.peak_memory_bytes for record in records),
             training_memory_bytes=max(record.training_memory_bytes or 0 for record in records) or None,
-            **_mean_and_deviation("smoothed_accuracy", smoothed),
             **_mean_and_deviation("pr_auc", pr_auc),
             **_mean_and_deviation("roc_auc", roc_auc),
         )

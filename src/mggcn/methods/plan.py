@@ -22,7 +22,7 @@ from mggcn.methods.method import GraphView, Method
 from mggcn.methods.published import Preset, Traits
 from mggcn.training import ALONE, Compute, Prepared, Ranks, Scaled, Scaler, Training, features_by_density
 
-WITHOUT_EFFECT = ("threads", "smooth")
+WITHOUT_EFFECT = ("threads",)
 """Settings that cannot change the results of a model."""
 
 

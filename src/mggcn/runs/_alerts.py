@@ -53,7 +53,6 @@ def thresholds(
     *,
     draws: int | None = None,
     calibrated: bool = True,
-    smooth: bool = False,
     device: str | torch.device = "auto",
     root: Path | None = None,
 ) -> Thresholds:
@@ -64,7 +63,6 @@ def thresholds(
         at_precision: the precision among validation nodes that reach a threshold, above 0 and at most 1.
         draws: see there.
         calibrated: see there.
-        smooth: see there.
         device: see there.
         root: the folder in which named data sets are searched.
     """
@@ -83,9 +81,7 @@ def thresholds(
         nodes = np.intersect1d(nodes, data.require_split().val)  # without later copies of the same accounts
     if not nodes.size:
         raise InputError("at_precision: the runs have no validation nodes in common")
-    predictions = ensemble(
-        runs, data, nodes, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root
-    )
+    predictions = ensemble(runs, data, nodes, draws=draws, calibrated=calibrated, device=device, root=root)
     classes, values = runs[0].classes, np.full(len(runs[0].classes), np.nan)
     labels = labels_in(data, classes, nodes)
     for label, name in enumerate(classes):

@@ -28,7 +28,6 @@ def ensemble(
     ids: Iterable[object] | None = None,
     draws: int | None = None,
     calibrated: bool = True,
-    smooth: bool = False,
     device: str | torch.device = "auto",
     root: Path | None = None,
 ) -> Predictions:
@@ -41,7 +40,6 @@ def ensemble(
         ids: the user's ids of the nodes, instead of ``nodes``.
         draws: as in :meth:`Run.predict`, for each run.
         calibrated: as in :meth:`Run.predict`.
-        smooth: as in :meth:`Run.predict`; the probabilities of each run are smoothed before they are averaged.
         device: ``auto``, ``cpu``, ``cuda`` or a device.
         root: the folder in which named data sets are searched.
     """
@@ -58,7 +56,6 @@ def ensemble(
         ids=ids,
         draws=draws,
         calibrated=calibrated,
-        smooth=smooth,
         device=device,
         root=root,
     )
@@ -73,7 +70,6 @@ def ensemble_chunks(
     ids: Iterable[object] | None = None,
     draws: int | None = None,
     calibrated: bool = True,
-    smooth: bool = False,
     device: str | torch.device = "auto",
     root: Path | None = None,
 ) -> Iterator[Predictions]:
@@ -86,8 +82,7 @@ def ensemble_chunks(
     )
     targets = targets_of(data, nodes, ids)
     each = [
-        run.predict_chunks(data, targets, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root)
-        for run in runs
+        run.predict_chunks(data, targets, draws=draws, calibrated=calibrated, device=device, root=root) for run in runs
     ]
     return (_mean(chunks) for chunks in zip(*each, strict=True))
 

@@ -14,7 +14,6 @@ from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.methods.plan import Plan
 from mggcn.runs._run import Run
-from mggcn.runs._smoothing import measure
 from mggcn.runs._testing import test
 from mggcn.runs._warm_start import WarmStart
 from mggcn.training import (
@@ -99,9 +98,6 @@ def fit_plan(
     )
     peak_memory = max(prepare_peak, fitted.first_peak or 0, memory.peak(device))
     curve = fitted.curve
-    smoothed = None
-    if plan.training.smooth:
-        smoothed = measure(prepared, dataset, plan.training, key, compute, tested.temperature)
     several = {"ranks": ranks.size} if ranks.size > 1 else {}
     record = RunRecord(
         dataset=_describe(given) | _features(dataset),
@@ -128,7 +124,6 @@ def fit_plan(
         resumed=checkpoints.resumed if checkpoints else 0,
         warm_start=origin.describe() if origin else None,
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()} | several,
-        smoothed=smoothed,
         **tested.fields(),
     )
     alone = replace(compute, ranks=ALONE)

@@ -3,18 +3,12 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn import methods
 from mggcn.data import UNLABELLED, Dataset
 
 
 def labels_in(dataset: Dataset, classes: tuple[str, ...], nodes: NDArray[np.int64]) -> NDArray[np.int64]:
     """[n] the labels of nodes as indices into ``classes``; -1 for unlabelled nodes and for other classes."""
     return _as_indices(dataset.y[nodes], dataset.classes, classes)
-
-
-def known_in(dataset: Dataset, classes: tuple[str, ...]) -> NDArray[np.int64]:
-    """The same of those labels only that may be read: of training nodes, or all if there is no split."""
-    return _as_indices(methods.known_labels(dataset), dataset.classes, classes)
 
 
 def _as_indices(y: NDArray[np.int64], names: tuple[str, ...], classes: tuple[str, ...]) -> NDArray[np.int64]:

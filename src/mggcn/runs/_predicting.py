@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from mggcn import training as train
 from mggcn.data import Dataset
-from mggcn.runs import _smoothing as smoothing
 from mggcn.runs._calibration import temperature_of
 from mggcn.runs._parts import part_finder
 from mggcn.runs._predictions import Predictions
@@ -35,11 +34,9 @@ def predict_chunks(
     root: Path | None,
     *,
     calibrated: bool,
-    smooth: bool,
 ) -> Iterator[Predictions]:
     """See :meth:`mggcn.runs.Run.predict_chunks`; what cannot be scored is an error of this call."""
     targets = targets_of(data, nodes, ids)
-    known = smoothing.readable_labels(run, data, calibrated=calibrated) if smooth else None
     started = time.perf_counter()
     view, compute = run.view(data, choose_device(device))
     temperature = temperature_of(run, draws, data, view, compute, root) if calibrated else 1.0
@@ -53,14 +50,9 @@ def predict_chunks(
         how = (data.name, scored.size, compute.device, seconds)
         _log.info("%s: scored %d nodes on %s in %.2f s, preparation included", *how)
 
-    def smoothed(known: NDArray[np.int64]) -> Iterator[NDArray[np.float64]]:
-        whole = np.concatenate([*probabilities(np.arange(data.num_nodes))])
-        whole = smoothing.apply(run, data, whole, known)
-        return (whole[targets[start : start + CHUNK]] for start in range(0, targets.size, CHUNK))
-
     def chunks() -> Iterator[Predictions]:
         first = 0
-        for rows in probabilities(targets) if known is None else smoothed(known):
+        for rows in probabilities(targets):
             part = targets[first : first + len(rows)]
             data.check_unchanged()
             yield Predictions(part, data.ids_of(part), rows, run.classes, find_parts(part), data.id_name)

@@ -91,7 +91,6 @@ class Run:
         ids: Iterable[object] | None = None,
         draws: int | None = None,
         calibrated: bool = True,
-        smooth: bool = False,
         device: str | torch.device = "auto",
         root: Path | None = None,
     ) -> Predictions:
@@ -109,8 +108,6 @@ class Run:
             calibrated: scale the probabilities by the temperature that was fitted on the validation nodes; the most
                 probable class does not depend on it. For other than the evaluation's draws it is fitted on as
                 many, which needs the training data.
-            smooth: smooth the probabilities along the edges of the graph, from the labels of its training nodes (all
-                labels if it has no split); needs a run with the setting ``smooth``.
             device: ``auto``, ``cpu``, ``cuda`` or a device.
             root: the folder in which named data sets are searched.
         """
@@ -119,9 +116,7 @@ class Run:
             if dataset is None
             else as_dataset(dataset, "predict", needs_split=False, direction=self.direction)
         )
-        chunks = self.predict_chunks(
-            data, nodes, ids=ids, draws=draws, calibrated=calibrated, smooth=smooth, device=device, root=root
-        )
+        chunks = self.predict_chunks(data, nodes, ids=ids, draws=draws, calibrated=calibrated, device=device, root=root)
         return Predictions.joined([*chunks])
 
     def predict_chunks(
@@ -132,13 +127,12 @@ class Run:
         ids: Iterable[object] | None = None,
         draws: int | None = None,
         calibrated: bool = True,
-        smooth: bool = False,
         device: str | torch.device = "auto",
         root: Path | None = None,
     ) -> Iterator[Predictions]:
         """The predictions of :meth:`predict`, which has the same arguments, for some of the nodes at a time.
 
-        Methods that score all nodes at once, and ``smooth``, still hold all probabilities.
+        Methods that score all nodes at once still hold all probabilities.
         :func:`mggcn.runs.save_chunks` writes a file.
         """
         data = (
@@ -146,9 +140,7 @@ class Run:
             if dataset is None
             else as_dataset(dataset, "predict", needs_split=False, direction=self.direction)
         )
-        return predict_chunks(
-            self, data, nodes, ids, self._draws(draws), device, root, calibrated=calibrated, smooth=smooth
-        )
+        return predict_chunks(self, data, nodes, ids, self._draws(draws), device, root, calibrated=calibrated)
 
     def embed(
         self,

@@ -16,7 +16,6 @@ _ADDED = {
     "consistency": 0,
     "averaging": 0,
     "draws": 1,
-    "smooth": False,
     "background_prior": 0,
 }  # settings that were added later, with the value that leaves runs as they were
 TRAITS = ("nodes", "degree", "sparse")

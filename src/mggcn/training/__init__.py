@@ -21,7 +21,7 @@ from mggcn.training._progress import Progress, Silent
 from mggcn.training._ranking import Ranked, ks_of
 from mggcn.training._ranking_record import Alerts, Ranking, mean
 from mggcn.training._ranks import ALONE, Ranks
-from mggcn.training._record import MAY_DIVERGE, Epoch, Finite, RunRecord, Smoothed, near_best, seconds_until, spaced
+from mggcn.training._record import MAY_DIVERGE, Epoch, Finite, RunRecord, near_best, seconds_until, spaced
 from mggcn.training._record_file import (
     CHECKPOINT,
     CONFIG,
@@ -34,7 +34,6 @@ from mggcn.training._record_file import (
 )
 from mggcn.training._scaling import FITTED, Scaled, Scaler
 from mggcn.training._scoring import CHUNK, EVAL_BATCH, evaluate, hidden, predict, predict_chunks
-from mggcn.training._smoothing import Probabilities, choose_share, measured, smoothed, with_labels
 from mggcn.training._state import Fitted
 from mggcn.training._temperature import calibrated, choose_temperature, fit_temperature, log_odds
 from mggcn.training._training import Training
@@ -69,7 +68,6 @@ __all__ = [
     "Positive",
     "Precision",
     "Prepared",
-    "Probabilities",
     "Progress",
     "Ranked",
     "Ranking",
@@ -80,7 +78,6 @@ __all__ = [
     "Scores",
     "Share",
     "Silent",
-    "Smoothed",
     "Tally",
     "Top",
     "Training",
@@ -90,7 +87,6 @@ __all__ = [
     "calibration_gaps",
     "check_bounds",
     "choose_device",
-    "choose_share",
     "choose_temperature",
     "epoch_seconds",
     "evaluate",
@@ -105,7 +101,6 @@ __all__ = [
     "lock",
     "log_odds",
     "mean",
-    "measured",
     "near_best",
     "nodes_per_batch",
     "parse_record",
@@ -114,9 +109,7 @@ __all__ = [
     "read_record",
     "record_content",
     "seconds_until",
-    "smoothed",
     "spaced",
     "unfinished",
     "wake",
-    "with_labels",
 ]

@@ -49,21 +49,6 @@ def spaced(count: int, most: int) -> list[int]:
     return [round(number * (count - 1) / max(kept - 1, 1)) for number in range(kept)]
 
 
-@dataclass(frozen=True)
-class Smoothed:
-    """The figures of scores that were smoothed along edges from training labels, see :mod:`mggcn.training._smoothing`.
-
-    Attributes:
-        share: of the probabilities that comes from neighbours, chosen on the validation nodes; 0 changes nothing.
-    """
-
-    share: Finite
-    val_accuracy: Finite
-    val_macro_f1: Finite
-    test_accuracy: Finite
-    test_macro_f1: Finite
-
-
 class _Data(TypedDict, total=False):
     """The fields of a record's data set that reports read."""
 
@@ -121,8 +106,6 @@ class RunRecord:
             ``prepare_seconds``, which is that of the last time.
         warm_start: the run whose weights this one started from: its folder, its data set and seed, and the
             sha256 of the weights; None for weights drawn at random.
-        smoothed: the figures of the smoothed scores; None without the setting ``smooth``. All other fields are of the
-            model alone.
         ranking: areas under curves, precision at k and thresholds of each class, with calibrated probabilities; None in
             older records.
     """
@@ -157,7 +140,6 @@ class RunRecord:
     split_seed: Count | None = None
     resumed: Count = 0
     warm_start: dict[str, Any] | None = None
-    smoothed: Smoothed | None = None
     ranking: Ranking | None = None
 
     @property

@@ -36,8 +36,6 @@ class Training:
         averaging: score and keep an exponential average of the weights over epochs, which keeps this share of its old
             value; 0 keeps the weights of one epoch.
         draws: of the picks when nodes are scored; probabilities are the mean over them.
-        smooth: after training, also measure probabilities that are smoothed along edges from training labels, see
-            :mod:`mggcn.training._smoothing`; the model and its own figures do not depend on it.
         class_weights: ``balanced`` weights each class by the inverse of its share of the training nodes.
         background_prior: the share of the nodes of the class ``Background`` that belong to the other classes; above 0,
             they count as unlabelled nodes in training and validation loss, see :mod:`mggcn.training._background`, and
@@ -63,7 +61,6 @@ class Training:
     consistency: NonNegative = 0.0
     averaging: Share = 0.0
     draws: Count = 1
-    smooth: bool = False
     class_weights: Literal["none", "balanced"] = "none"
     background_prior: Share = 0.0
     background_risk: Risk = "likelihood"

@@ -131,7 +131,7 @@ TRANSLATED = {
 KEPT = (
     "run.json: out: it is full",
     "files/out=3/a.csv: no such file",
-    "train with the setting smooth=true",
+    "train with the setting averaging=0.9",
     "seed: not an option of this command",
     "a run; out of memory",
     "with_training.csv: no such file, nor with_training=3",

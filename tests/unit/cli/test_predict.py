@@ -1,4 +1,4 @@
-"""``mggcn predict`` with several runs, with smoothing, and on graphs that contain nodes of the run's split."""
+"""``mggcn predict`` with several runs, and on graphs that contain nodes of the run's split."""
 
 import json
 import re
@@ -62,44 +62,6 @@ def test_runs_that_do_not_match(folder: Path, small: Dataset, capsys: pytest.Cap
     assert main(["predict", RUNS[0], "nowhere", "--out", "p.csv"]) == 2
     assert "nowhere: not a run folder" in capsys.readouterr().err
     assert not Path("p.csv").exists()
-
-
-def test_smoothing_is_printed_on_a_line_of_its_own(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train("--json")
-    plain, last = capsys.readouterr().out.rsplit("\n", 2)[:2]
-    assert "smoothed" not in plain + last
-    train("--json", "--set", "smooth=true")
-    *lines, last = capsys.readouterr().out.splitlines()
-    result, before = json.loads(last), json.loads(last)["smoothed"]
-    (line,) = [line for line in lines if line.startswith("smoothed")]
-    assert line.startswith(f"smoothed        {before['test_accuracy']:.2%}, macro-F1 {before['test_macro_f1']:.2%} ")
-    assert f"share {before['share']:g}, chosen on validation nodes" in line
-    assert f"test accuracy   {result['test_accuracy']:.2%}" in lines[0]
-    assert main(["predict", result["run"], "--smooth", "--out", "p.csv"]) == 0
-    assert f"18 test nodes: accuracy {before['test_accuracy']:.2%}, macro-F1" in capsys.readouterr().out
-    assert main(["predict", RUNS[0], "--smooth", "--out", "p.csv"]) == 2
-    assert "was trained without it; train with the setting smooth=true" in capsys.readouterr().err
-
-
-def test_smoothing_of_several_seeds(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    train("--json", "--set", "smooth=true", "--seeds", "2")
-    *lines, last = capsys.readouterr().out.splitlines()
-    result = json.loads(last)
-    mean = np.mean([run["smoothed"]["test_accuracy"] for run in result["runs"]])
-    assert result["smoothed"]["test_accuracy"] == pytest.approx(mean)
-    assert any(line.startswith(f"smoothed        {mean:.2%} ± ") for line in lines)
-
-
-def test_labels_that_smoothing_reads_are_not_scored(
-    folder: Path, small: Dataset, capsys: pytest.CaptureFixture[str]
-) -> None:
-    train("--set", "smooth=true")
-    save(replace(small, name="new", split=None), folder / "new")
-    capsys.readouterr()
-    assert main(["predict", RUNS[0], "--dataset", "new", "--smooth", "--out", "p.csv"]) == 0
-    out = capsys.readouterr().out
-    assert "60 labelled nodes are not scored: --smooth reads their labels" in out
-    assert "accuracy" not in out
 
 
 @pytest.fixture

@@ -51,13 +51,12 @@ def test_it_is_the_search_of_tune(folder: Path, capsys: pytest.CaptureFixture[st
     assert main(["tune", "data", *QUICK, "--trials", "3", "--quiet", "--json"]) == 0
     search = json.loads(capsys.readouterr().out.splitlines()[-1])
     records = Path(FOLDER, "records.jsonl").read_text()
-    assert main([*TRAIN, "--tune", "3", "--json", "--set", "smooth=true"]) == 0
+    assert main([*TRAIN, "--tune", "3", "--json"]) == 0
     out, err = capsys.readouterr()
     result = json.loads(out.splitlines()[-1])
     assert "3 of 3 trials are done already" in err
     assert Path(FOLDER, "records.jsonl").read_text() == records, "no trial is run again"
     assert result["tuned"] == {**search["best"], "out": FOLDER}
-    assert "smoothed" in result, "which is no matter of the search"
     assert main(["train", "data", "--method", "mlp", "--tune", "3", "--epochs", "2"]) == 2
     assert "belongs to another search (settings: epochs 4, now 2)" in capsys.readouterr().err
 

@@ -13,11 +13,10 @@ from mggcn.errors import InputError
 from mggcn.experiments._grouping import group
 from mggcn.experiments._packing import pack
 from mggcn.experiments._reading import read_records as read
-from mggcn.experiments._record_tables import markdown, notes
 from mggcn.experiments._report import render
 from mggcn.experiments._report_tables import commands
 from mggcn.experiments._row import ExperimentInfo, Row, Section
-from mggcn.training._record import Epoch, RunRecord, Smoothed
+from mggcn.training._record import Epoch, RunRecord
 from tests import sealing
 from tests.records import RECORDS, record
 
@@ -187,25 +186,6 @@ def test_what_no_experiment_writes_is_refused_by_name(tmp_path: Path, spoil: Any
     sealing.write(tmp_path / "packed.json", values)
     with pytest.raises(InputError, match=re.escape(f"packed.json: not a run record ({message}")):
         read([tmp_path / "packed.json"])
-
-
-def test_smoothed_figures_are_kept_and_shown_in_a_column_of_their_own(tmp_path: Path) -> None:
-    smoothed = [Smoothed(0.5, 0.9, 0.9, accuracy, 0.8) for accuracy in (0.871234567, 0.88)]
-    runs = [record("mlp", seed, smoothed=each) for seed, each in enumerate(smoothed)]
-    sections = group([*runs, record("gcn")])
-    path = tmp_path / "packed.json"
-    path.write_text(pack(sections))
-    again = read([path])
-    kept = {row.method: [each.smoothed for each in row.records] for row in again[0].rows}
-    assert kept == {"mlp": [Smoothed(0.5, 0.9, 0.9, 0.871235, 0.8), smoothed[1]], "gcn": [None]}
-    assert markdown(again[0]) == markdown(sections[0])
-    heading, _, *rows = (line.split(" | ") for line in markdown(sections[0]).splitlines())
-    column = heading.index("smoothed, %")
-    texts = {row[0]: (row[heading.index("accuracy, %")], row[column]) for row in rows}
-    assert texts == {"| mlp": ("86.50 ± 0.71", "87.56 ± 0.62"), "| gcn": ("86.00", "–")}
-    assert "*Smoothed*" in notes(sections[0])
-    without = group([record("gcn")])[0]
-    assert "smoothed" not in (markdown(without) + notes(without)).lower()
 
 
 def test_files_from_before_calibration_was_measured_are_read(tmp_path: Path) -> None:

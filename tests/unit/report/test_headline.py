@@ -10,7 +10,6 @@ from mggcn.experiments import _report_headline as headline
 from mggcn.experiments._grouping import group
 from mggcn.experiments._report import render
 from mggcn.experiments._row import ExperimentInfo, Row, Section
-from mggcn.training._record import Smoothed
 from tests.records import record
 
 
@@ -112,13 +111,3 @@ def test_sections_of_one_experiment_are_named_by_their_data(monkeypatch: pytest.
     assert '<a href="#s1">pubmed</a>' in same
     both = render([Section("cora", rows, one), Section("cora", rows, other)], "html")
     assert re.findall("<h2>(.*?)</h2>", both)[:2] == ["depth: cora", "speed: cora"]
-
-
-def test_smoothed_accuracy_is_a_fact_of_its_own_where_it_was_measured() -> None:
-    runs = [record(seed=seed, smoothed=Smoothed(0.5, 0.9, 0.9, 0.87 + seed / 100, 0.8)) for seed in (0, 1)]
-    of_runs = section(*runs)
-    facts = {fact.name: fact.value for fact in headline.facts(of_runs, of_runs.rows[0])}
-    assert (facts["test accuracy"], facts["smoothed accuracy"]) == ("86.50 ± 0.71 %", "87.50 ± 0.71 %")
-    assert "smoothed accuracy" in render([of_runs], "html")
-    plain = section(record())
-    assert "smoothed accuracy" not in {fact.name for fact in headline.facts(plain, plain.rows[0])}

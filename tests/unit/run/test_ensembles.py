@@ -38,12 +38,6 @@ def test_of_one_run_and_of_another_graph(small: Dataset) -> None:
     np.testing.assert_allclose(ensemble(runs, new, device="cpu").probabilities, np.mean(each, axis=0))
 
 
-def test_each_run_is_smoothed_by_itself(small: Dataset) -> None:
-    runs = [fit(small, smooth=True), fit(small, 1, smooth=True)]
-    each = [run.predict(smooth=True, device="cpu").probabilities for run in runs]
-    np.testing.assert_allclose(ensemble(runs, smooth=True, device="cpu").probabilities, np.mean(each, axis=0))
-
-
 def test_runs_that_cannot_be_averaged(small: Dataset) -> None:
     run = fit(small)
     others = {

@@ -26,7 +26,6 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
     "consistency": ("mg-gcn", {"batch_size": 7, "consistency": 2.0}),
     "draws, an average and macro-F1": ("mg-gcn", {"draws": 3, "averaging": 0.5, "select": "macro_f1"}),
     "dropout of inputs": ("mg-gcn", {"batch_size": 7, "input_dropout": 0.5}),
-    "smoothing": ("mg-gcn", {"batch_size": 8, "smooth": True}),
     "neighbours": ("graphsage-mean", {"batch_size": 8, "fanouts": "3,2"}),
     "pooled neighbours": ("graphsage-pool", {"batch_size": 8, "fanouts": "3,2", "full_eval": True}),
     "whole neighbourhoods": ("gcn", {"batch_size": 8}),
@@ -99,8 +98,6 @@ def test_two_ranks_give_the_losses_of_one_process(name: str, records: list[dict[
         assert record["best_epoch"] == alone["best_epoch"]
         assert record["test_confusion"] == alone["test_confusion"]
         assert record["temperature"] == pytest.approx(alone["temperature"], abs=1e-4)
-        if alone["smoothed"] is not None:
-            assert record["smoothed"] == pytest.approx(alone["smoothed"])
 
 
 def test_two_ranks_drop_the_sparse_inputs_that_one_process_drops(records: list[dict[str, Any]], tmp_path: Path) -> None:

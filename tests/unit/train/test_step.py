@@ -1,4 +1,4 @@
-"""What the step adds to the plain mean cross-entropy: weights of targets, penalties, smoothing, consistency ..."""
+"""What the step adds to the mean cross-entropy: weights of targets, penalties, label smoothing, consistency ..."""
 
 import subprocess
 import sys
