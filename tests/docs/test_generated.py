@@ -30,7 +30,7 @@ from generate.repository import ROOT, script
 import mggcn
 from mggcn import cli
 from mggcn.data import save
-from mggcn.ethereum import _rules as rules
+from mggcn.ethereum import _tables as rules
 from mggcn.experiments._packing import pack
 from mggcn.experiments._row import ExperimentInfo, Row, Section
 from mggcn.methods import METHODS

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from mggcn import methods
-from mggcn.cli.table import aligned
+from mggcn.cli.display import aligned
 from mggcn.data import BACKGROUND, Dataset
 from mggcn.runs import Predictions, Run, Thresholds, labels_in
 from mggcn.training import Ranked, Tally, Top, ks_of

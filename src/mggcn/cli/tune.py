@@ -156,7 +156,7 @@ class TrialDisplay:
 
 def _table(trials: "Sequence[Trial]", target: str, most: int = 5) -> str:
     """The best trials and the first one, the best first."""
-    from mggcn.cli.table import aligned
+    from mggcn.cli.display import aligned
 
     ranked = sorted((trial for trial in trials if trial.value is not None), key=lambda trial: -(trial.value or 0.0))
     rows = [["trial", f"val {target}, %", "settings"]]

@@ -136,6 +136,7 @@ def _add(path: Path, start: int) -> None:
         ledger.add(f"s{seed}", record(seed))
 
 
+@pytest.mark.slow
 def test_processes_may_share_a_ledger(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     context = multiprocessing.get_context("spawn")

@@ -184,6 +184,7 @@ def test_the_value_is_the_mean_validation_metric_over_seeds(small: Dataset, tmp_
     assert by_f1[0].value == pytest.approx((records[0].val_macro_f1 + records[1].val_macro_f1) / 2)
 
 
+@pytest.mark.slow
 def test_a_killed_search_continues_as_if_it_had_not_been_killed(folder: Path, small: Dataset) -> None:
     journal = folder / "out" / "trials.jsonl"
     command = [sys.executable, "-m", "mggcn", *COMMAND, "--trials", "500", "--quiet"]
