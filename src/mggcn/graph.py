@@ -28,7 +28,7 @@ _BYTES_PER_NODE = 32  # row pointers of the edges, of the reversed ones and of t
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A graph in compressed sparse rows; its arrays are read-only, and copies of arrays that can be written to.
+    """A graph in compressed sparse rows, with read-only arrays: arrays that the caller could change are copied.
 
     Args:
         indptr: [num_nodes + 1] int64, where each row starts.
@@ -174,7 +174,7 @@ class Graph:
         return np.diff(before[bounds - bounds[0]]).astype(np.int64), entries[keep]
 
     def row_blocks(self, most: int = _CHECK_CHUNK) -> Iterator[tuple[int, int]]:
-        """Ranges of rows that cover all, with at most so many entries each if no row has more; and as many rows."""
+        """Ranges of all rows, each of at most ``most`` rows and entries; a row with more entries is a range."""
         start = 0
         while start < self.num_nodes:
             last = int(np.searchsorted(self.indptr, self.indptr[start] + most, side="right")) - 1

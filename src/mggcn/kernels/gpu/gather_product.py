@@ -14,7 +14,7 @@ from torch import Tensor
 
 from mggcn.kernels.gpu._early import options, wait_for_inputs
 
-FEW, _SHARE = 4096, 1024  # gathered rows; of more than a few, a program of the gradient reads so many
+FEW, _SHARE = 4096, 1024  # up to FEW gathered rows are one sum of the gradient, more are sums of _SHARE rows
 
 
 class Tile(NamedTuple):
