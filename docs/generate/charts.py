@@ -4,8 +4,8 @@ import textwrap
 
 import vl_convert
 
+from generate import varied
 from mggcn.experiments import _charts as charts
-from mggcn.experiments import _varied as varied
 from mggcn.experiments._charts import Spec, Values
 from mggcn.experiments._row import Section
 

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
 from generate.against_time import figure
 from generate.committed import about, packed, sections
 from generate.repository import EXPERIMENTS
 from mggcn import experiments
-from mggcn.experiments._record_tables import Table, duration, percent, pipes
 from mggcn.experiments._row import Row, Section
+from mggcn.experiments._table import Table, duration, percent, table_of_lines
 from mggcn.methods import METHODS, describe, published
 from mggcn.methods.plan import WITHOUT_EFFECT, Plan
 from mggcn.training._training import Training
@@ -37,7 +38,7 @@ def tables() -> str:
     parts = []
     for dataset in dict.fromkeys([*experiment.datasets, *default, *tuned]):
         here, found = as_published.get(dataset, {}), tuned.get(dataset, {})
-        parts += [f"## {dataset.capitalize()}", pipes(_table(dataset, here, default.get(dataset, {}), found))]
+        parts += [f"## {dataset.capitalize()}", _table(dataset, here, default.get(dataset, {}), found).markdown()]
         if found:
             parts += [_first(found), figure(Section(dataset, tuple(found.values())))]
         if dataset in experiment.datasets:
@@ -65,7 +66,7 @@ def summary() -> str:
         rest.append([dataset, difference, *(duration(r.figures.seconds_to_best) if r else _NOT_THERE for r in timed)])
     heads = ["data set", *(f"{kind}: {who}" for kind in ("default", "tuned") for who in ("MG-GCN, %", "best other, %"))]
     others = ["data set", "default less the best tuned", "to best, tuned: MG-GCN", "the most accurate method"]
-    return "\n\n".join(pipes(Table(head, rows, rows)) for head, rows in ((heads, accuracies), (others, rest)))
+    return "\n\n".join(table_of_lines(head, rows).markdown() for head, rows in ((heads, accuracies), (others, rest)))
 
 
 def _best_other(rows: Mapping[str, Row]) -> Row | None:
@@ -95,7 +96,7 @@ def rows_of(name: str) -> Rows:
     return found
 
 
-def _table(dataset: str, here: Mapping[str, Row], default: Mapping[str, Row], tuned: Mapping[str, Row]) -> Table:
+def _table(dataset: str, here: Mapping[str, Row], default: Mapping[str, Row], tuned: Mapping[str, Row]) -> Table[Any]:
     own, papers = (_published(table, dataset) for table in (published.OWN, "accuracy"))
     searched = _searched(dataset)
     rows = [
@@ -110,7 +111,7 @@ def _table(dataset: str, here: Mapping[str, Row], default: Mapping[str, Row], tu
         ]
         for method in METHODS
     ]
-    return Table(_HEADINGS, rows, rows)
+    return table_of_lines(_HEADINGS, rows)
 
 
 def _searched(dataset: str) -> set[str]:

@@ -43,10 +43,11 @@ class Log(Generic[T]):
         with open_regular(self.path) as file:
             fcntl.flock(file, fcntl.LOCK_SH)  # until the file is closed
             content = file.read()
-        if not content.endswith(b"\n") and content:
+        entries = self._entries(content)
+        if content and not content.endswith(b"\n"):
             what = "the last line is not whole, as a killed command leaves it; left out"
             warnings.warn(f"{self.path}: {what}", InputWarning, stacklevel=2)
-        return self._entries(content)
+        return entries
 
     def append(self, entry: Mapping[str, object]) -> None:
         """Append the object of an entry and flush it to the disk."""

@@ -127,11 +127,10 @@ def table(classes: "list[ClassScores]") -> str:
 def ranking(records: "list[RunRecord]") -> str:
     """How well the probability of every class ranks the test nodes, as a table."""
     from mggcn.cli.display import aligned
-    from mggcn.experiments import group
-    from mggcn.experiments import table as ranking_table
+    from mggcn.experiments import group, ranking_table
 
     content = ranking_table(group(records)[0].rows)
-    return aligned([content.headings, *content.rows], right=range(1, len(content.headings)))
+    return aligned([content.headings, *content.texts], right=range(1, len(content.columns)))
 
 
 def summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:

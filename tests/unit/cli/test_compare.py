@@ -23,7 +23,7 @@ from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.experiments import _execution as execution
 from mggcn.experiments._definition import Variant
-from mggcn.experiments._report_tables import commands
+from mggcn.experiments._section_tables import commands
 from mggcn.experiments._splits import random_split
 from mggcn.methods import published
 from mggcn.methods.mlp import FeatureMLP
@@ -108,10 +108,10 @@ def test_random_splits(folder: Path, small: Dataset, capsys: pytest.CaptureFixtu
     assert len({line["spec"] for line in lines}) == 6
     assert len({line["dataset"]["digest"] for line in lines}) == 3
     assert len({line["dataset"]["digest_without_split"] for line in lines}) == 1
-    [section] = records.read([folder / "compare" / "random"])
+    [section] = records.read_records([folder / "compare" / "random"])
     assert section.rows[0].figures.accuracy_std == statistics.stdev(line["test_accuracy"] for line in lines)
     (folder / "packed.json").write_text(records.pack([section]))
-    [again] = records.read([folder / "packed.json"])
+    [again] = records.read_records([folder / "packed.json"])
     assert [record.split_seed for record in again.rows[0].records] == [0, 1, 2] * 2
     assert commands(again, again.rows[0])[0].startswith(
         "mggcn compare small --methods mlp --device cpu --splits 3 --seeds 2 --preset paper "

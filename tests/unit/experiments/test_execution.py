@@ -19,8 +19,8 @@ from mggcn.errors import InputError, InputWarning
 from mggcn.experiments import _execution as execution
 from mggcn.experiments._definition import Experiment, Variant
 from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._record_tables import markdown
 from mggcn.experiments._schedule import Job, Outcome, Schedule, recall
+from mggcn.experiments._section_tables import markdown
 from mggcn.keys import Key
 from mggcn.methods.plan import Plan
 from mggcn.runs._continuing import continued

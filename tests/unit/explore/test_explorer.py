@@ -22,8 +22,8 @@ from mggcn import methods
 from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
+from mggcn.data._features import Measure
 from mggcn.data._ids import names_in_draws
-from mggcn.data._measures import Measure
 from mggcn.errors import InputError
 from mggcn.explore import _server as server
 from mggcn.explore._explorer import Explorer

@@ -15,7 +15,7 @@ from mggcn._io.files import write_atomically
 from mggcn._io.temporary import claimed
 from mggcn.cli import main
 from mggcn.data import save
-from mggcn.experiments._reading import record_files
+from mggcn.experiments._records import record_files
 from mggcn.training._record import Epoch
 from tests.conftest import small_dataset
 from tests.records import ledger

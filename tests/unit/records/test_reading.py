@@ -10,8 +10,8 @@ import pytest
 from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.experiments._grouping import group
-from mggcn.experiments._packing import pack
-from mggcn.experiments._reading import read_records as read
+from mggcn.experiments._records import pack
+from mggcn.experiments._records import read_records as read
 from mggcn.training._record import Epoch
 from tests.records import RECORDS, ledger, record
 

@@ -1,10 +1,10 @@
-"""Charts of a report against the one setting in which rows differ."""
+"""Charts of the page of results against the one setting in which rows differ."""
 
 from typing import Any
 
 import pytest
+from generate import varied
 
-from mggcn.experiments import _varied as varied
 from mggcn.experiments._grouping import group
 from mggcn.experiments._row import Section
 from tests.records import record

@@ -1,32 +1,46 @@
-"""Packed records: the runs of sections in one small JSON file that can be committed and read again.
+"""Records in files: packed ones are written, and those of run folders, ledgers, experiments and packed files read.
 
-Shared values are written once: data sets and environments in lists to which rows refer by index; method, settings,
-device and what an experiment says, once for each row. A row (``lines`` in the file) has a list over its seeds for each
-field, and the curve of its first seed only, thinned, as a list for each column; the times of left-out epochs are added
-to those of the next one. Numbers have six digits. Absolute paths are left out because they are of one machine, names
-of features because only predictions need them.
+A packed file holds the runs of sections in one small JSON file that can be committed. Shared values are written once:
+data sets and environments in lists to which rows refer by index; method, settings, device and what an experiment says,
+once for each row. A row (``lines`` in the file) has a list over its seeds for each field, and the curve of its first
+seed only, thinned, as a list for each column; the times of left-out epochs are added to those of the next one. Numbers
+have six digits. Absolute paths are left out because they are of one machine, names of features because only
+predictions need them.
 
 An experiment writes the same format beside its ledger, with the digests of its runs (``specs``) instead of the runs.
-Since version 2 a file begins with its checksum, see :func:`mggcn._io.files.sealed`. Files of earlier versions also hold
-``paper``, which is not read: published results come from the package.
 """
 
 import itertools
 import json
 import math
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, is_dataclass, replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
 import msgspec
 
-from mggcn._io.files import sealed, typed
-from mggcn.experiments._grouping import experiment_section, plain_label
-from mggcn.experiments._row import ExperimentInfo, Row, Section
-from mggcn.training import MAY_DIVERGE, Epoch, RunRecord, spaced
+from mggcn._io import regular
+from mggcn._io.files import parse_json, sealed, typed, unsealed
+from mggcn.errors import InputError, InputWarning
+from mggcn.experiments._grouping import experiment_section, group, plain_label, with_published
+from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._row import ExperimentInfo, PublishedLookup, Row, Section
+from mggcn.training import (
+    CHECKPOINT,
+    MAY_DIVERGE,
+    RECORD,
+    Epoch,
+    RunRecord,
+    is_unfinished,
+    parse_record,
+    spaced,
+    unfinished,
+)
 
 FORMAT, VERSION = "mggcn-records", 2
+RECORDS, EXPERIMENT = "records.jsonl", "experiment.json"
 _MOST_POINTS = 100
 _SHARED = ("dataset", "method", "settings", "device", "curve", "environment")
 _PER_SEED = [field.name for field in fields(RunRecord) if field.name not in _SHARED]
@@ -60,6 +74,39 @@ class _Runs(msgspec.Struct):
     curve: dict[str, list[Any]]
 
 
+def read_records(paths: Iterable[Path], published: PublishedLookup | None = None) -> list[Section]:
+    """Read all records of files and folders as sections, those of experiments first.
+
+    Args:
+        paths: run folders, ledgers, folders of experiments, packed files, and folders that contain these at any depth.
+        published: returns the published results for a record; see :func:`mggcn.methods.published_results`.
+    """
+    sections: list[Section] = []
+    others: list[RunRecord] = []
+    for file in {regular.real(file): file for path in paths for file in _record_files(path)}.values():
+        of_experiments, records = _read(file)
+        if not of_experiments and not records:
+            raise InputError(f"{file}: holds no records")
+        sections += of_experiments
+        others += records
+    if not sections and not others:
+        raise InputError("report: name a run folder or a records.jsonl")
+    return [with_published(section, published) for section in [*sections, *group(others)]]
+
+
+def record_files(paths: Iterable[Path]) -> set[Path]:
+    """The files that :func:`read_records` reads, including those that experiments write beside their ledgers."""
+    records = [file for path in paths for file in _record_files(path)]
+    beside = [file.with_name(EXPERIMENT) for file in records if file.name == RECORDS]
+    return {regular.real(file) for file in records + beside}
+
+
+def read_experiment(path: Path, ledger: Ledger | None = None) -> tuple[list[Section], list[RunRecord]]:
+    """The sections that an ``experiment.json`` describes, and the records of the ledger that it does not name."""
+    records = ledger.records if ledger else {}
+    return _read_json(path, records) if path.is_file() else ([], list(records.values()))
+
+
 def pack(sections: Iterable[Section]) -> str:
     """Sections as packed JSON, one line of text for each row; rows that have ``specs`` keep them instead of runs."""
     datasets: list[dict[str, Any]] = []
@@ -75,11 +122,6 @@ def pack(sections: Iterable[Section]) -> str:
     return sealed(_object({"format": FORMAT, "version": VERSION}, **shared, sections=parts) + "\n").decode()
 
 
-def is_packed(values: object) -> bool:
-    """Whether parsed JSON was written by :func:`pack`, in any version."""
-    return isinstance(values, dict) and values.get("format") == FORMAT
-
-
 def unpack(
     values: Mapping[str, Any], known: Mapping[str, RunRecord], *, is_sealed: bool
 ) -> tuple[list[Section], list[RunRecord]]:
@@ -92,10 +134,9 @@ def unpack(
         known: the records of a ledger, for rows that have ``specs``.
         is_sealed: whether the file had a checksum.
     """
-    version = values.get("version")
-    if version not in (1, VERSION):
+    if (version := values.get("version")) != VERSION:
         raise ValueError(f"version {version!r}, not {VERSION}")
-    if version == VERSION and not is_sealed:
+    if not is_sealed:
         raise ValueError("its checksum is missing")
     file, sections, others = typed(_File, values), [], [*known.values()]
     for part in file.sections:
@@ -110,6 +151,60 @@ def unpack(
         sections.append(experiment_section(part.experiment, part.dataset, rows))
     named = {id(record) for section in sections for row in section.rows for record in row.records}
     return sections, [record for record in others if id(record) not in named]
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    """Whether a file is a draft or in one, or in another hidden folder."""
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+def _record_files(path: Path) -> list[Path]:
+    """The files with records in a path; an experiment stands for its ledger if there is one."""
+    if not path.exists():
+        raise InputError(f"{path}: does not exist")
+    if not path.is_dir():
+        if path.name == EXPERIMENT and path.with_name(RECORDS).is_file():
+            return [path.with_name(RECORDS)]
+        return [path]
+    kinds = (RECORD, RECORDS, EXPERIMENT)
+    inside = [path / name for name in kinds if (path / name).is_file()]
+    inside = inside or sorted(file for name in kinds for file in path.rglob(name) if not _is_hidden(file, path))
+    if is_unfinished(path):
+        raise InputError(unfinished(path))
+    found = (each.parent for each in path.rglob(CHECKPOINT) if not _is_hidden(each, path))
+    for folder in sorted(folder for folder in found if is_unfinished(folder)):
+        warnings.warn(f"{unfinished(folder)}; left out", InputWarning, stacklevel=2)
+    if not inside:
+        raise InputError(f"{path}: holds neither a {RECORD} nor a {RECORDS}")
+    return [file for each in inside for file in _record_files(each)]
+
+
+def _read(path: Path) -> tuple[list[Section], list[RunRecord]]:
+    if path.suffix == ".jsonl":
+        ledger = Ledger(path)
+        if path.name != RECORDS:
+            return [], list(ledger.records.values())
+        experiment = path.with_name(EXPERIMENT)
+        if not ledger.records and experiment.is_file():
+            warnings.warn(f"{path}: holds no records", InputWarning, stacklevel=2)
+        return read_experiment(experiment, ledger)
+    if path.suffix != ".json":
+        raise InputError(f"{path}: neither a run folder nor a {RECORD} nor a {RECORDS}")
+    return _read_json(path, {})
+
+
+def _read_json(path: Path, known: Mapping[str, RunRecord]) -> tuple[list[Section], list[RunRecord]]:
+    try:
+        content, is_sealed = unsealed(regular.read(path))
+        values = parse_json(content)
+        if isinstance(values, dict) and values.get("format") == FORMAT:
+            return unpack(values, known, is_sealed=is_sealed)
+        if path.name == EXPERIMENT:
+            raise ValueError("written by an older version, or not by mggcn")
+        return [], [parse_record(values, is_sealed=is_sealed)[0]]
+    except (ValueError, IndexError) as error:
+        what = "the description of an experiment" if path.name == EXPERIMENT else "a run record"
+        raise InputError(f"{path}: not {what} ({error})") from None
 
 
 def _object(values: dict[str, Any], **lists: Iterable[str]) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mggcn.experiments._charts import Spec, Values, as_spec, require_altair
-from mggcn.experiments._record_tables import SortKey, Table
 from mggcn.experiments._row import Row
+from mggcn.experiments._table import Column, Table, brief_percent, whole
 
 Matrix = list[list[int]]
 
@@ -61,39 +61,37 @@ def best(rows: Sequence[Row]) -> Row | None:
     return max((row for row in rows if confusion(row)), key=lambda row: row.figures.accuracy, default=None)
 
 
-def table(row: Row) -> Table:
+def class_table(row: Row) -> Table[ClassScores]:
     """The scores of each class; the number of nodes is that of one seed."""
-    cells: list[list[str]] = []
-    keys: list[list[SortKey]] = []
-    for entry in scores(confusion(row), names(row)):
-        shares, nodes = (entry.precision, entry.recall, entry.f1), entry.support / row.done
-        cells.append([entry.name, *(f"{share * 100:.1f}" for share in shares), f"{nodes:,.0f}"])
-        keys.append([entry.name, *shares, nodes])
-    return Table(["class", "precision, %", "recall, %", "F1, %", "test nodes"], cells, keys)
+    return Table(
+        [
+            Column("class", lambda entry: entry.name),
+            Column("precision, %", lambda entry: entry.precision, brief_percent),
+            Column("recall, %", lambda entry: entry.recall, brief_percent),
+            Column("F1, %", lambda entry: entry.f1, brief_percent),
+            Column("test nodes", lambda entry: entry.support / row.done, whole),
+        ],
+        scores(confusion(row), names(row)),
+    )
 
 
-def f1_table(rows: Sequence[Row]) -> Table:
+def f1_table(rows: Sequence[Row]) -> Table[int]:
     """F1 of each class, for every row whose confusion matrix has the same classes as the first.
 
     A line is a method, or a class if there are more classes than methods: tables grow down rather than wide.
     """
     having = [row for row in rows if confusion(row)]
     scored = [(row, scores(confusion(row), names(row))) for row in having if names(row) == names(having[0])]
-    labels, named = [row.label for row, _ in scored], names(having[0])
+    first, lines, headings = "method", [row.label for row, _ in scored], names(having[0])
     values = [[entry.f1 for entry in of_classes] for _, of_classes in scored]
-    first, lines, columns = "method", labels, named
-    if len(named) > max(len(labels), _MOST_IN_CELLS):
-        first, lines, columns, values = (
-            "class",
-            named,
-            labels,
-            [list(of_class) for of_class in zip(*values, strict=True)],
-        )
-    return Table(
-        [first, *columns],
-        [[line, *(f"{value * 100:.1f}" for value in of_line)] for line, of_line in zip(lines, values, strict=True)],
-        [[line, *of_line] for line, of_line in zip(lines, values, strict=True)],
-    )
+    if len(headings) > max(len(lines), _MOST_IN_CELLS):
+        first, lines, headings = "class", headings, lines
+        values = [list(of_class) for of_class in zip(*values, strict=True)]
+
+    def column(number: int) -> Column[int]:
+        return Column(headings[number], lambda line: values[line][number], brief_percent)
+
+    return Table([Column(first, lines.__getitem__), *map(column, range(len(headings)))], range(len(lines)))
 
 
 def data(row: Row) -> Values:

@@ -4,9 +4,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mggcn.experiments._record_tables import duration
-from mggcn.experiments._report_tables import ranges
 from mggcn.experiments._row import Row, Section
+from mggcn.experiments._section_tables import ranges
+from mggcn.experiments._table import duration
 from mggcn.training import RunRecord
 
 _NORMAL = 1.959964  # the 97.5 % quantile of the normal distribution

@@ -1,18 +1,19 @@
 """How well the probability of each class ranks the test nodes, from the rankings of records."""
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 from mggcn.experiments._charts import OKABE_ITO, Spec, Values, as_spec, require_altair
-from mggcn.experiments._classes_page import names
-from mggcn.experiments._record_tables import SortKey, Table
+from mggcn.experiments._classes import names
 from mggcn.experiments._row import Row
+from mggcn.experiments._table import Column, Table, brief_percent, whole
 from mggcn.training import Alerts, Ranking
 
 REQUIRED = 0.95
 _KS = (10, 50, 100)
 _MOST_CURVES = len(OKABE_ITO)
-_NOT_THERE = "–"
 
 NOTE = (
     "Test nodes ranked by the probability of a class. PR-AUC is the average precision; P@50 is the precision among the "
@@ -22,24 +23,77 @@ NOTE = (
 )
 
 
+@dataclass(frozen=True)
+class ClassRanking:
+    """How a row ranks the test nodes by the probability of one class, over its seeds."""
+
+    row: Row
+    label: int
+
+    @property
+    def support(self) -> int:
+        """The number of test nodes of the class, those of all seeds together."""
+        return sum(sum(record.test_confusion[self.label]) for record in self.row.records)
+
+    @property
+    def threshold(self) -> float | None:
+        """The mean threshold of the alerts."""
+        return _mean([alerts.thresholds[self.label] for alerts in self._alerts])
+
+    @property
+    def alerts(self) -> int:
+        """The number of alerts of all seeds."""
+        return sum(alerts.test[self.label] for alerts in self._alerts)
+
+    @property
+    def correct(self) -> int:
+        """The number of alerts of all seeds that are right."""
+        return sum(alerts.correct[self.label] for alerts in self._alerts)
+
+    def mean(self, figure: Callable[[Ranking], float | None]) -> float | None:
+        """The mean of a figure over the seeds that have it."""
+        return _mean([figure(ranking) for ranking in rankings(self.row)])
+
+    def precision_at(self, k: int) -> float | None:
+        """The mean precision among the first k nodes."""
+        return self.mean(lambda ranking: ranking.precision_at[self.label][ranking.ks.index(k)])
+
+    @property
+    def _alerts(self) -> list[Alerts]:
+        of_seeds = [alerts for ranking in rankings(self.row) for alerts in ranking.alerts]
+        return [alerts for alerts in of_seeds if alerts.required == REQUIRED]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean over the seeds that have a value."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
 def rankings(row: Row) -> list[Ranking]:
     """The rankings of a row's seeds; none if a record has none or other classes."""
     found = [record.ranking for record in row.records if record.ranking is not None]
     return found if len(found) == row.done and len({len(one.pr_auc) for one in found}) == 1 else []
 
 
-def table(rows: Sequence[Row]) -> Table:
+def ranking_table(rows: Sequence[Row]) -> Table[ClassRanking]:
     """A line for each row with rankings and each class: areas, precision at k, and alerts at the threshold."""
     having = [row for row in rows if rankings(row)]
     ks = [k for k in _KS if having and all(k in one.ks for row in having for one in rankings(row))]
-    lines = [_line(row, label, ks) for row in having for label in range(len(rankings(row)[0].pr_auc))]
-    areas = ["PR-AUC, %", "ROC-AUC, %", *(f"P@{k}, %" for k in ks)]
-    threshold = [f"threshold for {REQUIRED:.0%}", "alerts", "their precision, %", "their recall, %"]
-    headings = ["method", "class", "test nodes", *areas, *threshold]
-    cells = [[*map(str, line[:2]), *_texts(line[2:], len(areas))] for line in lines]
-    if len(having) == 1:
-        return Table(headings[1:], [cell[1:] for cell in cells], [line[1:] for line in lines])
-    return Table(headings, cells, lines)
+    columns: list[Column[ClassRanking]] = [Column("method", lambda line: line.row.label)] if len(having) != 1 else []
+    columns += [
+        Column("class", lambda line: names(line.row)[line.label]),
+        Column("test nodes", lambda line: line.support / line.row.done, whole),
+        Column("PR-AUC, %", lambda line: line.mean(lambda one: one.pr_auc[line.label]), brief_percent),
+        Column("ROC-AUC, %", lambda line: line.mean(lambda one: one.roc_auc[line.label]), brief_percent),
+        *(Column(f"P@{k}, %", partial(ClassRanking.precision_at, k=k), brief_percent) for k in ks),
+        Column(f"threshold for {REQUIRED:.0%}", lambda line: line.threshold, lambda value: f"{value:.4f}"),
+        Column("alerts", lambda line: line.alerts / line.row.done, whole),
+        Column("their precision, %", lambda line: line.correct / line.alerts if line.alerts else None, brief_percent),
+        Column("their recall, %", lambda line: line.correct / line.support if line.support else None, brief_percent),
+    ]
+    lines = [ClassRanking(row, label) for row in having for label in range(len(rankings(row)[0].pr_auc))]
+    return Table(columns, lines)
 
 
 def data(row: Row) -> Values:
@@ -78,51 +132,3 @@ def _drawn(row: Row) -> list[tuple[int, str]]:
     support = [sum(counts) for counts in row.records[0].test_confusion]
     most = sorted(range(len(support)), key=lambda label: -support[label])[:_MOST_CURVES]
     return [(label, names(row)[label]) for label in sorted(most) if support[label]]
-
-
-def _line(row: Row, label: int, ks: Sequence[int]) -> list[SortKey]:
-    """The values of a class; None where there is none."""
-    found = rankings(row)
-    support = sum(sum(record.test_confusion[label]) for record in row.records)
-    alerts = [one for ranking in found if (one := _at(ranking)) is not None]
-    count, correct = (sum(counts[label] for counts in lists) for lists in _counts(alerts))
-    return [
-        row.label,
-        names(row)[label],
-        support / row.done,
-        _mean([one.pr_auc[label] for one in found]),
-        _mean([one.roc_auc[label] for one in found]),
-        *(_mean([one.precision_at[label][one.ks.index(k)] for one in found]) for k in ks),
-        _mean([one.thresholds[label] for one in alerts]),
-        count / row.done,
-        correct / count if count else None,
-        correct / support if support else None,
-    ]
-
-
-def _at(ranking: Ranking) -> Alerts | None:
-    return next((alerts for alerts in ranking.alerts if alerts.required == REQUIRED), None)
-
-
-def _counts(alerts: Sequence[Alerts]) -> tuple[list[list[int]], list[list[int]]]:
-    return [one.test for one in alerts], [one.correct for one in alerts]
-
-
-def _texts(values: Sequence[SortKey], num_shares: int) -> list[str]:
-    """The text of nodes, shares, threshold, alerts and two shares."""
-    threshold = 1 + num_shares
-    texts = []
-    for index, value in enumerate(values):
-        if not isinstance(value, int | float):
-            texts.append(_NOT_THERE)
-        elif index in (0, threshold + 1):
-            texts.append(f"{value:,.0f}")
-        else:
-            texts.append(f"{value:.4f}" if index == threshold else f"{value * 100:.1f}")
-    return texts
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    """The mean over the seeds that have a value."""
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
