@@ -16,7 +16,7 @@ import pytest
 
 import mggcn
 from mggcn.data._dataset import Dataset
-from mggcn.explore import _workers as workers
+from mggcn.explore import _server as workers
 from mggcn.explore._explorer import Explorer
 from tests.serving import served
 
