@@ -9,11 +9,13 @@ import numpy as np
 from torch import Tensor, nn
 
 from mggcn.block import Batch, Nodes, Sampler
+from mggcn.data import Dataset, Split
 from mggcn.keys import Key
 from mggcn.nn.rows import Rows, gathered, num_bytes, to_dense
 from mggcn.training._compute import Compute
 from mggcn.training._inputs import DenseInputs, HostInputs, Inputs
 from mggcn.training._scaling import Scaler
+from mggcn.training._training import Training
 
 _AHEAD = 4  # batches
 _KEPT_SHARE = 8  # kept rows take at most one part in so many of the free memory
@@ -114,6 +116,35 @@ class Prepared:
     train: View
     eval: View
     scaler: Scaler
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A model that is trained on a data set: what the loop, evaluation, testing and probing share.
+
+    Attributes:
+        prepared: the model and its views.
+        dataset: has a split.
+        training: the settings.
+        key: of all random numbers.
+        compute: the device, precision, threads and ranks.
+    """
+
+    prepared: Prepared
+    dataset: Dataset
+    training: Training
+    key: Key
+    compute: Compute
+
+    @property
+    def model(self) -> nn.Module:
+        """The model."""
+        return self.prepared.model
+
+    @property
+    def split(self) -> Split:
+        """The split of the data set."""
+        return self.dataset.require_split()
 
 
 class Penalised(NamedTuple):

@@ -25,8 +25,10 @@ from mggcn.keys import Key
 from mggcn.methods.plan import Plan
 from mggcn.runs._continuing import continued
 from mggcn.runs._spec import identity
-from mggcn.training import Training, nodes_per_batch
+from mggcn.training import Fit, Prepared, Scaler, Training, View, nodes_per_batch
 from mggcn.training._checkpoints import lock
+from mggcn.training._compute import Compute
+from mggcn.training._inputs import DenseInputs
 from mggcn.training._progress import Silent
 from mggcn.training._record import Epoch
 from tests.unit.experiments.test_schedule import CPU, jobs_of, schedule_of
@@ -171,7 +173,10 @@ def test_nodes_are_counted_once_each_over_the_first_batches(small: Dataset) -> N
                 yield Batch(torch.tensor([1, 2, 2, self.drawn % 2]), (), torch.tensor([1]))
 
     sampler = Sampler()
-    assert nodes_per_batch(sampler, small.split.train, Training(batch_size=7), Key.of(0)) == 2.5
+    view = View(DenseInputs((torch.zeros(60, 1),)), sampler)
+    prepared = Prepared(torch.nn.Identity(), view, view, Scaler("none"))
+    fit = Fit(prepared, small, Training(batch_size=7), Key.of(0), Compute(torch.device("cpu")))
+    assert nodes_per_batch(fit) == 2.5
     assert sampler.drawn == 20
     assert sampler.batch_size == 7
     assert sorted(sampler.targets) == small.split.train.tolist() != list(sampler.targets)
