@@ -175,7 +175,7 @@ class Batch:
         weight: [b] each target's factor in the loss, which is then a weighted sum; None for the mean.
         repeats: which rows hold the same node, if the sampler has determined it.
         count: the number of targets of the whole batch, if these are a share of them; see
-            :class:`mggcn.training._shares.Shares`.
+            :class:`mggcn.training._ranks.Shares`.
     """
 
     nodes: Tensor

@@ -25,7 +25,7 @@ from mggcn.keys import GOLDEN, MIX_1, MIX_2, Key, folds
 from mggcn.training import _memory as memory
 from mggcn.training._background import BackgroundRisk
 from mggcn.training._prepared import Fit
-from mggcn.training._shares import Shares
+from mggcn.training._ranks import Shares
 from mggcn.training._step import Step
 from mggcn.training._training import Training
 
