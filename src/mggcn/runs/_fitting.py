@@ -73,7 +73,7 @@ def fit_plan(
     _log.debug("inputs: %s, sampler: %s, prepared in %.2f s", *parts, prepare_seconds, extra=phase)
     fit = Fit(prepared, dataset, plan.training, key, compute)
     ranks.every(None)  # some prepare longer than others
-    if ranks.size > 1 and not getattr(prepared.train.sampler, "draws_per_target", False):
+    if ranks.size > 1 and not prepared.train.sampler.draws_per_target:
         raise InputError(f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches")
     if (note := getattr(progress, "note", None)) is not None:
         if isinstance(prepared.train.inputs, AveragedInputs):

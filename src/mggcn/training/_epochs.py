@@ -46,7 +46,7 @@ class Epochs:
     def __init__(self, fit: Fit) -> None:
         prepared, dataset, training, key, compute = fit.prepared, fit.dataset, fit.training, fit.key, fit.compute
         self._training, self._key, self._device = training, key, compute.device
-        one_batch = getattr(prepared.train.sampler, "one_batch", False)  # the same in every epoch
+        one_batch = prepared.train.sampler.one_batch  # the same in every epoch
         self._dataset, self._view = dataset, prepared.train.kept(compute) if one_batch else prepared.train
         self.first_peak: int | None = None
         memory.restart_peak(compute.device)
@@ -133,7 +133,7 @@ class Drawing:
             )
 
     def _order(self, number: int) -> Targets:
-        is_ordered = not self._training.shuffle or getattr(self._sampler, "one_batch", False)
+        is_ordered = not self._training.shuffle or self._sampler.one_batch
         return self._targets if is_ordered else shuffled(self._targets, self._key.fold("order", number))
 
 
@@ -164,7 +164,7 @@ def epoch_seconds(fit: Fit) -> float | None:
     A copy of the model is trained on some targets, so that kernels are compiled, and timed on others.
     """
     split, few = fit.split, _PROBED_BATCHES * fit.training.batch_size
-    if fit.compute.device.type != "cpu" or not getattr(fit.prepared.train.sampler, "draws_per_target", False):
+    if fit.compute.device.type != "cpu" or not fit.prepared.train.sampler.draws_per_target:
         return None
     if fit.compute.ranks.size > 1 or split.train.size < 2 * few:
         return None

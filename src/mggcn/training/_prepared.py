@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from mggcn.block import Batch, Nodes, Sampler
 from mggcn.data import Dataset, Split
+from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.nn.rows import Rows, gathered, num_bytes, to_dense
 from mggcn.training._compute import Compute
@@ -27,6 +28,10 @@ class View:
 
     inputs: Inputs
     sampler: Sampler
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sampler, Sampler):
+            raise InputError(f"{type(self.sampler).__name__}: not a mggcn.block.Sampler, which is the base of samplers")
 
     def rows(self, model: nn.Module, batch: Batch) -> Rows:
         """The input rows of a batch: a dense tensor, unless the model declares ``accepts_rows``."""
@@ -51,13 +56,13 @@ class View:
         for batch in batches:
             table.prefetch(batch.nodes.cpu())
             waiting.append(batch)
-            if len(waiting) > (_AHEAD if getattr(self.sampler, "draws_per_target", False) else 0):
+            if len(waiting) > (_AHEAD if self.sampler.draws_per_target else 0):
                 yield waiting.popleft()
         yield from waiting
 
     def kept(self, compute: Compute) -> "View":
         """This view for passes that repeat: their batches and rows are kept if the sampler and memory allow."""
-        stays = getattr(self.sampler, "draws_per_target", False) or getattr(self.sampler, "one_batch", False)
+        stays = self.sampler.draws_per_target or self.sampler.one_batch
         free = compute.free_bytes()
         if not stays or free is None or self._mapped is not None:
             return self

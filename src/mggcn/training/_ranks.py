@@ -278,7 +278,7 @@ def _of_world(store: "Store | None" = None, *, is_restarted: bool = False) -> Pr
 
 
 @dataclass(frozen=True, eq=False)
-class Shares:
+class Shares(Sampler):
     """Draws this rank's share of every batch of a sampler, so that losses of the ranks add up to that of one process.
 
     All ranks have the same number of batches. A rank without a share of the last one, which can be smaller than the

@@ -58,7 +58,7 @@ def predict_chunks(
 
 
 def _chunks(view: View, nodes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    step = CHUNK if getattr(view.sampler, "draws_per_target", False) else max(nodes.size, 1)
+    step = CHUNK if view.sampler.draws_per_target else max(nodes.size, 1)
     return (nodes[start : start + step] for start in range(0, nodes.size, step))
 
 

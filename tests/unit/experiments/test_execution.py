@@ -12,7 +12,7 @@ import torch
 
 import mggcn
 from mggcn import methods
-from mggcn.block import Batch
+from mggcn.block import Batch, CPUSampler
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
@@ -161,8 +161,7 @@ def test_nodes_a_batch_by_hand(small: Dataset, method: str, changes: dict, count
 
 
 def test_nodes_are_counted_once_each_over_the_first_batches(small: Dataset) -> None:
-    class Sampler:
-        device = torch.device("cpu")
+    class Sampler(CPUSampler):
         drawn = 0
 
         def batches(self, targets: np.ndarray, key: Key, batch_size: int) -> Iterator[Batch]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from mggcn import methods
-from mggcn.block import Batch, Block
+from mggcn.block import Batch, Block, CPUSampler
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.kernels.adam import Adam
@@ -27,10 +27,8 @@ from mggcn.training._training import Training
 CPU = Compute(torch.device("cpu"))
 
 
-class Weighing:
+class Weighing(CPUSampler):
     """A sampler that gives every target the same factor."""
-
-    device = torch.device("cpu")
 
     def __init__(self, sampler: object, factor: float) -> None:
         self._sampler, self._factor = sampler, factor
