@@ -12,6 +12,7 @@ from mggcn.block import Batch, Nodes, Sampler
 from mggcn.data import Dataset, Split
 from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.nn import Layer
 from mggcn.nn.rows import Rows, gathered, num_bytes, to_dense
 from mggcn.training._compute import Compute
 from mggcn.training._inputs import DenseInputs, HostInputs, Inputs
@@ -34,9 +35,9 @@ class View:
             raise InputError(f"{type(self.sampler).__name__}: not a mggcn.block.Sampler, which is the base of samplers")
 
     def rows(self, model: nn.Module, batch: Batch) -> Rows:
-        """The input rows of a batch: a dense tensor, unless the model declares ``accepts_rows``."""
+        """The input rows of a batch: a dense tensor, unless the model is a Layer that accepts others."""
         rows = self.inputs.rows(batch.nodes, batch.repeats)
-        return rows if getattr(model, "accepts_rows", False) else to_dense(rows)
+        return rows if isinstance(model, Layer) and model.accepts_rows else to_dense(rows)
 
     def batches(self, nodes: Nodes, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over nodes; see :meth:`mggcn.block.Sampler.batches`."""
