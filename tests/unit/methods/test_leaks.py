@@ -21,6 +21,7 @@ from mggcn.keys import Key
 from mggcn.methods import METHODS
 from mggcn.training._compute import Compute
 from mggcn.training._epochs import Epochs
+from mggcn.training._prepared import Fit
 from tests.conftest import small_dataset
 
 CPU = Compute(torch.device("cpu"))
@@ -43,7 +44,7 @@ def weights_after(dataset: Dataset, name: str) -> list[Tensor]:
     plan = methods.resolve(name.partition(" ")[0], dataset.name, {"batch_size": 8, **SETTINGS[name]})
     prepared = plan.prepare(dataset, Key.of(1), CPU)
     if any(parameter.requires_grad for parameter in prepared.model.parameters()):
-        with Epochs(prepared, dataset, plan.training, Key.of(1), CPU) as epochs, torch.random.fork_rng([]):
+        with Epochs(Fit(prepared, dataset, plan.training, Key.of(1), CPU)) as epochs, torch.random.fork_rng([]):
             torch.manual_seed(0)
             for number in range(1, EPOCHS + 1):
                 epochs.run(number)
