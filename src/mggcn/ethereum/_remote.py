@@ -10,7 +10,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from mggcn._io.locations import Location, Source, is_address, name_errors
-from mggcn._io.temporary import draft_folder
+from mggcn._io.temporary import temporary_folder
 from mggcn.errors import InputError
 
 
@@ -30,7 +30,7 @@ def local_files(names: Sequence[str | None], beside: Path) -> Iterator[list[Path
     if not any(name is not None and is_address(name) for name in names):
         yield [_path(name) for name in names]
         return
-    with draft_folder(beside) as folder:
+    with temporary_folder(beside) as folder:
         paths: list[Path | None] = []
         for number, name in enumerate(names):
             if name is not None and is_address(name):

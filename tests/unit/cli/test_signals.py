@@ -21,7 +21,7 @@ from mggcn import cli, drafts
 
 @cli.app.command
 def wait() -> None:
-    with drafts.draft_folder(Path("out")):
+    with drafts.temporary_folder(Path("out")):
         try:
             print("started", flush=True)
             {body}
