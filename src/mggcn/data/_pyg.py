@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
 from mggcn._io.files import check_npy, read_json
-from mggcn._io.temporary import draft_folder
+from mggcn._io.temporary import temporary_folder
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features, csr_parts
 from mggcn.data._from_arrays import edges_of, from_arrays, ignored_edge_data, unused_notes
@@ -303,8 +303,8 @@ def _download(name: str, files: Sequence[str], folder: Path) -> Path:
     notice(f"fetching {name} through PyG into {folder}")
     source = pyg_class.__new__(pyg_class)  # without __init__, which would process the files and load its own pickle
     try:
-        with draft_folder(folder) as draft:
-            source.root, raw = str(draft), draft / "raw"
+        with temporary_folder(folder) as temporary:
+            source.root, raw = str(temporary), temporary / "raw"
             raw.mkdir()
             source.download()
             folder.mkdir(parents=True, exist_ok=True)

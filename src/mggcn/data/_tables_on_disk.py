@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn._io.database import Database, connect, first_row, megabytes, one_line_errors
-from mggcn._io.temporary import claimed, draft_folder
+from mggcn._io.temporary import locked_name, temporary_folder
 from mggcn.data._columns import (
     Chunk,
     Column,
@@ -59,7 +59,7 @@ def import_tables(
     check_free(out, overwrite=overwrite)
     node_table, edge_table = None if nodes is None else Table.of(nodes), Table.of(edges)
     title = name or out.resolve().name
-    with claimed(out), draft_folder(out) as work:
+    with locked_name(out), temporary_folder(out) as work:
         job = _OnDisk(edge_table, node_table, columns, work, limit, on_rows)
         with writing(out, overwrite=overwrite) as folder:
             content = job.write(folder, title, seed, direction)

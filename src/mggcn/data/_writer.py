@@ -174,8 +174,8 @@ class ArrayWriter:
 class FolderWriter:
     """Writes the arrays of a dataset folder in any order, and ``meta.json`` at the end; see :func:`writing`."""
 
-    def __init__(self, draft: Path) -> None:
-        self.path = draft
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._arrays: dict[str, ArrayWriter] = {}
         self._tables: dict[str, str] = {}
 
@@ -264,8 +264,8 @@ class FolderWriter:
 def writing(target: Path, *, overwrite: bool = False) -> Iterator[FolderWriter]:
     """Write a dataset folder; it appears as ``target`` at the end of the block, and nothing is left if that fails."""
     check_free(target, overwrite=overwrite)
-    with replacing(target, partial(check_free, overwrite=overwrite)) as draft:
-        folder = FolderWriter(draft)
+    with replacing(target, partial(check_free, overwrite=overwrite)) as path:
+        folder = FolderWriter(path)
         try:
             yield folder
         finally:

@@ -20,7 +20,7 @@ from mggcn._io import regular
 from mggcn._io.files import check_writable
 from mggcn._io.locations import Location, Source
 from mggcn._io.stages import open_engine
-from mggcn._io.temporary import claimed, draft_folder
+from mggcn._io.temporary import locked_name, temporary_folder
 from mggcn.data import BACKGROUND, Dataset, check_free, load_folder, save, writing
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _pipeline as pipeline
@@ -112,8 +112,8 @@ def build(
     is_whole = time_split is None and own_features is None
     space = Space.of(files, engine, 1 if is_whole else 2 if time_split is None else 6)
     with (
-        claimed(out),
-        draft_folder(out) as folder,
+        locked_name(out),
+        temporary_folder(out) as folder,
         _stage_folder(stages, folder, engine) as tables,
         _timed(quiet) as on_stage,
     ):
@@ -158,7 +158,7 @@ def _stage_folder(stages: str | Path | None, folder: Path, engine: EngineName) -
         raise InputError(f"stages: {parent} is not on this machine, as DuckDB needs; engine='spark' writes there")
     if parent.local is not None:
         check_writable(parent.local, "stages")
-        with draft_folder(parent.local / folder.name.strip(".")) as empty:
+        with temporary_folder(parent.local / folder.name.strip(".")) as empty:
             yield Location(f"{parent.address}/{empty.name}", str(empty), parent.system)
         return
     folder_there = parent / f"mggcn-{uuid4().hex[:12]}"

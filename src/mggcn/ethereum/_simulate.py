@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mggcn._io import regular
 from mggcn._io.files import check_file_free
-from mggcn._io.temporary import draft_file
+from mggcn._io.temporary import temporary_file
 from mggcn.errors import InputError, require
 from mggcn.ethereum._labels import write_csv
 from mggcn.ethereum._simulate_world import (
@@ -106,7 +106,7 @@ def simulate(
     note = f"not real transactions: mggcn ethereum simulate, scale {scale:g}, seed {seed}"
     schema = table(rows, 0, 0).schema.with_metadata({"simulation": note})
     out.parent.mkdir(parents=True, exist_ok=True)
-    with draft_file(out) as temporary:
+    with temporary_file(out) as temporary:
         with pq.ParquetWriter(temporary, schema, compression="zstd") as file:
             for first in range(0, len(rows), slice_rows):
                 last = min(first + slice_rows, len(rows))

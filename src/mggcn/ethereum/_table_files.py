@@ -20,7 +20,7 @@ from pyarrow import ArrowException, fs, parquet
 
 from mggcn._io import regular
 from mggcn._io.locations import Location, Source, is_address, name_errors
-from mggcn._io.temporary import draft_folder
+from mggcn._io.temporary import temporary_folder
 from mggcn.data import _table_files as columns
 from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.ethereum._columns import assign_roles, recognise
@@ -261,7 +261,7 @@ def local_files(names: Sequence[str | None], beside: Path) -> Iterator[list[Path
     if not any(name is not None and is_address(name) for name in names):
         yield [_path(name) for name in names]
         return
-    with draft_folder(beside) as folder:
+    with temporary_folder(beside) as folder:
         paths: list[Path | None] = []
         for number, name in enumerate(names):
             if name is not None and is_address(name):

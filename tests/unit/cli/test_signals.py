@@ -23,7 +23,7 @@ from mggcn._io import temporary as drafts
 
 @cli.app.command
 def wait() -> None:
-    with drafts.draft_folder(Path("out")):
+    with drafts.temporary_folder(Path("out")):
         try:
             print("started", flush=True)
             {body}

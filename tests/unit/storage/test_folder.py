@@ -176,7 +176,7 @@ def test_what_is_put_into_a_folder_while_it_is_replaced_is_kept(
 
 def test_an_old_folder_is_found_after_a_replacement_was_killed_half_way(small: Dataset, tmp_path: Path) -> None:
     save(small, tmp_path / "d")
-    (tmp_path / "d").rename(tmp_path / ".d.old.mggcn-draft")
+    (tmp_path / "d").rename(tmp_path / ".d.old.mggcn-tmp")
     assert_same(small, load_folder(tmp_path / "d"))
 
 
