@@ -10,7 +10,6 @@ import pytest
 from benchmarks.speed import __main__ as speed
 from benchmarks.speed import others, page, timing
 from benchmarks.speed.options import BASELINES, Options
-from mggcn import data as datasets
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 
@@ -43,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def stored(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> Dataset:
-    monkeypatch.setattr(datasets, "load", lambda *_, **__: small)
+    monkeypatch.setattr(speed, "load", lambda *_, **__: small)
     return small
 
 

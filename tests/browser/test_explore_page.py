@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 
 import mggcn
 from mggcn.data._dataset import Dataset
-from mggcn.data._measures import Measure
+from mggcn.data._features import Measure
 from mggcn.explore._explorer import Explorer
 from tests.browser.conftest import Watch
 from tests.serving import served

@@ -3,6 +3,7 @@
 import doctest
 import re
 import shlex
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -150,3 +151,12 @@ def test_the_public_names_exist() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = mggcn.nothing
     assert set(dir(mggcn)) == set(mggcn.__all__)
+
+
+def test_packages_are_imported_when_they_are_used() -> None:
+    code = (
+        "import sys, mggcn; print([name for name in sys.modules if name.startswith(('mggcn.', 'importlib.metadata'))])"
+    )
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+    code = "import mggcn; print(mggcn.nn.__name__, mggcn.methods.METHODS['gcn'].__name__, mggcn.__version__.count('.'))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "mggcn.nn GCN 2"

@@ -22,7 +22,7 @@ from mggcn._io.files import sealed, unsealed
 from mggcn.data import load_folder, save
 from mggcn.data._npz import read_npz
 from mggcn.data._planetoid import unpickle
-from mggcn.data._read_tables import read_tables
+from mggcn.data._tables import read_tables
 from mggcn.errors import InputError
 from mggcn.experiments._file import read as read_experiment
 from mggcn.experiments._ledger import Ledger

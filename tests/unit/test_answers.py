@@ -10,7 +10,7 @@ import pytest
 
 from mggcn._io import answers
 from mggcn.cli import main
-from mggcn.data import _planetoid_files as planetoid_files
+from mggcn.data import _planetoid as planetoid_files
 from mggcn.errors import InputError
 from mggcn.ethereum import _etherscan as etherscan
 from tests.hostile import ANSWERS, answering

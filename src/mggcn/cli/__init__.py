@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from mggcn._io import memory
-from mggcn._io import temporary as drafts
+from mggcn._io import memory, temporary
 from mggcn.cli import (
     compare,
     data,
@@ -89,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     number = process.received_signal()
     if number is None:
         return code
-    drafts.remove_own()  # those that the signal came too early for to be removed by their writer
+    temporary.remove_own()  # those that the signal came too early for to be removed by their writer
     return process.exit_code(number)
 
 

@@ -154,7 +154,7 @@ def import_file(
     from mggcn import data as storage
     from mggcn._io.temporary import claimed
     from mggcn.cli.display import StageDisplay
-    from mggcn.data import import_ogb, import_tables, read_npz, read_tables
+    from mggcn.data import import_ogb, read_npz, read_tables
     from mggcn.errors import InputError
 
     storage.check_free(out, overwrite=overwrite)
@@ -176,31 +176,21 @@ def import_file(
                     f"{files[0]}: an .npz file is a whole data set; other files, columns and --memory are for tables"
                 )
             data = read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
-        elif memory is not None:
-            with StageDisplay(quiet=quiet) as display:
-                data = import_tables(
+        else:
+            with StageDisplay(quiet=quiet or memory is None) as display:
+                data = read_tables(
                     files,
                     nodes,
-                    out,
-                    memory=memory,
                     features=selected,
                     name=name,
                     seed=seed,
                     direction=direction,
+                    out=out,
+                    memory=memory,
                     overwrite=overwrite,
                     on_rows=display.update,
                     **_arguments(columns or ColumnOptions()),
                 )
-        else:
-            data = read_tables(
-                files,
-                nodes,
-                features=selected,
-                name=name,
-                seed=seed,
-                direction=direction,
-                **_arguments(columns or ColumnOptions()),
-            )
         if data.path is None:
             storage.save(data, out, overwrite=overwrite)
     print(f"{_size(data)} in {out}")  # noqa: T201
@@ -242,7 +232,7 @@ def _cache_of(folder: Path | None) -> "Cache":
 
 
 def _arguments(columns: ColumnOptions) -> dict[str, Any]:
-    """The columns as arguments of :func:`mggcn.data.read_tables` and :func:`mggcn.data.import_tables`."""
+    """The columns as arguments of :func:`mggcn.data.read_tables`."""
     options = asdict(columns)
     return {"categories": options.pop("category"), **options}
 

@@ -82,8 +82,8 @@ def _timed(
     return KernelCheck(kernel, back_end, round((time.perf_counter() - started) * 1000, 3), problem)
 
 
-def _is_close(found: Any, expected: Any) -> bool:
-    array = found.detach().cpu().numpy() if isinstance(found, Tensor) else np.asarray(found)
+def _is_close(result: Any, expected: Any) -> bool:
+    array = result.detach().cpu().numpy() if isinstance(result, Tensor) else np.asarray(result)
     return array.shape == np.shape(expected) and np.allclose(array, expected, rtol=1e-4, atol=1e-5)
 
 

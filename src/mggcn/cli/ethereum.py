@@ -103,8 +103,14 @@ def build(
         return
     if into is not None:
         raise InputError("--into: only --engine sql creates tables in a database")
-    given = {"--columns": columns, "--receipts": receipts, "--blocks": blocks, "--balances": balances, "--as-of": as_of}
-    for option, value in given.items():
+    values = {
+        "--columns": columns,
+        "--receipts": receipts,
+        "--blocks": blocks,
+        "--balances": balances,
+        "--as-of": as_of,
+    }
+    for option, value in values.items():
         if from_tables and value is not None:
             raise InputError(f"{option}: has no effect on exported tables; give it to the script that creates them")
     if out is None:

@@ -14,7 +14,7 @@ from types import FrameType
 
 from cyclopts import CycloptsError
 
-from mggcn.errors import InputError, RankError
+from mggcn.errors import InputError
 
 _COMMANDS = ("train", "predict")
 _ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -128,16 +128,10 @@ def joined(tokens: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except (InputError, CycloptsError, OSError) as error:
-        if ranks.presence is not None and ranks.presence.is_reported(str(error)):
+        if ranks.is_reported(str(error)):
             sys.exit(2)
         if ranks.is_first:
             raise
         raise InputError(f"rank {ranks.rank}: {error}") from None
-    except RankError as error:
-        if error.is_reported:
-            sys.exit(2)
-        raise
     finally:
-        if ranks.presence is not None:
-            ranks.presence.stop()
         dist.destroy_process_group()

@@ -22,8 +22,7 @@ from mggcn._io.files import check_npy, read_json, replacing, sealed, write_durab
 from mggcn._io.mapping import MappedFiles
 from mggcn._io.memory import size
 from mggcn._io.temporary import claimed
-from mggcn.data._meta import META, ArrayFile
-from mggcn.data._writer import ArrayWriter
+from mggcn.data._writer import META, ArrayFile, ArrayWriter
 from mggcn.errors import ARRAY_ERRORS, InputError, InputWarning, first_line
 
 FORMAT = "mggcn-prepared"

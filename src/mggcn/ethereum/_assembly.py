@@ -29,7 +29,6 @@ from mggcn.data import (
     UNLABELLED,
     CsrWriter,
     FolderWriter,
-    Meta,
     Split,
     check_finite,
     draw_background_of_blocks,
@@ -131,23 +130,15 @@ def assemble(
     for block in labelled.blocks(num_nodes):
         y.append(block)
     split = _split(labelled, seed) if labels and is_split else None
-    if split is not None:
-        folder.write_split(split)
     folder.finish(
-        Meta(
-            name=name,
-            num_features=len(features.NAMES),
-            direction="both",
-            classes=list(labelled.classes),
-            inductive=False,
-            source=source,
-            split_seed=seed if split else None,
-            split_shares=list(split.shares) if split else [],
-            id_name="address",
-            feature_names=list(features.NAMES),
-            measures=features.MEASURES,
-            notes=list(notes),
-        )
+        name,
+        labelled.classes,
+        split=split,
+        source=source,
+        id_name="address",
+        feature_names=features.NAMES,
+        measures=features.MEASURES,
+        notes=notes,
     )
     return labelled
 

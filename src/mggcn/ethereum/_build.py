@@ -150,16 +150,16 @@ def build(
 
 
 @contextmanager
-def _stage_folder(stages: str | Path | None, draft: Path, engine: EngineName) -> Iterator[Location]:
-    """Yield an empty folder for the stages, which is removed at the end: in ``stages``, or by default in ``draft``."""
+def _stage_folder(stages: str | Path | None, folder: Path, engine: EngineName) -> Iterator[Location]:
+    """Yield an empty folder for the stages, which is removed at the end: in ``stages``, or by default in ``folder``."""
     with prefix_errors("stages"):
-        parent = Location.of(draft if stages is None else stages)
+        parent = Location.of(folder if stages is None else stages)
     if engine == "duckdb" and parent.local is None:
         raise InputError(f"stages: {parent} is not on this machine, as DuckDB needs; engine='spark' writes there")
     if parent.local is not None:
         check_writable(parent.local, "stages")
-        with draft_folder(parent.local / draft.name.strip(".")) as folder:
-            yield Location(f"{parent.address}/{folder.name}", str(folder), parent.system)
+        with draft_folder(parent.local / folder.name.strip(".")) as empty:
+            yield Location(f"{parent.address}/{empty.name}", str(empty), parent.system)
         return
     folder_there = parent / f"mggcn-{uuid4().hex[:12]}"
     folder_there.create()

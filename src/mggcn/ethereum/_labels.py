@@ -317,7 +317,7 @@ def write_labels(merged: MergedLabels, out: Path, *, overwrite: bool = False) ->
             raise InputError(f"{path}: one of the lists to merge, it would be replaced")
         check_file_free(path, overwrite=overwrite)
     rows = [(address, *pair) for address, classes in merged.conflicts.items() for pair in classes.items()]
-    write_csv(conflicts, ("address", "label", "place"), rows)
+    write_csv(conflicts, ("address", "label", "location"), rows)
     if not merged.classes:
         raise InputError(f"{lists}: every address with a label of the classes has several, see {conflicts}")
     write_csv(out, ("address", "label"), merged.classes.items())

@@ -135,8 +135,8 @@ def _implausible_times(engine: Engine, rows: Table, sources: list[TableFiles]) -
     """What the times look like that cannot be times of transactions."""
     names = dict.fromkeys(source.roles.get("time", "timestamp") for source in sources)
     wrong = rows.filter(rows.dropped == "implausible_time")
-    (found,) = engine.rows(wrong.agg(low=wrong.time.min(), high=wrong.time.max()))
-    low, high = (int(found[name]) for name in ("low", "high"))
+    (extremes,) = engine.rows(wrong.agg(low=wrong.time.min(), high=wrong.time.max()))
+    low, high = (int(extremes[name]) for name in ("low", "high"))
     dates = [f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}" for seconds in (low, high)]
     looks = " and looks like block numbers" if 0 < high < _MOST_BLOCKS else ""
     return f"; {' or '.join(names)} holds {low:,} to {high:,}, which is {dates[0]} to {dates[1]}{looks}"
@@ -145,8 +145,9 @@ def _implausible_times(engine: Engine, rows: Table, sources: list[TableFiles]) -
 def _implausible_values(engine: Engine, transactions: Table, sources: list[TableFiles], *, any_ids: bool) -> list[str]:
     """Notes on values that look as if they were in another unit than wei."""
     kept = transactions.filter(transactions.copy == "")
-    (found,) = engine.rows(kept.agg(largest=kept.wei.max(), paid=_columns.whole((kept.wei > 0).cast("int64").sum())))
-    largest, paid = int(found["largest"] or 0), int(found["paid"] or 0)
+    num_paid = _columns.whole((kept.wei > 0).cast("int64").sum())
+    (values,) = engine.rows(kept.agg(largest=kept.wei.max(), paid=num_paid))
+    largest, paid = int(values["largest"] or 0), int(values["paid"] or 0)
     names = " or ".join(
         dict.fromkeys(source.roles.get("eth", source.roles.get("value", "value")) for source in sources)
     )

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from mggcn._io import regular
 from mggcn._io.files import check_file_free
+from mggcn._io.temporary import draft_file
 from mggcn.errors import InputError, require
 from mggcn.ethereum._labels import write_csv
 from mggcn.ethereum._simulate_world import (
@@ -105,21 +106,18 @@ def simulate(
     note = f"not real transactions: mggcn ethereum simulate, scale {scale:g}, seed {seed}"
     schema = table(rows, 0, 0).schema.with_metadata({"simulation": note})
     out.parent.mkdir(parents=True, exist_ok=True)
-    draft = out.with_name(f".{out.name}.draft")
-    try:
-        with pq.ParquetWriter(draft, schema, compression="zstd") as file:
+    with draft_file(out) as temporary:
+        with pq.ParquetWriter(temporary, schema, compression="zstd") as file:
             for first in range(0, len(rows), slice_rows):
                 last = min(first + slice_rows, len(rows))
                 file.write_table(table(rows, first, last).cast(schema))
                 on_progress(last, len(rows))
-        with draft.open("rb") as file:
+        with temporary.open("rb") as file:
             os.fsync(file.fileno())
         addresses = {name: hex_text(rows.addresses[accounts.groups[name]]).to_pylist() for name in CLASSES}
         labelled = [(address, name) for name in CLASSES for address in addresses[name]]
         write_csv(labels, ("address", "label"), labelled)
-        draft.replace(out)
-    finally:
-        draft.unlink(missing_ok=True)
+        temporary.replace(out)
     sizes = {name: accounts.groups[name].size for name in CLASSES}
     return Simulation(len(rows), accounts.total, rows.num_pairs(), sizes)
 

@@ -150,9 +150,9 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
     column = {role: table[name] for role, name in roles.items()}
     ends = {end: _text(column, role) for end, role in _ENDS.items()}
     spelled = {f"spelled_{end}": name for end, name in ends.items()}
-    said = {role: _text(column, role).lower() for role in roles if role.startswith(("status", "error"))}
-    says_failed = [said[role].isin(_YES if role.startswith("error") else _NO) for role in said]
-    unreadable = [~text.isin(("", *_NO, *_YES)) for text in said.values()]
+    flags = {role: _text(column, role).lower() for role in roles if role.startswith(("status", "error"))}
+    is_failed = [flag.isin(_YES if role.startswith("error") else _NO) for role, flag in flags.items()]
+    unreadable = [~flag.isin(("", *_NO, *_YES)) for flag in flags.values()]
     return table.select(
         hash=_text(column, "hash").lower(),
         part=_text(column, "part"),
@@ -161,7 +161,7 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
         wei=wei,
         fee=_fee(column),
         count=_integer(column, "count", 18, default=1).cast("int64"),
-        failed=_any(says_failed),  # an empty status, as before the Byzantium fork, is a success
+        failed=_any(is_failed),  # an empty status, as before the Byzantium fork, is a success
         unknown_status=_any(unreadable),
         no_receipt=column["receipt"].isnull() if "receipt" in column else ibis.literal(False),
         **ends,

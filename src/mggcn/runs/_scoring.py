@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.block import Batch
+from mggcn.block import Batch, Sampler
 from mggcn.data import Dataset
 from mggcn.kernels.pick import Explore
 from mggcn.keys import Key
@@ -170,7 +170,7 @@ def without_padding(members: Sequence[int]) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class _OneBatch:
+class _OneBatch(Sampler):
     """A sampler that always returns the same batch."""
 
     batch: Batch

@@ -11,7 +11,7 @@ from scipy.sparse import coo_array
 from torch_geometric.data import Data
 
 import mggcn
-from mggcn.data import import_tables, read_npz, read_tables
+from mggcn.data import read_npz, read_tables
 from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning, InputError
 from mggcn.runs._ensembles import ensemble
@@ -64,8 +64,8 @@ def test_edge_lists_have_a_note_without_a_warning(tmp_path: Path) -> None:
     readers = (
         from_pandas,
         lambda **options: read_tables(edges, features="none", **options),
-        lambda **options: import_tables(
-            edges, None, tmp_path / f"d-{options}", memory="1GB", features="none", **options
+        lambda **options: read_tables(
+            edges, None, out=tmp_path / f"d-{options}", memory="1GB", features="none", **options
         ),
         lambda **options: read_npz(mine, **options),
     )

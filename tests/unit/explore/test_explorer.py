@@ -22,15 +22,13 @@ from mggcn import methods
 from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
+from mggcn.data._features import Measure
 from mggcn.data._ids import names_in_draws
-from mggcn.data._measures import Measure
 from mggcn.errors import InputError
 from mggcn.explore import _server as server
 from mggcn.explore._explorer import Explorer
-from mggcn.explore._ids import IdIndex
-from mggcn.explore._medians import Medians
-from mggcn.explore._picks import draw_picks, is_neighbour
-from mggcn.explore._run_page import picks_part
+from mggcn.explore._lookups import IdIndex, Medians
+from mggcn.explore._picks import draw_picks, is_neighbour, picks_part
 from mggcn.keys import Key
 from mggcn.runs._run import Run
 from mggcn.runs._scoring import Scorer

@@ -8,7 +8,7 @@ import pytest
 
 import mggcn
 from mggcn import Dataset
-from mggcn.data._measures import Measure
+from mggcn.data._features import Measure
 from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mggcn.data._cache import Cache, Draft
-from mggcn.data._meta import META
+from mggcn.data._writer import META
 from mggcn.errors import InputError, InputWarning
 
 WHAT = {"data": "abc", "rows": "fine"}
