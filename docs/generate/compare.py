@@ -9,7 +9,7 @@ from generate.against_time import figure
 from generate.committed import about, packed, sections
 from generate.repository import EXPERIMENTS
 from mggcn import experiments
-from mggcn.experiments._row import Row, Section
+from mggcn.experiments._rows import Row, Section
 from mggcn.experiments._table import Table, duration, percent, table_of_lines
 from mggcn.methods import METHODS, describe, published
 from mggcn.methods.plan import WITHOUT_EFFECT, Plan

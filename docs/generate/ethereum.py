@@ -4,7 +4,7 @@ from generate import experiments
 from generate.committed import about, packed, sections
 from generate.repository import ROOT, script
 from mggcn.ethereum import _columns, _features, _tables
-from mggcn.experiments._row import Section
+from mggcn.experiments._rows import Section
 
 _NONE = "–"
 

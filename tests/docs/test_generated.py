@@ -32,7 +32,7 @@ from mggcn import cli
 from mggcn.data import save
 from mggcn.ethereum import _tables as rules
 from mggcn.experiments._records import pack
-from mggcn.experiments._row import ExperimentInfo, Row, Section
+from mggcn.experiments._rows import ExperimentInfo, Row, Section
 from mggcn.methods import METHODS
 from mggcn.methods.graphsage import GraphSAGEPool
 from tests.paper.algorithm1 import sequences

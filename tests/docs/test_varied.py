@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from generate import varied
 
-from mggcn.experiments._grouping import group
-from mggcn.experiments._row import Section
+from mggcn.experiments._rows import Section, group
 from tests.records import record
 
 

@@ -4,12 +4,11 @@ from mggcn.experiments._charts import OKABE_ITO, SHAPES, require_altair
 from mggcn.experiments._classes import ClassScores, class_table, confusion, names, scores
 from mggcn.experiments._definition import ABLATIONS, Experiment, Reference, Variant, ablation, comparison, folder_name
 from mggcn.experiments._file import read, read_folder
-from mggcn.experiments._grouping import environments, group
 from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._page import Part, render
 from mggcn.experiments._ranking import ranking_table
 from mggcn.experiments._records import pack, read_records, record_files
-from mggcn.experiments._row import ExperimentInfo, Figures, PublishedLookup, Row, Section
+from mggcn.experiments._rows import ExperimentInfo, Figures, PublishedLookup, Row, Section, environments, group
 from mggcn.experiments._running import ExperimentProgress, run, status
 from mggcn.experiments._schedule import Job, Outcome, Schedule
 from mggcn.experiments._search import SPACE, Choice, Range, Search

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mggcn.experiments._charts import Spec, Values, as_spec, require_altair
-from mggcn.experiments._row import Row
+from mggcn.experiments._rows import Row
 from mggcn.experiments._table import Column, Table, brief_percent, whole
 
 Matrix = list[list[int]]

@@ -13,7 +13,7 @@ from mggcn import methods
 from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, data_roots, is_dataset
 from mggcn.errors import InputError, prefix_errors, unknown
-from mggcn.experiments._row import ExperimentInfo
+from mggcn.experiments._rows import ExperimentInfo
 from mggcn.methods.method import Method
 from mggcn.methods.plan import Plan
 from mggcn.methods.published import Preset, Traits

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mggcn.experiments._row import Row, Section
+from mggcn.experiments._rows import Row, Section
 from mggcn.experiments._section_tables import ranges
 from mggcn.experiments._table import duration
 from mggcn.training import RunRecord

@@ -12,12 +12,10 @@ from mggcn.errors import InputError
 from mggcn.experiments import _charts as charts
 from mggcn.experiments import _classes as classes
 from mggcn.experiments import _headline as headline
-from mggcn.experiments import _learning as learning
 from mggcn.experiments import _ranking as ranking
 from mggcn.experiments import _section_tables as tables
-from mggcn.experiments._grouping import environments
 from mggcn.experiments._records import pack
-from mggcn.experiments._row import Section
+from mggcn.experiments._rows import Section, environments
 from mggcn.experiments._table import duration
 from mggcn.experiments._vega import vega
 
@@ -86,7 +84,7 @@ def html(sections: Sequence[Section], parts: Sequence[Part] = ()) -> str:
 
 def _charts(section: Section) -> dict[str, charts.Spec]:
     several = _is_comparison(section)
-    specs = charts.charts(section) if several else learning.charts(section.measured[0])
+    specs = charts.charts(section) if several else charts.learning_charts(section.measured[0])
     best = classes.best(section.measured)
     if best and classes.data(best):
         specs["confusion"] = classes.chart(section.dataset, best)
@@ -98,7 +96,7 @@ def _charts(section: Section) -> dict[str, charts.Spec]:
 def _data(section: Section, source: str, points: int) -> charts.Values:
     """The data of charts by the name that their specifications use."""
     if source == "learning":
-        return learning.data(section.measured[0], points)
+        return charts.learning_data(section.measured[0], points)
     if source == "curves":
         return charts.curves_data(section, points)
     if source in ("confusion", "ranking"):

@@ -7,7 +7,7 @@ from functools import partial
 
 from mggcn.experiments._charts import OKABE_ITO, Spec, Values, as_spec, require_altair
 from mggcn.experiments._classes import names
-from mggcn.experiments._row import Row
+from mggcn.experiments._rows import Row
 from mggcn.experiments._table import Column, Table, brief_percent, whole
 from mggcn.training import Alerts, Ranking
 

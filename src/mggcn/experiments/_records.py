@@ -24,9 +24,17 @@ import msgspec
 from mggcn._io import regular
 from mggcn._io.files import parse_json, sealed, typed, unsealed
 from mggcn.errors import InputError, InputWarning
-from mggcn.experiments._grouping import experiment_section, group, plain_label, with_published
 from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._row import ExperimentInfo, PublishedLookup, Row, Section
+from mggcn.experiments._rows import (
+    ExperimentInfo,
+    PublishedLookup,
+    Row,
+    Section,
+    experiment_section,
+    group,
+    plain_label,
+    with_published,
+)
 from mggcn.training import (
     CHECKPOINT,
     MAY_DIVERGE,

@@ -11,7 +11,7 @@ import torch
 from mggcn import methods
 from mggcn.experiments._definition import Experiment
 from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._row import Row, Section
+from mggcn.experiments._rows import Row, Section
 from mggcn.methods import published
 from mggcn.methods.plan import Plan
 from mggcn.runs import RunSpec

@@ -9,8 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from mggcn.experiments._grouping import environments, setting_text
-from mggcn.experiments._row import Figures, Row, Section
+from mggcn.experiments._rows import Figures, Row, Section, environments, setting_text
 from mggcn.experiments._table import (
     NO_VALUE,
     Column,

@@ -11,7 +11,7 @@ from mggcn.errors import InputError, InputWarning
 from mggcn.experiments._page import render
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
-from mggcn.experiments._row import ExperimentInfo, Row, Section
+from mggcn.experiments._rows import ExperimentInfo, Row, Section
 from tests import sealing
 from tests.records import ledger, record
 

@@ -10,11 +10,10 @@ import pytest
 
 from mggcn._io.files import unsealed
 from mggcn.errors import InputError
-from mggcn.experiments._grouping import group
 from mggcn.experiments._page import render
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
-from mggcn.experiments._row import ExperimentInfo, Row, Section
+from mggcn.experiments._rows import ExperimentInfo, Row, Section, group
 from mggcn.experiments._section_tables import commands
 from mggcn.training._record import Epoch, RunRecord
 from tests import sealing

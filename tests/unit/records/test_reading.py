@@ -9,9 +9,9 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.experiments._grouping import group
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
+from mggcn.experiments._rows import group
 from mggcn.training._record import Epoch
 from tests.records import RECORDS, ledger, record
 

@@ -9,9 +9,8 @@ import pytest
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from mggcn.experiments import _classes as classes
-from mggcn.experiments._grouping import group
 from mggcn.experiments._page import Part, render
-from mggcn.experiments._row import Row
+from mggcn.experiments._rows import Row, group
 from tests.records import record
 
 NAMES = ["good", "b<a>d", "ugly", "absent"]

@@ -7,9 +7,8 @@ import pytest
 from scipy.stats import binomtest, ttest_1samp
 
 from mggcn.experiments import _headline as headline
-from mggcn.experiments._grouping import group
 from mggcn.experiments._page import render
-from mggcn.experiments._row import ExperimentInfo, Row, Section
+from mggcn.experiments._rows import ExperimentInfo, Row, Section, group
 from tests.records import record
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from mggcn.experiments import _ranking as ranking
-from mggcn.experiments._grouping import group
 from mggcn.experiments._page import render
 from mggcn.experiments._records import pack, unpack
+from mggcn.experiments._rows import group
 from mggcn.training._ranking_record import Alerts, Ranking
 from mggcn.training._record import RunRecord
 from tests.records import record

@@ -16,9 +16,8 @@ from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.experiments._grouping import group
 from mggcn.experiments._page import Format, render
-from mggcn.experiments._row import PublishedLookup, Section
+from mggcn.experiments._rows import PublishedLookup, Section, group
 from mggcn.experiments._section_tables import commands, remarks
 from mggcn.methods.plan import resolve
 from mggcn.methods.published import published
