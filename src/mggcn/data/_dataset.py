@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mggcn.data._tables import FeatureChoice
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """A node-classification task; its arrays are read-only, and copies of arrays that can be written to.
 
@@ -112,6 +112,15 @@ class Dataset:
                 raise InputError(f"split: the masks have {self.split.num_nodes} entries, but the graph has {n} nodes")
             for part, nodes in self.split.parts().items():
                 check_part(part, nodes, self.y)
+
+    def __repr__(self) -> str:
+        split = (
+            ", ".join(f"{part} {nodes.size:,}" for part, nodes in self.split.parts().items()) if self.split else "none"
+        )
+        return (
+            f"Dataset({self.name!r}: {self.num_nodes:,} nodes, {self.graph.num_edges:,} edges, "
+            f"{self.num_features:,} features, {self.num_classes} classes; split: {split})"
+        )
 
     def _make_read_only(self, checked: bool) -> None:
         protected = locked if checked else read_only
