@@ -49,10 +49,8 @@ app = App(help=__doc__)
 @app.command
 def build(transactions: Path, labels: Path, second: Path, *, out: Path) -> None:
     """Build five random and five time splits, in both worlds."""
-    from mggcn.ethereum._build import build as build_accounts
-    from mggcn.ethereum._label_lists import read_labels
-    from mggcn.ethereum._pipeline import BuildInputs
-    from mggcn.ethereum._time_split import TimeSplit
+    from mggcn.ethereum import BuildInputs, TimeSplit, read_labels
+    from mggcn.ethereum import build as build_accounts
 
     (known, _), (others, _) = read_labels(labels), read_labels(second)
     normal = [address for address, label in others.items() if label == _NORMAL and address not in known]

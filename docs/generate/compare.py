@@ -26,11 +26,14 @@ _HEADINGS = [
 ]
 _NOT_THERE = "–"
 
+Rows = Mapping[str, Mapping[str, Row]]
+"""Rows by data set and method."""
+
 
 def tables() -> str:
     """For each data set a table of all methods, the chart of the tuned ones, and which of them is first."""
     experiment = experiments.read(EXPERIMENTS / "compare.toml")
-    as_published, default, tuned = (_rows(name) for name in (experiment.name, "default", "tuned-"))
+    as_published, default, tuned = (rows_of(name) for name in (experiment.name, "default", "tuned-"))
     parts = []
     for dataset in dict.fromkeys([*experiment.datasets, *default, *tuned]):
         here, found = as_published.get(dataset, {}), tuned.get(dataset, {})
@@ -51,7 +54,7 @@ def tables() -> str:
 
 def summary() -> str:
     """For each data set MG-GCN beside the best of the other methods, with the defaults and tuned, and their times."""
-    default, tuned = _rows("default"), _rows("tuned-")
+    default, tuned = rows_of("default"), rows_of("tuned-")
     accuracies, rest = [], []
     for dataset in dict.fromkeys([*experiments.read(EXPERIMENTS / "default.toml").datasets, *tuned]):
         pairs = [(rows.get(dataset, {}).get(_OURS), _best_other(rows.get(dataset, {}))) for rows in (default, tuned)]
@@ -82,7 +85,7 @@ def _best(rows: Mapping[str, Row]) -> Row | None:
     return max(rows.values(), key=lambda row: row.figures.accuracy, default=None)
 
 
-def _rows(name: str) -> dict[str, dict[str, Row]]:
+def rows_of(name: str) -> Rows:
     """The rows with records of the experiments whose names start like this, by data set and method."""
     found: dict[str, dict[str, Row]] = {}
     for path in packed():

@@ -131,6 +131,7 @@ def test_a_record_is_shown_as_a_table(asked: Any, stored: Dataset, tmp_path: Pat
     assert sgc[4].endswith(" ×")
 
 
+@pytest.mark.slow
 def test_the_real_worker_answers(generated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch_geometric")
     words = ["baselines", "--scale", "0.005", "--libraries", "pyg", "--methods", "sgc", "--repeats", "1"]

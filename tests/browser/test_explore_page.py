@@ -16,6 +16,8 @@ from mggcn.explore._explorer import Explorer
 from tests.browser.conftest import Watch
 from tests.serving import served
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def address(run_folder: Path, citations: Dataset) -> Iterator[str]:

@@ -136,8 +136,8 @@ def test_outputs_are_compared(told: str, printed: str, alike: bool) -> None:
 
 def test_nearly_all_of_the_readme_runs() -> None:
     blocks = [one for one in of(ROOT / "README.md") if one.kind in ("python", "console")]
-    assert sum(one.kind == "python" for one in blocks) >= 2
-    assert [one.commands[0].split()[:2] for one in blocks if one.reason] == [["make", "demo"], ["mggcn", "explore"]]
+    assert sum(one.kind == "python" for one in blocks) >= 1
+    assert [one.commands[0].split()[:2] for one in blocks if one.reason] == [["pip", "install"], ["mggcn", "explore"]]
 
 
 def test_package_docstring() -> None:

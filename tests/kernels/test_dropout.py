@@ -37,7 +37,7 @@ def kept(key: Key, share: float, nodes: int = 200, width: int = 500) -> np.ndarr
     return dropout(torch.ones(nodes, width), torch.arange(nodes), share, key).numpy() != 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings().max_examples // 5)
 @given(
     nodes=st.lists(st.integers(0, 49), max_size=9),
     share=st.floats(0, 1, exclude_max=True),

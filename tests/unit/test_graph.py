@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 
 from mggcn.errors import InputError
 from mggcn.graph import Graph, node_numbers
@@ -25,7 +25,6 @@ def test_direction_is_kept_on_request() -> None:
     assert inward.num_edges == 3
 
 
-@settings(max_examples=200, deadline=None)
 @given(graph=graphs())
 def test_what_from_edges_builds_passes_the_check(graph: Graph) -> None:
     again = Graph(graph.indptr, graph.indices, graph.direction)

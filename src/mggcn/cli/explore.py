@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from mggcn.cli import signals
 from mggcn.cli.options import Switch
 
 
@@ -40,5 +39,4 @@ def explore(
         print(f"{run} is shown at {address} until Ctrl-C", flush=True)  # noqa: T201
         if open:
             webbrowser.open(address)
-        signals.leave_to_server()
         server.serve(explorer, listener)

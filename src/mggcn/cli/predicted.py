@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mggcn.cli.table import aligned
+from mggcn.cli.display import aligned
 from mggcn.data import BACKGROUND
 from mggcn.runs import PART_NAMES, Assessment, Predictions
 from mggcn.training import Tally, Top, ks_of

@@ -10,9 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from mggcn import experiments
-from mggcn.cli import display
+from mggcn.cli.display import Display, visible
 from mggcn.cli.options import RunOptions, with_flags
-from mggcn.cli.printing import visible
 from mggcn.data import Dataset, headline
 from mggcn.errors import InputError
 from mggcn.experiments import Experiment, Job, Outcome, Section, columns, duration, markdown, pipes
@@ -28,7 +27,7 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         self._per_class = per_class
         self.sections: list[Section] = []
         self.names: list[str] = []
-        self._quiet, self._open, self._shown = quiet, ExitStack(), display.Display(quiet=True)
+        self._quiet, self._open, self._shown = quiet, ExitStack(), Display(quiet=True)
         self._title, self._total, self._ended = "", 0, 0
         self._job: Job | None = None
         self._epoch: Epoch | None = None
@@ -48,7 +47,7 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         self._dataset, self._announced = dataset, set()
         self._title, self._total, self._section = title, total, section
         self._ended, self._job = sum(row.done for row in section.rows), None
-        self._shown = self._open.enter_context(display.Display(quiet=self._quiet, transient=True))
+        self._shown = self._open.enter_context(Display(quiet=self._quiet, transient=True))
         self._shown.show(self._table)
         if self._ended:
             self._shown.line(f"{self._ended} of {total} runs are done already")

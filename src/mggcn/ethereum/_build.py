@@ -24,13 +24,12 @@ from mggcn._io.temporary import claimed, draft_folder
 from mggcn.data import BACKGROUND, Dataset, check_free, load_folder, save, writing
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _pipeline as pipeline
-from mggcn.ethereum._assembly import ACCOUNTS, EDGES, assemble
-from mggcn.ethereum._exported import read_tables
-from mggcn.ethereum._label_lists import read_labels
-from mggcn.ethereum._own_features import add_columns, add_features
+from mggcn.ethereum._assembly import ACCOUNTS, EDGES, Space, assemble
+from mggcn.ethereum._features import add_columns, add_features
+from mggcn.ethereum._labels import read_labels
 from mggcn.ethereum._pipeline import BuildInputs, OnStage, Tally
 from mggcn.ethereum._simulate import is_simulated
-from mggcn.ethereum._space import Space
+from mggcn.ethereum._sql import read_tables
 from mggcn.ethereum._table_files import expand, open_bytes
 from mggcn.ethereum._time_split import TimeSplit
 

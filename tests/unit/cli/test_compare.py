@@ -150,6 +150,7 @@ def test_started_again_it_goes_on(folder: Path, capsys: pytest.CaptureFixture[st
     assert len((folder / "here" / "records.jsonl").read_text().splitlines()) == 8
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = ["compare", "data", "--methods", "mlp", "--seeds", "60", "--set", "epochs=30", "patience=30"]
     records = folder / "compare" / "data" / "records.jsonl"

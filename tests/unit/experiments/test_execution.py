@@ -187,6 +187,7 @@ print(peak(), peak(hidden=3000, layers=3), peak())
 """
 
 
+@pytest.mark.slow
 def test_a_small_run_does_not_inherit_a_large_ones_peak(small: Dataset, tmp_path: Path) -> None:
     folder = save(small, tmp_path / "data").path
     done = subprocess.run([sys.executable, "-c", PEAKS, str(folder)], capture_output=True, text=True, check=True)

@@ -110,7 +110,7 @@ def test_a_special_file_in_place_of_a_draft_or_a_claim_neither_waits_nor_writes_
             "crawled/journal.log",
             "ethereum crawl --labels labels.csv --quiet --base-url http://127.0.0.1:9 --out crawled",
         ),
-        ("out/trials.journal", "tune data --trials 1 --quiet --out out"),
+        ("out/trials.jsonl", "tune data --trials 1 --quiet --out out"),
     ],
 )
 def test_a_command_that_finds_a_special_file_prints_one_line(

@@ -132,7 +132,7 @@ def test_data_frames_have_the_users_ids(small: Dataset) -> None:
         "scored_at",
     ]
     assert frame.loc["node-7", "class"] == predictions.labels[1]
-    assert np.array_equal(frame.iloc[:, 2:].to_numpy(float), predictions.probabilities)
+    assert np.array_equal(frame.iloc[:, 2:5].to_numpy(float), predictions.probabilities)
     frame = embeddings.to_pandas()
     assert (frame.index.name, frame.columns[0], frame.columns[-1]) == ("address", "h0", "h31")
     assert np.array_equal(frame.to_numpy(), embeddings.values)

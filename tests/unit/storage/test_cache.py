@@ -87,6 +87,7 @@ def count_builds(folder: Path, built: Path) -> None:
     Cache(folder).arrays(WHAT, counted)
 
 
+@pytest.mark.slow
 def test_processes_that_start_at_once_build_once(tmp_path: Path) -> None:
     built = tmp_path / "built"
     context = multiprocessing.get_context("spawn")

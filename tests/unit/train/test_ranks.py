@@ -108,6 +108,7 @@ def test_an_error_of_the_first_rank_is_raised_on_all(group: ProcessGroup) -> Non
 
 
 @pytest.mark.parametrize("has_error", [False, True])
+@pytest.mark.slow
 def test_ranks_that_do_not_answer_are_missing(has_error: bool) -> None:
     store = dist.HashStore()
     ranks = [Presence(store, rank, 3).start() for rank in (0, 2)]
