@@ -299,7 +299,7 @@ def test_contributions_are_those_of_explain(run: Run, small: Dataset) -> None:
     assert sizes == sorted(sizes, reverse=True)
     forest = mggcn.fit(small, "random-forest", device="cpu", settings={"trees": 3})
     answer = Explorer.of(forest, small).attributions(5)
-    assert answer["reason"].startswith("random-forest: no attributions")
+    assert answer["reason"].startswith("random-forest: neither reasons nor attributions")
     assert answer["features"] == []
 
 
