@@ -143,7 +143,7 @@ def _measure(folder: Path, method: str, seed: int, device: str) -> dict[str, obj
         "seconds": trained.record.total_seconds,
         "pr_auc": ranking.pr_auc[label],
         "at": ranking.precision_at[label][ranking.ks.index(_AT)],
-        "recall": float(np.mean(trained.predict(data, members, device=device).labels == label)),
+        "recall": float(np.mean(trained.predict(data, members, device=device).class_index == label)),
         "normal": float(np.mean(normals.probabilities[new, label] > _SURE)),
         "normal_accounts": int(new.sum()),
         "test": int(split.test.size),

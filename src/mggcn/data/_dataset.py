@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mggcn.data._tables import FeatureChoice
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """A node-classification task; its arrays are read-only, and copies of arrays that can be written to.
 

@@ -288,7 +288,7 @@ def test_a_method_without_picks_says_so(small: Dataset) -> None:
 
 
 def test_contributions_are_those_of_explain(run: Run, small: Dataset) -> None:
-    answer, expected = Explorer.of(run, small).attributions(5), run.explain(5)
+    answer, expected = Explorer.of(run, small).attributions(5), run.explain(node=5)
     assert (answer["reason"], answer["total"], answer["predicted"]) == (None, 3, expected.predicted)
     by_name = {feature["name"]: feature for feature in answer["features"]}
     assert by_name["feature 1"]["target"] == pytest.approx(expected.target[1])
@@ -297,7 +297,7 @@ def test_contributions_are_those_of_explain(run: Run, small: Dataset) -> None:
     assert sizes == sorted(sizes, reverse=True)
     forest = mggcn.fit(small, "random-forest", device="cpu", settings={"trees": 3})
     answer = Explorer.of(forest, small).attributions(5)
-    assert answer["reason"].startswith("random-forest: no attributions")
+    assert answer["reason"].startswith("random-forest: neither reasons nor attributions")
     assert answer["features"] == []
 
 
