@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -27,6 +28,8 @@ from mggcn.cli import (
 )
 from mggcn.cli.display import Level, show_control_characters, show_logs, visible
 from mggcn.errors import DataWarning, InputError, InputWarning, RankError
+
+_NOTICE = 2.0  # seconds in which torchrun finds the rank that ended first, and names it
 
 app = App(
     name="mggcn",
@@ -108,6 +111,7 @@ def _main(tokens: list[str]) -> int:
         return _fail(f"{error.filename}: {error.strerror or error}" if error.filename else str(error))
     except RankError as error:
         _fail(str(error))
+        time.sleep(_NOTICE)
         return 1
     except Exception as error:
         if process.received_signal():
