@@ -10,7 +10,7 @@ from mggcn.experiments._record_tables import duration, percent
 from mggcn.experiments._row import Row
 from mggcn.methods import METHODS, describe, published
 from mggcn.methods.method import Method
-from mggcn.methods.plan import resolve
+from mggcn.runs import resolve
 
 _DATASETS = ("cora", "citeseer", "pubmed", "reddit", "ethereum")
 _NONE, _MOST_ROWS = "–", 12

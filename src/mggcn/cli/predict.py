@@ -88,10 +88,10 @@ def predict(
     from mggcn._io.mapping import Access
     from mggcn.cli.predicted import Predicted
     from mggcn.errors import InputError
-    from mggcn.methods.requirements import Requirements
     from mggcn.runs import (
         Details,
         Predictions,
+        Requirements,
         Scored,
         check_alike,
         ensemble_chunks,

@@ -17,7 +17,7 @@ from mggcn.data import Dataset, headline
 from mggcn.errors import InputError
 from mggcn.experiments import Experiment, Job, Outcome, Section, columns, duration, markdown, pipes
 from mggcn.experiments import _ranking_page as ranking
-from mggcn.methods.requirements import Requirements
+from mggcn.runs import Requirements
 from mggcn.training import Epoch, choose_device
 
 

@@ -4,7 +4,7 @@ import fcntl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,7 @@ from mggcn.experiments._journal import Journal
 from mggcn.experiments._ledger import Ledger, cut_torn_line
 from mggcn.experiments._search import Choice, Range, Search
 from mggcn.keys import Key
-from mggcn.methods.plan import Plan
-from mggcn.runs import RunSpec, config_of, continued, fit_plan
-from mggcn.runs import _spec as spec
+from mggcn.runs import Plan, continued, fit_plan
 from mggcn.training import Epoch, Progress, RunRecord
 
 JOURNAL, RECORDS, BEST = "trials.journal", "records.jsonl", "best.toml"
@@ -124,7 +122,7 @@ class Tuning:
             trial.set_user_attr("reason", str(error))
             frozen = study.tell(trial, state=self._optuna.trial.TrialState.PRUNED)
         else:
-            trial.set_user_attr("config", config_of(records[0]))
+            trial.set_user_attr("config", self._search.plan(trial.params).config(self._search.dataset.path))
             frozen = study.tell(trial, self._search.value(records))
         self._journal.add_trial(frozen)
         self._finished.append(frozen)
@@ -148,22 +146,18 @@ class Tuning:
 
     def _train(self, trial: Any, progress: Progress) -> list[RunRecord]:
         """The records of a trial's runs; runs in the ledger are not repeated."""
-        search, plan, records = self._search, self._search.plan(trial.params), []
-        identity = spec.identity(search.dataset)
+        search, first, records = self._search, self._search.plan(trial.params), []
         for seed in range(search.seeds):
+            plan = replace(first, seed=seed)
             receiver = _Pruning(trial, progress) if seed == 0 and search.target == "accuracy" else progress
-            digest = RunSpec(
-                identity, search.method, seed, search.device.type, plan.settings, plan.method.version
-            ).digest
-            if digest in self._ledger.records:
-                for epoch in self._ledger.records[digest].curve:
+            if plan.digest in self._ledger.records:
+                for epoch in self._ledger.records[plan.digest].curve:
                     receiver.epoch(epoch)
             else:
-                what = (search.dataset, plan, seed, search.device)
-                with continued(self._ledger.unfinished(digest), *what, receiver) as checkpoints:
-                    run = fit_plan(*what, progress=receiver, checkpoints=checkpoints)
-                    self._ledger.add(digest, run.record)
-            records.append(self._ledger.records[digest])
+                with continued(self._ledger.unfinished(plan.digest), plan, receiver) as checkpoints:
+                    run = fit_plan(search.dataset, plan, receiver, checkpoints)
+                    self._ledger.add(plan.digest, run.record)
+            records.append(self._ledger.records[plan.digest])
         return records
 
     def _write_best(self) -> None:

@@ -6,13 +6,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn import methods
 from mggcn._io.files import write_atomically
 from mggcn.data import Dataset
 from mggcn.experiments import Part, group, render
 from mggcn.experiments import _drawing as drawing
 from mggcn.explore._picks import describe
-from mggcn.runs import Run, Scorer
+from mggcn.runs import Run, Scorer, published_results
 from mggcn.training import RunRecord, choose_device
 
 _MAX_SCORED, _WRONG, _CORRECT = 4096, 3, 2
@@ -25,7 +24,7 @@ _NOTE = (
 
 def write_page(record: RunRecord, picks: Part | None, path: Path) -> None:
     """Write the page of a run, with the result of :func:`picks_part`."""
-    published = methods.published_results(record.dataset, record.method, record.settings)
+    published = published_results(record.dataset, record.method, record.settings)
     page = render(group([record], lambda _: published), "html", [picks] if picks else [])
     write_atomically(path, page.encode())
 

@@ -23,13 +23,12 @@ from mggcn.data import Dataset, as_dataset, load_with
 from mggcn.errors import InputError, unknown
 from mggcn.graph import Direction
 from mggcn.keys import Key
-from mggcn.methods.plan import Plan
-from mggcn.runs._config import config_of
 from mggcn.runs._embeddings import Embeddings
 from mggcn.runs._explanation import Explanation, explain
 from mggcn.runs._export import export, input_rows, row_shape
 from mggcn.runs._features import match_features
 from mggcn.runs._parts import SPLIT, SplitIds
+from mggcn.runs._plan import Plan
 from mggcn.runs._predicting import predict_chunks
 from mggcn.runs._predictions import Predictions
 from mggcn.runs._scoring import Scorer
@@ -294,7 +293,7 @@ class Run:
                 tensors[f"scaler.{name}"] = torch.from_numpy(array)
         split_ids = self.split_ids or (None if self.dataset is None else SplitIds.of(self.dataset))
         files = {WEIGHTS: save_tensors(tensors), **({} if split_ids is None else {SPLIT: split_ids.to_bytes()})}
-        config = tomli_w.dumps(config_of(self.record)).encode()
+        config = tomli_w.dumps(self.plan.config(self.record.dataset["path"])).encode()
         return {**files, CONFIG: config, RECORD: record_content(self.record, files)}
 
     def is_trained_on(self, data: Dataset) -> bool:

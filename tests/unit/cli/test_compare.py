@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from mggcn.experiments._splits import random_split
 
 import mggcn
 from mggcn import experiments as records
@@ -24,10 +25,9 @@ from mggcn.errors import InputError
 from mggcn.experiments import _execution as execution
 from mggcn.experiments._definition import Variant
 from mggcn.experiments._report_tables import commands
-from mggcn.experiments._splits import random_split
 from mggcn.methods import published
 from mggcn.methods.mlp import FeatureMLP
-from mggcn.methods.plan import Plan
+from mggcn.runs import Plan
 
 FILE = published.published()
 QUICK = ["--set", "epochs=2", "hidden=4"]

@@ -14,10 +14,10 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 import mggcn
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
 from mggcn.methods import METHODS
+from mggcn.runs import resolve
 from mggcn.training._compute import Compute
 from mggcn.training._epochs import Epochs
 
@@ -38,7 +38,7 @@ SETTINGS: dict[str, dict[str, object]] = {
 
 def weights_after(dataset: Dataset, name: str) -> list[Tensor]:
     """All weights and buffers after a few epochs without evaluation."""
-    plan = methods.resolve(name.partition(" ")[0], dataset.name, {"batch_size": 8, **SETTINGS[name]})
+    plan = resolve(name.partition(" ")[0], dataset.name, {"batch_size": 8, **SETTINGS[name]})
     prepared = plan.prepare(dataset, Key.of(1), CPU)
     if any(parameter.requires_grad for parameter in prepared.model.parameters()):
         with Epochs(prepared, dataset, plan.training, Key.of(1), CPU) as epochs, torch.random.fork_rng([]):

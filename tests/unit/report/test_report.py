@@ -21,8 +21,8 @@ from mggcn.experiments._record_tables import remarks
 from mggcn.experiments._report import Format, render
 from mggcn.experiments._report_tables import commands
 from mggcn.experiments._row import PublishedLookup, Section
-from mggcn.methods.plan import resolve
 from mggcn.methods.published import published
+from mggcn.runs import resolve
 from mggcn.training._record import Epoch, RunRecord
 from tests.records import RECORDS, ledger, record
 

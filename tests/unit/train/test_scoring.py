@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import mggcn
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
 from mggcn.nn.rows import num_bytes
 from mggcn.runs import _calibration as calibration
 from mggcn.runs import _predicting as predicting
 from mggcn.runs import _testing as testing
+from mggcn.runs import resolve
 from mggcn.training import _scoring as scoring
 from mggcn.training._compute import Compute
 from mggcn.training._metrics import Tally, calibration_error, score
@@ -52,7 +52,7 @@ def test_a_run_in_chunks_has_the_same_figures(small: Dataset, method: str, in_ch
 
 
 def prepared_eval(small: Dataset, method: str) -> tuple[Prepared, View]:
-    prepared = methods.resolve(method, small.name).prepare(small, Key.of(0), CPU)
+    prepared = resolve(method, small.name).prepare(small, Key.of(0), CPU)
     return prepared, prepared.eval.kept(CPU)
 
 
