@@ -6,7 +6,10 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 VERIFY ?= $(shell $(PYTHON) -c 'import platform as p, sys; print("yes" if (p.system(), p.machine(), \
 	sys.version_info[:2]) == ("Linux", "x86_64", (3, 11)) else "no")')
 
-.PHONY: demo check test test-lowest fuzz docs constraints licences clean
+# Two processes with one thread each are faster than one process with two.
+IN_TWO = --numprocesses 2 --dist loadfile --no-loadscope-reorder
+
+.PHONY: demo check quick test test-lowest fuzz docs constraints licences clean
 
 # Train MG-GCN on Pubmed and leave a run folder with a page.
 demo: .venv/demo
@@ -19,14 +22,19 @@ check: .venv/test
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# All of that and all tests; two processes with one thread each are faster than one process with two.
+# In less than a minute, while you work: all checks, and the tests of the core, or of TESTS, up to a first failure.
+TESTS ?= tests/unit/test_*.py tests/unit/nn tests/unit/sampling tests/unit/methods tests/paper tests/fuzz
+quick: check
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_TWO) -m 'not slow' --exitfirst --quiet $(TESTS) $(PYTEST_FLAGS)
+
+# All checks and the tests; only with ALL=yes, which .ci/run has, those marked slow and many examples for each property.
 test: check
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder $(PYTEST_FLAGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(IN_TWO) $(if $(ALL),--hypothesis-profile ci,-m 'not slow') $(PYTEST_FLAGS)
 
 # The tests with the lowest versions that pyproject.toml allows; torch is that of constraints.txt, unless TORCH names another
 # version of which the index has a CPU wheel.
 test-lowest: .venv-lowest/tested
-	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder \
+	OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest $(IN_TWO) \
 		--ignore tests/docs --ignore tests/repository $(PYTEST_FLAGS)
 
 # Read damaged and random files of every kind with every reader, for SECONDS.

@@ -49,10 +49,8 @@ app = App(help=__doc__)
 @app.command
 def build(transactions: Path, labels: Path, second: Path, *, out: Path) -> None:
     """Build five random and five time splits, in both worlds."""
-    from mggcn.ethereum._build import build as build_accounts
-    from mggcn.ethereum._label_lists import read_labels
-    from mggcn.ethereum._pipeline import BuildInputs
-    from mggcn.ethereum._time_split import TimeSplit
+    from mggcn.ethereum import BuildInputs, TimeSplit, read_labels
+    from mggcn.ethereum import build as build_accounts
 
     (known, _), (others, _) = read_labels(labels), read_labels(second)
     normal = [address for address, label in others.items() if label == _NORMAL and address not in known]
@@ -145,7 +143,7 @@ def _measure(folder: Path, method: str, seed: int, device: str) -> dict[str, obj
         "seconds": trained.record.total_seconds,
         "pr_auc": ranking.pr_auc[label],
         "at": ranking.precision_at[label][ranking.ks.index(_AT)],
-        "recall": float(np.mean(trained.predict(data, members, device=device).labels == label)),
+        "recall": float(np.mean(trained.predict(data, members, device=device).class_index == label)),
         "normal": float(np.mean(normals.probabilities[new, label] > _SURE)),
         "normal_accounts": int(new.sum()),
         "test": int(split.test.size),

@@ -21,9 +21,7 @@ import mggcn
 from mggcn.data._background import BACKGROUND, draw_background
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import UNLABELLED, Split
-from mggcn.ethereum._build import build
-from mggcn.ethereum._pipeline import BuildInputs
-from mggcn.ethereum._simulate import simulate
+from mggcn.ethereum import BuildInputs, build, simulate
 
 _TEST_SHARE, _HIDDEN_SHARE = 0.3, 0.5
 _SHARES = (0.8, 0.1, 0.1)  # of train, val and test among the accounts that training may see

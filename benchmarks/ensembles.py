@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import mggcn
 from mggcn.data import load
-from mggcn.runs._ensembles import ensemble
+from mggcn.runs._ensemble import Ensemble
 from mggcn.runs._predictions import Predictions
 
 _KINDS = ("one run", "ensemble")
@@ -68,7 +68,7 @@ def _repeat(name: str, number: int, members: int, device: str) -> dict[str, obje
     runs = [mggcn.fit(data, seed=seed, device=device) for seed in seeds]
     accuracies = [
         statistics.fmean(one.record.test_accuracy for one in runs),
-        _accuracy(ensemble(runs, data, test, device=device), data.y[test]),
+        _accuracy(Ensemble(runs).predict(data, test, device=device), data.y[test]),
     ]
     return {"dataset": name, "number": number, "members": members, "device": device, "accuracies": accuracies}
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from footprint import memory_of, size_of
 
 from mggcn._io.database import megabytes
-from mggcn.ethereum._simulate import simulate
+from mggcn.ethereum import simulate
 from mggcn.training._environment import describe
 
 _FACTORS = (1, 4)

@@ -9,6 +9,7 @@ from typing import Any
 
 from generate import (
     against_time,
+    choice,
     commands,
     compare,
     depth,
@@ -29,6 +30,7 @@ from mkdocs.structure.files import File, Files
 
 INSERTS: dict[str, Callable[[], str]] = {
     "accuracy-against-time": against_time.first_page,
+    "choice": choice.tables,
     "compare": compare.tables,
     "compare-settings": compare.settings,
     "compare-summary": compare.summary,

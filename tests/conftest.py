@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
@@ -18,6 +19,11 @@ torch.set_warn_always(True)  # of an array that a tensor could write to, each ti
 # Without a GPU the Triton kernels run in Triton's interpreter, which must be chosen before they are imported.
 if not torch.cuda.is_available():
     os.environ["TRITON_INTERPRET"] = "1"
+
+# `make test ALL=yes` chooses "ci"; a test that needs more or fewer examples than others says how many times as many.
+settings.register_profile("ci", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("dev", settings.get_profile("ci"), max_examples=30)
+settings.load_profile("dev")
 
 
 @pytest.fixture

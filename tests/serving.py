@@ -10,11 +10,11 @@ from mggcn.explore._explorer import Explorer
 
 
 @contextmanager
-def served(explorer: Explorer) -> Iterator[str]:
+def served(explorer: Explorer, **limits: float) -> Iterator[str]:
     """Serve on a free port and yield the address."""
     with server.listen(0) as listener:
         address = f"http://{server.HOST}:{listener.getsockname()[1]}"
-        running = server.build(explorer)
+        running = server.build(explorer, **limits)
         thread = Thread(target=running.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

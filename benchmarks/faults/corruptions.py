@@ -44,7 +44,7 @@ KINDS = (
     Kind("packed.json", "report packed.json --format md --out out.md", "out.md"),
     Kind("prepared/*/meta.json", "train tiny --mmap --epochs 2 --no-report --quiet --out out", "weights"),
     Kind("unfinished/checkpoint/*", _RESUMED, "weights"),
-    Kind("tuned/trials.journal", "tune tiny --trials 2 --set epochs=1 --quiet --out tuned", "tuned/best.toml"),
+    Kind("tuned/trials.jsonl", "tune tiny --trials 2 --set epochs=1 --quiet --out tuned", "tuned/best.toml"),
     Kind("tuned/records.jsonl", "report tuned --format md --out out.md", "out.md"),
 )
 

@@ -24,7 +24,7 @@ from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.keys import Key
 from mggcn.runs import Plan, resolve
 from mggcn.runs._starting import fit
-from mggcn.training import Epochs
+from mggcn.training import Epochs, Fit
 from mggcn.training import _memory as memory
 from mggcn.training._inputs import AveragedInputs, SparseInputs
 from mggcn.training._scaling import Scaler
@@ -57,7 +57,7 @@ class EpochRunner(ExitStack):
         targets = np.sort(_KEY.fold("bench").generator().permutation(split.train)[:size])
         self.factor = split.train.size / size
         self.part = dataset.with_split(Split(targets, split.val, split.test))
-        self._epochs = Epochs(self.prepared, self.part, self.training, _KEY, self.compute)
+        self._epochs = Epochs(Fit(self.prepared, self.part, self.training, _KEY, self.compute))
         self._number = 0
 
     def __enter__(self) -> "EpochRunner":

@@ -4,10 +4,10 @@ import textwrap
 
 import vl_convert
 
+from generate import varied
 from mggcn.experiments import _charts as charts
-from mggcn.experiments import _varied as varied
 from mggcn.experiments._charts import Spec, Values
-from mggcn.experiments._row import Section
+from mggcn.experiments._rows import Section
 
 _WIDTH, _LETTERS = 520, 80
 _ROOM = {"left": 30, "top": 5, "right": 20, "bottom": 5}  # the reader's font may be wider than the one measured here

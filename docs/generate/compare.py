@@ -3,13 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import fields
+from typing import Any
 
 from generate.against_time import figure
 from generate.committed import about, packed, sections
 from generate.repository import EXPERIMENTS
 from mggcn import experiments
-from mggcn.experiments._record_tables import Table, duration, percent, pipes
-from mggcn.experiments._row import Row, Section
+from mggcn.experiments._rows import Row, Section
+from mggcn.experiments._table import Table, duration, percent, table_of_lines
 from mggcn.methods import METHODS, describe, published
 from mggcn.runs import WITHOUT_EFFECT, DataIdentity, Plan
 from mggcn.training._training import Training
@@ -26,15 +27,18 @@ _HEADINGS = [
 ]
 _NOT_THERE = "–"
 
+Rows = Mapping[str, Mapping[str, Row]]
+"""Rows by data set and method."""
+
 
 def tables() -> str:
     """For each data set a table of all methods, the chart of the tuned ones, and which of them is first."""
     experiment = experiments.read(EXPERIMENTS / "compare.toml")
-    as_published, default, tuned = (_rows(name) for name in (experiment.name, "default", "tuned-"))
+    as_published, default, tuned = (rows_of(name) for name in (experiment.name, "default", "tuned-"))
     parts = []
     for dataset in dict.fromkeys([*experiment.datasets, *default, *tuned]):
         here, found = as_published.get(dataset, {}), tuned.get(dataset, {})
-        parts += [f"## {dataset.capitalize()}", pipes(_table(dataset, here, default.get(dataset, {}), found))]
+        parts += [f"## {dataset.capitalize()}", _table(dataset, here, default.get(dataset, {}), found).markdown()]
         if found:
             parts += [_first(found), figure(Section(dataset, tuple(found.values())))]
         if dataset in experiment.datasets:
@@ -51,7 +55,7 @@ def tables() -> str:
 
 def summary() -> str:
     """For each data set MG-GCN beside the best of the other methods, with the defaults and tuned, and their times."""
-    default, tuned = _rows("default"), _rows("tuned-")
+    default, tuned = rows_of("default"), rows_of("tuned-")
     accuracies, rest = [], []
     for dataset in dict.fromkeys([*experiments.read(EXPERIMENTS / "default.toml").datasets, *tuned]):
         pairs = [(rows.get(dataset, {}).get(_OURS), _best_other(rows.get(dataset, {}))) for rows in (default, tuned)]
@@ -62,7 +66,7 @@ def summary() -> str:
         rest.append([dataset, difference, *(duration(r.figures.seconds_to_best) if r else _NOT_THERE for r in timed)])
     heads = ["data set", *(f"{kind}: {who}" for kind in ("default", "tuned") for who in ("MG-GCN, %", "best other, %"))]
     others = ["data set", "default less the best tuned", "to best, tuned: MG-GCN", "the most accurate method"]
-    return "\n\n".join(pipes(Table(head, rows, rows)) for head, rows in ((heads, accuracies), (others, rest)))
+    return "\n\n".join(table_of_lines(head, rows).markdown() for head, rows in ((heads, accuracies), (others, rest)))
 
 
 def _best_other(rows: Mapping[str, Row]) -> Row | None:
@@ -82,7 +86,7 @@ def _best(rows: Mapping[str, Row]) -> Row | None:
     return max(rows.values(), key=lambda row: row.figures.accuracy, default=None)
 
 
-def _rows(name: str) -> dict[str, dict[str, Row]]:
+def rows_of(name: str) -> Rows:
     """The rows with records of the experiments whose names start like this, by data set and method."""
     found: dict[str, dict[str, Row]] = {}
     for path in packed():
@@ -92,7 +96,7 @@ def _rows(name: str) -> dict[str, dict[str, Row]]:
     return found
 
 
-def _table(dataset: str, here: Mapping[str, Row], default: Mapping[str, Row], tuned: Mapping[str, Row]) -> Table:
+def _table(dataset: str, here: Mapping[str, Row], default: Mapping[str, Row], tuned: Mapping[str, Row]) -> Table[Any]:
     own, papers = (_published(table, dataset) for table in (published.OWN, "accuracy"))
     searched = _searched(dataset)
     rows = [
@@ -107,7 +111,7 @@ def _table(dataset: str, here: Mapping[str, Row], default: Mapping[str, Row], tu
         ]
         for method in METHODS
     ]
-    return Table(_HEADINGS, rows, rows)
+    return table_of_lines(_HEADINGS, rows)
 
 
 def _searched(dataset: str) -> set[str]:

@@ -3,34 +3,32 @@
 from generate import experiments
 from generate.committed import about, packed, sections
 from generate.repository import ROOT, script
-from mggcn.ethereum import _features as features
-from mggcn.ethereum import _formats as formats
-from mggcn.ethereum import _rules as rules
-from mggcn.experiments._row import Section
+from mggcn.ethereum import _columns, _features, _tables
+from mggcn.experiments._rows import Section
 
 _NONE = "–"
 
 
 def dropped() -> str:
     """The rules that drop a row, in the order in which they are applied."""
-    return _table(("rule", "a row is dropped if"), [(_words(name), why) for name, why in rules.DROPPED.items()])
+    return _table(("rule", "a row is dropped if"), [(_words(name), why) for name, why in _tables.DROPPED.items()])
 
 
 def changed() -> str:
     """The rules that change a row."""
-    return _table(("rule", "what it means"), [(_words(name), why) for name, why in rules.CHANGED.items()])
+    return _table(("rule", "what it means"), [(_words(name), why) for name, why in _tables.CHANGED.items()])
 
 
 def feature_formulas() -> str:
     """The features with their formulas."""
-    rows = [(str(number), f"`{name}`", formula) for number, (name, formula) in enumerate(features.FORMULAS.items(), 1)]
+    rows = [(str(number), f"`{name}`", formula) for number, (name, formula) in enumerate(_features.FORMULAS.items(), 1)]
     return _table(("", "feature", "formula"), rows)
 
 
 def known_formats() -> str:
     """The formats that are read, and the columns by which they are recognised."""
     marks: dict[str, list[str]] = {}
-    for form in formats.FORMATS:
+    for form in _columns.FORMATS:
         if not form.refusal:
             marks.setdefault(form.name, []).append(", ".join(f"`{mark}`" for mark in form.marks))
     return _table(("format", "recognised by"), [(name, "; or ".join(columns)) for name, columns in marks.items()])
@@ -38,7 +36,7 @@ def known_formats() -> str:
 
 def roles() -> str:
     """The roles that ``--columns`` accepts."""
-    return _table(("role", "the column holds"), [(f"`{name}`", what) for name, what in formats.ROLES.items()])
+    return _table(("role", "the column holds"), [(f"`{name}`", what) for name, what in _columns.ROLES.items()])
 
 
 def results() -> str:

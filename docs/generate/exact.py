@@ -63,13 +63,13 @@ def one_pick() -> str:
             lines.append(f"| {SIX.names[member]} | {SIX.names[w]} | {graph.degrees[w]} | {running} | {outcome} |")
     weights = accepted(graph, _STEP)
     total = sum(weights.values())
-    told = ", ".join(f"{SIX.names[w]} with {weight}/{running}" for w, weight in weights.items())
+    ends = ", ".join(f"{SIX.names[w]} with {weight}/{running}" for w, weight in weights.items())
     given = ", ".join(f"{SIX.names[w]} with {weight}/{total}" for w, weight in weights.items())
     law = ", ".join(f"{SIX.names[w]} with {_second_pick(w)}" for w in weights)
     refused = Fraction(running - total, running)
     lines += [
         "",
-        f"A trial ends in {told}, and in nothing with {running - total}/{running}. Given that it ends in something, "
+        f"A trial ends in {ends}, and in nothing with {running - total}/{running}. Given that it ends in something, "
         f"that is {given}. Algorithm 1 asks for: {law}.",
         "",
         f"All {TRIALS} trials of this pick fail with probability ({refused})<sup>{TRIALS}</sup>, about "

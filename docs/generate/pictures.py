@@ -21,10 +21,10 @@ def picks() -> str:
     """The target's picks: in the graph, and as the run page draws them."""
     chosen = members()
     shown = _scene(TWELVE, chosen, [], numbered=True)
-    told = drawing.svg(_walk(chosen), title="Picks of v")
+    picture = drawing.svg(_walk(chosen), title="Picks of v")
     return _row(
         (shown, "The graph. v is the target; numbers are the order of picking, other letters were not picked."),
-        (told, "The same picks as a run's own page draws them: rings are hops walked, sizes are degrees."),
+        (picture, "The same picks as a run's own page draws them: rings are hops walked, sizes are degrees."),
     )
 
 
@@ -36,9 +36,9 @@ def three_grains() -> str:
     coarse = _arrows(grains.coarse(graph, held, threads=1), chosen)
     skip = [arrow for arrow in _arrows(grains.skip(held), chosen) if arrow[0] != arrow[1]]
     return _row(
-        (_scene(TWELVE, chosen, fine), f"Fine: each of S(v) hears all its neighbours, {len(fine)} arrows."),
-        (_scene(TWELVE, chosen, coarse), f"Coarse: each hears its neighbours within S(v), {len(coarse)} arrows."),
-        (_scene(TWELVE, chosen, skip, bent=True), f"Skip: v hears all of S(v), itself and {len(skip)} others."),
+        (_scene(TWELVE, chosen, fine), f"Fine: each member of S(v) aggregates all its neighbours, {len(fine)} arrows."),
+        (_scene(TWELVE, chosen, coarse), f"Coarse: each aggregates its neighbours within S(v), {len(coarse)} arrows."),
+        (_scene(TWELVE, chosen, skip, bent=True), f"Skip: v aggregates all of S(v), itself and {len(skip)} others."),
     )
 
 

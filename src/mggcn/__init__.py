@@ -10,13 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mggcn import data, ethereum, experiments, explore, methods, nn, runs, sampling, training
     from mggcn.data import Dataset, Split, load
     from mggcn.errors import InputError, InputWarning
     from mggcn.graph import Graph
-    from mggcn.methods.method import Method
+    from mggcn.methods import Method
     from mggcn.runs import Run, fit, load_run, resume
     from mggcn.sampling.loader import MixGrainedLoader
     from mggcn.training import Training
+
+    __version__: str
 
 __all__ = [
     "Dataset",
@@ -28,10 +31,20 @@ __all__ = [
     "Run",
     "Split",
     "Training",
+    "__version__",
+    "data",
+    "ethereum",
+    "experiments",
+    "explore",
     "fit",
     "load",
     "load_run",
+    "methods",
+    "nn",
     "resume",
+    "runs",
+    "sampling",
+    "training",
 ]
 
 _HOMES = {
@@ -49,9 +62,16 @@ _HOMES = {
     "load_run": "runs",
     "resume": "runs",
 }
+_PACKAGES = frozenset(name for name in __all__ if name not in _HOMES and not name.startswith("_"))
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("mggcn")
+    if name in _PACKAGES:
+        return import_module(f"mggcn.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'mggcn' has no attribute {name!r}")
     return getattr(import_module(f"mggcn.{_HOMES[name]}"), name)

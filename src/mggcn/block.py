@@ -5,10 +5,11 @@ lists the rows of the layer below that are aggregated (its senders, PyG's source
 and all other methods in this package, differ only in their blocks.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -175,7 +176,7 @@ class Batch:
         weight: [b] each target's factor in the loss, which is then a weighted sum; None for the mean.
         repeats: which rows hold the same node, if the sampler has determined it.
         count: the number of targets of the whole batch, if these are a share of them; see
-            :class:`mggcn.training._shares.Shares`.
+            :class:`mggcn.training._ranks.Shares`.
     """
 
     nodes: Tensor
@@ -205,33 +206,48 @@ class Batch:
         )
 
 
-class Sampler(Protocol):
-    """Draws batches for targets. A sampler of your own needs ``batches`` and, unless it is a CPUSampler, ``device``."""
+class Sampler(ABC):
+    """Draws batches for targets. A sampler of your own needs ``batches`` and, unless it is a CPUSampler, ``device``.
+
+    What it can do is declared by keywords of the class, ``class Walks(CPUSampler, draws_per_target=True)``, so that a
+    misspelt one is an error. Sub-classes inherit it.
+
+    Attributes:
+        draws_per_target: what is drawn for a target does not depend on the rest of the batch: several ranks can then
+            train with it, each with its share of every batch.
+        one_batch: all targets are in one batch: training does not shuffle them.
+    """
+
+    draws_per_target: ClassVar[bool] = False
+    one_batch: ClassVar[bool] = False
+
+    def __init_subclass__(cls, *, draws_per_target: bool | None = None, one_batch: bool | None = None) -> None:
+        super().__init_subclass__()
+        cls.draws_per_target = cls.draws_per_target if draws_per_target is None else draws_per_target
+        cls.one_batch = cls.one_batch if one_batch is None else one_batch
 
     @property
+    @abstractmethod
     def device(self) -> torch.device:
         """The device on which the sampler draws; targets that are already there need no copy."""
-        ...
 
+    @abstractmethod
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """Make one pass over ``targets``.
 
         Usually the batches contain the targets in order, ``batch_size`` at a time, each exactly once. A sampler of sub-
-        graphs may choose its batch sizes itself, and one of random sub-graphs may leave out some targets. A sampler
-        whose draws for a target do not depend on the rest of the batch declares ``draws_per_target``: several ranks can
-        then train with it, each with its share of every batch. One that puts all targets in one batch declares
-        ``one_batch``: training does not shuffle them. Expensive random draws belong in the call itself, which
-        the training loop overlaps with other work; the iterator only assembles batches.
+        graphs may choose its batch sizes itself, and one of random sub-graphs may leave out some targets. Expensive
+        random draws belong in the call itself, which the training loop overlaps with other work; the iterator only
+        assembles batches.
 
         Args:
             targets: [n] node numbers.
             key: of the random draws of this pass.
             batch_size: targets per batch.
         """
-        ...
 
 
-class CPUSampler:
+class CPUSampler(Sampler):
     """Base class of the samplers that draw on the CPU."""
 
     device = torch.device("cpu")

@@ -38,14 +38,7 @@ class DataWarning(InputWarning):
 
 
 class RankError(RuntimeError):
-    """Another process that trains the same run has ended, or does not answer; the message is one line.
-
-    ``is_reported``: that process has printed an error of its own.
-    """
-
-    def __init__(self, message: str, *, is_reported: bool = False) -> None:
-        super().__init__(message)
-        self.is_reported = is_reported
+    """Another process that trains the same run has ended, or does not answer; the message is one line."""
 
 
 def unknown(kind: str, name: str, valid: Iterable[str]) -> InputError:

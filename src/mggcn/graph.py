@@ -28,7 +28,7 @@ _BYTES_PER_NODE = 32  # row pointers of the edges, of the reversed ones and of t
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A graph in compressed sparse rows; its arrays are read-only, and copies of arrays that can be written to.
+    """A graph in compressed sparse rows, with read-only arrays: arrays that the caller could change are copied.
 
     Args:
         indptr: [num_nodes + 1] int64, where each row starts.
@@ -174,7 +174,7 @@ class Graph:
         return np.diff(before[bounds - bounds[0]]).astype(np.int64), entries[keep]
 
     def row_blocks(self, most: int = _CHECK_CHUNK) -> Iterator[tuple[int, int]]:
-        """Ranges of rows that cover all, with at most so many entries each if no row has more; and as many rows."""
+        """Ranges of all rows, each of at most ``most`` rows and entries; a row with more entries is a range."""
         start = 0
         while start < self.num_nodes:
             last = int(np.searchsorted(self.indptr, self.indptr[start] + most, side="right")) - 1
@@ -267,12 +267,12 @@ def _check_types(indptr: NDArray[np.int64], indices: IntArray, direction: str) -
         )
 
 
-def _check(indptr: NDArray[np.int64], indices: IntArray, direction: str) -> None:
+def _check(indptr: NDArray[np.int64], indices: IntArray, direction: str, chunk: int = _CHECK_CHUNK) -> None:
     _check_rows(indptr, indices)
-    for start in range(0, indices.size, _CHECK_CHUNK):
+    for start in range(0, indices.size, chunk):
         # Each chunk begins with the last entry of the one before, so that a row across the border is checked.
-        _check_entries(indptr, indices, max(start - 1, 0), min(start + _CHECK_CHUNK, indices.size))
-    if direction == "both" and not _is_symmetric(indptr, indices):
+        _check_entries(indptr, indices, max(start - 1, 0), min(start + chunk, indices.size))
+    if direction == "both" and not _is_symmetric(indptr, indices, chunk):
         raise InputError("graph: not symmetric; give direction 'in' or 'out' or store every edge in both rows")
 
 
@@ -301,10 +301,10 @@ def _check_entries(indptr: NDArray[np.int64], indices: IntArray, start: int, sto
         raise InputError(f"graph: row {row[unsorted[0]]} is not sorted or repeats a neighbour")
 
 
-def _is_symmetric(indptr: NDArray[np.int64], indices: IntArray) -> bool:
+def _is_symmetric(indptr: NDArray[np.int64], indices: IntArray, chunk: int) -> bool:
     num_nodes = indptr.size - 1
-    if indices.size > _CHECK_CHUNK:
-        return _is_balanced(Graph(indptr, indices, checked=True))
+    if indices.size > chunk:
+        return _is_balanced(Graph(indptr, indices, checked=True), chunk)
     if not np.array_equal(np.bincount(indices, minlength=num_nodes), np.diff(indptr)):
         return False
     rows = np.repeat(np.arange(num_nodes, dtype=indices.dtype), np.diff(indptr))
@@ -312,10 +312,10 @@ def _is_symmetric(indptr: NDArray[np.int64], indices: IntArray) -> bool:
     return np.array_equal(rows[np.argsort(indices, kind="stable")], indices)
 
 
-def _is_balanced(graph: Graph) -> bool:
+def _is_balanced(graph: Graph, chunk: int) -> bool:
     """Whether :func:`balance` is 0 over all entries; they are not sorted, which takes 18 bytes each."""
     total = np.uint64(0)
-    for start, stop in graph.row_blocks(_CHECK_CHUNK):
+    for start, stop in graph.row_blocks(chunk):
         bounds = graph.indptr[start : stop + 1]
         rows = np.repeat(np.arange(start, stop), np.diff(bounds))
         with np.errstate(over="ignore"):

@@ -36,7 +36,7 @@ def folds(value: int, count: int) -> NDArray[np.uint64]:
 
 
 def fold_each(value: int | NDArray[np.uint64], numbers: NDArray[np.integer[Any]]) -> NDArray[np.uint64]:
-    """``fold(value, n)`` for each of some numbers, and of as many values or a single one."""
+    """``fold(value, n)`` for each number; ``value`` is one for all of them, or an array with one for each."""
     with np.errstate(over="ignore"):
         z: NDArray[np.uint64] = np.asarray(value, np.uint64) + np.uint64(GOLDEN) * (
             numbers.astype(np.uint64) + np.uint64(1)
@@ -47,7 +47,7 @@ def fold_each(value: int | NDArray[np.uint64], numbers: NDArray[np.integer[Any]]
 
 
 def numbers_of(texts: NDArray[np.bytes_]) -> NDArray[np.int64]:
-    """A 64-bit hash of each text, the same in an array of longer texts."""
+    """A 64-bit hash of each text, which does not depend on the width of the array."""
     width = -(-texts.dtype.itemsize // 8) * 8
     words = np.ascontiguousarray(texts, f"S{width}").view("<u8").reshape(texts.size, -1)
     hashes = np.zeros(texts.size, np.uint64)
@@ -75,7 +75,7 @@ class Key:
         return Key(value)
 
     def select(self, nodes: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-        """At most so many of the nodes, those with the smallest hashes, in their order."""
+        """The ``most`` nodes with the smallest hashes, or all if there are fewer, in their order."""
         if nodes.size <= most:
             return nodes
         return nodes[np.sort(np.argpartition(fold_each(self.value, nodes), most)[:most])]

@@ -10,7 +10,6 @@ import pytest
 from benchmarks.speed import __main__ as speed
 from benchmarks.speed import others, page, timing
 from benchmarks.speed.options import BASELINES, Options
-from mggcn import data as datasets
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 
@@ -43,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 @pytest.fixture
 def stored(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> Dataset:
-    monkeypatch.setattr(datasets, "load", lambda *_, **__: small)
+    monkeypatch.setattr(speed, "load", lambda *_, **__: small)
     return small
 
 
@@ -131,6 +130,7 @@ def test_a_record_is_shown_as_a_table(asked: Any, stored: Dataset, tmp_path: Pat
     assert sgc[4].endswith(" ×")
 
 
+@pytest.mark.slow
 def test_the_real_worker_answers(generated: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("torch_geometric")
     words = ["baselines", "--scale", "0.005", "--libraries", "pyg", "--methods", "sgc", "--repeats", "1"]

@@ -12,6 +12,8 @@ import pytest
 
 import mggcn
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "benchmarks" / "recipes.py"
 RECIPES = """

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "scale.py"
 
 

@@ -73,6 +73,7 @@ def test_epochs(measured: Any) -> None:
     assert record["notes"] == []
 
 
+@pytest.mark.slow
 def test_the_whole_wait(measured: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wait, "CACHES", ())
     record = measured("wait", settings={"epochs": 2})

@@ -11,10 +11,12 @@ from playwright.sync_api import Page, expect
 
 import mggcn
 from mggcn.data._dataset import Dataset
-from mggcn.data._measures import Measure
+from mggcn.data._features import Measure
 from mggcn.explore._explorer import Explorer
 from tests.browser.conftest import Watch
 from tests.serving import served
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,8 @@ from playwright.sync_api import Page
 from mggcn.cli import main
 from tests.browser.conftest import Watch
 
+pytestmark = pytest.mark.slow
+
 COMMITTED = sorted((Path(__file__).parents[2] / "results").glob("*.json"))
 TUNED = [path for path in COMMITTED if path.stem.startswith("tuned-")]
 RESULTS = [path for path in COMMITTED if path not in TUNED[1:]]  # the tables of tuned methods have the same columns

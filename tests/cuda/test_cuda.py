@@ -24,6 +24,7 @@ from mggcn.training import Epochs
 from mggcn.training import _capture as capture
 from mggcn.training import _step as step
 from mggcn.training._compute import Compute
+from mggcn.training._prepared import Fit
 from mggcn.training._record import Epoch
 from tests.skips import NO_GPU
 
@@ -150,7 +151,7 @@ def test_an_epoch_takes_every_batch_once(small: Dataset) -> None:
     for device in ("cpu", "cuda"):
         compute = plan.compute(torch.device(device))
         prepared = plan.prepare(small, Key.of(0), compute)
-        with Epochs(prepared, small, plan.training, Key.of(0), compute) as epochs:
+        with Epochs(Fit(prepared, small, plan.training, Key.of(0), compute)) as epochs:
             losses.append([epochs.run(number) for number in range(1, 6)])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from generate import (
+    choice,
     committed,
     compare,
     depth,
@@ -29,9 +30,9 @@ from generate.repository import ROOT, script
 import mggcn
 from mggcn import cli
 from mggcn.data import save
-from mggcn.ethereum import _rules as rules
-from mggcn.experiments._packing import pack
-from mggcn.experiments._row import ExperimentInfo, Row, Section
+from mggcn.ethereum import _tables as rules
+from mggcn.experiments._records import pack
+from mggcn.experiments._rows import ExperimentInfo, Row, Section
 from mggcn.methods import METHODS
 from mggcn.methods.graphsage import GraphSAGEPool
 from tests.paper.algorithm1 import sequences
@@ -302,6 +303,27 @@ def test_the_readme_has_the_accuracies_of_the_records() -> None:
         mean, deviation = line.figures.accuracy, line.figures.accuracy_std or 0
         row = f"{line.published['accuracy']:.1%} | {mean * 100:.1f} ± {deviation:.1%}".replace("%", " %")
         assert f"| {dataset.capitalize()} | {row} |" in readme
+
+
+def test_methods_are_ranked_by_their_distance_to_the_best_of_each_data_set() -> None:
+    def row(method: str, accuracy: float, seconds: float) -> Row:
+        run = record(method, test_accuracy=accuracy, seconds_to_best=seconds)
+        return Row(method, method, "cpu", 1, (run,))
+
+    rows = {
+        "first": {one.method: one for one in (row("mg-gcn", 0.90, 1.0), row("gcn", 0.92, 4.0))},
+        "second": {one.method: one for one in (row("mg-gcn", 0.80, 2.0), row("mlp", 0.75, 3.0))},
+    }
+    lines = choice.table(["mg-gcn", "gcn"], ["first", "second"], {}, rows).splitlines()
+    assert lines[2:] == ["| mg-gcn | – | – | 1.0 | 1.5 s |", "| gcn | – | – | – | – |"]
+
+
+def test_every_data_set_of_the_searches_is_of_one_kind() -> None:
+    of_a_kind = [dataset for datasets in choice.KINDS.values() for dataset in datasets]
+    assert sorted(of_a_kind) == sorted(compare.rows_of("tuned-"))
+    text = choice.tables()
+    assert all(f"### {kind}" in text for kind in choice.KINDS)
+    assert "cora, citeseer, pubmed, coauthor-cs. Tuned, within a point of the best on each of them: [mg-gcn]" in text
 
 
 def test_promises_show_what_was_run_and_what_failed() -> None:

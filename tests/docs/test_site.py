@@ -15,6 +15,8 @@ import pytest
 from mggcn.cli import app
 from mggcn.methods import METHODS
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("mkdocs", reason="the site needs mkdocs: pip install 'mggcn[docs]'")
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 SHARE = "0.004"
 for library in ("duckdb", "ibis", "optuna", "altair", "uvicorn", "httpx", "stamina", "pandas"):

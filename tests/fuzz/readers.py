@@ -22,13 +22,13 @@ from mggcn._io.files import sealed, unsealed
 from mggcn.data import load_folder, save
 from mggcn.data._npz import read_npz
 from mggcn.data._planetoid import unpickle
-from mggcn.data._read_tables import read_tables
+from mggcn.data._tables import read_tables
 from mggcn.errors import InputError
 from mggcn.experiments._file import read as read_experiment
-from mggcn.experiments._grouping import group
 from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._packing import pack
-from mggcn.experiments._reading import read_records as read
+from mggcn.experiments._records import pack
+from mggcn.experiments._records import read_records as read
+from mggcn.experiments._rows import group
 from mggcn.runs import read_config
 from tests.conftest import small_dataset
 from tests.fuzz.damage import changed_array, changed_bytes, changed_json, changed_value

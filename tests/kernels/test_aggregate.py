@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -30,7 +30,6 @@ def compare_on_gpu(graph: Graph, x: NDArray[np.float32], *, include_self: bool, 
     np.testing.assert_allclose(means.cpu().numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
-@settings(max_examples=300, deadline=None)
 @given(graph=graphs(), width=st.integers(1, 5), include_self=st.booleans(), sparse=st.booleans())
 def test_equals_reference(graph: Graph, width: int, include_self: bool, sparse: bool) -> None:
     x = np.random.default_rng(0).normal(size=(graph.num_nodes, width)).astype(np.float32)

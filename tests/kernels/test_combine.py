@@ -27,7 +27,9 @@ def compare_on_cpu(h: Tensor, group: int, slope: float, index: Tensor | None = N
     np.testing.assert_allclose(back, of_h.numpy(), rtol=1e-5, atol=1e-6)
 
 
-def compare_on_gpu(h: Tensor, group: int, slope: float, weight: Tensor, repeats: Repeats | None = None) -> None:
+def compare_on_gpu(
+    h: Tensor, group: int, slope: float, weight: Tensor, repeats: Repeats | None = None, **small: int
+) -> None:
     """Compare the combination times a matrix, and its gradients; all tensors are on the kernel's device.
 
     Args:
@@ -36,6 +38,7 @@ def compare_on_gpu(h: Tensor, group: int, slope: float, weight: Tensor, repeats:
         slope: of the leaky ReLU.
         weight: [2 · channels, out].
         repeats: which rows are equal.
+        small: the most groups of a small batch, if it is not the kernel's own.
     """
     h, weight = h.clone().requires_grad_(True), weight.clone().requires_grad_(True)
     index = None if repeats is None else repeats.index
@@ -45,8 +48,8 @@ def compare_on_gpu(h: Tensor, group: int, slope: float, weight: Tensor, repeats:
         expected = plain_combine(h if index is None else h[index.long()], group, slope) @ weight
         coming = torch.randn(expected.shape, generator=torch.Generator().manual_seed(1)).to(h.device)
         of_h, of_weight = torch.autograd.grad(expected, (h, weight), coming)
-        out, joined = gpu.forward(h.detach(), group, slope, weight.detach(), index)
-        back = gpu.backward(h.detach(), group, slope, weight.detach(), joined, coming, index)
+        out, joined = gpu.forward(h.detach(), group, slope, weight.detach(), index, **small)
+        back = gpu.backward(h.detach(), group, slope, weight.detach(), joined, coming, index, **small)
     finally:
         torch.set_float32_matmul_precision(precision)
     back_h = back[0] if repeats is None else segment_sum(back[0], repeats)
@@ -79,11 +82,10 @@ def test_cpu_equals_reference_with_its_gradient(group: int, b: int, channels: in
 @pytest.mark.parametrize("slope", [0.01, 1.0])
 @pytest.mark.parametrize(("group", "b", "channels", "out"), SHAPES)
 def test_gpu_equals_reference_with_its_gradients(
-    group: int, b: int, channels: int, out: int, slope: float, most: int, monkeypatch: pytest.MonkeyPatch
+    group: int, b: int, channels: int, out: int, slope: float, most: int
 ) -> None:
-    monkeypatch.setattr(gpu, "_SMALL", most)
     h, weight = (tensor.to(GPU) for tensor in draw(group, b, channels, out))
-    compare_on_gpu(h, group, slope, weight)
+    compare_on_gpu(h, group, slope, weight, small=most)
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.int64])

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,14 +8,13 @@ import numba
 import numpy as np
 import pytest
 
-from mggcn.kernels import _compiled as module
 from mggcn.kernels._compiled import compiled
 
 MESSAGE = "compiling the kernel 'double', once on this machine ...\n"
 
 
-def make() -> Callable[..., Any]:
-    @compiled
+def make(patience: float = 0.0) -> Callable[..., Any]:
+    @partial(compiled, patience=patience)
     def double(values, out, start, stop):
         for i in range(start, stop):
             out[i] = 2 * values[i]
@@ -25,7 +25,6 @@ def make() -> Callable[..., Any]:
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(module, "_PATIENCE", 0.0)
 
 
 def call(kernel: Callable[..., Any], dtype: type = float) -> None:
@@ -59,7 +58,6 @@ def test_threads_that_wait_for_one_compilation_announce_it_once(capfd) -> None:
     assert capfd.readouterr().err == MESSAGE
 
 
-def test_a_short_compilation_is_silent(monkeypatch: pytest.MonkeyPatch, capfd) -> None:
-    monkeypatch.setattr(module, "_PATIENCE", 600.0)
-    call(make())
+def test_a_short_compilation_is_silent(capfd) -> None:
+    call(make(patience=600.0))
     assert capfd.readouterr().err == ""

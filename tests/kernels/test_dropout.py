@@ -8,21 +8,20 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, random_array
 from torch import Tensor
 
-from mggcn.kernels import dropout as kernel
 from mggcn.kernels.dropout import dropout, dropout_sparse
 from mggcn.keys import Key
 from tests.reference import dropout as reference
 
 
-def compare_on_cpu(x: csr_array, nodes: Tensor, share: float, key: Key, *, threads: int | None = None) -> None:
+def compare_on_cpu(x: csr_array, nodes: Tensor, share: float, key: Key, **division: int) -> None:
     """Compare dropout of the rows ``nodes`` of x, as a sparse matrix and as a dense one with its gradient."""
     rows = x[nodes.numpy()].toarray()
     expected = reference.dropout(rows, nodes.numpy(), share, key)
     leaf = torch.from_numpy(rows).requires_grad_()
-    dense = dropout(leaf, nodes, share, key, threads=threads)
+    dense = dropout(leaf, nodes, share, key, **division)
     coming = torch.randn(rows.shape, generator=torch.Generator().manual_seed(0))
     (back,) = torch.autograd.grad(dense, leaf, coming)
-    sparse = dropout_sparse(x, nodes, share, key, threads=threads)
+    sparse = dropout_sparse(x, nodes, share, key, **division)
     np.testing.assert_array_equal(dense.detach().numpy(), expected)
     np.testing.assert_array_equal(back.numpy(), reference.dropout(coming.numpy(), nodes.numpy(), share, key))
     np.testing.assert_array_equal(sparse.toarray(), expected)
@@ -37,7 +36,7 @@ def kept(key: Key, share: float, nodes: int = 200, width: int = 500) -> np.ndarr
     return dropout(torch.ones(nodes, width), torch.arange(nodes), share, key).numpy() != 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings().max_examples // 5)
 @given(
     nodes=st.lists(st.integers(0, 49), max_size=9),
     share=st.floats(0, 1, exclude_max=True),
@@ -50,10 +49,9 @@ def test_cpu_equals_reference(nodes: list[int], share: float, seed: int, width: 
 
 @pytest.mark.parametrize("density", [0.0, 0.05, 0.6])
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])
-def test_the_result_does_not_depend_on_threads(density: float, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "_WORK_A_CHUNK", 64)
+def test_the_result_does_not_depend_on_threads(density: float, threads: int) -> None:
     nodes = torch.from_numpy(np.random.default_rng(1).integers(0, 50, 133).astype(np.int32))
-    compare_on_cpu(matrix(density), nodes, 0.4, Key.of(3), threads=threads)
+    compare_on_cpu(matrix(density), nodes, 0.4, Key.of(3), threads=threads, work_a_chunk=64)
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.75])

@@ -11,7 +11,7 @@ from tests.reference import gather_product as reference
 from tests.skips import NO_GPU
 
 
-def compare_on_gpu(table: Tensor, nodes: Tensor, channels: int, padding: int = 0) -> None:
+def compare_on_gpu(table: Tensor, nodes: Tensor, channels: int, padding: int = 0, **shares: int) -> None:
     """Compare the product and its gradient on the device of the table; ``padding`` columns of zeros are added to it."""
     generator = torch.Generator().manual_seed(0)
     width = table.shape[1]
@@ -24,7 +24,7 @@ def compare_on_gpu(table: Tensor, nodes: Tensor, channels: int, padding: int = 0
         expected = reference.gather_product(table, nodes, weight)
         (of_weight,) = torch.autograd.grad(expected, weight, coming)
         out = gpu.product(table, nodes, weight.detach())
-        back = gpu.gradient(table, nodes, coming, width)
+        back = gpu.gradient(table, nodes, coming, width, **shares)
     finally:
         torch.set_float32_matmul_precision(precision)
     tolerance = 1e-4 if table.dtype == torch.float32 else 3e-2
@@ -46,13 +46,11 @@ def test_gpu_equals_reference_with_gradient(
     compare_on_gpu(table, nodes, channels, padding)
 
 
-def test_many_rows_are_summed_in_shares(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "FEW", 100)
-    monkeypatch.setattr(gpu, "_SHARE", 128)
+def test_many_rows_are_summed_in_shares() -> None:
     generator = torch.Generator().manual_seed(0)
     table = torch.randn(9, 5, generator=generator).to(GPU)
     nodes = torch.randint(0, 9, (300,), generator=generator, dtype=torch.int32).to(GPU)
-    compare_on_gpu(table, nodes, 4)
+    compare_on_gpu(table, nodes, 4, few=100, share=128)
 
 
 def test_rows_in_float32_are_multiplied_as_they_are() -> None:

@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -31,7 +31,6 @@ def compare_on_gpu(graph: Graph, members: NDArray[Any], device: torch.device) ->
     np.testing.assert_array_equal(out.cpu().numpy(), expected)
 
 
-@settings(max_examples=300, deadline=None)
 @given(graph=graphs(), picks=st.integers(1, 6), threads=st.sampled_from([1, 2]))
 def test_cpu_equals_reference(graph: Graph, picks: int, threads: int) -> None:
     members = PickTable.of(graph).draw(np.arange(graph.num_nodes), picks, Key.of(0))

@@ -24,6 +24,8 @@ from mggcn.sampling import grains
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.mix_grained_gpu import find_repeats
 
+pytestmark = pytest.mark.slow
+
 KEY, NODES = Key.of(3), 60
 FAR = 2**31 + 1000
 

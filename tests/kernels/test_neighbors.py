@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mggcn.errors import InputError
@@ -32,7 +32,7 @@ def rows(indptr: np.ndarray, senders: np.ndarray) -> list[list[int]]:
     return [part.tolist() for part in np.split(senders, indptr[1:-1])] if indptr.size > 1 else []
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2 * settings().max_examples)
 @given(graph=graphs(), fanout=st.integers(1, 9), seed=st.integers(0, 2**64 - 1), include_self=st.booleans())
 def test_cpu_equals_reference(graph: Graph, fanout: int, seed: int, include_self: bool) -> None:
     compare_on_cpu(graph, np.arange(graph.num_nodes), fanout, Key(seed), include_self=include_self)

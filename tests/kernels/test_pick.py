@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mggcn.errors import InputError
@@ -48,7 +48,7 @@ def _expected(table: PickTable, picks: int, key: Key, explore: Explore) -> Ints:
     return reference.pick(table.graph, table.weights.tolist(), targets, picks, key, explore, names)
 
 
-@settings(max_examples=4_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=14 * settings().max_examples)
 @given(graph=graphs(), picks=st.integers(1, 8), seed=st.integers(0, 2**64 - 1))
 def test_cpu_equals_reference_and_picks_are_valid(graph: Graph, picks: int, seed: int) -> None:
     drawn = PickTable.of(graph).draw(np.arange(graph.num_nodes), picks, Key(seed))
@@ -73,7 +73,7 @@ def test_picks_do_not_depend_on_the_numbers_of_nodes_with_names() -> None:
     assert not np.array_equal(of_moved_without_names, PickTable.of(graph).draw(np.arange(400), 5, Key.of(3)) + 100)
 
 
-@settings(max_examples=1_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=4 * settings().max_examples)
 @given(graph=graphs(), picks=st.integers(1, 8), seed=st.integers(0, 2**64 - 1))
 @pytest.mark.parametrize("explore", ["breadth", "depth"])
 def test_breadth_and_depth_equal_the_reference(graph: Graph, picks: int, seed: int, explore: Explore) -> None:

@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mggcn.kernels._compiled import AnyInts
@@ -21,7 +21,6 @@ def compare_on_cpu(receivers: AnyInts, indptr: AnyInts, senders: AnyInts, num_no
     np.testing.assert_array_equal(found, expected)
 
 
-@settings(deadline=None)
 @given(data=st.data())
 def test_cpu_equals_reference(data: st.DataObject) -> None:
     num_nodes = data.draw(st.integers(1, 30))

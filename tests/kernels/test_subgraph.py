@@ -1,5 +1,5 @@
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mggcn.graph import Graph
@@ -18,7 +18,6 @@ def compare_on_cpu(graph: Graph, nodes: Ints) -> None:
         np.testing.assert_array_equal(array, expected)
 
 
-@settings(max_examples=300, deadline=None)
 @given(graph=graphs(), data=st.data())
 def test_cpu_equals_reference(graph: Graph, data: st.DataObject) -> None:
     nodes = data.draw(st.lists(st.integers(0, graph.num_nodes - 1), unique=True))

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mggcn.errors import InputError
@@ -25,7 +25,7 @@ def compare_on_cpu(graph: Graph, length: int, key: Key, *, p: float, q: float) -
 BIASES = st.sampled_from([1e-12, 0.01, 0.25, 0.5, 1.0, 2.0, 50.0, 1e12])
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2 * settings().max_examples)
 @given(graph=graphs(), length=st.integers(1, 9), p=BIASES, q=BIASES, seed=st.integers(0, 2**64 - 1))
 def test_cpu_equals_reference(graph: Graph, length: int, p: float, q: float, seed: int) -> None:
     compare_on_cpu(graph, length, Key(seed), p=p, q=q)

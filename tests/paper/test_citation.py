@@ -22,6 +22,7 @@ def test_every_depth_trains_on_cora(data_root: Path, layers: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed"])
+@pytest.mark.slow
 def test_the_recorded_accuracy_is_reached(data_root: Path, name: str) -> None:
     """The mean of the first seeds is at most three standard errors of such a mean below the recorded mean of twenty.
 

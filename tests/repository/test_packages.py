@@ -36,7 +36,14 @@ def test_every_requirement_has_a_version_and_a_hash() -> None:
 
 
 def test_no_registry_is_named() -> None:
-    for file in ("constraints.txt", "Makefile", ".ci/run", ".ci/constraints.py", "LICENCES.md"):
+    for file in (
+        "constraints.txt",
+        "Makefile",
+        ".ci/run",
+        ".ci/constraints.py",
+        ".github/workflows/ci.yml",
+        "LICENCES.md",
+    ):
         assert "://" not in (ROOT / file).read_text(), file
 
 
@@ -62,3 +69,11 @@ def test_the_licences_are_those_of_the_packages() -> None:
 def test_a_requirement_without_a_lowest_version_is_an_error() -> None:
     with pytest.raises(SystemExit, match="'numpy' has no lowest version"):
         lowest.lowest({"dependencies": ["numpy"], "optional-dependencies": {}}, "2")
+
+
+def test_the_version_is_the_same_in_all_files_and_the_changelog_has_it() -> None:
+    citation = re.search(r"^version: (\S+)$", (ROOT / "CITATION.cff").read_text(), re.MULTILINE)
+    assert citation is not None
+    assert citation[1] == PROJECT["version"]
+    versions = re.findall(r"^## \[([\w.]+)\]$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert versions[:2] == ["Unreleased", PROJECT["version"]]

@@ -10,7 +10,7 @@ import pytest
 
 from mggcn._io import answers
 from mggcn.cli import main
-from mggcn.data import _planetoid_files as planetoid_files
+from mggcn.data import _planetoid as planetoid_files
 from mggcn.errors import InputError
 from mggcn.ethereum import _etherscan as etherscan
 from tests.hostile import ANSWERS, answering
@@ -33,6 +33,7 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_crawl_of_a_hostile_server_ends_in_one_line(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -57,6 +58,7 @@ def _downloaded(url: str) -> tuple[str, bytes]:
         return str(error), b""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_download_from_a_hostile_server_ends_in_one_line_or_has_what_was_sent(name: str) -> None:
     started, before = time.monotonic(), _peak()

@@ -1,11 +1,15 @@
 import numpy as np
+import pytest
 import torch
 from torch_geometric.nn import SAGEConv
 
 from mggcn.block import Block, CPUSampler, node_ids, split_targets
 from mggcn.data._dataset import Dataset
+from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.sampling.neighbor import NeighborSampler
+from mggcn.training._inputs import DenseInputs
+from mggcn.training._prepared import View
 
 
 def block_of(small: Dataset) -> Block:
@@ -45,4 +49,22 @@ def test_targets_are_copied_and_cut() -> None:
     assert [part.tolist() for part in parts] == [[0, 1], [2, 3], [4]]
     assert not np.shares_memory(node_ids(targets), targets)
     assert node_ids(torch.tensor([3, 1], dtype=torch.int32)).dtype == np.int64
-    assert CPUSampler().device == torch.device("cpu")
+    assert CPUSampler.device == torch.device("cpu")
+
+
+def test_what_a_sampler_can_do_is_inherited_and_a_misspelt_word_is_an_error() -> None:
+    class Own(CPUSampler, draws_per_target=True):
+        pass
+
+    class Whole(Own, one_batch=True, draws_per_target=False):
+        pass
+
+    assert (CPUSampler.draws_per_target, Own.draws_per_target, Own.one_batch) == (False, True, False)
+    assert (Whole.draws_per_target, Whole.one_batch) == (False, True)
+    with pytest.raises(TypeError, match="draw_per_target"):
+        type("Misspelt", (CPUSampler,), {}, draw_per_target=True)
+
+
+def test_a_view_needs_a_sampler_that_declares_what_it_can_do() -> None:
+    with pytest.raises(InputError, match=r"^object: not a mggcn\.block\.Sampler"):
+        View(DenseInputs((torch.zeros(1, 1),)), object())

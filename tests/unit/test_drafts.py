@@ -38,7 +38,7 @@ def killed_writer(imported: str, block: str) -> None:
 
 
 def test_what_a_killed_writer_leaves_is_removed_by_the_next_one(tmp_path: Path) -> None:
-    for block, left in (("replacing", 2), ("draft_file", 1)):
+    for block, left in (("replacing", 2), ("temporary_file", 1)):
         killed_writer(block, f"{block}(Path({str(tmp_path / 'data')!r}))")
         assert len(list(tmp_path.iterdir())) == left
     write_atomically(tmp_path / "new", b"content")
@@ -46,7 +46,7 @@ def test_what_a_killed_writer_leaves_is_removed_by_the_next_one(tmp_path: Path) 
 
 
 def test_drafts_of_living_writers_stay(tmp_path: Path) -> None:
-    with drafts.draft_file(tmp_path / "a") as file, drafts.draft_folder(tmp_path / "b") as folder:
+    with drafts.temporary_file(tmp_path / "a") as file, drafts.temporary_folder(tmp_path / "b") as folder:
         drafts.remove_abandoned(tmp_path)
         assert file.exists()
         assert folder.is_dir()
@@ -98,19 +98,19 @@ def test_a_replaced_folder_is_one_or_the_other(
 
 
 def test_a_replacement_that_was_killed_half_way_is_undone(tmp_path: Path) -> None:
-    (tmp_path / ".data.old.mggcn-draft").mkdir()
-    (tmp_path / ".data.old.mggcn-draft" / "file").write_text("one")
+    (tmp_path / ".data.old.mggcn-tmp").mkdir()
+    (tmp_path / ".data.old.mggcn-tmp" / "file").write_text("one")
     drafts.recover(tmp_path / "data")
     assert (tmp_path / "data" / "file").read_text() == "one"
 
 
 def test_one_that_was_killed_after_it_is_finished(tmp_path: Path) -> None:
-    for name in ("data", ".data.old.mggcn-draft"):
+    for name in ("data", ".data.old.mggcn-tmp"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_text(name)
     write_atomically(tmp_path / "other", b"")
     assert (tmp_path / "data" / "file").read_text() == "data"
-    assert not (tmp_path / ".data.old.mggcn-draft").exists()
+    assert not (tmp_path / ".data.old.mggcn-tmp").exists()
 
 
 def test_a_full_disk_names_the_file(tmp_path: Path) -> None:
@@ -141,12 +141,12 @@ def test_outputs_are_tested_before_any_work(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_folder_in_which_nothing_can_be_created_is_named() -> None:
-    with pytest.raises(OSError, match="No such file or directory: '/proc/out'"), drafts.claimed(Path("/proc/out")):
+    with pytest.raises(OSError, match="No such file or directory: '/proc/out'"), drafts.locked_name(Path("/proc/out")):
         pass
 
 
 @pytest.mark.parametrize("function", ["open", "flock"])
-@pytest.mark.parametrize("writer", [drafts.draft_file, drafts.draft_folder, drafts.claimed])
+@pytest.mark.parametrize("writer", [drafts.temporary_file, drafts.temporary_folder, drafts.locked_name])
 def test_a_signal_right_after_a_draft_is_created_leaves_nothing(
     writer: Callable[[Path], AbstractContextManager[object]],
     function: str,
@@ -170,13 +170,13 @@ def test_a_signal_right_after_a_draft_is_created_leaves_nothing(
 
 
 def test_the_claim_of_another_writer_is_not_ones_own(tmp_path: Path) -> None:
-    with drafts.claimed(tmp_path / "data"):
+    with drafts.locked_name(tmp_path / "data"):
         script = f"""
 import pathlib
 from mggcn._io import temporary as drafts
 from mggcn.errors import InputError
 try:
-    drafts.claimed(pathlib.Path({str(tmp_path / "data")!r})).__enter__()
+    drafts.locked_name(pathlib.Path({str(tmp_path / "data")!r})).__enter__()
 except InputError:
     drafts.remove_own()
     print("refused")
@@ -189,7 +189,7 @@ except InputError:
 def test_a_claim_that_is_made_while_an_abandoned_one_is_removed_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim = tmp_path / ".data.mggcn-draft"
+    claim = tmp_path / ".data.mggcn-tmp"
     claim.write_text("old")
     flock = fcntl.flock
 

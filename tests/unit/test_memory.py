@@ -118,6 +118,7 @@ def test_a_data_set_has_a_bounded_number_of_classes(small: Dataset) -> None:
         Dataset("many", small.graph, small.x, small.y, tuple(map(str, range(10_001))))
 
 
+@pytest.mark.slow
 def test_a_small_address_space_ends_with_one_line_and_does_not_spin(tmp_path: Path) -> None:
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (1_350_000 << 10,) * 2)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from mggcn._io import regular
-from mggcn._io.temporary import claimed, draft_file, draft_folder, exchange, name_errors
+from mggcn._io.temporary import exchange, locked_name, name_errors, temporary_file, temporary_folder
 from mggcn.errors import InputError, first_line
 
 if TYPE_CHECKING:
@@ -77,22 +77,22 @@ def _refuse(target: Path) -> None:
 def replacing(target: Path, check: Callable[[Path], None] = _refuse) -> Iterator[Path]:
     """Yield a temporary folder that gets the name ``target`` if the block succeeds and is removed if it fails.
 
-    The name is claimed until then, so that no other writer can take it.
+    The name is locked until then, so that no other writer can take it.
 
     Args:
         target: of the folder.
         check: raises InputError if an existing ``target`` may not be replaced, as is the case by default.
     """
-    with name_errors(target), claimed(target), draft_folder(target) as draft:
+    with name_errors(target), locked_name(target), temporary_folder(target) as temporary:
         if target.exists():
             check(target)
-        yield draft
-        _sync(draft)
+        yield temporary
+        _sync(temporary)
         if target.exists():
             check(target)
-            exchange(draft, target)
+            exchange(temporary, target)
         else:
-            draft.rename(target)
+            temporary.rename(target)
         _sync(target.parent)
 
 
@@ -106,8 +106,8 @@ def write_durably(path: Path, content: bytes) -> None:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader sees the old or the new content, even if the process is killed meanwhile."""
-    with replacing_file(path) as draft:
-        draft.write_bytes(content)
+    with replacing_file(path) as temporary:
+        temporary.write_bytes(content)
 
 
 @contextmanager
@@ -115,10 +115,10 @@ def replacing_file(path: Path) -> Iterator[Path]:
     """Yield a temporary file that replaces ``path`` if the block succeeds and is removed if it fails."""
     with name_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with draft_file(path) as draft:
-            yield draft
-            _sync(draft)
-            draft.replace(path)
+        with temporary_file(path) as temporary:
+            yield temporary
+            _sync(temporary)
+            temporary.replace(path)
             _sync(path.parent)
 
 

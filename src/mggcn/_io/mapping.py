@@ -43,8 +43,6 @@ class Access:
 
 AUTOMATIC = Access()
 
-_stamps: dict[Path, tuple[int, int, int]] = {}  # of all files that this process has mapped
-
 
 def is_too_large(num_bytes: int) -> bool:
     """Whether arrays of this size should be mapped: they are larger than half of the free memory."""
@@ -62,9 +60,7 @@ class MappedFiles:
     def of(cls, arrays: Iterable[NDArray[Any]]) -> "MappedFiles":
         """The files of the arrays that are mapped."""
         paths = (Path(str(array.filename)) for array in arrays if isinstance(array, np.memmap))
-        stamps = {path: _stamp(path) for path in paths}
-        _stamps.update(stamps)
-        return cls(stamps)
+        return cls({path: _stamp(path) for path in paths})
 
     def check(self) -> None:
         """Raise InputError if a file has changed."""
@@ -75,11 +71,6 @@ class MappedFiles:
                 is_same = False
             if not is_same:
                 raise InputError(f"{path}: changed while it was mapped; the results would mix two versions")
-
-
-def check_all() -> None:
-    """Raise InputError if a file that this process has mapped has changed since."""
-    MappedFiles(_stamps).check()
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

@@ -1,8 +1,8 @@
-"""Drafts: hidden files and folders that are written before they get their name, and claims of names.
+"""Temporary files and folders, which are hidden until they get their name, and locks of names.
 
-A draft is named ``.NAME.TOKEN.mggcn-draft`` and locked while its writer lives. A claim, ``.NAME.mggcn-draft``, is a
-locked file without content that reserves NAME for one writer. Readers ignore both; whoever writes into a folder removes
-those whose writer is gone. Locks end with their process, however it ends.
+A temporary file is named ``.NAME.TOKEN.mggcn-tmp`` and locked while its writer lives. A lock file,
+``.NAME.mggcn-tmp``, is a locked file without content that reserves NAME for one writer. Readers ignore both; whoever
+writes into a folder removes those whose writer is gone. Locks end with their process, however it ends.
 """
 
 import errno
@@ -17,79 +17,81 @@ from pathlib import Path
 from mggcn._io.regular import open_handle
 from mggcn.errors import InputError
 
-_SUFFIX = ".mggcn-draft"
+_SUFFIX = ".mggcn-tmp"
 _REPLACED = f".old{_SUFFIX}"  # a folder between the two renames of a replacement
 _TRIES = 1_000  # a folder such as /proc is there, and no file can be created in it
-_LOCKING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # a draft may be a folder, and a pipe is none of ours
+_LOCKING = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK  # it may be a folder, and a pipe is none of ours
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
-_handles: dict[Path, set[int]] = {}  # of drafts, from before they are created until they are removed
+_handles: dict[Path, set[int]] = {}  # of temporary files, from before they are created until they are removed
 _registering = threading.Lock()
 _open: dict[Path, int] = {}
-_claims: set[tuple[int, Path]] = set()
+_locked: set[tuple[int, Path]] = set()
 
 
 @contextmanager
-def draft_file(target: Path) -> Iterator[Path]:
+def temporary_file(target: Path) -> Iterator[Path]:
     """Yield an empty file beside ``target``, which is removed at the end unless it was renamed."""
     remove_abandoned(target.parent)
-    while not _lock(draft := _registered(_name(target)), os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)):
+    while not _lock(
+        temporary := _registered(_name(target)), os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
+    ):
         continue
     try:
-        yield draft
+        yield temporary
     finally:
-        _unlock(draft)
+        _unlock(temporary)
 
 
 @contextmanager
-def draft_folder(target: Path) -> Iterator[Path]:
+def temporary_folder(target: Path) -> Iterator[Path]:
     """Yield an empty folder beside ``target``, which is removed at the end unless it was renamed."""
     with _parent_of(target):
         remove_abandoned(target.parent)
-        while not _lock(draft := _registered(_name(target)), _created(draft)):
+        while not _lock(temporary := _registered(_name(target)), _created(temporary)):
             continue
         try:
-            yield draft
+            yield temporary
         finally:
-            _unlock(draft)
+            _unlock(temporary)
 
 
 @contextmanager
-def claimed(target: Path, *, wait: bool = False) -> Iterator[None]:
+def locked_name(target: Path, *, wait: bool = False) -> Iterator[None]:
     """Reserve a name for this thread; raise InputError if another writer has it, or wait for its end."""
     target = target.absolute()
     mine = (threading.get_ident(), target)
-    if mine in _claims:
+    if mine in _locked:
         yield
         return
-    claim = target.with_name(f".{target.name}{_SUFFIX}")
+    lock_file = target.with_name(f".{target.name}{_SUFFIX}")
     with name_errors(target), _parent_of(target):
         remove_abandoned(target.parent)
-        while not _lock(_registered(claim), _opened(claim), wait=wait):
-            if not wait and claim.exists():
+        while not _lock(_registered(lock_file), _opened(lock_file), wait=wait):
+            if not wait and lock_file.exists():
                 raise InputError(f"{target}: another command is writing it")
-        _claims.add(mine)
+        _locked.add(mine)
         try:
             yield
         finally:
-            _claims.discard(mine)
-            _unlock(claim)
+            _locked.discard(mine)
+            _unlock(lock_file)
 
 
-def exchange(draft: Path, target: Path) -> None:
-    """Give a draft the name of an existing folder, which becomes the draft; at no moment is there no such folder.
+def exchange(temporary: Path, target: Path) -> None:
+    """Exchange the names of a temporary and an existing folder; at no moment is there no folder ``target``.
 
     Where the system cannot exchange names, :func:`recover` undoes a replacement that was killed half-way.
     """
-    if _exchange(draft, target):
+    if _exchange(temporary, target):
         return
     replaced = _replaced(target)
     handle = os.open(target, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         target.rename(replaced)
-        draft.rename(target)
-        replaced.rename(draft)
+        temporary.rename(target)
+        replaced.rename(temporary)
     finally:
         os.close(handle)
 
@@ -102,33 +104,33 @@ def recover(target: Path) -> None:
 
 
 def remove_abandoned(folder: Path, depth: int = 0) -> None:
-    """Remove the drafts in a folder whose writer is gone, and those in folders inside it down to a depth."""
+    """Remove the temporary files in a folder whose writer is gone, and those in folders inside it down to a depth."""
     try:
         inside = list(folder.iterdir())
     except OSError:
         return
     for path in inside if depth else ():
-        if path.is_dir() and not is_draft(path.name):
+        if path.is_dir() and not is_temporary(path.name):
             remove_abandoned(path, depth - 1)
-    for draft in (path for path in inside if is_draft(path.name)):
+    for temporary in (path for path in inside if is_temporary(path.name)):
         with suppress(OSError):
-            handle = os.open(draft, _LOCKING)
+            handle = os.open(temporary, _LOCKING)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                target = draft.with_name(draft.name[1:].removesuffix(_REPLACED))
-                if not _is_at(handle, draft):
+                target = temporary.with_name(temporary.name[1:].removesuffix(_REPLACED))
+                if not _is_at(handle, temporary):
                     continue  # its writer has just removed it, and another may have the name
-                if draft.name.endswith(_REPLACED) and not target.exists():
-                    draft.rename(target)
+                if temporary.name.endswith(_REPLACED) and not target.exists():
+                    temporary.rename(target)
                 else:
-                    _remove(draft)
+                    _remove(temporary)
             finally:
                 os.close(handle)
 
 
 @contextmanager
 def name_errors(target: Path) -> Iterator[None]:
-    """Name ``target`` in every OSError of the block that names no file, or a draft."""
+    """Name ``target`` in every OSError of the block that names no file, or a temporary one."""
     try:
         yield
     except OSError as error:
@@ -138,15 +140,15 @@ def name_errors(target: Path) -> Iterator[None]:
 
 
 def remove_own() -> None:
-    """Remove the drafts of this process, which is about to end without cleanup; those of others are locked."""
-    for draft, handles in list(_handles.items()):
+    """Remove the temporary files of this process, which is about to end without cleanup; those of others are locked."""
+    for temporary, handles in list(_handles.items()):
         with suppress(OSError):
-            if any(_try_lock(handle) for handle in (*handles, os.open(draft, _LOCKING))):
-                _remove(draft)
+            if any(_try_lock(handle) for handle in (*handles, os.open(temporary, _LOCKING))):
+                _remove(temporary)
 
 
-def is_draft(name: str) -> bool:
-    """Whether a file or folder of this name is a draft or a claim."""
+def is_temporary(name: str) -> bool:
+    """Whether a file or folder of this name is temporary or a lock."""
     return name.startswith(".") and name.endswith(_SUFFIX)
 
 
@@ -167,48 +169,48 @@ def _name(target: Path) -> Path:
     return target.with_name(f".{target.name}.{os.urandom(4).hex()}{_SUFFIX}")
 
 
-def _registered(draft: Path) -> Path:
-    """Register a draft before it is created, so that a signal at any moment finds it."""
-    _handles.setdefault(draft, set())
-    return draft
+def _registered(temporary: Path) -> Path:
+    """Register a temporary file before it is created, so that a signal at any moment finds it."""
+    _handles.setdefault(temporary, set())
+    return temporary
 
 
 def _replaced(target: Path) -> Path:
     return target.with_name(f".{target.name}{_REPLACED}")
 
 
-def _opened(claim: Path) -> int:
-    """A claim's file; its folder is created again if a writer that failed has just removed it."""
+def _opened(lock_file: Path) -> int:
+    """A lock file; its folder is created again if a writer that failed has just removed it."""
     for _ in range(_TRIES):
         with suppress(FileNotFoundError):
-            return open_handle(claim, os.O_RDWR | os.O_CREAT)
-        claim.parent.mkdir(parents=True, exist_ok=True)
-    return open_handle(claim, os.O_RDWR | os.O_CREAT)
+            return open_handle(lock_file, os.O_RDWR | os.O_CREAT)
+        lock_file.parent.mkdir(parents=True, exist_ok=True)
+    return open_handle(lock_file, os.O_RDWR | os.O_CREAT)
 
 
 def _created(folder: Path) -> int:
-    """A new draft's folder; created again if another writer takes it for abandoned before it is locked."""
+    """A new temporary folder; created again if another writer takes it for abandoned before it is locked."""
     while True:
         folder.mkdir(parents=True, exist_ok=True)
         with suppress(FileNotFoundError):
             return os.open(folder, os.O_RDONLY)
 
 
-def _lock(draft: Path, handle: int, *, wait: bool = False) -> bool:
-    """Lock a draft until :func:`_unlock`; False if another process has locked or removed it meanwhile."""
+def _lock(temporary: Path, handle: int, *, wait: bool = False) -> bool:
+    """Lock a temporary file until :func:`_unlock`; False if another process has locked or removed it meanwhile."""
     with _registering:
-        _handles.setdefault(draft, set()).add(handle)
+        _handles.setdefault(temporary, set()).add(handle)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        is_there = _is_at(handle, draft)
+        is_there = _is_at(handle, temporary)
     except (BlockingIOError, FileNotFoundError):
         is_there = False
     except OSError:  # a file system without locks, on which nothing is removed either
         is_there = True
     if is_there:
-        _open[draft] = handle
+        _open[temporary] = handle
     else:
-        _forget(draft, handle)
+        _forget(temporary, handle)
     return is_there
 
 
@@ -223,27 +225,27 @@ def _try_lock(handle: int) -> bool:
     return False
 
 
-def _unlock(draft: Path) -> None:
-    handle = _open.pop(draft)  # before another thread can claim the name
-    _remove(draft)
-    _forget(draft, handle)
+def _unlock(temporary: Path) -> None:
+    handle = _open.pop(temporary)  # before another thread can lock the name
+    _remove(temporary)
+    _forget(temporary, handle)
 
 
-def _forget(draft: Path, handle: int) -> None:
+def _forget(temporary: Path, handle: int) -> None:
     with _registering:  # while the handle is open, so that no other has its number
-        _handles[draft].discard(handle)
-        if not _handles[draft]:
-            del _handles[draft]
+        _handles[temporary].discard(handle)
+        if not _handles[temporary]:
+            del _handles[temporary]
     with suppress(OSError):
         os.close(handle)
 
 
-def _remove(draft: Path) -> None:
-    if draft.is_dir():
-        shutil.rmtree(draft, ignore_errors=True)
+def _remove(temporary: Path) -> None:
+    if temporary.is_dir():
+        shutil.rmtree(temporary, ignore_errors=True)
     else:
         with suppress(OSError):
-            draft.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
 def _exchange(one: Path, other: Path) -> bool:

@@ -9,8 +9,7 @@ from typing import Annotated, Any
 
 from cyclopts import App, CycloptsError, Group, Parameter
 
-from mggcn._io import memory
-from mggcn._io import temporary as drafts
+from mggcn._io import memory, temporary
 from mggcn.cli import (
     compare,
     data,
@@ -21,14 +20,12 @@ from mggcn.cli import (
     methods,
     options,
     predict,
-    printing,
-    ranks,
+    process,
     report,
-    signals,
     train,
     tune,
 )
-from mggcn.cli.logs import Level, show_logs
+from mggcn.cli.display import Level, show_control_characters, show_logs, visible
 from mggcn.errors import DataWarning, InputError, InputWarning, RankError
 
 app = App(
@@ -69,30 +66,30 @@ def launch(
         The exit code.
     """
     options.use_flags(app, tokens)
-    with show_logs(log_level), ranks.joined(tokens):
+    with show_logs(log_level), process.joined(tokens):
         code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
     return code if isinstance(code, int) else 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; for bad input print one line on standard error and return 2."""
-    signals.begin()
+    process.begin()
     if arguments is not None:
         return _main(list(arguments))
-    printing.install()
+    show_control_characters()
     try:
-        signals.install()
+        process.handle_signals()
         code = _main(sys.argv[1:])
-        signals.end()
+        process.ignore_signals()
     except (KeyboardInterrupt, SystemExit):
-        if not signals.received():
+        if not process.received_signal():
             raise
         code = 1
-    number = signals.received()
+    number = process.received_signal()
     if number is None:
         return code
-    drafts.remove_own()  # those that the signal came too early for to be removed by their writer
-    return signals.exit_code(number)
+    temporary.remove_own()  # those that the signal came too early for to be removed by their writer
+    return process.exit_code(number)
 
 
 def _main(tokens: list[str]) -> int:
@@ -113,13 +110,13 @@ def _main(tokens: list[str]) -> int:
         _fail(str(error))
         return 1
     except Exception as error:
-        if signals.received():
+        if process.received_signal():
             return 1  # what a library makes of the signal, such as DuckDB's "Query interrupted"
         if not (missing := memory.shortage(error)):
             raise
         return _fail(f"not enough memory: {missing}")
     except KeyboardInterrupt:
-        return signals.exit_code(signal.SIGINT)
+        return process.exit_code(signal.SIGINT)
     return code if isinstance(code, int) else 0
 
 
@@ -129,13 +126,13 @@ def _show_warning(
     """Print an InputWarning as one line, and any other warning as Python does."""
     if not issubclass(category, InputWarning):
         sys.stderr.write(warnings.formatwarning(message, category, filename, lineno))
-    elif ranks.may_print():
+    elif process.may_print():
         text = options.with_flags(" ".join(str(message).split()))
-        sys.stderr.write(f"mggcn: warning: {printing.visible(text)}\n")
+        sys.stderr.write(f"mggcn: warning: {visible(text)}\n")
 
 
 def _fail(message: str) -> int:
-    if signals.received():
+    if process.received_signal():
         return 1  # the signal is what is printed
-    sys.stderr.write(f"mggcn: error: {printing.visible(message)}\n")
+    sys.stderr.write(f"mggcn: error: {visible(message)}\n")
     return 2

@@ -38,7 +38,7 @@ def compare(
     """
     from mggcn.cli.running import run
     from mggcn.errors import InputError
-    from mggcn.experiments import beside, comparison, pipes
+    from mggcn.experiments import beside, comparison
     from mggcn.methods.settings import pairs
 
     names = [name.strip() for name in methods.split(",") if name.strip()]
@@ -52,7 +52,7 @@ def compare(
         folder = out / experiment.folder.name if out and others else out
         sections += run(experiment, options, seeds=seeds, out=folder, per_class=per_class)
     if others:
-        print(f"\n{pipes(beside(sections))}")  # noqa: T201
+        print(f"\n{beside(sections).markdown()}")  # noqa: T201
 
 
 def ablate(

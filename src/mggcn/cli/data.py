@@ -1,4 +1,4 @@
-"""``mggcn data``: list, fetch, describe, import and verify data sets."""
+"""``mggcn data``: list, fetch, describe, import and verify data sets, and what was computed from them."""
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from mggcn.cli import cache
 from mggcn.cli.options import Switch
 
 if TYPE_CHECKING:
-    from mggcn.data import Dataset
+    from mggcn.data import Cache, Dataset
 
 app = App(name="data", help="List, fetch, describe, import and verify data sets.")
-app.command(cache.app)
+_cache_app = App(name="cache", help="List or clear what was computed from data sets before training.")
+app.command(_cache_app)
+_HASHES = ("data", "scaling", "train")
 
 
 @app.command(name="list")
@@ -151,13 +152,13 @@ def import_file(
         columns: Which columns of the tables to read.
     """
     from mggcn import data as storage
-    from mggcn._io.temporary import claimed
+    from mggcn._io.temporary import locked_name
     from mggcn.cli.display import StageDisplay
-    from mggcn.data import import_ogb, import_tables, read_npz, read_tables
+    from mggcn.data import import_ogb, read_npz, read_tables
     from mggcn.errors import InputError
 
     storage.check_free(out, overwrite=overwrite)
-    with claimed(out):
+    with locked_name(out):
         name = name or out.resolve().name
         selected = features if features in ("all", "none", "structural") else features.split(",")
         if files[0].is_dir():
@@ -175,39 +176,63 @@ def import_file(
                     f"{files[0]}: an .npz file is a whole data set; other files, columns and --memory are for tables"
                 )
             data = read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
-        elif memory is not None:
-            with StageDisplay(quiet=quiet) as display:
-                data = import_tables(
+        else:
+            with StageDisplay(quiet=quiet or memory is None) as display:
+                data = read_tables(
                     files,
                     nodes,
-                    out,
-                    memory=memory,
                     features=selected,
                     name=name,
                     seed=seed,
                     direction=direction,
+                    out=out,
+                    memory=memory,
                     overwrite=overwrite,
                     on_rows=display.update,
                     **_arguments(columns or ColumnOptions()),
                 )
-        else:
-            data = read_tables(
-                files,
-                nodes,
-                features=selected,
-                name=name,
-                seed=seed,
-                direction=direction,
-                **_arguments(columns or ColumnOptions()),
-            )
         if data.path is None:
             storage.save(data, out, overwrite=overwrite)
     print(f"{_size(data)} in {out}")  # noqa: T201
     _print_notes(data)
 
 
+@_cache_app.command(name="list")
+def list_cache(folder: Path | None = None, /) -> None:
+    """List what is kept: the folder, its size, the data set, and what was computed.
+
+    Args:
+        folder: A dataset folder, beside which it is kept; by default the data root's.
+    """
+    total = 0
+    for entry in _cache_of(folder).entries():
+        what = ", ".join(f"{name} {value}" for name, value in entry.what.items() if name not in _HASHES)
+        print(f"{entry.path}  {entry.num_bytes:,} bytes  {what}")  # noqa: T201
+        total += entry.num_bytes
+    print(f"{total:,} bytes in all")  # noqa: T201
+
+
+@_cache_app.command(name="clear")
+def clear_cache(folder: Path | None = None, /) -> None:
+    """Remove what is kept; it is computed again when it is needed.
+
+    Args:
+        folder: A dataset folder, beside which it is kept; by default the data root's.
+    """
+    print(f"{_cache_of(folder).clear():,} bytes removed")  # noqa: T201
+
+
+def _cache_of(folder: Path | None) -> "Cache":
+    from mggcn.data import META, PREPARED, Cache, is_dataset, writable_root
+    from mggcn.errors import InputError
+
+    if folder is not None and not is_dataset(folder):
+        raise InputError(f"{folder}: not a dataset folder ({META} is missing)")
+    return Cache((folder.resolve().parent if folder else writable_root()) / PREPARED)
+
+
 def _arguments(columns: ColumnOptions) -> dict[str, Any]:
-    """The columns as arguments of :func:`mggcn.data.read_tables` and :func:`mggcn.data.import_tables`."""
+    """The columns as arguments of :func:`mggcn.data.read_tables`."""
     options = asdict(columns)
     return {"categories": options.pop("category"), **options}
 

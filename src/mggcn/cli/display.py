@@ -1,9 +1,15 @@
-"""Progress on standard error for all commands: a live display on a terminal, plain lines elsewhere, or nothing."""
+"""What all commands show: progress on standard error, the lines of the log, aligned columns, and visible characters.
 
+Progress is a live display on a terminal, plain lines elsewhere, or nothing.
+"""
+
+import logging
+import re
 import sys
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Self
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, Self, TextIO
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -17,11 +23,11 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from mggcn.cli.printing import visible
-
 if TYPE_CHECKING:
     from mggcn.training import Epoch
 
+Level = Literal["debug", "info", "warning", "error"]
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u2028-\u202e\u2066-\u2069]")
 _EPOCHS_PER_LINE = 10
 _SECONDS_PER_LINE = 30.0
 _UNITS = ((3600.0, "hours"), (60.0, "minutes"), (1.0, "seconds"))
@@ -130,3 +136,77 @@ class StageDisplay(Display):
 def _span(seconds: float) -> str:
     size, unit = next(((size, unit) for size, unit in _UNITS if seconds >= 2 * size), _UNITS[-1])
     return f"{seconds / size:.0f} {unit}"
+
+
+def aligned(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> str:
+    """Rows of text as columns, two spaces apart; the columns in ``right`` are aligned to the right.
+
+    >>> print(aligned([["class", "F1"], ["phish", "9"]], right=[1]))
+    class  F1
+    phish   9
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if number in right else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def visible(text: str) -> str:
+    """Text in which control characters, except for tabs and ends of lines, are written out as in Python's strings."""
+    return _CONTROL.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
+
+
+def show_control_characters() -> None:
+    """Make control characters visible that are printed to a terminal; files and pipes receive text as it is."""
+    if sys.stdout.isatty():
+        sys.stdout = Visible(sys.stdout)
+    if sys.stderr.isatty():
+        sys.stderr = Visible(sys.stderr)
+
+
+class Visible:
+    """A text stream that writes control characters out.
+
+    Attributes:
+        rich_proxied_file: the stream itself, which Rich writes its colours and bars to.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        """Write text; returns its length."""
+        self.rich_proxied_file.write(visible(text))
+        return len(text)
+
+    def writelines(self, lines: list[str]) -> None:
+        """Write several texts."""
+        self.write("".join(lines))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
+class _Lines(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return f"mggcn: {record.levelname.lower()}: {super().format(record)}"
+
+
+@contextmanager
+def show_logs(level: Level) -> Iterator[None]:
+    """Write what is logged during the block at this level or above, one line each."""
+    logger, handler = logging.getLogger("mggcn"), logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines())
+    before = logger.level
+    logger.setLevel(level.upper())
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)

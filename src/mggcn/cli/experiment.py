@@ -51,7 +51,7 @@ def list_files(folder: Path = PAPER, /, *, root: Path | None = None, allow_impor
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
         allow_import: Allow the files to import the Python code that they name.
     """
-    from mggcn.cli.table import aligned
+    from mggcn.cli.display import aligned
     from mggcn.errors import InputError
     from mggcn.experiments import read_folder
 
@@ -85,7 +85,7 @@ def status(
         allow_import: As for run.
     """
     from mggcn import experiments
-    from mggcn.cli.table import aligned
+    from mggcn.cli.display import aligned
     from mggcn.training import choose_device
 
     on = choose_device(device)

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from mggcn.cli import signals
 from mggcn.cli.options import Switch
 
 
@@ -28,17 +27,15 @@ def explore(
     """
     import webbrowser
 
-    from mggcn.explore import Explorer
-    from mggcn.explore import _server as server
+    from mggcn.explore import HOST, Explorer, listen, require_starlette, serve
     from mggcn.runs import load_run
 
-    server.require_starlette()
-    with server.listen(port) as listener:
+    require_starlette()
+    with listen(port) as listener:
         trained = load_run(run, allow_import=allow_import)
         explorer = Explorer.of(trained, trained.training_data(root))
-        address = f"http://{server.HOST}:{listener.getsockname()[1]}/"
+        address = f"http://{HOST}:{listener.getsockname()[1]}/"
         print(f"{run} is shown at {address} until Ctrl-C", flush=True)  # noqa: T201
         if open:
             webbrowser.open(address)
-        signals.leave_to_server()
-        server.serve(explorer, listener)
+        serve(explorer, listener)

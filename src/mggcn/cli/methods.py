@@ -12,7 +12,7 @@ def methods(name: str | None = None, /) -> None:
     Args:
         name: A method, or package.module:Class for a method of your own; default: list all methods.
     """
-    from mggcn.cli.table import aligned
+    from mggcn.cli.display import aligned
     from mggcn.methods import METHODS, describe, method_class, published
     from mggcn.training import Training
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mggcn._io.mapping import Access
 
 Switch = Annotated[bool, Parameter(negative=())]
+JsonSwitch = Annotated[bool, Parameter(name="--json", negative=())]
 Device = Literal["auto", "cpu", "cuda"]
 Preset = Literal["default", "paper"]
 Settings = Annotated[list[str] | None, Parameter(name="--set", consume_multiple=True, negative=())]
@@ -41,7 +42,7 @@ class RunOptions:
     cache: Path | None = None
     memory: str | None = None
     quiet: Switch = False
-    as_json: Annotated[bool, Parameter(name="--json", negative=())] = False
+    as_json: JsonSwitch = False
 
     @property
     def access(self) -> "Access":

@@ -1,9 +1,9 @@
 """``mggcn predict``: score nodes with a trained run, or with the mean of several."""
 
 import sys
-from dataclasses import replace
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from cyclopts.types import NonNegativeInt
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mggcn.data import Dataset
-    from mggcn.runs import Run
     from mggcn.training import Ranks
 
 
@@ -68,7 +67,7 @@ def predict(
         at_precision: Choose for each class the lowest probability with this precision, such as 0.95, on the run's
             validation nodes, and print the alerts it gives; --out then has a column alert. Needs the training data.
         reasons: Give reasons in words for so many nodes of each class, those with the lowest ranks; default: 1000, or
-            none for data with more than 64 features, without their names, or with more than 67,108,864 values.
+            none for data without names of features. Methods without gradients give none.
         with_training: Include nodes that the run was trained on in that list, which leaves them out in any graph.
         draws: Average the probabilities over this many draws of the picks; default: as in the run's evaluation.
         calibrated: Calibrate probabilities with the temperature that the run fitted on its validation nodes; with
@@ -82,38 +81,20 @@ def predict(
             beside the data, or in the folder of data sets if that cannot be written.
         memory: How much memory computing that may take, such as 2GB (the default).
     """
-    import numpy as np
-    import torch
-
     from mggcn._io.mapping import Access
     from mggcn.cli.predicted import Predicted
-    from mggcn.errors import InputError
-    from mggcn.runs import (
-        Details,
-        Predictions,
-        Requirements,
-        Scored,
-        check_alike,
-        ensemble_chunks,
-        load_data,
-        load_run,
-        most_used,
-        parts_of,
-        ranks_of,
-        reasons_of,
-        save_chunks,
-        thresholds,
-    )
+    from mggcn.errors import InputError, InputWarning
+    from mggcn.runs import Ensemble, Requirements, load_data, load_run, unlike
     from mggcn.training import Ranks
 
     ranks, access = Ranks.current(), Access.of(mmap or None, cache, memory)
     _check(out, embeddings, top, at_precision, num_runs=1 + len(others))
     runs = [load_run(folder, allow_import=allow_import) for folder in (run, *others)]
-    ranking = _class_and_count(top, runs[0].classes) if top is not None else None
-    check_alike(runs, same_data=dataset is None)
+    model, ranking = Ensemble(runs), _class_and_count(top, runs[0].classes) if top is not None else None
     if dataset:
         data = load_data(dataset, root, ranks, access)
     else:
+        model.check_same_data()
         data = ranks.in_turn(lambda: runs[0].training_data(root, access))
     selected = _selected(nodes, data)
     if selected.size < ranks.size:
@@ -122,59 +103,42 @@ def predict(
         if ranks.is_first:
             print(needed, file=sys.stderr)  # noqa: T201
         needed.check()
-    part = selected[ranks.part(selected.size)]
+    part = ranks.part(selected.size)
     if embeddings is not None:
-        hidden = runs[0].embed(part, dataset=data, draws=draws, device=device)
+        hidden = runs[0].embed(data, selected[part], draws=draws, device=device)
         ranks.every(None)  # nothing is written if a rank fails
         hidden.save(_part_of(embeddings, ranks))
         shown = _part_of(embeddings, ranks, "*")
         print(f"embeddings of {selected.size:,} nodes in {shown}, {hidden.values.shape[1]} channels")  # noqa: T201
     if out is None and top is None and at_precision is None:
         return
-    how: _Scoring = {
-        "draws": draws, "calibrated": calibrated, "device": device, "root": root
-    }  # fmt: skip
-    chosen = thresholds(runs, at_precision, **how) if at_precision is not None else None
-    predicted = Predicted(runs, data, ranked=ranking, with_training=with_training, chosen=chosen)
-    with Scored(data, None if out is None else _folder_of(out), part.size) as scored:
-        for chunk in ensemble_chunks(runs, data, part, **how):
-            if ranks.size == 1:
-                predicted.add(chunk)
-            if out is not None or ranks.size > 1:
-                scored.append(chunk)
-        if ranks.size > 1:
-            mine = Predictions.joined([*scored])
-            whole = ranks.gather(torch.from_numpy(mine.probabilities)).numpy()
-            parts = most_used([parts_of(each, data, selected, root) for each in runs])
-            ids = data.ids_of(selected)
-            predicted.add(replace(mine, nodes=selected, ids=ids, probabilities=whole, parts=parts))
-        if out is not None:
-            every = [ranks.gather(torch.from_numpy(values)).numpy() for values in (scored.labels, scored.highest)]
-            ranked = ranks_of(*every)[ranks.part(selected.size)]
-            rows = np.flatnonzero(ranked <= _num_reasons(reasons, data))
-            labels = scored.labels[rows].astype(np.int64)
-            words = reasons_of(runs, data, part[rows], labels, draws=draws, device=device)
-            details = Details(runs, data, ranked, rows, words, chosen)
-            save_chunks(details.added(scored), _part_of(out, ranks))
-            print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")  # noqa: T201
-    average = f" (mean probabilities of {len(runs)} runs)" if others else ""
-    is_alike = _warn_if_unlike(runs, data, root)
-    lines = [*predicted.notes, *(line + average for line in predicted.metrics(calibrated=is_alike))]
+    if reasons is None:
+        reasons = _NUM_REASONED if data.feature_names else 0
+    predictions = model.predict(
+        data,
+        selected,
+        reasons=0 if out is None else reasons,
+        at_precision=at_precision,
+        draws=draws,
+        calibrated=calibrated,
+        device=device,
+        root=root,
+        scratch=None if out is None else _folder_of(out),
+        ranks=ranks,
+    )
+    if out is not None:
+        predictions.save(_part_of(out, ranks), part)
+        print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")  # noqa: T201
+    if (warning := unlike(runs, data, root)) is not None:
+        warnings.warn(warning, InputWarning, stacklevel=2)
+    predicted = Predicted(predictions)
+    lines = [*predicted.notes(), *predicted.metrics(calibrated=warning is None)]
     if ranking is not None:
-        lines.append(predicted.top())
-    if chosen is not None:
+        lines.append(predicted.top(*ranking, with_training=with_training))
+    if at_precision is not None:
         lines.append(predicted.alerts())
     for line in lines:
         print(line)  # noqa: T201
-
-
-class _Scoring(TypedDict):
-    """How probabilities are computed."""
-
-    draws: int | None
-    calibrated: bool
-    device: Device
-    root: Path | None
 
 
 def _check(
@@ -201,36 +165,6 @@ def _selected(nodes: Path | None, data: "Dataset") -> "NDArray[np.int64]":
     import numpy as np
 
     return np.arange(data.num_current) if nodes is None else _read_nodes(nodes, data)
-
-
-def _num_reasons(reasons: int | None, data: "Dataset") -> int:
-    """Up to which rank nodes have reasons."""
-    from mggcn.runs import has_reasons
-
-    return _NUM_REASONED * has_reasons(data) if reasons is None else reasons
-
-
-def _warn_if_unlike(runs: "list[Run]", data: "Dataset", root: Path | None) -> bool:
-    """Whether the nodes that the runs were fitted to resemble the graph; a warning if not."""
-    import warnings
-
-    from mggcn.data import BACKGROUND
-    from mggcn.errors import InputWarning
-    from mggcn.runs import UNLIKE, separability
-
-    separable = max((separability(each, data, root) or 0.0 for each in runs), default=0.0)
-    if separable < UNLIKE:
-        return True
-    has_background = BACKGROUND in runs[0].classes
-    fitted, advice = "labelled nodes", "see --background of mggcn ethereum build" if data.id_name == "address" else ""
-    if has_background:
-        fitted, advice = f"labelled nodes and those of {BACKGROUND}", "precision is that of test nodes only"
-    message = (
-        f"{data.name}: the {fitted} do not resemble the others (a classifier tells them apart with ROC-AUC "
-        f"{separable:.2f}), so classes and probabilities of other nodes are not reliable"
-    ) + (f"; {advice}" if advice else "")
-    warnings.warn(message, InputWarning, stacklevel=3)
-    return False
 
 
 def _folder_of(path: Path) -> Path:

@@ -1,102 +1,97 @@
-"""What ``mggcn predict`` prints of its predictions."""
-
-from collections.abc import Sequence
-from typing import NamedTuple
+"""What ``mggcn predict`` prints of predictions."""
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 
-from mggcn import methods
-from mggcn.cli.table import aligned
-from mggcn.data import BACKGROUND, Dataset
-from mggcn.runs import Predictions, Run, Thresholds, labels_in
-from mggcn.training import Ranked, Tally, Top, ks_of
-from mggcn.training import _metrics as metrics
+from mggcn.cli.display import aligned
+from mggcn.data import BACKGROUND
+from mggcn.runs import PART_NAMES, Assessment, Predictions
+from mggcn.training import Tally, Top, ks_of
 
-_NODES = {"test": "test nodes", "new": "new nodes with a known label", "unknown": "nodes with a known label"}
+_NODES = {"test": "test nodes", "new": "new nodes with a known label"}
 
 
 class Predicted:
-    """Counts what is printed of predictions, which come in chunks.
-
-    What ranks nodes by a class keeps its probability and label, 16 bytes, of every node that counts in metrics.
+    """The lines on predictions.
 
     Args:
-        runs: that gave the predictions.
-        data: the graph.
-        ranked: the class and the number of nodes to list, or None.
-        with_training: list training nodes as well.
-        chosen: the thresholds of alerts, or None.
+        predictions: of the nodes.
     """
 
-    def __init__(
-        self,
-        runs: Sequence[Run],
-        data: Dataset,
-        *,
-        ranked: tuple[int, int] | None = None,
-        with_training: bool = False,
-        chosen: Thresholds | None = None,
-    ) -> None:
-        self._data, self._classes = data, runs[0].classes
-        self._ranked, self._with_training, self._chosen = ranked, with_training, chosen
-        self._is_own = any(run.is_trained_on(data) for run in runs)
-        self._readers = [run.record.method for run in runs if run.plan.method.reads_labels]
-        self._read = methods.known_labels(data) if self._readers else None
-        self._unknown = self._num_read = self._train = self._val = self._excluded = 0
-        self._tallies = {name: Tally(len(self._classes)) for name in _NODES}
-        self._best: list[_Listed] = []
-        self._counted: list[tuple[NDArray[np.float64], NDArray[np.int64]]] = []
-        self._alerts = np.zeros((len(self._classes), 4), np.int64)  # known, correct, of the class, other
+    def __init__(self, predictions: Predictions) -> None:
+        self._predictions, self._assessment = predictions, Assessment(predictions)
+        self._classes = predictions.classes
 
-    def add(self, predictions: Predictions) -> None:
-        """Count the predictions of some nodes, which follow those before."""
-        nodes, parts, p = predictions.nodes, predictions.parts, predictions.probabilities
-        labels = labels_in(self._data, self._classes, nodes)
-        self._unknown += int(((self._data.y[nodes] >= 0) & (labels < 0)).sum())
-        is_training, is_labelled = parts == "train", labels >= 0
-        if self._read is not None:
-            is_read = self._read[nodes] >= 0
-            self._num_read += int(is_read.sum())
-            is_training, is_labelled = is_training | is_read, is_labelled & ~is_read
-        self._train += int((is_labelled & (parts == "train")).sum())
-        self._val += int((is_labelled & (parts == "val")).sum())
-        is_counted = is_labelled & np.isin(parts, ("test",) if self._is_own else tuple(_NODES))
-        for name, tally in self._tallies.items():
-            rows = is_counted & (parts == name)
-            if rows.any():
-                log_p = np.log(np.maximum(p[rows], np.finfo(np.float64).tiny))
-                tally.add(torch.from_numpy(log_p), torch.from_numpy(labels[rows]), p[rows])
-        if self._ranked is not None:
-            self._rank(predictions, labels, ~is_training | self._with_training, *self._ranked)
-            self._counted.append((p[is_counted, self._ranked[0]], labels[is_counted]))
-        if self._chosen is not None:
-            is_other = ~is_counted & ~is_training & (parts != "val")
-            self._count_alerts(self._chosen.reach(p), labels, is_counted, is_other)
+    def notes(self) -> list[str]:
+        """Lines on nodes that do not count."""
+        assessed, data, notes = self._assessment, self._predictions.dataset, []
+        if count := assessed.num_unknown:
+            names = ", ".join(name for name in data.classes if name not in self._classes)
+            notes.append(f"{count:,} nodes have a label that the run does not have and are not counted: {names}")
+        if assessed.is_own:
+            return notes
+        if count := int(assessed.is_read.sum()):
+            notes.append(f"{count:,} labelled nodes are not scored: {assessed.readers[0]} reads their labels")
+        train, val = assessed.fitted
+        if train + val:
+            counts = f"{train:,} training and {val:,} validation nodes"
+            notes.append(f"{counts} of the run have a known label and are not counted")
+        return notes
 
-    def _rank(
-        self, predictions: Predictions, labels: NDArray[np.int64], is_ranked: NDArray[np.bool_], label: int, k: int
-    ) -> None:
-        self._excluded += int((~is_ranked).sum())
-        rows = np.flatnonzero(is_ranked)
-        p, y = predictions.probabilities[rows, label], labels[rows]
-        for index in metrics.precision_at(k, p, y, label).indices.tolist():
-            name, part = str(predictions.ids[rows[index]]), str(predictions.parts[rows[index]])
-            self._best.append(_Listed(float(p[index]), int(y[index]), name, part))
-        self._best = sorted(self._best, key=lambda listed: -listed.probability)[:k]  # equal ones keep their order
+    def metrics(self, *, calibrated: bool) -> list[str]:
+        """A line for each kind of node that counts."""
+        count = len(self._predictions.runs)
+        average = f" (mean probabilities of {count} runs)" if count > 1 else ""
+        tallies = self._assessment.tallies()
+        return [f"{tally.count:,} {_NODES[name]}: {_figures(tally, calibrated)}{average}" for name, tally in tallies]
 
-    def _count_alerts(
-        self,
-        reached: NDArray[np.bool_],
-        labels: NDArray[np.int64],
-        is_counted: NDArray[np.bool_],
-        is_other: NDArray[np.bool_],
-    ) -> None:
-        is_member = labels[:, None] == np.arange(len(self._classes))
-        counted, other = is_counted[:, None], is_other[:, None]
-        counts = (counted & reached, counted & reached & is_member, counted & is_member, other & reached)
-        self._alerts += np.stack([count.sum(axis=0) for count in counts], axis=1)
+    def top(self, label: int, k: int, *, with_training: bool) -> str:
+        """The nodes with the highest probability of a class, and how well it ranks the nodes that count."""
+        assessed = self._assessment
+        best = assessed.top(label, k, with_training=with_training)
+        text = f"{self._table(best, label)}\n\n{self._precision(best, label)}"
+        if excluded := 0 if with_training else int(assessed.is_training.sum()):
+            text += f"; {excluded:,} training nodes left out"
+        count = int(assessed.counted.sum())
+        if not count:
+            return text
+        what = "test nodes" if assessed.is_own else "nodes with a known label that the run was not fitted to"
+        ranked = assessed.ranked(label)
+        areas = {"PR-AUC": ranked.pr_auc(), "ROC-AUC": ranked.roc_auc()}
+        shown = [f"{area} {value:.2%}" for area, value in areas.items() if value is not None]
+        ks = ks_of(min(k, count))
+        curve = zip(ks, ranked.precision_at(ks), strict=True)
+        shown.append("precision at " + ", ".join(f"{first:,}: {share:.2%}" for first, share in curve))
+        among = self._precision(assessed.top_counted(label, k), label)
+        return (
+            f"{text}\namong the {count:,} {what} only, {among}\n{self._classes[label]} among them: {'; '.join(shown)}"
+        )
+
+    def alerts(self) -> str:
+        """The threshold of each class, and the alerts it gives."""
+        if (chosen := self._predictions.thresholds) is None:
+            return ""
+        rows = [["class", "threshold", "val alerts", "of nodes", "known alerts", "precision", "recall", "other alerts"]]
+        for label, counts in enumerate(self._assessment.alerts().tolist()):
+            if self._classes[label] == BACKGROUND:
+                continue
+            known, hits, members, others = counts
+            threshold = chosen.values[label]
+            cells = [f"{threshold:.4f}", f"{chosen.reached[label]:,}", f"{chosen.members[label]:,}", f"{known:,}"]
+            cells += [_share(hits, known), _share(hits, members), f"{others:,}"]
+            if np.isnan(threshold):
+                cells = ["–", "0", f"{chosen.members[label]:,}", "–", "–", "–", "–"]
+            rows.append([self._classes[label], *cells])
+        about = f"thresholds for a precision of {chosen.required:.2%} on the validation nodes"
+        return f"\n{aligned(rows, right=range(1, 8))}\n\n{about}{self._background_is_wrong()}"
+
+    def _table(self, best: Top, label: int) -> str:
+        predictions, names = self._predictions, [*self._classes, "–"]
+        ids = predictions.dataset.ids_of(predictions.nodes[best.indices]).tolist()
+        rows = [["rank", predictions.dataset.id_name, "probability", "label", "part"]]
+        for rank, (row, name) in enumerate(zip(best.indices.tolist(), ids, strict=True), 1):
+            p, known = predictions.probabilities[row, label], names[self._assessment.labels[row]]
+            rows.append([str(rank), str(name), f"{p:.4f}", known, PART_NAMES[predictions.part_index[row]]])
+        return f"\n{aligned(rows, right=(0, 2))}"
 
     def _precision(self, top: Top, label: int) -> str:
         share = "no label is known" if top.precision is None else f"precision {top.precision:.2%}"
@@ -109,88 +104,6 @@ class Predicted:
         """What a precision counts the class Background as, if the run has it."""
         is_other = BACKGROUND in self._classes and (label is None or self._classes[label] != BACKGROUND)
         return f"; {BACKGROUND} counts as wrong" if is_other else ""
-
-    @property
-    def notes(self) -> list[str]:
-        """Lines on nodes that do not count."""
-        notes = []
-        if self._unknown:
-            names = ", ".join(name for name in self._data.classes if name not in self._classes)
-            notes.append(
-                f"{self._unknown:,} nodes have a label that the run does not have and are not counted: {names}"
-            )
-        if not self._is_own and self._num_read:
-            notes.append(f"{self._num_read:,} labelled nodes are not scored: {self._readers[0]} reads their labels")
-        if not self._is_own and self._train + self._val:
-            counts = f"{self._train:,} training and {self._val:,} validation nodes"
-            notes.append(f"{counts} of the run have a known label and are not counted")
-        return notes
-
-    def metrics(self, *, calibrated: bool) -> list[str]:
-        """A line for each kind of node that counts."""
-        tallies = ((self._tallies[name], what) for name, what in _NODES.items())
-        return [f"{tally.count:,} {what}: {_figures(tally, calibrated)}" for tally, what in tallies if tally.count]
-
-    def top(self) -> str:
-        """The nodes with the highest probability of the class, and how well it ranks the nodes that count."""
-        if self._ranked is None:
-            return ""
-        label, k = self._ranked
-        name = self._classes[label]
-        known = [listed for listed in self._best if listed.label >= 0]
-        best = Top(np.arange(len(self._best)), len(known), sum(listed.label == label for listed in known))
-        text = f"{self._table()}\n\n{self._precision(best, label)}"
-        text += f"; {self._excluded:,} training nodes left out" if self._excluded else ""
-        p, y = (np.concatenate(arrays) for arrays in zip(*self._counted, strict=True))
-        if not y.size:
-            return text
-        among, what = metrics.precision_at(k, p, y, label), "test nodes"
-        if not self._is_own:
-            what = "nodes with a known label that the run was not fitted to"
-        ranked = Ranked.of(p, y == label)
-        areas = {"PR-AUC": ranked.pr_auc(), "ROC-AUC": ranked.roc_auc()}
-        shown = [f"{area} {value:.2%}" for area, value in areas.items() if value is not None]
-        ks = ks_of(min(k, y.size))
-        curve = zip(ks, ranked.precision_at(ks), strict=True)
-        shown.append("precision at " + ", ".join(f"{count:,}: {share:.2%}" for count, share in curve))
-        first = f"among the {y.size:,} {what} only, {self._precision(among, label)}"
-        return f"{text}\n{first}\n{name} among them: {'; '.join(shown)}"
-
-    def _table(self) -> str:
-        names = [*self._classes, "–"]
-        rows = [["rank", self._data.id_name, "probability", "label", "part"]]
-        for rank, listed in enumerate(self._best, 1):
-            rows.append([str(rank), listed.id, f"{listed.probability:.4f}", names[listed.label], listed.part])
-        return f"\n{aligned(rows, right=(0, 2))}"
-
-    def alerts(self) -> str:
-        """The threshold of each class, and the alerts it gives."""
-        if (chosen := self._chosen) is None:
-            return ""
-        rows = [["class", "threshold", "val alerts", "of nodes", "known alerts", "precision", "recall", "other alerts"]]
-        for label, name in enumerate(chosen.classes):
-            if name == BACKGROUND:
-                continue
-            known, hits, members, others = self._alerts[label].tolist()
-            threshold = chosen.values[label]
-            cells = [f"{threshold:.4f}", f"{chosen.reached[label]:,}", f"{chosen.members[label]:,}", f"{known:,}"]
-            cells += [_share(hits, known), _share(hits, members), f"{others:,}"]
-            if np.isnan(threshold):
-                cells = ["–", "0", f"{chosen.members[label]:,}", "–", "–", "–", "–"]
-            rows.append([name, *cells])
-        about = (
-            f"thresholds for a precision of {chosen.required:.2%} on the validation nodes{self._background_is_wrong()}"
-        )
-        return f"\n{aligned(rows, right=range(1, 8))}\n\n{about}"
-
-
-class _Listed(NamedTuple):
-    """A node in a list of the most probable ones of a class."""
-
-    probability: float
-    label: int
-    id: str
-    part: str
 
 
 def _share(part: int, whole: int) -> str:

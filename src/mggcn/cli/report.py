@@ -1,4 +1,4 @@
-"""``mggcn report``: the records of runs as a page with charts, or as tables for a README or a paper."""
+"""``mggcn report``: the records of runs as a page with charts, or as tables for a README."""
 
 from pathlib import Path
 from typing import Literal
@@ -9,7 +9,7 @@ def report(
     /,
     *,
     out: Path,
-    format: Literal["html", "md", "latex", "json"] = "html",  # noqa: A002
+    format: Literal["html", "md", "json"] = "html",  # noqa: A002
 ) -> None:
     """Put runs and comparisons into one document: a self-contained page with charts, or tables.
 
@@ -17,8 +17,8 @@ def report(
         runs: Run folders, folders of experiments, records.jsonl files as `mggcn compare` writes them, files that
             this command wrote with --format json, or folders that contain these.
         out: The file to write.
-        format: html has tables and charts; md and latex have the tables; json is the packed records, from which the
-            others can be made again.
+        format: html has tables and charts; md has the tables; json is the packed records, from which the others
+            can be made again.
     """
     from mggcn._io import regular
     from mggcn._io.files import check_file_writable, write_atomically

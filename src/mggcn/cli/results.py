@@ -115,7 +115,7 @@ def classes(records: "list[RunRecord]") -> "list[ClassScores]":
 
 def table(classes: "list[ClassScores]") -> str:
     """The scores of every class as a table."""
-    from mggcn.cli.table import aligned
+    from mggcn.cli.display import aligned
 
     rows = [["class", "precision", "recall", "F1", "test nodes"]]
     for scores in classes:
@@ -126,12 +126,11 @@ def table(classes: "list[ClassScores]") -> str:
 
 def ranking(records: "list[RunRecord]") -> str:
     """How well the probability of every class ranks the test nodes, as a table."""
-    from mggcn.cli.table import aligned
-    from mggcn.experiments import group
-    from mggcn.experiments import table as ranking_table
+    from mggcn.cli.display import aligned
+    from mggcn.experiments import group, ranking_table
 
     content = ranking_table(group(records)[0].rows)
-    return aligned([content.headings, *content.rows], right=range(1, len(content.headings)))
+    return aligned([content.headings, *content.texts], right=range(1, len(content.columns)))
 
 
 def summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:

@@ -10,13 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from mggcn import experiments
-from mggcn.cli import display
+from mggcn.cli.display import Display, visible
 from mggcn.cli.options import RunOptions, with_flags
-from mggcn.cli.printing import visible
 from mggcn.data import Dataset, headline
 from mggcn.errors import InputError
-from mggcn.experiments import Experiment, Job, Outcome, Section, columns, duration, markdown, pipes
-from mggcn.experiments import _ranking_page as ranking
+from mggcn.experiments import Experiment, Job, Outcome, Section, duration, markdown, ranking_table, section_table
 from mggcn.runs import Requirements
 from mggcn.training import Epoch, choose_device
 
@@ -28,7 +26,7 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         self._per_class = per_class
         self.sections: list[Section] = []
         self.names: list[str] = []
-        self._quiet, self._open, self._shown = quiet, ExitStack(), display.Display(quiet=True)
+        self._quiet, self._open, self._shown = quiet, ExitStack(), Display(quiet=True)
         self._title, self._total, self._ended = "", 0, 0
         self._job: Job | None = None
         self._epoch: Epoch | None = None
@@ -48,7 +46,7 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         self._dataset, self._announced = dataset, set()
         self._title, self._total, self._section = title, total, section
         self._ended, self._job = sum(row.done for row in section.rows), None
-        self._shown = self._open.enter_context(display.Display(quiet=self._quiet, transient=True))
+        self._shown = self._open.enter_context(Display(quiet=self._quiet, transient=True))
         self._shown.show(self._table)
         if self._ended:
             self._shown.line(f"{self._ended} of {total} runs are done already")
@@ -79,18 +77,18 @@ class ExperimentDisplay(experiments.ExperimentProgress):
             self.note(f"{section.dataset}: not run: {with_flags(section.problem)}")
         print(markdown(section), end="")  # noqa: T201
         if self._per_class and section.measured:
-            print(f"\n{pipes(ranking.table(section.measured), text_columns=2)}")  # noqa: T201
+            print(f"\n{ranking_table(section.measured).markdown(text_columns=2)}")  # noqa: T201
 
     def _table(self) -> Table:
         assert self._section is not None  # noqa: S101  (set before the display starts)
-        job, shown = self._job, columns(self._section)
+        job, shown = self._job, section_table(self._section)
         table = Table(title=Text(visible(self._title)), caption=Text(self._caption()), caption_justify="left")
-        for number, column in enumerate(shown):
-            table.add_column(column.heading, justify="right" if number else "left", no_wrap=number == 0)
-        for row in self._section.rows:
+        for number, heading in enumerate(shown.headings):
+            table.add_column(heading, justify="right" if number else "left", no_wrap=number == 0)
+        for row, texts in zip(shown.items, shown.texts, strict=True):
             is_running = job is not None and job.label == row.label
             style = "bold cyan" if is_running else "" if row.done == row.seeds else "dim"
-            table.add_row(*(Text(visible(column.text(row))) for column in shown), style=style)
+            table.add_row(*(Text(visible(text)) for text in texts), style=style)
         return table
 
     def _caption(self) -> str:

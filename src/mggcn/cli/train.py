@@ -2,21 +2,23 @@
 
 import gc
 import json
+import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mggcn.cli import results, resuming
+from mggcn.cli import results
 from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings, Switch
+from mggcn.errors import InputError, RankError
 
 if TYPE_CHECKING:
     from mggcn.experiments import Part, Trial
-    from mggcn.runs import RunFolder
-    from mggcn.training import Progress, RunRecord
+    from mggcn.runs import Run, RunFolder
+    from mggcn.training import Checkpoints, Progress, Ranks, RunRecord
 
 
 _LARGEST_SEED = 2**62  # what records hold
@@ -70,7 +72,6 @@ def train(
     from mggcn.cli.display import Display
     from mggcn.cli.tune import TrialDisplay, default_folder
     from mggcn.data import headline
-    from mggcn.errors import InputError
     from mggcn.experiments import Search, Tuning, require_optuna
     from mggcn.methods.settings import pairs
     from mggcn.runs import Config, Requirements, RunFolder, WarmStart, load_data, read_config, resolve
@@ -97,7 +98,7 @@ def train(
             "tune": tune,
         }
         others |= {"config": config, "warm-start": warm_start, "device": options.device}
-        opened = resuming.open_run(resume, dataset, changed, options, others, allow_import=allow_import, ranks=ranks)
+        opened = _open_run(resume, dataset, changed, options, others, allow_import=allow_import, ranks=ranks)
         if opened is not None:
             if not options.quiet:
                 print(headline(opened.dataset), file=sys.stderr)  # noqa: T201
@@ -214,9 +215,9 @@ class _Runs:
             data, plan, quiet = folder.dataset, folder.plan, self._options.quiet
             title = f"{data.name} {plan.name.rpartition(':')[2]} seed {folder.plan.seed}"
             alone = partial(EpochDisplay, title, plan.training.epochs, quiet=quiet)
-            again = resuming.command(folder.path, self._options, allow_import=self._allow_import, ranks=folder.ranks)
+            again = _resume_command(folder.path, self._options, allow_import=self._allow_import, ranks=folder.ranks)
             with watch(folder.plan.seed) if watch else alone() as progress:
-                run = resuming.train_in(folder, progress, self._every, again, quiet=quiet)
+                run = _train_in(folder, progress, self._every, again, quiet=quiet)
             self._results.append((run.record, folder.path))
             self._parts.append(picks_part(run, data) if self._report else None)
             if self._count > 1 and not quiet:
@@ -241,3 +242,77 @@ class _Runs:
                 by_class = {"per_class": [asdict(scores) for scores in classes], "rankings": rankings}
             searched = {"tuned": {**asdict(tuned[0]), "out": str(tuned[1])}} if tuned else {}
             print(json.dumps(results.summary(self._results) | by_class | searched))  # noqa: T201
+
+
+def _train_in(folder: "RunFolder", progress: "Progress", every: float, command: str, *, quiet: bool) -> "Run":
+    """Train a run; Ctrl-C and SIGTERM write a checkpoint and print the command that continues.
+
+    Args:
+        folder: of the run.
+        progress: is called with every epoch.
+        every: seconds between two checkpoints, at least.
+        command: that continues the run.
+        quiet: print nothing about an earlier checkpoint.
+    """
+
+    def opened(checkpoints: "Checkpoints") -> None:
+        if checkpoints.state is not None and not quiet:
+            _say(f"continues after epoch {checkpoints.state.epoch}, from {checkpoints.folder}")
+
+    try:
+        return folder.train(progress, every, opened)
+    except (KeyboardInterrupt, SystemExit, RankError):
+        if folder.ranks.is_first:
+            _say(f"continue with: {command}")
+        raise
+
+
+def _resume_command(folder: Path, options: RunOptions, *, allow_import: bool, ranks: "Ranks") -> str:
+    """The command that continues a run, by as many ranks."""
+    machines = ["--nnodes", str(ranks.size // ranks.local_size)] if ranks.size > ranks.local_size else []
+    torchrun = ["torchrun", *machines, "--nproc-per-node", str(ranks.local_size), "-m"] if ranks.size > 1 else []
+    values = {"--root": options.root, "--cache": options.cache, "--memory": options.memory}
+    rest = [word for option, value in values.items() if value is not None for word in (option, str(value))]
+    rest += [option for option, is_set in (("--mmap", options.mmap), ("--allow-import", allow_import)) if is_set]
+    return shlex.join([*torchrun, "mggcn", "train", "--resume", str(folder), *rest])
+
+
+def _open_run(
+    folder: Path,
+    dataset: str | None,
+    changes: Mapping[str, object],
+    options: RunOptions,
+    others: Mapping[str, object],
+    *,
+    allow_import: bool,
+    ranks: "Ranks",
+) -> "RunFolder | None":
+    """The folder of a run to resume; None, and a line that says so, if the run is finished.
+
+    Args:
+        folder: of the run.
+        dataset: the name or folder of the same data, if it is elsewhere now.
+        changes: of settings.
+        options: of the command, for the data.
+        others: options that a resumed run does not take, by name; all must be None.
+        allow_import: whether the run may import code.
+        ranks: that train the run.
+    """
+    from mggcn.runs import RunFolder, is_finished, load_data, load_run
+
+    for option, value in others.items():
+        if value is not None:
+            raise InputError(f"--{option}: a run is resumed as it was started; leave it out beside --resume")
+    if ranks.first(lambda: is_finished(folder)):
+        if ranks.is_first:
+            record = load_run(folder, allow_import=allow_import).record
+            print(f"{folder} is finished after {record.epochs} epochs: test accuracy {record.test_accuracy:.2%}")  # noqa: T201
+        return None
+    root, access = options.root, options.access
+    data = None if dataset is None else load_data(dataset, root, ranks, access)
+    return RunFolder.open(folder, data, changes, root=root, access=access, allow_import=allow_import, ranks=ranks)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

@@ -42,7 +42,7 @@ def tune(
         seeds: The number of runs per trial, with seeds 0, 1, 2 ...; the mean counts.
         target: The validation metric to maximise.
         settings: Fix settings, as key=value; they are not searched.
-        out: The folder of trials.journal, records.jsonl and best.toml; default: tune/DATASET-METHOD.
+        out: The folder of trials.jsonl, records.jsonl and best.toml; default: tune/DATASET-METHOD.
         timeout: Start no trial after this many seconds.
         options: Shared options.
     """
@@ -156,7 +156,7 @@ class TrialDisplay:
 
 def _table(trials: "Sequence[Trial]", target: str, most: int = 5) -> str:
     """The best trials and the first one, the best first."""
-    from mggcn.cli.table import aligned
+    from mggcn.cli.display import aligned
 
     ranked = sorted((trial for trial in trials if trial.value is not None), key=lambda trial: -(trial.value or 0.0))
     rows = [["trial", f"val {target}, %", "settings"]]

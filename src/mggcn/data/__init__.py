@@ -2,28 +2,21 @@
 
 from mggcn.data._background import BACKGROUND, draw_background, draw_background_of_blocks
 from mggcn.data._cache import Cache, Draft
-from mggcn.data._cells import text_of
-from mggcn.data._columns import Chunk, Column, Encoder, FeatureTable, encoding_notes, feature_names
-from mggcn.data._csr_writer import CsrWriter
-from mggcn.data._dataset import Dataset
-from mggcn.data._features import Features, as_features, check_finite, csr_arrays, csr_parts
-from mggcn.data._folder import load_folder, save
+from mggcn.data._columns import Chunk, Column, Encoder, FeatureTable, encoding_notes, feature_names, text_of
+from mggcn.data._dataset import Dataset, headline
+from mggcn.data._features import Features, Measure, as_features, check_finite, plain
+from mggcn.data._folder import Verified, load_folder, save, verify
 from mggcn.data._from_arrays import edge_values, ignored_edge_data, one_way_note
-from mggcn.data._headline import headline
 from mggcn.data._ids import COPY, find_nodes, ids_without_date, names_in_draws
 from mggcn.data._load import load, load_with, names, raw_folder, stored
-from mggcn.data._measures import Measure, plain
-from mggcn.data._meta import META, Meta, is_dataset
 from mggcn.data._npz import read_fields, read_npz
 from mggcn.data._objects import as_dataset, require
 from mggcn.data._ogb import import_ogb
-from mggcn.data._read_tables import read_tables
 from mggcn.data._root import PREPARED, data_roots, prepared_folder, user_cache, writable_root
 from mggcn.data._split import PARTS, UNLABELLED, Split
-from mggcn.data._streamed import import_tables
 from mggcn.data._table_files import Table
-from mggcn.data._verification import Verified, verify
-from mggcn.data._writer import ArrayWriter, FolderWriter, check_free, writing
+from mggcn.data._tables import read_tables
+from mggcn.data._writer import META, ArrayWriter, CsrWriter, FolderWriter, check_free, is_dataset, writing
 
 __all__ = [
     "BACKGROUND",
@@ -44,7 +37,6 @@ __all__ = [
     "Features",
     "FolderWriter",
     "Measure",
-    "Meta",
     "Split",
     "Table",
     "Verified",
@@ -52,8 +44,6 @@ __all__ = [
     "as_features",
     "check_finite",
     "check_free",
-    "csr_arrays",
-    "csr_parts",
     "data_roots",
     "draw_background",
     "draw_background_of_blocks",
@@ -65,7 +55,6 @@ __all__ = [
     "ids_without_date",
     "ignored_edge_data",
     "import_ogb",
-    "import_tables",
     "is_dataset",
     "load",
     "load_folder",

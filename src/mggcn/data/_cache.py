@@ -1,6 +1,6 @@
 """Arrays that preparing computes, kept on disk in folders named by a hash of all that they depend on.
 
-A folder is written under a temporary name by the one process that has claimed its name, and renamed; other processes
+A folder is written under a temporary name by the one process that has locked its name, and renamed; other processes
 wait for it. It is mapped when it is read, with the sizes and types of its files verified. One that is damaged is
 written again.
 """
@@ -21,9 +21,8 @@ from numpy.typing import DTypeLike, NDArray
 from mggcn._io.files import check_npy, read_json, replacing, sealed, write_durably
 from mggcn._io.mapping import MappedFiles
 from mggcn._io.memory import size
-from mggcn._io.temporary import claimed
-from mggcn.data._meta import META, ArrayFile
-from mggcn.data._writer import ArrayWriter
+from mggcn._io.temporary import locked_name
+from mggcn.data._writer import META, ArrayFile, ArrayWriter
 from mggcn.errors import ARRAY_ERRORS, InputError, InputWarning, first_line
 
 FORMAT = "mggcn-prepared"
@@ -114,7 +113,7 @@ class Cache:
         text = json.dumps({"version": VERSION, **what}, sort_keys=True)
         entry = self.folder / hashlib.sha256(text.encode()).hexdigest()[:24]
         try:
-            with claimed(entry, wait=True):
+            with locked_name(entry, wait=True):
                 return _read(entry) or self._built(entry, what, build, num_bytes)
         except OSError as error:
             raise InputError(f"{self.folder}: cannot be written ({first_line(error)})") from None
@@ -154,7 +153,7 @@ class Cache:
         """Remove all folders that no process is writing; return their size in bytes."""
         freed = 0
         for entry in list(self.entries()):
-            with claimed(entry.path, wait=True):
+            with locked_name(entry.path, wait=True):
                 shutil.rmtree(entry.path)
             freed += entry.num_bytes
         return freed

@@ -1,6 +1,6 @@
 """Dataset: a graph with features, labels and a split, checked when it is created.
 
-Features are float32, dense or compressed sparse rows (CSR); no result depends on which. :mod:`mggcn.data._meta`
+Features are float32, dense or compressed sparse rows (CSR); no result depends on which. :mod:`mggcn.data._writer`
 describes the folder of a data set on disk.
 """
 
@@ -20,8 +20,7 @@ from mggcn._io.arrays import checksum, compact_text, locked, read_only
 from mggcn._io.mapping import AUTOMATIC, Access, MappedFiles
 from mggcn.data._checks import check_descriptions, check_ids, check_labels, check_shape, check_types
 from mggcn.data._columns import Column
-from mggcn.data._features import Features, check_finite, csr_arrays, density_of, read_only_features
-from mggcn.data._measures import Measure
+from mggcn.data._features import Features, Measure, check_finite, csr_arrays, density_of, read_only_features
 from mggcn.data._split import Split, check_part
 from mggcn.errors import InputError
 from mggcn.graph import Direction, Graph, as_array, node_numbers
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from mggcn.data._tables import FeatureChoice
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
     """A node-classification task; its arrays are read-only, and copies of arrays that can be written to.
 
@@ -79,13 +78,13 @@ class Dataset:
     inductive: bool = False
     source: str = ""
     feature_names: tuple[str, ...] = ()
-    encoding: tuple[Column, ...] = field(default=(), repr=False)
-    measures: Mapping[str, Measure] = field(default_factory=dict, repr=False)
-    edge_attributes: Mapping[str, NDArray[np.generic]] = field(default_factory=dict, repr=False)
+    encoding: tuple[Column, ...] = ()
+    measures: Mapping[str, Measure] = field(default_factory=dict)
+    edge_attributes: Mapping[str, NDArray[np.generic]] = field(default_factory=dict)
     copies: int = 0
     notes: tuple[str, ...] = ()
-    mapped: MappedFiles | None = field(default=None, repr=False)
-    access: Access = field(default=AUTOMATIC, repr=False)
+    mapped: MappedFiles | None = field(default=None)
+    access: Access = field(default=AUTOMATIC)
     path: Path | None = field(default=None, init=False)
     checked: InitVar[bool] = False
     stored_in: InitVar[Path | None] = None
@@ -112,6 +111,9 @@ class Dataset:
                 raise InputError(f"split: the masks have {self.split.num_nodes} entries, but the graph has {n} nodes")
             for part, nodes in self.split.parts().items():
                 check_part(part, nodes, self.y)
+
+    def __repr__(self) -> str:
+        return f"<Dataset {headline(self)}>"
 
     def _make_read_only(self, checked: bool) -> None:
         protected = locked if checked else read_only
@@ -313,7 +315,7 @@ class Dataset:
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
-        from mggcn.data._scipy import from_scipy
+        from mggcn.data._from_arrays import from_scipy
 
         ids = None if node_ids is None else as_array(node_ids, "node_ids")
         fields = {"inductive": inductive, "source": source, "node_ids": ids, "feature_names": tuple(feature_names)}
@@ -336,7 +338,7 @@ class Dataset:
         seed: int | None = 0,
         direction: Direction | None = None,
     ) -> "Dataset":
-        """Convert two pandas data frames; the columns are as in :func:`mggcn.data._read_tables.read_tables`.
+        """Convert two pandas data frames; the columns are as in :func:`mggcn.data.read_tables`.
 
         Args:
             edges: one row per edge.
@@ -396,3 +398,12 @@ class Dataset:
         from mggcn.data._ids import nodes_of
 
         return nodes_of(self, ids)
+
+
+def headline(dataset: Dataset) -> str:
+    """The sizes of a data set, and on further lines its source and what may mislead."""
+    split = dataset.split
+    sizes = f"{split.train.size:,}/{split.val.size:,}/{split.test.size:,}" if split else "no split"
+    counts = f"{dataset.num_nodes:,} nodes, {dataset.graph.num_edges:,} edges, {dataset.num_features:,} features"
+    first = f"{dataset.name}: {counts}, {dataset.num_classes} classes, split {sizes}"
+    return "\n".join(filter(None, [first, dataset.source, *(f"note: {text}" for text in dataset.warnings)]))

@@ -1,8 +1,9 @@
-"""Saving a data set as a folder, and loading it."""
+"""Saving a data set as a folder, loading it, and checking every byte of it, which mapping it does not."""
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,12 @@ from numpy.typing import NDArray
 from mggcn._io.arrays import compact_text, locked, remember
 from mggcn._io.files import check_npy, sha256
 from mggcn._io.mapping import MappedFiles, is_too_large
+from mggcn._io.regular import open_regular
 from mggcn.data._checks import check_characters, check_labels
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import csr_arrays, csr_parts
-from mggcn.data._meta import EDGE, META, ArrayFile, Meta, checked_value, read_meta
 from mggcn.data._split import PARTS, Split
-from mggcn.data._writer import writing
+from mggcn.data._writer import EDGE, META, ArrayFile, Meta, checked_value, read_meta, writing
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
 from mggcn.graph import Graph
 
@@ -30,30 +31,28 @@ def save(
     """Write ``dataset`` as ``folder`` and return it as stored there; ``tables`` are files to keep beside the arrays."""
     target = Path(folder)
     with writing(target, overwrite=overwrite) as writer:
-        arrays = _arrays(dataset)
+        arrays = _kept(dataset)
         if any(isinstance(array, np.memmap) for array in arrays.values()):
             dataset = replace(dataset, graph=replace(dataset.graph))  # runs the checks, which mapping a folder skips
-        for name, array in arrays.items():
-            writer.write(name, array)
-        for name, path in (tables or {}).items():
-            writer.add_table(name, path)
+        for array_name, array in arrays.items():
+            if array_name not in PARTS:
+                writer.write(array_name, compact_text(array) if array_name == "ids" else array)
+        for table_name, path in (tables or {}).items():
+            writer.add_table(table_name, path)
         meta = writer.finish(
-            Meta(
-                name=dataset.name,
-                num_features=dataset.num_features,
-                direction=dataset.graph.direction,
-                classes=list(dataset.classes),
-                inductive=dataset.inductive,
-                source=dataset.source,
-                split_seed=dataset.split.seed if dataset.split else None,
-                split_shares=list(dataset.split.shares) if dataset.split else [],
-                id_name=dataset.id_name,
-                feature_names=list(dataset.feature_names),
-                encoding=list(dataset.encoding),
-                measures=dict(dataset.measures),
-                copies=dataset.copies,
-                notes=list(dataset.notes),
-            )
+            dataset.name,
+            dataset.classes,
+            split=dataset.split,
+            source=dataset.source,
+            direction=dataset.graph.direction,
+            inductive=dataset.inductive,
+            num_features=dataset.num_features,
+            id_name=dataset.id_name,
+            feature_names=dataset.feature_names,
+            encoding=dataset.encoding,
+            measures=dataset.measures,
+            copies=dataset.copies,
+            notes=dataset.notes,
         )
     for name, array in _kept(dataset).items():
         remember(array, meta.files[f"{name}.npy"].sha256)
@@ -119,11 +118,6 @@ def _split(arrays: Mapping[str, NDArray[Any]], meta: Meta) -> Split:
     return Split(*parts, seed=meta.split_seed, shares=tuple(meta.split_shares))
 
 
-def _arrays(dataset: Dataset) -> dict[str, NDArray[Any]]:
-    """The arrays of a folder by name, as they are stored."""
-    return {name: compact_text(array) if name == "ids" else array for name, array in _kept(dataset).items()}
-
-
 def _kept(dataset: Dataset) -> dict[str, NDArray[Any]]:
     """The arrays of a data set by the name of their file."""
     arrays: dict[str, NDArray[Any]] = {
@@ -176,3 +170,53 @@ def _read_array(path: Path, file: ArrayFile, *, mapped: bool) -> NDArray[Any]:
         with prefix_errors(path):
             check_characters(array)
     return locked(array)
+
+
+_BLOCK = 1 << 24
+
+OnBytes = Callable[[str, int, int], None]
+"""Called with the name of a stage, the bytes that are done, and all of them."""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """A folder in which every checksum is right.
+
+    Attributes:
+        dataset: mapped, unless its values had to be checked.
+        num_files: arrays and tables.
+        num_bytes: their size.
+    """
+
+    dataset: Dataset
+    num_files: int
+    num_bytes: int
+
+
+def verify(folder: str | Path, on_bytes: OnBytes = lambda *_: None) -> Verified:
+    """Read every file of a dataset folder and compare its checksum; InputError names the files that differ.
+
+    The values of a folder whose ``meta.json`` was edited are checked, too, as when it is loaded.
+    """
+    root = Path(folder)
+    meta = read_meta(root)
+    expected = {name: file.sha256 for name, file in meta.files.items()} | meta.tables
+    missing = [name for name in expected if not (root / name).is_file()]
+    if missing:
+        raise InputError(f"{root / missing[0]}: missing, though {META} lists it")
+    total, done, damaged = sum((root / name).stat().st_size for name in expected), 0, []
+    for name, checksum in expected.items():
+        content = hashlib.sha256()
+        with open_regular(root / name) as file:
+            while block := file.read(_BLOCK):
+                content.update(block)
+                done += len(block)
+                on_bytes("bytes", done, total)
+        if content.hexdigest() != checksum:
+            damaged.append(name)
+    if damaged:
+        raise InputError(
+            f"{root}: sha256 of {', '.join(damaged)} differs from {META}; the files are damaged or were changed"
+        )
+    is_checked = meta.checked == checked_value(meta)
+    return Verified(load_folder(root, mmap=is_checked), len(expected), total)

@@ -1,21 +1,23 @@
-"""A data set from plain arrays, checked; a missing split or validation part is drawn at random."""
+"""A data set from plain arrays or SciPy's adjacency matrix, checked; a missing split or validation part is drawn."""
 
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import sparray, spmatrix
+from scipy.sparse import coo_array, issparse, sparray, spmatrix
 
 from mggcn.data._checks import check_labels
-from mggcn.data._columns import FeatureTable, encoding_notes, feature_names
+from mggcn.data._columns import Column
 from mggcn.data._dataset import Dataset
-from mggcn.data._features import as_features
+from mggcn.data._features import Features, as_features
 from mggcn.data._labels import class_numbers, numbered_classes
-from mggcn.data._split import NO_SPLIT, UNLABELLED, complete_split
+from mggcn.data._objects import refused
+from mggcn.data._split import NO_SPLIT, PARTS, UNLABELLED, Split, complete_split
 from mggcn.errors import DataWarning, InputError, prefix_errors
-from mggcn.graph import Direction, Graph
+from mggcn.graph import Direction, Graph, as_array, node_numbers
 
 _KNOWN = {"num_nodes", "num_edges", "num_features", "num_classes", "name", "n_id", "e_id", "input_id", "batch_size"}
 """Names of what the other arrays say, and of what PyG's loaders add; leaving them out changes nothing."""
@@ -25,7 +27,7 @@ def from_arrays(
     name: str,
     num_nodes: int,
     edge_index: NDArray[Any],
-    x: ArrayLike | sparray | spmatrix | FeatureTable | None,
+    x: ArrayLike | sparray | spmatrix | None,
     *,
     y: NDArray[Any] | None = None,
     classes: Iterable[Any] | None = None,
@@ -44,8 +46,8 @@ def from_arrays(
         name: the name of the data set.
         num_nodes: the number of nodes, isolated ones included.
         edge_index: [2, E] integers, the sources and targets of the edges.
-        x: [num_nodes, num_features] numbers, or columns of a table, whose empty cells are filled; None for structural
-            features, see :func:`mggcn.data._structure.structural_features`.
+        x: [num_nodes, num_features] numbers; None for structural features, see
+            :func:`mggcn.data._structure.structural_features`.
         y: [num_nodes] or [num_nodes, 1] class numbers, also as whole floats, -1 or NaN for a node without a label; None
             if no node has one.
         classes: the names of the classes, used if a node is labelled; ``class 0``, ``class 1``, … if None.
@@ -62,45 +64,74 @@ def from_arrays(
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
         raise InputError(f"edge_index: must have shape [2, E], not {list(edge_index.shape)}")
     with prefix_errors("edge_index"):
-        graph, *removed, added = Graph.from_edges_counted(
+        graph, *changed = Graph.from_edges_counted(
             edge_index[0], edge_index[1], num_nodes, direction=direction or "both"
         )
-    features = None if x is None else x.x if isinstance(x, FeatureTable) else as_features(x)
+    features = None if x is None else as_features(x)
     labels = class_numbers(y, num_nodes)
     names = numbered_classes(labels)
     if names and classes is not None:
         names = tuple(map(str, classes))
     check_labels(labels, len(names))
-    split, note = None, "" if names else "no labels"
-    is_known = any(part is not None for part in parts)
     num_unlabelled = int(np.sum(labels == UNLABELLED))
-    unlabelled = []
     if names and classes is None and num_unlabelled:
         plural = "node has no label: its" if num_unlabelled == 1 else "nodes have no label: their"
         unlabelled = [f"{num_unlabelled:,} {plural} y is {UNLABELLED} or NaN"]
-    if is_known or (names and seed is not None):
-        split, note = complete_split(labels, parts, seed or 0)
-    source = "; ".join(filter(None, [source, note]))
-    made: list[str] = []
-    one_way = one_way_note(added) if direction is None else []
-    if not lists_edges_once:
-        notes, one_way = [*notes, *one_way], []
-    if isinstance(x, FeatureTable):
-        encoding, filled = x.fill(split.train if split else None)
-        fields |= {"encoding": encoding, "feature_names": feature_names(encoding)}
-        made, notes = [*encoding_notes(x.columns)], [*notes, *filled]
-    elif features is None:
-        from mggcn.data._structure import structural_features
-
-        features, columns = structural_features(graph)
-        fields |= {"feature_names": columns}
-        made = [f"structural features, made of the edges: {', '.join(columns)}"]
-    if not is_known:  # else they are in no part of the split
-        notes, unlabelled = [*notes, *unlabelled], []
-    for text in notes:
+    else:
+        unlabelled = []
+    split, source = split_and_source(labels, names, parts, seed, source)
+    made = MadeFeatures(features) if features is not None else structural(graph)
+    if made.names:
+        fields["feature_names"] = made.names
+    is_known = any(part is not None for part in parts)  # nodes without a label are then in no part of the split
+    shown, notes = all_notes(
+        [*notes, *([] if is_known else unlabelled)],
+        made,
+        changed,
+        direction=direction,
+        lists_edges_once=lists_edges_once,
+        quiet=unlabelled if is_known else (),
+    )
+    for text in shown:
         warnings.warn(f"{name}: {text}", DataWarning, stacklevel=stacklevel)
-    notes = (*notes, *unlabelled, *made, *one_way, *removed_note(*removed))
-    return Dataset(name, graph, features, labels, names, split, source=source, notes=notes, **fields)
+    return Dataset(name, graph, made.x, labels, names, split, source=source, notes=notes, **fields)
+
+
+@dataclass(frozen=True)
+class MadeFeatures:
+    """Features, and what is said of them.
+
+    Attributes:
+        x: the features; None if they are in a file.
+        names: of the features, empty if they have none.
+        encoding: how columns of a table became features.
+        filled: the note on empty cells.
+        notes: on what the features were made of.
+    """
+
+    x: "Features | None"
+    names: tuple[str, ...] = ()
+    encoding: tuple[Column, ...] = ()
+    filled: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+def structural(graph: Graph) -> MadeFeatures:
+    """Structural features, with a note that says so."""
+    from mggcn.data._structure import structural_features
+
+    x, names = structural_features(graph)
+    return MadeFeatures(x, names, notes=[f"structural features, made of the edges: {', '.join(names)}"])
+
+
+def split_and_source(
+    y: NDArray[np.int64], classes: Sequence[str], parts: Sequence[NDArray[Any] | None], seed: int | None, source: str
+) -> tuple[Split | None, str]:
+    """The split, drawn where it is not known unless ``seed`` is None, and the source with a note on what was drawn."""
+    split, note = None, "" if classes else "no labels"
+    if any(part is not None for part in parts) or (classes and seed is not None):
+        split, note = complete_split(y, parts, seed or 0)
+    return split, "; ".join(filter(None, [source, note]))
 
 
 def ignored_edge_data(names: Iterable[str], origin: str) -> list[str]:
@@ -124,6 +155,32 @@ def edge_values(names: Iterable[str]) -> list[str]:
     )
 
 
+def all_notes(
+    notes: Sequence[str],
+    made: MadeFeatures,
+    changed: Sequence[int],
+    *,
+    direction: Direction | None,
+    lists_edges_once: bool,
+    quiet: Sequence[str] = (),
+) -> tuple[list[str], tuple[str, ...]]:
+    """The notes that are warnings, too, and all notes of a data set.
+
+    Args:
+        notes: what of the input is not used.
+        made: its features.
+        changed: how many self-loops and duplicate edges were removed and reverses of edges added.
+        direction: that the user has chosen; None if edges became undirected by default.
+        lists_edges_once: see :func:`from_arrays`.
+        quiet: notes that are no warnings.
+    """
+    num_loops, num_duplicates, num_added = changed
+    one_way = one_way_note(num_added) if direction is None else []
+    shown = [*notes, *([] if lists_edges_once else one_way), *made.filled]
+    others = [*quiet, *made.notes, *(one_way if lists_edges_once else ()), *removed_note(num_loops, num_duplicates)]
+    return shown, (*shown, *others)
+
+
 def one_way_note(count: int) -> list[str]:
     """The note on edges that were made undirected, none if there are none."""
     edges = "1 edge has" if count == 1 else f"{count:,} edges have"
@@ -135,3 +192,60 @@ def removed_note(num_loops: int, num_duplicates: int) -> list[str]:
     counts = ((num_loops, "self-loop"), (num_duplicates, "duplicate edge"))
     parts = [f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count]
     return [f"{' and '.join(parts)} removed"] if parts else []
+
+
+def from_scipy(
+    adjacency: Any,
+    x: Any,
+    y: ArrayLike | None,
+    name: str,
+    classes: Iterable[Any] | None,
+    split: Split | Sequence[ArrayLike | None] | None,
+    seed: int | None,
+    direction: Direction | None,
+    **fields: Any,
+) -> Dataset:
+    """See :meth:`mggcn.data.Dataset.from_scipy`."""
+    if not issparse(adjacency):
+        raise refused(adjacency, "from_scipy takes a sparse matrix of SciPy")
+    with prefix_errors(name):
+        edge_index, is_weighted = edges_of(adjacency, "adjacency")
+        num_nodes = adjacency.shape[0]
+        return from_arrays(
+            name,
+            num_nodes,
+            edge_index,
+            x,
+            y=None if y is None else as_array(y, "y"),
+            classes=classes,
+            parts=_parts(split, num_nodes),
+            seed=seed,
+            direction=direction,
+            notes=ignored_edge_data(["values"] * is_weighted, "adjacency"),
+            stacklevel=4,
+            **fields,
+        )
+
+
+def edges_of(matrix: Any, field: str) -> tuple[NDArray[Any], bool]:
+    """Return the [2, E] rows and columns of the values other than 0, and whether one of them is not 1."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise InputError(f"{field}: must be square, not of shape {list(matrix.shape)}")
+    entries = coo_array(matrix)
+    kept = entries.data != 0
+    rows, columns = entries.coords
+    return np.stack([rows[kept], columns[kept]]), bool((entries.data[kept] != 1).any())
+
+
+def _parts(split: Split | Sequence[ArrayLike | None] | None, num_nodes: int) -> Sequence[NDArray[np.int64] | None]:
+    if split is None:
+        return NO_SPLIT
+    parts = list(split.parts().values()) if isinstance(split, Split) else split
+    if not isinstance(parts, list | tuple) or len(parts) != len(PARTS):
+        raise InputError(
+            "split: must be a Split or the nodes of train, val and test, None for a part that is not known"
+        )
+    return [
+        None if nodes is None else node_numbers(nodes, num_nodes, f"split: {part}")
+        for part, nodes in zip(PARTS, parts, strict=True)
+    ]

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.data._cells import shown, text_of
 from mggcn.data._checks import MAX_CLASSES
-from mggcn.data._columns import Chunk
+from mggcn.data._columns import Chunk, shown, text_of
 from mggcn.data._split import NO_SPLIT, PARTS, UNLABELLED
 from mggcn.errors import InputError, prefix_errors
 

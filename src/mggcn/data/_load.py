@@ -13,28 +13,13 @@ from pathlib import Path
 
 from mggcn._io.mapping import Access
 from mggcn._io.memory import require_address_space
-from mggcn.data import _digits, _ogb, _planetoid, _planetoid_files, _synthetic
-from mggcn.data import _pyg_sets as pyg
+from mggcn.data import _digits, _ogb, _planetoid, _synthetic
+from mggcn.data import _pyg as pyg
 from mggcn.data._dataset import Dataset
 from mggcn.data._folder import load_folder
-from mggcn.data._meta import META
-from mggcn.data._npz import read_npz
-from mggcn.data._ogb import import_ogb
-from mggcn.data._read_tables import read_tables
 from mggcn.data._root import data_roots
-from mggcn.data._streamed import import_tables
+from mggcn.data._writer import META
 from mggcn.errors import InputError, unknown
-
-__all__ = [
-    "import_ogb",
-    "import_tables",
-    "load",
-    "names",
-    "raw_folder",
-    "read_npz",
-    "read_tables",
-    "stored",
-]
 
 _log = logging.getLogger(__name__)
 
@@ -44,7 +29,7 @@ ArgumentLoader = Callable[[str, Path | None, int, bool | None], Dataset]
 _NAMED: dict[str, Loader] = {
     **{
         f"{name}{ending}": partial(_planetoid.load, name, bool(ending))
-        for name in _planetoid_files.FOLDERS
+        for name in _planetoid.FOLDERS
         for ending in ("", ":public")
     },
     "digits": _digits.load,
@@ -120,9 +105,9 @@ def _load(name: str | Path, root: Path | None, seed: int, mmap: bool | None) -> 
 def raw_folder(name: str, root: Path | None = None) -> Path | None:
     """The folder of the raw files of a data set that is read from them at every load, as Cora is; None for others."""
     kind, _, public = name.partition(":")
-    if name not in _NAMED or kind not in _planetoid_files.FOLDERS:
+    if name not in _NAMED or kind not in _planetoid.FOLDERS:
         return None
-    files = _planetoid_files.locate(kind, root, allow_linqs=not public)
+    files = _planetoid.locate(kind, root, allow_linqs=not public)
     return next(iter(files.values())).parent
 
 
@@ -133,7 +118,7 @@ def names() -> list[str]:
 
 def stored(root: Path) -> list[str]:
     """What a data root holds: data sets whose raw files are there, and dataset folders; nothing is read or fetched."""
-    raw = [name for name in _planetoid_files.FOLDERS if _planetoid_files.is_stored(name, root)]
+    raw = [name for name in _planetoid.FOLDERS if _planetoid.is_stored(name, root)]
     raw += [f"pyg:{path.parent.name}" for path in sorted(root.glob("pyg/*/raw"))]
     raw += [f"ogb:{path.parent.name.replace('_', '-')}" for path in sorted(root.glob("ogb/*/raw"))]
     folders = [path.parent for pattern in ("*", "*/*") for path in sorted(root.glob(f"{pattern}/{META}"))]

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mggcn.data._cells import shown
-from mggcn.data._columns import Chunk
+from mggcn.data._columns import Chunk, shown
 from mggcn.data._dataset import Dataset
 from mggcn.data._objects import require
 from mggcn.data._tables import TableColumns as TableColumns

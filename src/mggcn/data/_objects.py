@@ -26,7 +26,7 @@ _OTHERS = "use mggcn.load(name), or Dataset.from_pyg, from_networkx, from_pandas
 
 
 def as_dataset(
-    value: "Dataset | Data", purpose: str, *, needs_split: bool, direction: Direction | None = None
+    value: "Dataset | Data", purpose: str, *, needs_split: bool, direction: Direction | None = None, stacklevel: int = 6
 ) -> Dataset:
     """Return a data set as it is and PyG's ``Data`` converted; anything else is an InputError that says what to do.
 
@@ -35,6 +35,7 @@ def as_dataset(
         purpose: the function that takes it, for the error.
         needs_split: whether a ``Data`` without masks must have enough labels to draw a split.
         direction: of a ``Data``, see :meth:`mggcn.Dataset.from_pyg`; the graph of a data set has one already.
+        stacklevel: of warnings about a ``Data``, so that they are at the user's line.
     """
     if isinstance(value, Dataset):
         return value
@@ -43,7 +44,7 @@ def as_dataset(
     from mggcn.data._pyg import from_pyg
 
     def convert(seed: int | None) -> Dataset:
-        return from_pyg(value, "pyg", seed, direction, stacklevel=6)
+        return from_pyg(value, "pyg", seed, direction, stacklevel=stacklevel)
 
     try:
         return convert(seed=0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mggcn import data as storage
-from mggcn._io.temporary import claimed
+from mggcn._io.temporary import locked_name
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, first_line
 
@@ -83,7 +83,7 @@ def load_or_build(
     if stored is not None:
         return storage.load(stored, mmap=mmap)
     target = writable_root(root) / folder
-    with claimed(target, wait=True):
+    with locked_name(target, wait=True):
         if storage.is_dataset(target):  # another process stored it meanwhile
             return storage.load(target, mmap=mmap)
         built = build()

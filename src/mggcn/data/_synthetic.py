@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.data._dataset import Dataset
-from mggcn.data._meta import Meta
 from mggcn.data._root import load_or_build
 from mggcn.data._split import UNLABELLED, Split
 from mggcn.data._writer import writing
@@ -154,17 +153,8 @@ class Synthetic:
                 x.append(rows)
             y, split = self._labels()
             folder.write("y", y)
-            folder.write_split(split)
-            folder.finish(
-                Meta(
-                    name=self._name,
-                    num_features=self._plan.num_features,
-                    direction="both",
-                    classes=list(self._plan.classes),
-                    inductive=self._plan.inductive,
-                    source=self._source,
-                )
-            )
+            plan = self._plan
+            folder.finish(self._name, plan.classes, split=split, source=self._source, inductive=plan.inductive)
 
     def _features(self) -> Iterator[tuple[int, Matrix]]:
         """The features, some rows at a time, each with the number of its first node."""

@@ -1,14 +1,15 @@
 """Writing a dataset folder row by row, so that no array has to be in memory.
 
-An array is hashed while it is written if the number of its rows is known. Otherwise its header, which the checksum
-covers, is known only at the end, and the file is read once more.
+``meta.json`` says what the folder contains, with the type, shape and checksum of each array. An array is hashed while
+it is written if the number of its rows is known. Otherwise its header, which the checksum covers, is known only at the
+end, and the file is read once more.
 """
 
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,11 +20,97 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mggcn._io.arrays import blocks, header
-from mggcn._io.files import replacing, sealed, sha256, write_durably
+from mggcn._io.files import is_sealed, read_json, replacing, sealed, sha256, write_durably
 from mggcn._io.temporary import recover
-from mggcn.data._meta import EDGE, META, ArrayFile, Meta, checked_value, is_dataset, read_meta
+from mggcn.data._checks import check_name
+from mggcn.data._columns import Column
+from mggcn.data._features import Measure
 from mggcn.data._split import PARTS, Split
 from mggcn.errors import InputError, prefix_errors
+from mggcn.graph import Direction, IntArray, balance, index_dtype
+
+FORMAT = "mggcn-dataset"
+VERSION = 2
+META = "meta.json"
+EDGE = "edge_"
+
+
+class ArrayFile(msgspec.Struct, frozen=True):
+    """The type, shape and checksum of a ``.npy`` file."""
+
+    dtype: str
+    shape: list[int]
+    sha256: str
+
+
+class Meta(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of ``meta.json``; ``checked`` is the value of :func:`checked_value` when the folder was written."""
+
+    format: str = FORMAT
+    version: int = VERSION
+    name: str
+    num_nodes: int
+    num_edges: int
+    num_features: int
+    direction: Direction
+    classes: list[str]
+    inductive: bool
+    source: str
+    split_seed: int | None = None
+    split_shares: list[float] = []
+    id_name: str = "id"
+    feature_names: list[str] = []
+    encoding: list[Column] = []
+    measures: dict[str, Measure] = {}
+    copies: int = 0
+    notes: list[str] = []
+    tables: dict[str, str] = {}
+    files: dict[str, ArrayFile] = {}
+    checked: str = ""
+
+
+def is_dataset(folder: str | Path) -> bool:
+    """Whether ``folder`` looks like a dataset folder."""
+    return (Path(folder) / META).is_file()
+
+
+def read_meta(root: Path) -> Meta:
+    """Read ``meta.json`` of a dataset folder."""
+    path = root / META
+    recover(root)
+    if not path.is_file():
+        raise InputError(f"{root}: not a dataset folder ({META} is missing)")
+    fields = read_json(path, dict[str, Any])
+    if fields.get("format") != FORMAT:
+        raise InputError(f"{path}: field format is not {FORMAT!r}")
+    version = fields.get("version", 0)
+    if version != VERSION:
+        raise InputError(f"{path}: version {version} cannot be read, only version {VERSION}")
+    if not is_sealed(path):
+        raise InputError(f"{path}: its checksum is missing")
+    meta = read_json(path, Meta)
+    with prefix_errors(path):
+        check_name(meta.name)
+    for name in meta.files:
+        if Path(name).name != name or not name.endswith(".npy"):
+            raise InputError(f"{path}: files holds {name!r}, not the name of a .npy file")
+    return meta
+
+
+def digest_of(files: Mapping[str, ArrayFile]) -> str:
+    """Return the sha256 of the checksums of all arrays."""
+    lines = "".join(f"{name}:{files[name].sha256}\n" for name in sorted(files))
+    return hashlib.sha256(lines.encode()).hexdigest()
+
+
+def checked_value(meta: Meta) -> str:
+    """Return the sha256 of everything that the checks of Graph and Dataset read.
+
+    A folder that stores this value was checked when it was written and has not been changed since.
+    """
+    fields = [digest_of(meta.files), meta.direction, len(meta.classes), meta.num_features, meta.num_nodes]
+    return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
+
 
 _FEATURES = ("x", "x_indptr", "x_indices", "x_data")
 _ORDER = [f"{name}.npy" for name in ("indptr", "indices", "y", *_FEATURES, *PARTS, "ids")]  # in meta.json
@@ -87,8 +174,8 @@ class ArrayWriter:
 class FolderWriter:
     """Writes the arrays of a dataset folder in any order, and ``meta.json`` at the end; see :func:`writing`."""
 
-    def __init__(self, draft: Path) -> None:
-        self.path = draft
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self._arrays: dict[str, ArrayWriter] = {}
         self._tables: dict[str, str] = {}
 
@@ -109,28 +196,57 @@ class FolderWriter:
         """The number of rows of an array that are written."""
         return self._arrays[name].num_rows
 
-    def write_split(self, split: Split) -> None:
-        """Write the parts of a split."""
-        for part, nodes in split.parts().items():
-            self.write(part, nodes)
-
     def add_table(self, name: str, path: Path) -> None:
         """Keep a file beside the arrays; it is copied unless it was written there, to ``path`` of this writer."""
         if path != self.path / name:
             shutil.copyfile(path, self.path / name)
         self._tables[name] = sha256(self.path / name)
 
-    def finish(self, meta: Meta) -> Meta:
-        """Write ``meta.json``; sizes, checksums and tables are added to the given fields."""
+    def finish(
+        self,
+        name: str,
+        classes: Sequence[str],
+        *,
+        split: Split | None = None,
+        source: str = "",
+        direction: Direction = "both",
+        inductive: bool = False,
+        num_features: int | None = None,
+        id_name: str = "id",
+        feature_names: Sequence[str] = (),
+        encoding: Sequence[Column] = (),
+        measures: Mapping[str, Measure] | None = None,
+        copies: int = 0,
+        notes: Sequence[str] = (),
+    ) -> Meta:
+        """Write the split and ``meta.json``, with sizes, checksums and tables; arguments are as in a data set.
+
+        ``num_features`` is the width of ``x`` if it is left out, which sparse features do not say.
+        """
+        for part, nodes in split.parts().items() if split else ():
+            self.write(part, nodes)
         for writer in self._arrays.values():
             writer.close()
         files = {writer.path.name: writer.describe() for writer in self._arrays.values()}
         names = [name for name in _ORDER if name in files] + [name for name in files if name.startswith(EDGE)]
         num_stored = files["indices.npy"].shape[0]
-        meta = msgspec.structs.replace(
-            meta,
+        meta = Meta(
+            name=name,
             num_nodes=files["indptr.npy"].shape[0] - 1,
-            num_edges=num_stored // 2 if meta.direction == "both" else num_stored,
+            num_edges=num_stored // 2 if direction == "both" else num_stored,
+            num_features=files["x.npy"].shape[1] if num_features is None else num_features,
+            direction=direction,
+            classes=list(classes),
+            inductive=inductive,
+            source=source,
+            split_seed=split.seed if split else None,
+            split_shares=list(split.shares) if split else [],
+            id_name=id_name,
+            feature_names=list(feature_names),
+            encoding=list(encoding),
+            measures=dict(measures or {}),
+            copies=copies,
+            notes=list(notes),
             tables=self._tables,
             files={name: files[name] for name in names},
         )
@@ -148,8 +264,8 @@ class FolderWriter:
 def writing(target: Path, *, overwrite: bool = False) -> Iterator[FolderWriter]:
     """Write a dataset folder; it appears as ``target`` at the end of the block, and nothing is left if that fails."""
     check_free(target, overwrite=overwrite)
-    with replacing(target, partial(check_free, overwrite=overwrite)) as draft:
-        folder = FolderWriter(draft)
+    with replacing(target, partial(check_free, overwrite=overwrite)) as path:
+        folder = FolderWriter(path)
         try:
             yield folder
         finally:
@@ -174,3 +290,68 @@ def check_free(target: Path, *, overwrite: bool) -> None:
     others = sorted(path.name for path in target.iterdir() if path.name not in listed or path.is_dir())
     if others:
         raise InputError(f"{target}: holds {others[0]}, which is not of the data set, so it is not replaced")
+
+
+_ROWS = 1 << 20  # starts of rows that are written at a time
+
+
+class CsrWriter:
+    """Writes ``indptr.npy`` and ``indices.npy`` from batches of entries, sorted by row and then by neighbour.
+
+    Rows without entries need no batch. Symmetry is checked without keeping entries, by
+    :func:`mggcn.graph.balance`.
+
+    Args:
+        folder: where to write.
+        num_nodes: the number of rows.
+        direction: of the graph; ``both`` must be symmetric.
+        num_entries: if it is known, ``indices.npy`` is hashed while it is written.
+    """
+
+    def __init__(
+        self, folder: FolderWriter, num_nodes: int, direction: Direction = "both", num_entries: int | None = None
+    ) -> None:
+        self._num_nodes, self._direction = num_nodes, direction
+        self._indptr = folder.array("indptr", np.int64, num_rows=num_nodes + 1)
+        self._indices = folder.array("indices", index_dtype(num_nodes), num_rows=num_entries)
+        self._last = (-1, -1)
+        self._balance = np.uint64(0)
+
+    def append(self, rows: IntArray, neighbours: IntArray) -> None:
+        """Write the entries (rows[i], neighbours[i]), which follow those of the batch before."""
+        if rows.size == 0:
+            return
+        self._check(rows, neighbours)
+        self._start_rows(int(rows[-1]) + 1, rows)
+        self._indices.append(neighbours.astype(self._indices.dtype, copy=False))
+        if self._direction == "both":
+            with np.errstate(over="ignore"):
+                self._balance += balance(rows, neighbours)
+        self._last = (int(rows[-1]), int(neighbours[-1]))
+
+    def close(self) -> None:
+        """Write the starts of the remaining rows."""
+        self._start_rows(self._num_nodes + 1, np.empty(0, np.int64))
+        if self._balance:
+            raise InputError("graph: not symmetric; give direction 'in' or 'out' or store every edge in both rows")
+        self._indptr.close()
+        self._indices.close()
+
+    def _start_rows(self, stop: int, rows: IntArray) -> None:
+        """Write the starts of all rows below ``stop`` that are not written yet; ``rows`` are those of the batch."""
+        for first in range(self._indptr.num_rows, stop, _ROWS):
+            numbers = np.arange(first, min(first + _ROWS, stop))
+            self._indptr.append(self._indices.num_rows + np.searchsorted(rows, numbers))
+
+    def _check(self, rows: IntArray, neighbours: IntArray) -> None:
+        for values in (rows, neighbours):
+            if values.min() < 0 or values.max() >= self._num_nodes:
+                bad = values[(values < 0) | (values >= self._num_nodes)][0]
+                raise InputError(f"graph: index {bad} is out of range for {self._num_nodes} nodes")
+        loops = rows[rows == neighbours]
+        if loops.size:
+            raise InputError(f"graph: self-loop at node {loops[0]}")
+        before = np.concatenate([[self._last[0]], rows[:-1]]), np.concatenate([[self._last[1]], neighbours[:-1]])
+        follows = (rows > before[0]) | ((rows == before[0]) & (neighbours > before[1]))
+        if not follows.all():
+            raise InputError(f"graph: row {rows[~follows][0]} is not sorted or repeats a neighbour")

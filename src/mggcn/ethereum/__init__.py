@@ -5,40 +5,60 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mggcn.ethereum._build import Built, build
+    from mggcn.ethereum._columns import parse_columns
     from mggcn.ethereum._crawl import crawl
-    from mggcn.ethereum._label_lists import addresses
-    from mggcn.ethereum._merge_labels import MergedLabels
+    from mggcn.ethereum._etherscan import ETHERSCAN_URL, Etherscan, key_from_environment
+    from mggcn.ethereum._labels import MergedLabels, addresses, merge_labels, parse_list, read_labels, write_labels
     from mggcn.ethereum._pipeline import BuildInputs
-    from mggcn.ethereum._remote import local_files, table_files
     from mggcn.ethereum._simulate import simulate
+    from mggcn.ethereum._sql import sql_script
+    from mggcn.ethereum._table_files import local_files, table_files
     from mggcn.ethereum._time_split import TimeSplit, parse_as_of
 
 __all__ = [
+    "ETHERSCAN_URL",
     "BuildInputs",
     "Built",
+    "Etherscan",
     "MergedLabels",
     "TimeSplit",
     "addresses",
     "build",
     "crawl",
+    "key_from_environment",
     "local_files",
+    "merge_labels",
     "parse_as_of",
+    "parse_columns",
+    "parse_list",
+    "read_labels",
     "simulate",
+    "sql_script",
     "table_files",
+    "write_labels",
 ]
 
 _HOMES = {
     "BuildInputs": "_pipeline",
     "Built": "_build",
-    "MergedLabels": "_merge_labels",
+    "ETHERSCAN_URL": "_etherscan",
+    "Etherscan": "_etherscan",
+    "MergedLabels": "_labels",
     "TimeSplit": "_time_split",
-    "addresses": "_label_lists",
+    "addresses": "_labels",
     "build": "_build",
     "crawl": "_crawl",
-    "local_files": "_remote",
+    "key_from_environment": "_etherscan",
+    "local_files": "_table_files",
+    "merge_labels": "_labels",
     "parse_as_of": "_time_split",
+    "parse_columns": "_columns",
+    "parse_list": "_labels",
+    "read_labels": "_labels",
     "simulate": "_simulate",
-    "table_files": "_remote",
+    "sql_script": "_sql",
+    "table_files": "_table_files",
+    "write_labels": "_labels",
 }
 
 

@@ -1,33 +1,44 @@
-"""From the stages ``features`` and ``links`` to the arrays and tables of a dataset folder, some rows at a time."""
+"""From the stages ``features`` and ``links`` to the arrays and tables of a dataset folder, and the disk they need.
 
-from collections.abc import Iterator, Mapping, Sequence
+Stages consist of groups of few rows, in one file or in many. Threads read and convert some groups at a time; results
+come in the order of the rows, so that they are appended where they belong, and no array or list grows with the data.
+"""
+
+import shutil
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import ibis
 import numpy as np
 import pyarrow
 import pyarrow.compute
 from numpy.typing import NDArray
+from pyarrow import ArrowException, parquet
 
-from mggcn._io.locations import Location
+from mggcn._io.locations import Location, Source
 from mggcn._io.mapping import MappedRows
+from mggcn._io.memory import size
 from mggcn._io.stages import stage_files
 from mggcn.data import (
     BACKGROUND,
     UNLABELLED,
     CsrWriter,
     FolderWriter,
-    Meta,
     Split,
     check_finite,
     draw_background_of_blocks,
 )
 from mggcn.errors import InputError
 from mggcn.ethereum import _features as features
-from mggcn.ethereum._parts import TableWriter, num_rows, over_rows
+from mggcn.ethereum._columns import INT, TEXT, WEI
+from mggcn.ethereum._table_files import is_parquet, num_bytes, open_bytes
 from mggcn.ethereum._tables import FEATURES
-from mggcn.ethereum._values import INT, TEXT, WEI
+from mggcn.kernels.threads import available
 
 ACCOUNTS, EDGES = "accounts.parquet", "edges.parquet"
 _BLOCK = 1 << 20  # accounts whose labels are written at a time
@@ -44,6 +55,15 @@ _EDGE_TABLE = {
     "fee": ("fee_wei", WEI),
 }
 """The columns of ``edges.parquet`` after the addresses of its ends, by the column of ``links`` each comes from."""
+T = TypeVar("T")
+R = TypeVar("R")
+
+_ROWS = 1 << 16  # of a group in a table
+_FOLDER_BYTES = 150
+_STAGE_BYTES = {"duckdb": 200, "spark": 400}
+"""Of a row; what ``benchmarks/scale.py spark`` measures, rounded up. Spark's include what it shuffles."""
+_SAMPLE = 1 << 20  # bytes of a text file in which rows are counted
+_GZIP = 31  # what zlib calls the format
 
 
 @dataclass(frozen=True)
@@ -110,23 +130,15 @@ def assemble(
     for block in labelled.blocks(num_nodes):
         y.append(block)
     split = _split(labelled, seed) if labels and is_split else None
-    if split is not None:
-        folder.write_split(split)
     folder.finish(
-        Meta(
-            name=name,
-            num_features=len(features.NAMES),
-            direction="both",
-            classes=list(labelled.classes),
-            inductive=False,
-            source=source,
-            split_seed=seed if split else None,
-            split_shares=list(split.shares) if split else [],
-            id_name="address",
-            feature_names=list(features.NAMES),
-            measures=features.MEASURES,
-            notes=list(notes),
-        )
+        name,
+        labelled.classes,
+        split=split,
+        source=source,
+        id_name="address",
+        feature_names=features.NAMES,
+        measures=features.MEASURES,
+        notes=notes,
     )
     return labelled
 
@@ -250,3 +262,152 @@ def _split(labelled: Labelled, seed: int) -> Split:
             f"too few labelled accounts have a transaction ({counts or 'none'}) for a 7:1:2 split ({error})"
         ) from None
     return Split(*(labelled.nodes[part] for part in split.parts().values()), seed=seed, shares=split.shares)
+
+
+def over_rows(
+    files: Sequence[Location], convert: Callable[[Any, int], R], columns: list[str] | None = None
+) -> Iterator[R]:
+    """Call ``convert(batch, first_row)`` for all rows of Parquet files; yield the results in the order of the rows."""
+
+    def read(group: tuple[Location, Any, int, int]) -> R:
+        file, metadata, number, first_row = group
+        with file.open() as opened:
+            table = parquet.ParquetFile(opened, metadata=metadata).read_row_group(number, columns, use_threads=False)
+        arrays = [pyarrow.concat_arrays(column.chunks) for column in table.columns]
+        converted = convert(pyarrow.RecordBatch.from_arrays(arrays, schema=table.schema), first_row)
+        _release()
+        return converted
+
+    return in_order(read, _groups(files))
+
+
+def num_rows(files: Sequence[Location]) -> int:
+    """The number of rows of Parquet files."""
+    return sum(metadata.num_rows for metadata in in_order(_metadata, files))
+
+
+def in_order(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
+    """Call a function for all items on as many threads as there are cores, and yield the results in their order."""
+    threads = available()
+    with ThreadPoolExecutor(threads) as pool:
+        pending: deque[Future[R]] = deque()
+        for item in items:
+            pending.append(pool.submit(function, item))
+            if len(pending) > threads:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+
+
+def _groups(files: Sequence[Location]) -> Iterator[tuple[Location, Any, int, int]]:
+    first_row = 0
+    for file in files:
+        metadata = _metadata(file)
+        for number in range(metadata.num_row_groups):
+            rows = metadata.row_group(number).num_rows
+            if rows:
+                yield file, metadata, number, first_row
+            first_row += rows
+
+
+def _metadata(file: Location) -> Any:
+    with file.open() as opened:
+        return parquet.read_metadata(opened)
+
+
+class TableWriter:
+    """Writes a Parquet file in groups of equally many rows, so that its bytes depend on its rows only."""
+
+    def __init__(self, path: Path, schema: Any) -> None:
+        self._schema = schema
+        self._writer = parquet.ParquetWriter(path, schema, compression="zstd")
+        self._batches: list[Any] = []
+        self._num_rows = 0
+
+    def __enter__(self) -> "TableWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._writer.close()
+
+    def append(self, columns: Sequence[Any]) -> None:
+        """Write rows, as columns of the schema."""
+        self._batches.append(pyarrow.RecordBatch.from_arrays(columns, schema=self._schema))
+        self._num_rows += self._batches[-1].num_rows
+        if self._num_rows >= _ROWS:
+            self._write(self._num_rows - self._num_rows % _ROWS)
+
+    def finish(self) -> None:
+        """Write the remaining rows."""
+        self._write(self._num_rows)
+
+    def _write(self, stop: int) -> None:
+        table = pyarrow.Table.from_batches(self._batches, self._schema)
+        for start in range(0, stop, _ROWS):
+            rows = min(_ROWS, stop - start)
+            self._writer.write_table(table.slice(start, rows).combine_chunks(), row_group_size=_ROWS)
+        self._batches = table.slice(stop).to_batches()
+        self._num_rows -= stop
+        _release()
+
+
+def _release() -> None:
+    """Return unused memory to the system; pyarrow otherwise keeps several times what it uses, for each thread."""
+    pyarrow.default_memory_pool().release_unused()
+
+
+@dataclass(frozen=True)
+class Space:
+    """The bytes that a build needs for its stages at their largest, and for dataset folders; about.
+
+    Attributes:
+        rows: in the files, about.
+        stages: of intermediate tables, and of what an engine writes because it exceeds its memory.
+        folders: of the data set, and of its parts if it is joined from several.
+    """
+
+    rows: int
+    stages: int
+    folders: int
+
+    @classmethod
+    def of(cls, files: Sequence[Source], engine: str, num_folders: int = 1) -> "Space":
+        """Estimate the space for files that an engine makes so many dataset folders of."""
+        rows = sum(_num_rows(file) for file in files)
+        return cls(rows, rows * _STAGE_BYTES[engine], rows * _FOLDER_BYTES * num_folders)
+
+    def __str__(self) -> str:
+        parts = f"{size(self.stages)} for stages, {size(self.folders)} for the data set"
+        return f"{self.rows:,} rows need about {size(self.stages + self.folders)} of disk: {parts}"
+
+    def check(self, out: Path, stages: Location) -> None:
+        """Raise InputError if a disk of this machine is too small."""
+        disks: dict[int, tuple[Path, Path, int]] = {}
+        for folder, share in ((out, self.folders), (stages.local, self.stages)):
+            if folder is not None:
+                existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+                named, _, before = disks.get(existing.stat().st_dev, (folder, existing, 0))
+                disks[existing.stat().st_dev] = named, existing, before + share
+        for folder, existing, needed in disks.values():
+            free = shutil.disk_usage(existing).free
+            if needed > free:
+                raise InputError(
+                    f"{folder}: {self.rows:,} rows need about {size(needed)} of disk, and {size(free)} are free"
+                )
+
+
+def _num_rows(file: Source) -> int:
+    """The number of rows of a Parquet file; about that of a text file, as its beginning suggests."""
+    with open_bytes(file) as opened:
+        if is_parquet(file):
+            try:
+                return int(parquet.read_metadata(opened).num_rows)
+            except (ArrowException, OSError):  # reported when the file is read
+                return 0
+        sample = opened.read(_SAMPLE)
+    try:
+        text = zlib.decompressobj(_GZIP).decompress(sample) if file.suffix.lower() == ".gz" else sample
+    except zlib.error:
+        return 0
+    rows = max(text.count(b"\n"), text.count(b"{"))
+    return rows * num_bytes(file) // max(len(sample), 1)

@@ -20,17 +20,16 @@ from mggcn._io import regular
 from mggcn._io.files import check_writable
 from mggcn._io.locations import Location, Source
 from mggcn._io.stages import open_engine
-from mggcn._io.temporary import claimed, draft_folder
+from mggcn._io.temporary import locked_name, temporary_folder
 from mggcn.data import BACKGROUND, Dataset, check_free, load_folder, save, writing
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _pipeline as pipeline
-from mggcn.ethereum._assembly import ACCOUNTS, EDGES, assemble
-from mggcn.ethereum._exported import read_tables
-from mggcn.ethereum._label_lists import read_labels
-from mggcn.ethereum._own_features import add_columns, add_features
+from mggcn.ethereum._assembly import ACCOUNTS, EDGES, Space, assemble
+from mggcn.ethereum._features import add_columns, add_features
+from mggcn.ethereum._labels import read_labels
 from mggcn.ethereum._pipeline import BuildInputs, OnStage, Tally
 from mggcn.ethereum._simulate import is_simulated
-from mggcn.ethereum._space import Space
+from mggcn.ethereum._sql import read_tables
 from mggcn.ethereum._table_files import expand, open_bytes
 from mggcn.ethereum._time_split import TimeSplit
 
@@ -113,8 +112,8 @@ def build(
     is_whole = time_split is None and own_features is None
     space = Space.of(files, engine, 1 if is_whole else 2 if time_split is None else 6)
     with (
-        claimed(out),
-        draft_folder(out) as folder,
+        locked_name(out),
+        temporary_folder(out) as folder,
         _stage_folder(stages, folder, engine) as tables,
         _timed(quiet) as on_stage,
     ):
@@ -151,16 +150,16 @@ def build(
 
 
 @contextmanager
-def _stage_folder(stages: str | Path | None, draft: Path, engine: EngineName) -> Iterator[Location]:
-    """Yield an empty folder for the stages, which is removed at the end: in ``stages``, or by default in ``draft``."""
+def _stage_folder(stages: str | Path | None, folder: Path, engine: EngineName) -> Iterator[Location]:
+    """Yield an empty folder for the stages, which is removed at the end: in ``stages``, or by default in ``folder``."""
     with prefix_errors("stages"):
-        parent = Location.of(draft if stages is None else stages)
+        parent = Location.of(folder if stages is None else stages)
     if engine == "duckdb" and parent.local is None:
         raise InputError(f"stages: {parent} is not on this machine, as DuckDB needs; engine='spark' writes there")
     if parent.local is not None:
         check_writable(parent.local, "stages")
-        with draft_folder(parent.local / draft.name.strip(".")) as folder:
-            yield Location(f"{parent.address}/{folder.name}", str(folder), parent.system)
+        with temporary_folder(parent.local / folder.name.strip(".")) as empty:
+            yield Location(f"{parent.address}/{empty.name}", str(empty), parent.system)
         return
     folder_there = parent / f"mggcn-{uuid4().hex[:12]}"
     folder_there.create()

@@ -9,26 +9,30 @@ Differs from the paper: it took ten neighbours of each labelled account (accordi
 of all neighbours is proportional to the sizes of the neighbourhoods.
 """
 
-import fcntl
 import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import msgspec
+
 from mggcn._io import regular
+from mggcn._io.files import sealed
+from mggcn._io.log import Log
 from mggcn.errors import InputError
 from mggcn.ethereum._etherscan import MAINNET, Cursor, Etherscan, Kinds, Record
-from mggcn.ethereum._label_lists import is_address
+from mggcn.ethereum._labels import is_address
 from mggcn.keys import Key
 
 OnProgress = Callable[[str, int, int], None]
 """Called with the stage, the number of its accounts that are finished, and their total."""
 
 TRANSACTIONS, JOURNAL = "transactions.jsonl", "journal.log"
+_LINE = "a line of a crawl's journal"
 INTERNAL = "internal"
 """The folder of the internal transactions, with the same two files, in the folder of a crawl."""
 
@@ -56,34 +60,54 @@ class Crawled:
     internal: int = 0
 
 
+class _Settings(msgspec.Struct, frozen=True):
+    """What cannot change when a crawl is continued; ``accounts`` is a digest of the labelled accounts."""
+
+    seed: int
+    accounts: str
+    chain: int
+
+
+class _Begun(msgspec.Struct, frozen=True):
+    """The first line of a crawl's journal."""
+
+    crawl: _Settings
+
+
+class _Page(msgspec.Struct, frozen=True):
+    """A line of the journal for each page: the number of records, and the length of the file after it.
+
+    ``next`` is where the account's next page starts, None after its last; ``cut`` says that more was left.
+    """
+
+    account: str
+    records: int
+    length: int
+    next: Cursor | None
+    cut: bool
+
+
 class Store(AbstractContextManager["Store"]):
     """The folder of a crawl, opened by one process at a time; it survives a kill of the process at any moment.
 
-    It holds ``transactions.jsonl``, one record of the API per line, and ``journal.log``, one line per page: the
-    account, where its next page starts, and the length of the first file after that page. A page counts once its
-    journal line is complete. What a killed process wrote after the last complete line is removed when the folder is
-    opened again. The journal's first line is written before any transaction, so a file of transactions without a
-    journal belongs to somebody else and is not touched. The seed, ``accounts``, a digest of the labelled accounts, and
-    the chain cannot change when a crawl is continued.
+    It holds ``transactions.jsonl``, one record of the API per line, and ``journal.log``, a log with one line per page.
+    A page counts once its line is complete. What a killed process wrote after the last complete line is removed when
+    the folder is opened again. The journal's first line is written before any transaction, so a file of transactions
+    without a journal belongs to somebody else and is not touched.
     """
 
     def __init__(self, folder: Path, seed: int, accounts: str, chain: int = MAINNET) -> None:
-        self.folder, self.file, journal = folder, folder / TRANSACTIONS, folder / JOURNAL
+        self.folder, self.file = folder, folder / TRANSACTIONS
         self.finished: set[str] = set()  # the accounts that are fetched completely or cut short
         self.cut: set[str] = set()  # the accounts that are cut short
         self.count = 0  # the number of records
         self._positions: dict[str, tuple[Cursor, int]] = {}
         self._length = 0
-        if self.file.exists() and not (journal.exists() and b"\n" in regular.read(journal)):
-            raise InputError(f"{self.file}: not written by a crawl, {JOURNAL} does not list it; choose another folder")
-        folder.mkdir(parents=True, exist_ok=True)
+        self._journal = Log[_Begun | _Page](folder / JOURNAL, _LINE, _parse)
+        begun = _Begun(_Settings(seed, accounts, chain))
+        self._check_files(begun)
         with ExitStack() as stack:
-            self._journal: BinaryIO = stack.enter_context(regular.open_to_append(journal))
-            try:
-                fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(f"{folder}: another crawl is writing here") from None
-            self._read_journal({"seed": seed, "accounts": accounts} | ({} if chain == MAINNET else {"chain": chain}))
+            self._read(stack.enter_context(self._journal.held()), begun)
             self._lines: BinaryIO = stack.enter_context(regular.open_to_append(self.file))
             size = self._lines.seek(0, os.SEEK_END)
             if size < self._length:
@@ -102,69 +126,63 @@ class Store(AbstractContextManager["Store"]):
     def add(self, account: str, page: list[Record], next_cursor: Cursor | None, *, cut: bool = False) -> None:
         """Store a page; ``next_cursor`` is None if the account is finished, and ``cut`` says that more was left."""
         text = b"".join(json.dumps(record, separators=(",", ":")).encode() + b"\n" for record in page)
-        _append(self._lines, text)
-        length = self._length + len(text)
-        fields = None if next_cursor is None else asdict(next_cursor)
-        self._log({"account": account, "records": len(page), "length": length, "next": fields, "cut": cut})
-        self._count_page(account, len(page), length, next_cursor, cut)
+        self._lines.write(text)
+        self._lines.flush()
+        os.fsync(self._lines.fileno())
+        entry = _Page(account, len(page), self._length + len(text), next_cursor, cut)
+        self._journal.append(msgspec.to_builtins(entry))
+        self._count_page(entry)
 
     def records(self) -> Iterator[Record]:
         """Yield all records stored so far."""
         with regular.open_regular(self.file) as file:
             yield from map(json.loads, file)
 
-    def _count_page(self, account: str, records: int, length: int, next_cursor: Cursor | None, cut: bool) -> None:
-        self.count += records
-        self._length = length
-        _, before = self._positions.pop(account, (None, 0))
-        if next_cursor is not None:
-            self._positions[account] = next_cursor, before + records
+    def _count_page(self, page: _Page) -> None:
+        self.count += page.records
+        self._length = page.length
+        _, before = self._positions.pop(page.account, (None, 0))
+        if page.next is not None:
+            self._positions[page.account] = page.next, before + page.records
             return
-        self.finished.add(account)
-        if cut:
-            self.cut.add(account)
+        self.finished.add(page.account)
+        if page.cut:
+            self.cut.add(page.account)
 
-    def _log(self, fields: dict[str, Any]) -> None:
-        _append(self._journal, json.dumps(fields).encode() + b"\n")
+    def _check_files(self, begun: _Begun) -> None:
+        """Raise InputError, and change nothing, if the files of the folder are not those of a crawl."""
+        path = self._journal.path
+        content = regular.read(path) if path.exists() else b""
+        is_begun = b"\n" in content
+        if self.file.exists() and not is_begun:
+            raise InputError(f"{self.file}: not written by a crawl, {JOURNAL} does not list it; choose another folder")
+        if not is_begun and not sealed(json.dumps(msgspec.to_builtins(begun)), " ").startswith(content):
+            raise InputError(f"{path}: line 1: not {_LINE}")
 
-    def _read_journal(self, settings: dict[str, Any]) -> None:
-        self._journal.seek(0)
-        complete, end, incomplete = self._journal.read().rpartition(b"\n")
-        if not end:
-            first = {"crawl": settings}
-            if not json.dumps(first).encode().startswith(incomplete):
-                raise self._bad_line(1)
-            self._journal.truncate(0)
-            self._log(first)
-            return
-        for number, line in enumerate(complete.split(b"\n"), 1):
-            try:
-                fields = json.loads(line)
-                if number == 1:
-                    self._check_settings(fields["crawl"], settings)
-                    continue
-                position = fields["next"]
-                cursor = position and Cursor(position["block"], position["page"], tuple(position["seen"]))
-                self._count_page(fields["account"], fields["records"], fields["length"], cursor, fields["cut"])
-            except InputError:
-                raise
-            except (ValueError, TypeError, KeyError):
-                raise self._bad_line(number) from None
-        self._journal.truncate(len(complete) + len(end))
+    def _read(self, entries: list[_Begun | _Page], now: _Begun) -> None:
+        if not entries:
+            self._journal.append(msgspec.to_builtins(now))
+        for number, entry in enumerate(entries, 1):
+            if isinstance(entry, _Begun) and number == 1:
+                self._check_settings(entry.crawl, now.crawl)
+            elif isinstance(entry, _Page) and number > 1:
+                self._count_page(entry)
+            else:
+                raise InputError(f"{self._journal.path}: line {number}: not {_LINE}")
 
-    def _bad_line(self, number: int) -> InputError:
-        return InputError(f"{self.folder / JOURNAL}: line {number}: not a line of a crawl's journal")
-
-    def _check_settings(self, begun: dict[str, Any], now: dict[str, Any]) -> None:
-        if begun["seed"] != now["seed"]:
-            raise InputError(f"{self.folder}: begun with seed {begun['seed']}, not {now['seed']}")
-        chains = [settings.get("chain", MAINNET) for settings in (begun, now)]
-        if chains[0] != chains[1]:
-            raise InputError(f"{self.folder}: begun with chain {chains[0]}, not {chains[1]}")
-        if begun["accounts"] != now["accounts"]:
+    def _check_settings(self, begun: _Settings, now: _Settings) -> None:
+        for name in ("seed", "chain"):
+            values = getattr(begun, name), getattr(now, name)
+            if values[0] != values[1]:
+                raise InputError(f"{self.folder}: begun with {name} {values[0]}, not {values[1]}")
+        if begun.accounts != now.accounts:
             raise InputError(
                 f"{self.folder}: begun with other labelled accounts; use the same ones, or choose another folder"
             )
+
+
+def _parse(fields: dict[str, Any]) -> _Begun | _Page:
+    return msgspec.convert(fields, _Begun) if "crawl" in fields else msgspec.convert(fields, _Page)
 
 
 def crawl(
@@ -272,9 +290,3 @@ def _neighbours(record: Record, labelled: set[str]) -> Iterator[str]:
     for account, other in (ends, ends[::-1]):
         if account in labelled and other not in labelled and is_address(other):
             yield other
-
-
-def _append(file: BinaryIO, content: bytes) -> None:
-    file.write(content)
-    file.flush()
-    os.fsync(file.fileno())

@@ -19,7 +19,7 @@ import msgspec
 from mggcn._io.answers import joined, within
 from mggcn.errors import InputError, first_line, prefix_errors, require
 
-URL = "https://api.etherscan.io/v2/api"
+ETHERSCAN_URL = "https://api.etherscan.io/v2/api"
 KEY_VARIABLE = "ETHERSCAN_API_KEY"
 PAGE = 1_000
 """The number of records that one call can return."""
@@ -128,7 +128,7 @@ class Etherscan:
         self,
         key: str,
         rate: float = 3.0,
-        url: str = URL,
+        url: str = ETHERSCAN_URL,
         *,
         chain: int = MAINNET,
         on_pause: Callable[[str], None] = lambda _: None,

@@ -11,11 +11,9 @@ import ibis
 from mggcn._io.locations import Location, Source
 from mggcn._io.stages import Engine, Table, Types, check_types, stage_files
 from mggcn.errors import InputError, prefix_errors
-from mggcn.ethereum import _formats as formats
-from mggcn.ethereum import _rules as rules
-from mggcn.ethereum import _table_files, _tables, _values
+from mggcn.ethereum import _columns, _table_files, _tables
+from mggcn.ethereum._columns import WEI, Column
 from mggcn.ethereum._table_files import TableFiles
-from mggcn.ethereum._values import WEI, Column
 
 _DAY = 86_400
 _MOST_BLOCKS = 10**9
@@ -75,9 +73,9 @@ class Tally:
     def lines(self) -> list[str]:
         """Return a printable table; rules that apply to no row are left out."""
         table = [("rows in", self.rows, "")]
-        table += [(f"- {_words(rule)}", count, rules.DROPPED[rule]) for rule, count in self.dropped.items() if count]
+        table += [(f"- {_words(rule)}", count, _tables.DROPPED[rule]) for rule, count in self.dropped.items() if count]
         table += [("rows kept", self.kept, "")]
-        table += [(f"~ {_words(rule)}", count, rules.CHANGED[rule]) for rule, count in self.changed.items() if count]
+        table += [(f"~ {_words(rule)}", count, _tables.CHANGED[rule]) for rule, count in self.changed.items() if count]
         return [f"{name:<28} {count:>13,}  {description}".rstrip() for name, count, description in table]
 
 
@@ -100,7 +98,7 @@ def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) 
     if inputs.balances is not None and inputs.as_of is not None:
         notes["balances are used as given, even if they are later than as_of"] = None
     first, *others = _rows(engine, sources, inputs, rewritten, notes)
-    rows = stage("rows", first.union(*others) if others else first, rules.ROWS)
+    rows = stage("rows", first.union(*others) if others else first, _tables.ROWS)
     transactions = stage("transactions", _tables.transactions(rows), _tables.TRANSACTIONS)
     kinds = tuple(dict.fromkeys(source.kind for source in sources))
     values = _implausible_values(engine, transactions, sources, any_ids=inputs.any_ids)
@@ -123,13 +121,13 @@ def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) 
 
 def _check_dropped(tally: Tally, max_dropped: float, label: str, times: str) -> None:
     """Raise InputError if more rows than allowed cannot be read, because sums without them would be wrong."""
-    unread = {rule: count for rule, count in tally.dropped.items() if count and rule not in rules.INTENDED}
+    unread = {rule: count for rule, count in tally.dropped.items() if count and rule not in _tables.INTENDED}
     num_unread = sum(unread.values())
     if num_unread > max_dropped * tally.rows:
         rule = max(unread, key=lambda rule: unread[rule])
         raise InputError(
             f"{label}: {num_unread:,} of {tally.rows:,} rows cannot be read ({num_unread / tally.rows:.2%}), more than "
-            f"max_dropped={max_dropped:g}; most are {_words(rule)!r}: {rules.DROPPED[rule]}" + times
+            f"max_dropped={max_dropped:g}; most are {_words(rule)!r}: {_tables.DROPPED[rule]}" + times
         )
 
 
@@ -137,8 +135,8 @@ def _implausible_times(engine: Engine, rows: Table, sources: list[TableFiles]) -
     """What the times look like that cannot be times of transactions."""
     names = dict.fromkeys(source.roles.get("time", "timestamp") for source in sources)
     wrong = rows.filter(rows.dropped == "implausible_time")
-    (found,) = engine.rows(wrong.agg(low=wrong.time.min(), high=wrong.time.max()))
-    low, high = (int(found[name]) for name in ("low", "high"))
+    (extremes,) = engine.rows(wrong.agg(low=wrong.time.min(), high=wrong.time.max()))
+    low, high = (int(extremes[name]) for name in ("low", "high"))
     dates = [f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}" for seconds in (low, high)]
     looks = " and looks like block numbers" if 0 < high < _MOST_BLOCKS else ""
     return f"; {' or '.join(names)} holds {low:,} to {high:,}, which is {dates[0]} to {dates[1]}{looks}"
@@ -147,8 +145,9 @@ def _implausible_times(engine: Engine, rows: Table, sources: list[TableFiles]) -
 def _implausible_values(engine: Engine, transactions: Table, sources: list[TableFiles], *, any_ids: bool) -> list[str]:
     """Notes on values that look as if they were in another unit than wei."""
     kept = transactions.filter(transactions.copy == "")
-    (found,) = engine.rows(kept.agg(largest=kept.wei.max(), paid=_values.whole((kept.wei > 0).cast("int64").sum())))
-    largest, paid = int(found["largest"] or 0), int(found["paid"] or 0)
+    num_paid = _columns.whole((kept.wei > 0).cast("int64").sum())
+    (values,) = engine.rows(kept.agg(largest=kept.wei.max(), paid=num_paid))
+    largest, paid = int(values["largest"] or 0), int(values["paid"] or 0)
     names = " or ".join(
         dict.fromkeys(source.roles.get("eth", source.roles.get("value", "value")) for source in sources)
     )
@@ -172,13 +171,13 @@ def _rows(
     hashed = [source for source in sources if "hash" in source.roles]
     if inputs.receipts is not None and not hashed:
         raise InputError(f"receipts: {sources[0].label} has no hashes by which a receipt is found")
-    receipts = _latest(engine, inputs.receipts, formats.RECEIPTS, "hash", work)
-    blocks = _latest(engine, inputs.blocks, formats.BLOCKS, "block", work)
-    internal = any(source.kind in formats.INTERNAL for source in hashed)
+    receipts = _latest(engine, inputs.receipts, _columns.RECEIPTS, "hash", work)
+    blocks = _latest(engine, inputs.blocks, _columns.BLOCKS, "block", work)
+    internal = any(source.kind in _columns.INTERNAL for source in hashed)
     alone = sum(len(source.files) for source in sources) == 1
     latest = int(time.time()) + _DAY
     apply = partial(
-        rules.apply_rules, as_of=inputs.as_of, latest=latest, any_ids=inputs.any_ids, internal=internal, alone=alone
+        _tables.apply_rules, as_of=inputs.as_of, latest=latest, any_ids=inputs.any_ids, internal=internal, alone=alone
     )
     units = [unit for source in sources for unit in ([source] if "hash" in source.roles else source.split())]
     parts = []
@@ -189,8 +188,8 @@ def _rows(
                 table, roles = _with_receipts(table, roles, receipts)
             if blocks is not None and "time" not in roles and "block" in roles:
                 table, roles = _with_times(table, roles, blocks)
-            rules.check_roles(roles, source.kind)
-            notes |= dict.fromkeys(rules.notes(roles, source.kind, source.columns))
+            _tables.check_roles(roles, source.kind)
+            notes |= dict.fromkeys(_tables.notes(roles, source.kind, source.columns))
             parts.append(apply(table, roles))
     return parts
 
@@ -207,7 +206,7 @@ def _latest(
     files = _table_files.extra_table(path, roles, ("hash",) if key == "hash" else ("block", "time"), work)
     table = engine.read(files)
     columns = {role: table[name] for role, name in files.roles.items()}
-    block = _values.integer(columns["block"], 18).fill_null(0) if "block" in columns else ibis.literal(0, type=WEI)
+    block = _columns.integer(columns["block"], 18).fill_null(0) if "block" in columns else ibis.literal(0, type=WEI)
     others = {f"joined_{role}": column for role, column in columns.items()}
     named = table.select(joined_key=_key(columns[key], key), joined_height=block, **others)
     order = [named.joined_height.desc(), *(named[name].cast("string").fill_null("").desc() for name in others)]
@@ -216,7 +215,7 @@ def _latest(
 
 
 def _key(column: Column, role: str) -> Column:
-    return _values.text(column).lower() if role == "hash" else _values.integer(column, 18)
+    return _columns.text(column).lower() if role == "hash" else _columns.integer(column, 18)
 
 
 def _with_receipts(table: Table, roles: dict[str, str], receipts: Table) -> tuple[Table, dict[str, str]]:
@@ -225,7 +224,7 @@ def _with_receipts(table: Table, roles: dict[str, str], receipts: Table) -> tupl
     if "hash" not in roles:
         return table.mutate(joined_hash=ibis.null("string")), roles | receipt
     joined = table.mutate(joined_key=_key(table[roles["hash"]], "hash")).left_join(receipts, "joined_key")
-    columns = {role: f"joined_{role}" for role in formats.RECEIPTS if role not in ("hash", "block")}
+    columns = {role: f"joined_{role}" for role in _columns.RECEIPTS if role not in ("hash", "block")}
     added = {role: name for role, name in columns.items() if name in receipts.columns}
     filled = {
         name: _first_present(role, joined[name], joined[roles[role]]) for role, name in added.items() if role in roles
@@ -242,19 +241,19 @@ def _with_times(table: Table, roles: dict[str, str], blocks: Table) -> tuple[Tab
 def _first_present(role: str, column: Column, fallback: Column) -> Column:
     """Return a column whose missing values are replaced by those of ``fallback``."""
     if role in ("gas", "price"):
-        return _values.integer(column).fill_null(_values.integer(fallback))
-    return _values.text(column).nullif("").fill_null(_values.text(fallback))
+        return _columns.integer(column).fill_null(_columns.integer(fallback))
+    return _columns.text(column).nullif("").fill_null(_columns.text(fallback))
 
 
 def _balances(engine: Engine, inputs: BuildInputs, work: Location) -> Table | None:
     if inputs.balances is None:
         return None
-    files = _table_files.extra_table(inputs.balances, formats.BALANCES, ("account", "balance"), work)
+    files = _table_files.extra_table(inputs.balances, _columns.BALANCES, ("account", "balance"), work)
     with prefix_errors(files.label):
-        table = _values.without_exponents(engine.read(files), [files.roles["balance"]])
-        account = _values.text(table[files.roles["account"]])
-        balance = _values.wei(table[files.roles["balance"]])
-        written = _values.text(table[files.roles["balance"]])
+        table = _columns.without_exponents(engine.read(files), [files.roles["balance"]])
+        account = _columns.text(table[files.roles["account"]])
+        balance = _columns.wei(table[files.roles["balance"]])
+        written = _columns.text(table[files.roles["balance"]])
         balances = table.select(
             account=account if inputs.any_ids else account.lower(), balance=balance, written=written
         )
@@ -283,12 +282,12 @@ def _count(engine: Engine, rows: Table, transactions: Table, kinds: tuple[str, .
 
     dropped, copies = counts(rows, "dropped"), counts(transactions, "copy")
     kept = transactions.filter(transactions.copy == "")
-    flags = {name: _values.whole(kept[name].cast("int64").sum().fill_null(0)) for name in rules.CHANGED}
+    flags = {name: _columns.whole(kept[name].cast("int64").sum().fill_null(0)) for name in _tables.CHANGED}
     (changed,) = engine.rows(kept.agg(**flags))
     return Tally(
         rows=sum(dropped.values()),
         kept=copies.get("", 0),
-        dropped={rule: (dropped | copies).get(rule, 0) for rule in rules.DROPPED},
+        dropped={rule: (dropped | copies).get(rule, 0) for rule in _tables.DROPPED},
         changed=changed,
         formats=kinds,
         notes=notes,

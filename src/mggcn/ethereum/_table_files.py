@@ -1,4 +1,8 @@
-"""The files of a build: Parquet, CSV or JSON, grouped into tables that an engine can read at once."""
+"""The files of a build: Parquet, CSV or JSON, grouped into tables that an engine can read at once.
+
+They may be at addresses such as ``s3://bucket/folder``. Spark reads tables where they are. DuckDB, and what Python
+reads, gets copies beside the folder of the build.
+"""
 
 import csv
 import gzip
@@ -12,13 +16,14 @@ from pathlib import Path
 from typing import IO, Any, Literal, cast
 from uuid import uuid4
 
-from pyarrow import ArrowException, parquet
+from pyarrow import ArrowException, fs, parquet
 
 from mggcn._io import regular
-from mggcn._io.locations import Location, Source
+from mggcn._io.locations import Location, Source, is_address, name_errors
+from mggcn._io.temporary import temporary_folder
 from mggcn.data import _table_files as columns
 from mggcn.errors import InputError, first_line, prefix_errors
-from mggcn.ethereum._formats import assign_roles, recognise
+from mggcn.ethereum._columns import assign_roles, recognise
 
 FileFormat = Literal["parquet", "csv", "json"]
 
@@ -238,3 +243,46 @@ def _open_text(path: Source) -> Iterator[IO[str]]:
             yield cast("IO[str]", TextIOWrapper(content, encoding="utf-8-sig", newline=""))
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"{path}: not readable ({first_line(error)})") from None
+
+
+@contextmanager
+def table_files(names: Sequence[str | None], beside: Path, *, copied: bool) -> Iterator[list[Source | None]]:
+    """Yield names as files and folders that an engine reads, ``copied`` as :func:`local_files` does or in place."""
+    if copied:
+        with local_files(names, beside) as paths:
+            yield [*paths]
+    else:
+        yield [Location.of(name) if name is not None and is_address(name) else _path(name) for name in names]
+
+
+@contextmanager
+def local_files(names: Sequence[str | None], beside: Path) -> Iterator[list[Path | None]]:
+    """Yield names as paths; files and folders at addresses are copied beside a folder and removed at the end."""
+    if not any(name is not None and is_address(name) for name in names):
+        yield [_path(name) for name in names]
+        return
+    with temporary_folder(beside) as folder:
+        paths: list[Path | None] = []
+        for number, name in enumerate(names):
+            if name is not None and is_address(name):
+                paths.append(_copy(Location.of(name), folder / str(number)))
+            else:
+                paths.append(_path(name))
+        yield paths
+
+
+def _path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)
+
+
+def _copy(source: Location, folder: Path) -> Path:
+    """Copy a file or folder into a new folder under its own name."""
+    target = folder / source.name
+    is_folder = source.is_dir()
+    if not is_folder and not source.is_file():
+        raise InputError(f"{source}: no such file")
+    with name_errors(source.address):
+        (target if is_folder else folder).mkdir(parents=True)
+        there, here = source.system, fs.LocalFileSystem()
+        fs.copy_files(source.path, str(target), source_filesystem=there, destination_filesystem=here)
+    return target

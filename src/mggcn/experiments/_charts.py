@@ -1,11 +1,12 @@
-"""Charts of a section as Vega-Lite specifications, and their data, which a specification refers to by name."""
+"""Charts of a section or of one run as Vega-Lite specifications, and their data, which these refer to by name."""
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from mggcn.errors import InputError
-from mggcn.experiments._row import Figures, Row, Section
+from mggcn.experiments._rows import Figures, Row, Section
 from mggcn.training import RunRecord, spaced
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#999999")
@@ -15,6 +16,7 @@ SHAPES = ("circle", "square", "triangle-up", "diamond")
 _MOST_POINTS = 5_000
 _SHORTEST = 1e-6  # a logarithmic scale cannot show 0
 ACCURACY, _HEIGHT, _ROW_HEIGHT = "test accuracy, %", 340, 20
+_LEARNING_COLOURS, _LEARNING_HEIGHT = {"training": OKABE_ITO[1], "validation": OKABE_ITO[0]}, 260
 
 Values = list[dict[str, Any]]
 Spec = dict[str, Any]
@@ -79,6 +81,37 @@ def charts(section: Section) -> dict[str, Spec]:
         by_epoch = alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1, format="d"))
         drawn["by_time"] = _convergence(alt, section, by_time, "time")
         drawn["by_epoch"] = _convergence(alt, section, by_epoch, "epochs")
+    return {name: as_spec(chart) for name, chart in drawn.items()}
+
+
+def learning_data(row: Row, points: int) -> Values:
+    """Loss and accuracy of the first seed's epochs, at most ``points`` of them; losses that are not finite are None."""
+    curve = row.records[0].curve
+    return [
+        {
+            "epoch": epoch.number,
+            "nodes": nodes,
+            "loss": float(f"{loss:.5g}") if math.isfinite(loss) else None,
+            "accuracy": round(epoch.val_accuracy * 100, 3) if nodes == "validation" else None,
+        }
+        for epoch in (curve[number] for number in spaced(len(curve), points))
+        for nodes, loss in (("training", epoch.train_loss), ("validation", epoch.val_loss))
+    ]
+
+
+def learning_charts(row: Row) -> dict[str, Spec]:
+    """Loss and validation accuracy by epoch; nothing if the first seed has no curve."""
+    if not has_curve(row):
+        return {}
+    alt = require_altair()
+    seed = f", seed {row.records[0].seed}" if row.done > 1 else ""
+    best = f"the dashed line is the best epoch, {row.records[0].best_epoch}"
+    loss = _learning_curve(alt, row, "loss", "loss")
+    accuracy = _learning_curve(alt, row, "accuracy", "validation accuracy, %")
+    drawn = {
+        "loss": sized(loss, f"Training and validation loss{seed}; {best}", _LEARNING_HEIGHT),
+        "val_accuracy": sized(accuracy, f"Validation accuracy{seed}", _LEARNING_HEIGHT),
+    }
     return {name: as_spec(chart) for name, chart in drawn.items()}
 
 
@@ -225,3 +258,31 @@ def _seconds(value: float) -> float:
 
 def _short(value: float) -> float:
     return float(f"{value:.4g}")
+
+
+def _learning_curve(alt: Any, row: Row, field: str, title: str) -> Any:
+    base = alt.Chart(alt.NamedData("learning"))
+    axis = alt.Axis(tickMinStep=1, format="d")
+    nodes = ["training", "validation"] if field == "loss" else ["validation"]
+    colour = alt.Color(
+        "nodes:N",
+        title=None,
+        scale=alt.Scale(domain=nodes, range=[_LEARNING_COLOURS[name] for name in nodes]),
+        legend=alt.Legend(orient="bottom") if field == "loss" else None,
+    )
+    lines = (
+        base.transform_filter(f"isValid(datum.{field})")
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X("epoch:Q", title="epoch", axis=axis, scale=alt.Scale(zero=False, nice=False)),
+            y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(zero=False)),
+            color=colour,
+            tooltip=["nodes:N", "epoch:Q", alt.Tooltip(f"{field}:Q", title=title, format=",.4~g")],
+        )
+    )
+    best = (
+        base.transform_aggregate(epochs="count()")
+        .mark_rule(strokeDash=[4, 3], color=OKABE_ITO[6])
+        .encode(x=alt.datum(row.records[0].best_epoch))
+    )
+    return alt.layer(best, lines)

@@ -13,7 +13,7 @@ from mggcn import methods
 from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, data_roots, is_dataset
 from mggcn.errors import InputError, prefix_errors, unknown
-from mggcn.experiments._row import ExperimentInfo
+from mggcn.experiments._rows import ExperimentInfo
 from mggcn.methods import Method, Preset
 from mggcn.methods.settings import convert, divide, is_import_path
 from mggcn.runs import DataIdentity, Plan, resolve
@@ -168,7 +168,7 @@ class Experiment:
         for variant in self.variants:
             for dataset in self.datasets:
                 with prefix_errors(variant.label):
-                    kinds = variant.method_class, Training
+                    kinds: tuple[type, type] = (variant.method_class, Training)
                     values = divide(self._overrides(variant, dataset), *kinds)
                     for kind, of_kind in zip(kinds, values, strict=True):
                         convert(kind, of_kind)

@@ -10,7 +10,7 @@ from mggcn import methods
 from mggcn._io.files import read_toml, typed
 from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.experiments._definition import Experiment, Reference, Variant, folder_name, variants_of
-from mggcn.experiments._record_tables import GROWTH
+from mggcn.experiments._table import GROWTH
 from mggcn.methods import published
 from mggcn.methods.published import Preset
 from mggcn.methods.settings import refuse_imports

@@ -1,4 +1,4 @@
-"""The report as one self-contained page: charts, their data and the scripts that draw them; it fetches nothing."""
+"""Reports of records; as one self-contained page: charts, their data and the scripts that draw them."""
 
 import json
 import re
@@ -6,20 +6,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
+from typing import Literal
 
 from mggcn.errors import InputError
 from mggcn.experiments import _charts as charts
-from mggcn.experiments import _classes_page as classes
-from mggcn.experiments import _learning as learning
-from mggcn.experiments import _ranking_page as ranking
-from mggcn.experiments import _report_headline as headline
-from mggcn.experiments import _report_tables as tables
-from mggcn.experiments import _varied as varied
-from mggcn.experiments._grouping import environments
-from mggcn.experiments._html_table import html_table
-from mggcn.experiments._record_tables import duration, remarks
-from mggcn.experiments._row import Section
+from mggcn.experiments import _classes as classes
+from mggcn.experiments import _headline as headline
+from mggcn.experiments import _ranking as ranking
+from mggcn.experiments import _section_tables as tables
+from mggcn.experiments._records import pack
+from mggcn.experiments._rows import Section, environments
+from mggcn.experiments._table import duration
 from mggcn.experiments._vega import vega
+
+Format = Literal["html", "md", "json"]
 
 MOST_BYTES = 2_000_000
 """The largest size of a page."""
@@ -28,12 +28,10 @@ _SCRIPTS = ("shared.js", "page.js")
 _SAFE = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
 _PARTS = (
     ("accuracy", "Accuracy"),
-    ("varied", ""),
     ("by_time", "Convergence"),
     ("by_epoch", ""),
     ("time", "Time and accuracy"),
     ("memory", "Memory"),
-    ("nodes", ""),
 )
 _NO_CURVE = "<p>The records hold no curve: nothing was trained for two epochs or more.</p>"
 _HINT = '<p class="note">Click a heading to sort its table; click a name in a legend to show only that curve.</p>'
@@ -50,6 +48,20 @@ class Part:
 
     title: str
     body: str
+
+
+def render(sections: Sequence[Section], form: Format, parts: Sequence[Part] = ()) -> str:
+    """Put records into a document.
+
+    Args:
+        sections: at least one, as :func:`mggcn.experiments.read_records` or :func:`mggcn.experiments.group` returns.
+        form: ``html`` is one self-contained page with charts; ``md`` has the tables; ``json`` is the packed records,
+            which :func:`mggcn.experiments.read_records` reads again.
+        parts: what a page shows after its sections.
+    """
+    if form == "html":
+        return html(sections, parts)
+    return tables.document(sections) if form == "md" else pack(sections)
 
 
 def html(sections: Sequence[Section], parts: Sequence[Part] = ()) -> str:
@@ -72,7 +84,7 @@ def html(sections: Sequence[Section], parts: Sequence[Part] = ()) -> str:
 
 def _charts(section: Section) -> dict[str, charts.Spec]:
     several = _is_comparison(section)
-    specs = charts.charts(section) | varied.charts(section) if several else learning.charts(section.measured[0])
+    specs = charts.charts(section) if several else charts.learning_charts(section.measured[0])
     best = classes.best(section.measured)
     if best and classes.data(best):
         specs["confusion"] = classes.chart(section.dataset, best)
@@ -84,14 +96,14 @@ def _charts(section: Section) -> dict[str, charts.Spec]:
 def _data(section: Section, source: str, points: int) -> charts.Values:
     """The data of charts by the name that their specifications use."""
     if source == "learning":
-        return learning.data(section.measured[0], points)
+        return charts.learning_data(section.measured[0], points)
     if source == "curves":
         return charts.curves_data(section, points)
     if source in ("confusion", "ranking"):
         best = classes.best(section.measured)
         of_classes = classes.data if source == "confusion" else ranking.data
         return of_classes(best) if best else []
-    return charts.rows_data(section) if source == "rows" else varied.data(section)
+    return charts.rows_data(section)
 
 
 def _page(
@@ -154,10 +166,10 @@ def _names(sections: Sequence[Section]) -> list[str]:
 def _section(section: Section, number: int, drawn: set[str], name: str) -> str:
     heading = f"<h2>{escape(name)}</h2>" if name else ""
     about = f"<p>{escape(section.about)}</p>"
-    warnings = [f'<p class="note">{escape(remark)}</p>' for remark in remarks(section)]
-    figures = [html_table(tables.table(section))]
+    warnings = [f'<p class="note">{escape(remark)}</p>' for remark in tables.remarks(section)]
+    figures = [tables.section_table(section, difference=True).html()]
     if section.measured:
-        meaning = f'<p class="note">{_emphasised(tables.notes([section]))}</p>'
+        meaning = f'<p class="note">{_emphasised(tables.all_notes([section]))}</p>'
         figures.append(f"<details><summary>What the columns mean</summary>{meaning}</details>")
     if _is_comparison(section) or not section.measured:
         parts = [about, figures[0], *warnings, *figures[1:], *_comparison(section, number, drawn)]
@@ -217,15 +229,15 @@ def _classes(section: Section, number: int, drawn: set[str]) -> list[str]:
     parts = [
         "<h3>Classes</h3>",
         f"<p>Test nodes of each class, as predicted by {escape(best.label)}{whose}{seeds}.</p>",
-        f'<div class="beside">{html_table(classes.table(best))}{matrix}</div>',
+        f'<div class="beside">{classes.class_table(best).html()}{matrix}</div>',
     ]
     if _is_comparison(section):
         summary = "<summary>F1 of each class by method, in %</summary>"
-        parts.append(f"<details>{summary}{html_table(classes.f1_table(section.measured))}</details>")
+        parts.append(f"<details>{summary}{classes.f1_table(section.measured).html()}</details>")
     ranked = [row for row in section.measured if ranking.rankings(row)]
     if ranked:
         chart = _chart("ranking", number) if "ranking" in drawn else ""
-        ranks = html_table(ranking.table(ranked))
+        ranks = ranking.ranking_table(ranked).html()
         parts += ["<h3>Ranking</h3>", f"<p>{ranking.NOTE}</p>", ranks, chart]
     return parts
 
@@ -248,7 +260,7 @@ def _origin(sections: Sequence[Section]) -> str:
     return (
         '<section id="origin"><h2>Commands and environments</h2>\n'
         f"<p>{escape(tables.NOTE_ON_COMMANDS)}</p>\n"
-        f"{html_table(tables.provenance(sections), code='command')}\n"
+        f"{tables.provenance(sections).html(code='command')}\n"
         f"<h3>Environments</h3>\n<ol>{items}</ol></section>\n"
     )
 

@@ -18,11 +18,10 @@ from mggcn.experiments import _execution, _parallel
 from mggcn.experiments._definition import Experiment, folder_name
 from mggcn.experiments._file import read
 from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._packing import pack
-from mggcn.experiments._reading import EXPERIMENT, RECORDS, read_experiment
-from mggcn.experiments._record_tables import markdown, notes
-from mggcn.experiments._row import Section
+from mggcn.experiments._records import EXPERIMENT, RECORDS, pack, read_experiment
+from mggcn.experiments._rows import Section
 from mggcn.experiments._schedule import Job, Outcome, Schedule, outdated, recall
+from mggcn.experiments._section_tables import markdown, notes
 from mggcn.runs import DataIdentity
 from mggcn.training import Progress, Silent, choose_device
 

@@ -11,7 +11,7 @@ import torch
 from mggcn import methods
 from mggcn.experiments._definition import Experiment
 from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._row import Row, Section
+from mggcn.experiments._rows import Row, Section
 from mggcn.methods import Method, published
 from mggcn.runs import DataIdentity, Plan, published_results
 from mggcn.training import RunRecord

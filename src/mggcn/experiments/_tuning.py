@@ -1,26 +1,24 @@
 """Tuning: runs the trials of a search one after the other and stores each in a folder when it is finished."""
 
-import fcntl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import tomli_w
 
-from mggcn._io.files import write_atomically
-from mggcn._io.regular import open_to_append
-from mggcn.errors import InputError
-from mggcn.experiments._journal import Journal
-from mggcn.experiments._ledger import Ledger, cut_torn_line
+from mggcn._io.files import typed, write_atomically
+from mggcn._io.log import Log
+from mggcn.errors import InputError, prefix_errors
+from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._search import Choice, Range, Search
 from mggcn.keys import Key
 from mggcn.runs import Plan, continued, fit_plan
-from mggcn.training import Epoch, Progress, RunRecord
+from mggcn.training import Epoch, Finite, Progress, RunRecord
 
-JOURNAL, RECORDS, BEST = "trials.journal", "records.jsonl", "best.toml"
+TRIALS, RECORDS, BEST = "trials.jsonl", "records.jsonl", "best.toml"
 
 _EPOCHS_PER_REPORT = 10
 _EPOCHS_BEFORE_PRUNING, _TRIALS_BEFORE_PRUNING = 20, 5
@@ -44,6 +42,25 @@ class Trial:
     reason: str = ""
 
 
+@dataclass(frozen=True)
+class _Line:
+    """A finished trial on disk.
+
+    Attributes:
+        settings: the values of the searched settings.
+        value: as in :class:`Trial`.
+        reason: as in :class:`Trial`.
+        config: the configuration that trains its first run again; None if it was given up.
+        reported: the epochs at which it was compared with the trials before, with its best value until then.
+    """
+
+    settings: dict[str, Any]
+    value: Finite | None
+    reason: str = ""
+    config: dict[str, Any] | None = None
+    reported: list[tuple[int, Finite]] = field(default_factory=list)
+
+
 class Tuning:
     """A search in a folder; while it is open, no other process can search there.
 
@@ -55,36 +72,27 @@ class Tuning:
     def __init__(self, search: Search, folder: Path) -> None:
         self._optuna = require_optuna()
         self._search, self._folder, self._start = search, folder, search.start
-        self._space = {name: self._distribution(space) for name, space in search.space.items()}
+        self._values = search.space
+        self._space = {name: self._distribution(values) for name, values in self._values.items()}
+        self._log = Log(folder / TRIALS, "a line of trials", dict)
 
     @contextmanager
     def opened(self) -> Iterator[None]:
         """Lock the folder and read the finished trials."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        with open_to_append(self._folder / JOURNAL) as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(f"{self._folder}: another search is running there") from None
-            cut_torn_line(file)
+        with self._log.held() as lines:
+            if lines:
+                self._check_search(lines[0])
+            else:
+                self._log.append({"search": self._search.identity})
+            self._finished = [self._parse(number, line) for number, line in enumerate(lines[1:], 1)]
             self._ledger = Ledger(self._folder / RECORDS)
-            self._journal = self._open_journal()
-            self._finished, path = list(self._journal.trials), self._folder / JOURNAL
-            for number, trial in enumerate(self._finished, 1):
-                for name, value in trial.params.items():
-                    if not _is_in(self._search.space.get(name), value):
-                        raise InputError(f"{path}: trial {number}: {name}={value!r} is none of the search's values")
             self._write_best()
             yield
 
     @property
     def trials(self) -> list[Trial]:
         """All finished trials in order."""
-        trials = []
-        for number, frozen in enumerate(self._finished, 1):
-            value = frozen.value if "config" in frozen.user_attrs else None
-            trials.append(Trial(number, frozen.params, value, frozen.user_attrs.get("reason", "")))
-        return trials
+        return [Trial(number, line.settings, line.value, line.reason) for number, line in enumerate(self._finished, 1)]
 
     @property
     def best(self) -> Trial | None:
@@ -119,13 +127,14 @@ class Tuning:
         except InputError as error:
             if not self._finished:
                 raise
-            trial.set_user_attr("reason", str(error))
-            frozen = study.tell(trial, state=self._optuna.trial.TrialState.PRUNED)
+            value, reason, config = None, str(error), None
         else:
-            trial.set_user_attr("config", self._search.plan(trial.params).config(self._search.dataset.path))
-            frozen = study.tell(trial, self._search.value(records))
-        self._journal.add_trial(frozen)
-        self._finished.append(frozen)
+            config = self._search.plan(trial.params).config(self._search.dataset.path)
+            value, reason = self._search.value(records), ""
+        reported = list(study.trials[-1].intermediate_values.items())
+        line = _Line(trial.params, value, reason, config, reported)
+        self._log.append(asdict(line))
+        self._finished.append(line)
         self._write_best()
         return self.trials[-1]
 
@@ -139,7 +148,7 @@ class Tuning:
                 _KEPT_PERCENT, n_startup_trials=_TRIALS_BEFORE_PRUNING, n_warmup_steps=_EPOCHS_BEFORE_PRUNING
             ),
         )
-        study.add_trials(self._finished)
+        study.add_trials([self._frozen(line) for line in self._finished])
         if count == 0:
             study.enqueue_trial(self._start)
         return study
@@ -163,25 +172,40 @@ class Tuning:
     def _write_best(self) -> None:
         best = self.best
         if best is not None:
-            config = self._finished[best.number - 1].user_attrs["config"]
-            write_atomically(self._folder / BEST, tomli_w.dumps(config).encode())
+            config = self._finished[best.number - 1].config
+            write_atomically(self._folder / BEST, tomli_w.dumps(config or {}).encode())
 
-    def _open_journal(self) -> Any:
-        """The study on disk; an error if it belongs to another search."""
-        path, optuna = self._folder / JOURNAL, self._optuna
-        try:
-            storage = optuna.storages.JournalStorage(Journal(path))
-            study = optuna.create_study(storage=storage, study_name="mggcn", direction="maximize", load_if_exists=True)
-        except InputError:
-            raise
-        except (ValueError, KeyError, TypeError) as error:
-            raise InputError(f"{path}: not a journal of trials ({error})") from None
-        identity, stored = self._search.identity, study.user_attrs.get("search")
-        if stored is None:
-            study.set_user_attr("search", identity)
-        elif stored != identity:
-            raise InputError(f"{path}: belongs to another search ({_difference(stored, identity)}); use another folder")
-        return study
+    def _check_search(self, line: Mapping[str, Any]) -> None:
+        stored, identity = line.get("search"), self._search.identity
+        if not isinstance(stored, Mapping):
+            raise InputError(f"{self._log.path}: line 1: not the description of a search")
+        if stored != identity:
+            difference = _difference(stored, identity)
+            raise InputError(f"{self._log.path}: belongs to another search ({difference}); use another folder")
+
+    def _parse(self, number: int, line: Mapping[str, Any]) -> _Line:
+        """A finished trial from its line, which may name only values that this search tries."""
+        with prefix_errors(f"{self._log.path}: trial {number}"):
+            finished = typed(_Line, line)
+            for name, value in finished.settings.items():
+                if not _is_in(self._values.get(name), value):
+                    raise InputError(f"{name}={value!r} is none of the search's values")
+            if missing := self._values.keys() - finished.settings.keys():
+                raise InputError(f"{min(missing)} is missing")
+            if (finished.value is None) != (finished.config is None):
+                raise InputError("has only one of value and config")
+        return finished
+
+    def _frozen(self, line: _Line) -> Any:
+        """A finished trial as Optuna has it."""
+        states = self._optuna.trial.TrialState
+        return self._optuna.trial.create_trial(
+            state=states.PRUNED if line.value is None else states.COMPLETE,
+            value=line.value,
+            params=line.settings,
+            distributions=self._space,
+            intermediate_values=dict(line.reported),
+        )
 
     def _distribution(self, space: Range | Choice) -> Any:
         """Optuna's distribution over the values."""
@@ -220,13 +244,17 @@ def require_optuna() -> Any:
 
 def _is_in(space: Range | Choice | None, value: object) -> bool:
     """Whether a search can have chosen a value, which a file says; a setting may name code to import."""
-    return value in space.values if isinstance(space, Choice) else space is not None and isinstance(value, int | float)
+    if isinstance(space, Choice):
+        return any(type(value) is type(known) and value == known for known in space.values)
+    if space is None or isinstance(value, bool) or not isinstance(value, type(space.low)):
+        return False
+    return space.low <= value <= space.high
 
 
 def _difference(stored: Mapping[str, Any], identity: Mapping[str, Any]) -> str:
     """The first field in which two searches differ."""
-    name = next(name for name in identity if stored.get(name) != identity[name])
-    old, new = stored.get(name), identity[name]
+    name = next(name for name in {**identity, **stored} if stored.get(name) != identity.get(name))
+    old, new = stored.get(name), identity.get(name)
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         return f"{name}: {_difference(old, new)}"
     return f"{name} {old}, now {new}"

@@ -5,21 +5,29 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mggcn.explore._explorer import Explorer
-    from mggcn.explore._picks import draw_picks
-    from mggcn.explore._run_page import picks_part, write_page
+    from mggcn.explore._picks import draw_picks, picks_part, write_page
+    from mggcn.explore._server import HOST, listen, require_starlette, serve
 
 __all__ = [
+    "HOST",
     "Explorer",
     "draw_picks",
+    "listen",
     "picks_part",
+    "require_starlette",
+    "serve",
     "write_page",
 ]
 
 _HOMES = {
+    "HOST": "_server",
     "Explorer": "_explorer",
     "draw_picks": "_picks",
-    "picks_part": "_run_page",
-    "write_page": "_run_page",
+    "listen": "_server",
+    "picks_part": "_picks",
+    "require_starlette": "_server",
+    "serve": "_server",
+    "write_page": "_picks",
 }
 
 

@@ -18,9 +18,7 @@ from numpy.typing import NDArray
 from mggcn.data import UNLABELLED, Dataset, Measure, plain
 from mggcn.errors import InputError
 from mggcn.experiments import OKABE_ITO, SHAPES
-from mggcn.explore._ids import IdIndex
-from mggcn.explore._medians import Medians, features_of
-from mggcn.explore._payments import Payments
+from mggcn.explore._lookups import IdIndex, Medians, Payments, features_of
 from mggcn.explore._picks import is_neighbour, parents
 from mggcn.runs import Run, Scorer, explain
 

@@ -1,21 +1,24 @@
 """The explorer as a local page: JSON answers and the files that show them, served only to 127.0.0.1.
 
-Answers are computed by a few threads, those over many draws for a limited time. Web pages elsewhere can neither read
-answers nor start the work for them: requests for other host names are refused (also for a name that resolves to this
-machine), so are requests that a browser says come from another site, and no answer allows other origins.
+Answers are computed by a few threads, so that a long one does not delay others, and those over many draws for a limited
+time; slow connections are closed. Web pages elsewhere can neither read answers nor start the work for them: requests
+for other host names are refused (also for a name that resolves to this machine), so are requests that a browser says
+come from another site, and no answer allows other origins.
 """
 
+import asyncio
 import socket
+import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from importlib import import_module, resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from mggcn.errors import InputError
 from mggcn.experiments import vega
 from mggcn.explore._explorer import MAX_DRAWS, Explorer
-from mggcn.explore._workers import BusyError, Workers, impatient_protocol
 
 if TYPE_CHECKING:
     import uvicorn
@@ -45,6 +48,14 @@ _FILES = {
     "/style.css": ("text/css", ("experiments/page.css", "explore/explore.css")),
     "/explore.js": ("text/javascript", ("experiments/shared.js", "explore/graph.js", "explore/explore.js")),
 }
+if TYPE_CHECKING:
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+T = TypeVar("T")
+
+_THREADS, MOST_WAITING = 2, 16
+SLOW_SECONDS = 10.0
+"""How long a connection may take to send a request, or to read what it was sent."""
 
 
 def require_starlette() -> None:
@@ -56,7 +67,7 @@ def require_starlette() -> None:
         raise InputError(f"explore needs {error.name}: pip install 'mggcn[explore]'") from None
 
 
-def application(explorer: Explorer) -> "Starlette":
+def application(explorer: Explorer, most_waiting: int = MOST_WAITING) -> "Starlette":
     """The page, ``/api/about``, ``/api/search?q=`` and, each with ``?id=``, the answers about a node."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
@@ -64,7 +75,7 @@ def application(explorer: Explorer) -> "Starlette":
     from starlette.responses import Response
     from starlette.routing import Route
 
-    workers = Workers()
+    workers = Workers(most_waiting)
 
     def endpoint(respond: "Callable[[Request], Response]") -> "Endpoint":
         async def respond_async(request: "Request") -> "Response":
@@ -135,13 +146,21 @@ def listen(port: int) -> socket.socket:
     return listener
 
 
-def build(explorer: Explorer) -> "uvicorn.Server":
-    """The server, to be run on a socket from :func:`listen`."""
+def build(
+    explorer: Explorer, *, most_waiting: int = MOST_WAITING, slow_seconds: float = SLOW_SECONDS
+) -> "uvicorn.Server":
+    """The server, to be run on a socket from :func:`listen`.
+
+    Args:
+        explorer: what it shows.
+        most_waiting: requests; others are refused.
+        slow_seconds: after which a connection is closed that sends a request, or reads an answer, for longer.
+    """
     import uvicorn
 
     options = uvicorn.Config(
-        application(explorer),
-        http=impatient_protocol(),
+        application(explorer, most_waiting),
+        http=impatient_protocol(slow_seconds),
         log_level="warning",
         lifespan="off",
         limit_concurrency=_MOST_CONNECTIONS,
@@ -193,3 +212,94 @@ def _draws(text: str) -> int:
     if not (is_short and text.isascii() and text.isdigit()) or not 1 <= int(text) <= MAX_DRAWS:
         raise InputError(f"draws: {text!r} is not a number from 1 to {MAX_DRAWS:,}")
     return int(text)
+
+
+class BusyError(RuntimeError):
+    """So many requests are waiting that another one is refused."""
+
+
+class Workers:
+    """A few threads for answers. They do not keep the process from ending."""
+
+    def __init__(self, most_waiting: int = MOST_WAITING) -> None:
+        self._most_waiting = most_waiting
+        self._free = asyncio.Semaphore(_THREADS)
+        self._waiting = 0
+
+    async def answer(self, compute: Callable[[], T]) -> T:
+        """Run a function in a thread; raises BusyError instead of waiting behind too many others."""
+        if self._waiting >= self._most_waiting:
+            raise BusyError("too many requests are waiting; try again")
+        self._waiting += 1
+        try:
+            async with self._free:
+                return await _in_thread(compute)
+        finally:
+            self._waiting -= 1
+
+
+async def _in_thread(compute: Callable[[], T]) -> T:
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(result: T | None, error: BaseException | None) -> None:
+        if future.cancelled():
+            return
+        if error is not None:
+            future.set_exception(error)
+        else:
+            future.set_result(result)  # type: ignore[arg-type]
+
+    def work() -> None:
+        result, problem = None, None
+        try:
+            result = compute()
+        except Exception as error:  # noqa: BLE001 - raised again where the answer is awaited
+            problem = error
+        with suppress(RuntimeError):  # the server has ended meanwhile
+            loop.call_soon_threadsafe(settle, result, problem)
+
+    threading.Thread(target=work, daemon=True).start()
+    return await future
+
+
+def impatient_protocol(seconds: float = SLOW_SECONDS) -> "type[H11Protocol]":
+    """Uvicorn's HTTP, except that connections are closed that take longer to send a request or to read an answer."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Impatient(H11Protocol):
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._start()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is not None and not self.cycle.response_complete:
+                self._stop()
+            elif self._timer is None:
+                self._start()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._start()
+
+        def resume_writing(self) -> None:
+            super().resume_writing()
+            self._stop()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._stop()
+            super().connection_lost(exc)
+
+        def _start(self) -> None:
+            self._stop()
+            self._timer = self.loop.call_later(seconds, self.transport.abort)
+
+        def _stop(self) -> None:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+
+    return Impatient

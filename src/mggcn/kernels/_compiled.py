@@ -20,15 +20,16 @@ Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
 _log = logging.getLogger(__name__)
 
-_PATIENCE = 1.0  # seconds that a compilation may take without a message
-
-_unannounced: dict[Any, str] = {}
+_unannounced: dict[Any, tuple[str, float]] = {}  # the name of a kernel, and its seconds without a message
 
 
-def compiled(function: Kernel) -> Kernel:
-    """Compile a kernel on its first call, or load it from numba's cache; it runs without the interpreter lock."""
+def compiled(function: Kernel, patience: float = 1.0) -> Kernel:
+    """Compile a kernel on its first call, or load it from numba's cache; it runs without the interpreter lock.
+
+    A compilation of more than ``patience`` seconds is announced.
+    """
     kernel = njit(nogil=True, cache=True, error_model="numpy")(function)
-    _unannounced[kernel] = function.__name__.lstrip("_")
+    _unannounced[kernel] = function.__name__.lstrip("_"), patience
     return kernel  # type: ignore[no-any-return]
 
 
@@ -42,8 +43,8 @@ class _Announcer(Listener):  # type: ignore[misc]
     def on_start(self, event: Event) -> None:
         kernel = event.data["dispatcher"]
         self._started[kernel] = time.perf_counter()
-        if kernel in _unannounced:
-            timer = self._timers[kernel] = Timer(_PATIENCE, _announce, [kernel])
+        if waiting := _unannounced.get(kernel):
+            timer = self._timers[kernel] = Timer(waiting[1], _announce, [kernel])
             timer.daemon = True
             timer.start()
 
@@ -58,8 +59,8 @@ class _Announcer(Listener):  # type: ignore[misc]
 
 
 def _announce(kernel: Any) -> None:
-    if name := _unannounced.pop(kernel, None):
-        sys.stderr.write(f"compiling the kernel '{name}', once on this machine ...\n")
+    if waiting := _unannounced.pop(kernel, None):
+        sys.stderr.write(f"compiling the kernel '{waiting[0]}', once on this machine ...\n")
         sys.stderr.flush()
 
 

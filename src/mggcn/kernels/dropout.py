@@ -25,7 +25,15 @@ from mggcn.keys import Key
 _WORK_A_CHUNK = 1 << 20
 
 
-def dropout(x: Tensor, nodes: Tensor, share: float, key: Key, *, threads: int | None = None) -> Tensor:
+def dropout(
+    x: Tensor,
+    nodes: Tensor,
+    share: float,
+    key: Key,
+    *,
+    threads: int | None = None,
+    work_a_chunk: int = _WORK_A_CHUNK,
+) -> Tensor:
     """Set a share of the values to zero and divide the others by 1 - share; differentiable in x.
 
     Args:
@@ -34,11 +42,12 @@ def dropout(x: Tensor, nodes: Tensor, share: float, key: Key, *, threads: int | 
         share: in [0, 1).
         key: of this dropout.
         threads: all cores when None. The result does not depend on it.
+        work_a_chunk: values that a thread computes at a time.
 
     Returns:
         [n, width].
     """
-    out: Tensor = _Dropout.apply(x, nodes, share, key, threads)  # type: ignore[no-untyped-call]
+    out: Tensor = _Dropout.apply(x, nodes, share, key, threads, work_a_chunk)  # type: ignore[no-untyped-call]
     return out
 
 
@@ -46,23 +55,31 @@ class _Dropout(torch.autograd.Function):
     """The gradient is the dropout of the incoming gradient by the same key, so nothing but the key is kept."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, nodes: Tensor, share: float, key: Key, threads: int | None) -> Tensor:
-        ctx.arguments = (nodes, share, key, threads)
-        return _dropped(x, *ctx.arguments)
+    def forward(ctx: Any, x: Tensor, *arguments: Any) -> Tensor:
+        ctx.arguments = arguments
+        return _dropped(x, *arguments)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None, None, None]:
-        return _dropped(gradients[0], *ctx.arguments), None, None, None, None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        return _dropped(gradients[0], *ctx.arguments), *[None] * len(ctx.arguments)
 
 
-def _dropped(x: Tensor, nodes: Tensor, share: float, key: Key, threads: int | None) -> Tensor:
+def _dropped(x: Tensor, nodes: Tensor, share: float, key: Key, threads: int | None, work_a_chunk: int) -> Tensor:
     out = torch.empty(x.shape)
     arrays = (x.detach().contiguous().numpy(), nodes.numpy(), *_numbers(share, key), out.numpy())
-    _over_rows(lambda start, stop: _dense(*arrays, start, stop), nodes.numel(), x.numel(), threads)
+    _over_rows(lambda start, stop: _dense(*arrays, start, stop), nodes.numel(), x.numel(), threads, work_a_chunk)
     return out
 
 
-def dropout_sparse(x: csr_array, nodes: Tensor, share: float, key: Key, *, threads: int | None = None) -> csr_array:
+def dropout_sparse(
+    x: csr_array,
+    nodes: Tensor,
+    share: float,
+    key: Key,
+    *,
+    threads: int | None = None,
+    work_a_chunk: int = _WORK_A_CHUNK,
+) -> csr_array:
     """The rows ``nodes`` of a sparse matrix without a share of their entries, and the others divided by 1 - share.
 
     Args:
@@ -71,6 +88,7 @@ def dropout_sparse(x: csr_array, nodes: Tensor, share: float, key: Key, *, threa
         share: in [0, 1).
         key: of this dropout.
         threads: all cores when None. The result does not depend on it.
+        work_a_chunk: values that a thread computes at a time.
 
     Returns:
         [n, width], with the entries that are kept.
@@ -81,11 +99,11 @@ def dropout_sparse(x: csr_array, nodes: Tensor, share: float, key: Key, *, threa
     kept = (np.empty(work, x.indices.dtype), np.empty(work, x.data.dtype))
     indptr = np.zeros(rows.size + 1, x.indptr.dtype)
     keep = (x.indptr, x.indices, x.data, rows, *_numbers(share, key), starts, *kept, indptr[1:])
-    _over_rows(lambda start, stop: _keep(*keep, start, stop), rows.size, work, threads)
+    _over_rows(lambda start, stop: _keep(*keep, start, stop), rows.size, work, threads, work_a_chunk)
     np.cumsum(indptr, out=indptr)
     indices, data = (np.empty(indptr[-1], array.dtype) for array in kept)
     pack = (starts, *kept, indptr, indices, data)
-    _over_rows(lambda start, stop: _pack(*pack, start, stop), rows.size, work, threads)
+    _over_rows(lambda start, stop: _pack(*pack, start, stop), rows.size, work, threads, work_a_chunk)
     return csr_array((data, indices, indptr), shape=(rows.size, x.shape[1]))
 
 
@@ -94,9 +112,9 @@ def _numbers(share: float, key: Key) -> tuple[np.uint64, np.uint32, np.float32]:
     return np.uint64(key.value), np.uint32(share * 2**32), np.float32(1 / (1 - share))
 
 
-def _over_rows(fill: Callable[[int, int], None], num_rows: int, work: int, threads: int | None) -> None:
+def _over_rows(fill: Callable[[int, int], None], num_rows: int, work: int, threads: int | None, chunk: int) -> None:
     """Small work runs without threads, which cost more than they save."""
-    chunks = max(1, work // _WORK_A_CHUNK)
+    chunks = max(1, work // chunk)
     threading.over_ranges(fill, num_rows, chunk=max(1, -(-num_rows // chunks)), threads=threads)
 
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from mggcn.block import Block
 from mggcn.methods.method import GraphView, Method
-from mggcn.nn.conv import Linear
+from mggcn.nn.conv import Layer, Linear
 from mggcn.nn.dropout import dropout
 from mggcn.nn.rows import DistinctRows, RepeatedRows, Rows, SparseRows, to_dense
 from mggcn.sampling.adjacency import propagated, propagation
@@ -66,7 +66,7 @@ class SIGN(Method):
         return Views.same(view.rows(*parts))
 
 
-class HopNetwork(nn.Module):
+class HopNetwork(Layer, accepts_rows=True, capturable=True):
     """One linear map for each hop, and one over all of them.
 
     Args:
@@ -78,9 +78,6 @@ class HopNetwork(nn.Module):
         bias: add a bias to each map.
         generator: of the initial weights; torch's global one when None.
     """
-
-    accepts_rows: ClassVar[bool] = True
-    capturable: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """Models and convolutions over blocks, as ordinary modules."""
 
 from mggcn.nn.attention import GATConv
-from mggcn.nn.conv import GCNConv, Linear, MeanConv, aggregate
+from mggcn.nn.conv import GCNConv, Layer, Linear, MeanConv, aggregate
 from mggcn.nn.lstm import LSTMConv
 from mggcn.nn.mg_gcn import CONVS, MGGCN
 from mggcn.nn.pool import PoolConv
@@ -15,6 +15,7 @@ __all__ = [
     "GATConv",
     "GCNConv",
     "LSTMConv",
+    "Layer",
     "Linear",
     "MeanConv",
     "PoolConv",

@@ -9,18 +9,17 @@ sampler's estimate of the size of a sender's hidden row.
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from mggcn.block import Block, DrawnBlock
-from mggcn.nn.conv import Linear, aggregate
+from mggcn.nn.conv import Layer, Linear, aggregate
 from mggcn.nn.dropout import dropout
 from mggcn.nn.rows import Rows
 
 
-class AdaptiveStack(nn.Module):
+class AdaptiveStack(Layer, accepts_rows=True):
     """Graph convolutions whose factors are learned together with the sampler's probabilities.
 
     Args:
@@ -33,8 +32,6 @@ class AdaptiveStack(nn.Module):
         aggregated: whether input rows already hold the first layer's aggregate, so that it has no block.
         generator: of the initial weights; torch's global one when None.
     """
-
-    accepts_rows: ClassVar[bool] = True
 
     def __init__(
         self,

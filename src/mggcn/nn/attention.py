@@ -1,7 +1,6 @@
 """Graph attention over blocks."""
 
 from dataclasses import replace
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -9,13 +8,13 @@ from torch.nn import functional
 
 from mggcn.block import Block
 from mggcn.errors import InputError
-from mggcn.nn.conv import Linear, aggregate
+from mggcn.nn.conv import Layer, Linear, aggregate
 from mggcn.nn.rows import Rows
 
 _SLOPE = 0.2
 
 
-class GATConv(nn.Module):
+class GATConv(Layer, accepts_rows=True, capturable=True):
     """Graph attention (Veličković and others): the sum of W h over the senders, each times a softmax of its score.
 
     The score of sender j for receiver i is LeakyReLU(a_root · W h_i + a_sender · W h_j), of slope 0.2. The sum
@@ -31,9 +30,6 @@ class GATConv(nn.Module):
         bias: added to the result.
         generator: of the initial weights; torch's global one when None.
     """
-
-    accepts_rows: ClassVar[bool] = True
-    capturable: ClassVar[bool] = True
 
     def __init__(
         self,

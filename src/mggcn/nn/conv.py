@@ -1,9 +1,7 @@
 """Convolutions over blocks of any grain and any sampler.
 
-A convolution is a module called as ``conv(x, block)``. It may declare ``accepts_rows`` if ``x`` may also be sparse or
-repeated :data:`mggcn.nn.rows.Rows`, ``capturable`` if its shapes depend only on the block's shapes, so that a GPU can
-record and replay it, and ``fuses_activation`` if it applies the leaky ReLU of the layer below itself and accepts its
-``negative_slope``. A method ``hidden(x, block)`` says what the weights multiply, for embeddings.
+A convolution is a module called as ``conv(x, block)``; a :class:`Layer` can do more than plain modules. A
+method ``hidden(x, block)`` says what the weights multiply, for embeddings.
 """
 
 from typing import ClassVar
@@ -45,6 +43,35 @@ def aggregate(x: Tensor, block: Block) -> Tensor:
     )
 
 
+class Layer(nn.Module):
+    """Base class of models and convolutions that can do more than plain modules, which can do nothing of the following.
+
+    It is declared by keywords of the class, ``class Own(Layer, accepts_rows=True)``; a misspelt one is an error.
+
+    Attributes:
+        accepts_rows: ``x`` may also be sparse or repeated :data:`mggcn.nn.rows.Rows`.
+        capturable: its shapes depend only on the blocks' shapes, so that a GPU can record and replay it.
+        fuses_activation: a convolution that applies the leaky ReLU of the layer below itself, by ``negative_slope``.
+    """
+
+    accepts_rows: ClassVar[bool] = False
+    fuses_activation: ClassVar[bool] = False
+    _is_capturable: ClassVar[bool] = False
+
+    def __init_subclass__(
+        cls, *, accepts_rows: bool | None = None, capturable: bool | None = None, fuses_activation: bool | None = None
+    ) -> None:
+        super().__init_subclass__()
+        cls.accepts_rows = cls.accepts_rows if accepts_rows is None else accepts_rows
+        cls.fuses_activation = cls.fuses_activation if fuses_activation is None else fuses_activation
+        cls._is_capturable = cls._is_capturable if capturable is None else capturable
+
+    @property
+    def capturable(self) -> bool:
+        """Whether a GPU can record and replay it."""
+        return self._is_capturable
+
+
 class Linear(nn.Module):
     """A linear map of rows: of a tensor, or of sparse or repeated input rows.
 
@@ -74,7 +101,7 @@ class Linear(nn.Module):
         return product(x, self.weight, self.bias)
 
 
-class MeanConv(nn.Module):
+class MeanConv(Layer, accepts_rows=True, capturable=True, fuses_activation=True):
     """The paper's aggregator f(h, set) = concat(h, mean of the set), times W; also GraphSAGE's mean aggregator.
 
     Args:
@@ -83,10 +110,6 @@ class MeanConv(nn.Module):
         bias: the paper's layers have none.
         generator: of the initial weights; torch's global one when None.
     """
-
-    accepts_rows: ClassVar[bool] = True
-    capturable: ClassVar[bool] = True
-    fuses_activation: ClassVar[bool] = True
 
     def __init__(
         self, in_channels: int, out_channels: int, *, bias: bool = False, generator: torch.Generator | None = None
@@ -116,7 +139,7 @@ class MeanConv(nn.Module):
         return out if self.linear.bias is None else out + self.linear.bias
 
 
-class GCNConv(nn.Module):
+class GCNConv(Layer, accepts_rows=True, capturable=True):
     """A graph convolution: the weighted sum of the senders (their mean where the block has no weights), times W.
 
     Args:
@@ -125,9 +148,6 @@ class GCNConv(nn.Module):
         bias: added after the sum.
         generator: of the initial weights; torch's global one when None.
     """
-
-    accepts_rows: ClassVar[bool] = True
-    capturable: ClassVar[bool] = True
 
     def __init__(
         self, in_channels: int, out_channels: int, *, bias: bool = False, generator: torch.Generator | None = None

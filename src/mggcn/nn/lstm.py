@@ -1,17 +1,15 @@
 """GraphSAGE's LSTM aggregator over blocks."""
 
-from typing import ClassVar
-
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from mggcn.block import Block
-from mggcn.nn.conv import Linear
+from mggcn.nn.conv import Layer, Linear
 from mggcn.nn.pool import linear_at
 from mggcn.nn.rows import Rows
 
 
-class LSTMConv(nn.Module):
+class LSTMConv(Layer, accepts_rows=True):
     """GraphSAGE's LSTM aggregator: concat(h, last state of an LSTM over the senders), times W.
 
     The LSTM reads a receiver's senders in the block's order, which the sampler has shuffled. Without senders the state
@@ -27,8 +25,6 @@ class LSTMConv(nn.Module):
         state_channels: width of the LSTM's state; ``in_channels`` when None.
         generator: of the initial weights; torch's global one when None.
     """
-
-    accepts_rows: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -1,16 +1,16 @@
 """GraphSAGE's pooling aggregator over blocks."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from mggcn.block import Block
-from mggcn.nn.conv import Linear
+from mggcn.nn.conv import Layer, Linear
 from mggcn.nn.rows import Rows
 
 
-class PoolConv(nn.Module):
+class PoolConv(Layer, accepts_rows=True, capturable=True):
     """GraphSAGE's pooling aggregator: concat(h, max over the senders of ReLU(h W_pool + b)), times W.
 
     Without senders the maximum is zero. Of a block's weights only zeros are used: such a sender is left out.
@@ -22,9 +22,6 @@ class PoolConv(nn.Module):
         pool_channels: width of the pooled rows; ``in_channels`` when None.
         generator: of the initial weights; torch's global one when None.
     """
-
-    accepts_rows: ClassVar[bool] = True
-    capturable: ClassVar[bool] = True
 
     def __init__(
         self,

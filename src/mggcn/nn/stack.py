@@ -2,19 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.nn.conv import Linear
+from mggcn.nn.conv import Layer, Linear
 from mggcn.nn.dropout import dropout
 from mggcn.nn.rows import RepeatedRows, Rows, to_dense
 
 
-class Stack(nn.Module):
+class Stack(Layer, accepts_rows=True):
     """Runs one convolution per block, with a leaky ReLU and dropout between layers.
 
     Args:
@@ -24,8 +23,6 @@ class Stack(nn.Module):
         negative_slope: of the leaky ReLU; 0 is the ReLU.
         normalise: divide hidden rows by their Euclidean length after the activation, as GraphSAGE's Algorithm 1 does.
     """
-
-    accepts_rows: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -46,7 +43,7 @@ class Stack(nn.Module):
     @property
     def capturable(self) -> bool:
         """Whether a GPU can record and replay a step: the shapes of all convolutions depend only on the blocks."""
-        return all(getattr(conv, "capturable", False) for conv in self.convs)
+        return all(isinstance(conv, Layer) and conv.capturable for conv in self.convs)
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
         """Score targets.
@@ -104,15 +101,15 @@ class Stack(nn.Module):
 
 def _convolve(conv: nn.Module, h: Rows, block: Block, slope: float) -> Tensor:
     """Apply the activation of the layer below, then the convolution."""
-    if getattr(conv, "fuses_activation", False):
+    if isinstance(conv, Layer) and conv.fuses_activation:
         out: Tensor = conv(h, block, negative_slope=slope)
     else:
         h = h if slope == 1.0 else functional.leaky_relu(to_dense(h), slope)
-        out = conv(h if getattr(conv, "accepts_rows", False) else to_dense(h), block)
+        out = conv(h if isinstance(conv, Layer) and conv.accepts_rows else to_dense(h), block)
     return out
 
 
-class MLP(nn.Module):
+class MLP(Layer, accepts_rows=True, capturable=True):
     """Linear layers with a ReLU and dropout between them; uses no blocks.
 
     Args:
@@ -121,9 +118,6 @@ class MLP(nn.Module):
         bias: add a bias to each layer.
         generator: of the initial weights; torch's global one when None.
     """
-
-    accepts_rows: ClassVar[bool] = True
-    capturable: ClassVar[bool] = True
 
     def __init__(
         self,

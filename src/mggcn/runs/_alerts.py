@@ -3,18 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from mggcn.data import BACKGROUND
+from mggcn.data import BACKGROUND, Dataset
 from mggcn.errors import InputError
-from mggcn.runs._ensembles import ensemble
-from mggcn.runs._labels import labels_in
-from mggcn.runs._parts import VAL, most_used, nodes_in, parts_of
-from mggcn.runs._run import Run
+from mggcn.runs._nodes import VAL, labels_in, parts_of
 from mggcn.training import Ranked
+
+if TYPE_CHECKING:
+    from mggcn.runs._run import Run
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,46 +47,44 @@ class Thresholds:
         return np.where(reached.any(axis=1), np.array(self.classes)[best], "")
 
 
-def thresholds(
-    runs: Sequence[Run],
-    at_precision: float,
-    *,
-    draws: int | None = None,
-    calibrated: bool = True,
-    device: str | torch.device = "auto",
-    root: Path | None = None,
-) -> Thresholds:
-    """Choose the thresholds of runs, or of their mean, on the nodes of their training data that all validated on.
+def check_precision(required: float) -> None:
+    """Raise InputError unless this can be a precision."""
+    if not 0 < required <= 1:
+        raise InputError(f"at_precision: {required:g} is not a share above 0 and at most 1")
 
-    Args:
-        runs: at least one, see :func:`mggcn.runs.ensemble` for this and the following ones.
-        at_precision: the precision among validation nodes that reach a threshold, above 0 and at most 1.
-        draws: see there.
-        calibrated: see there.
-        device: see there.
-        root: the folder in which named data sets are searched.
-    """
-    if not 0 < at_precision <= 1:
-        raise InputError(f"at_precision: {at_precision:g} is not a share above 0 and at most 1")
-    try:
-        data = runs[0].training_data(root)
-    except (InputError, OSError) as error:
-        raise InputError(
-            f"at_precision: needs the validation nodes of the training data, which are not available ({error})"
-        ) from None
-    candidates = nodes_in(runs[0], data, (VAL,), root)
-    parts = most_used([parts_of(run, data, candidates, root) for run in runs])
-    nodes = candidates[(parts == VAL) & (labels_in(data, runs[0].classes, candidates) >= 0)]
+
+def validation_nodes(
+    runs: "Sequence[Run]", data: Dataset, root: Path | None = None
+) -> tuple[Dataset, NDArray[np.int64]]:
+    """The training data of runs, which ``data`` may be, and its labelled nodes that all of them validated on."""
+    if not runs[0].is_trained_on(data):
+        try:
+            data = runs[0].training_data(root)
+        except (InputError, OSError) as error:
+            raise InputError(
+                f"at_precision: needs the validation nodes of the training data, which are not available ({error})"
+            ) from None
+    nodes = np.flatnonzero(parts_of(runs, data, np.arange(data.num_nodes)) == VAL)
+    nodes = nodes[labels_in(data, runs[0].classes, nodes) >= 0]
     if data.copies:
         nodes = np.intersect1d(nodes, data.require_split().val)  # without later copies of the same accounts
     if not nodes.size:
         raise InputError("at_precision: the runs have no validation nodes in common")
-    predictions = ensemble(runs, data, nodes, draws=draws, calibrated=calibrated, device=device, root=root)
-    classes, values = runs[0].classes, np.full(len(runs[0].classes), np.nan)
-    labels = labels_in(data, classes, nodes)
+    return data, nodes
+
+
+def choose_thresholds(
+    required: float,
+    probabilities: NDArray[np.float64],
+    data: Dataset,
+    nodes: NDArray[np.int64],
+    classes: tuple[str, ...],
+) -> Thresholds:
+    """The thresholds for a precision on nodes with these probabilities."""
+    values, labels = np.full(len(classes), np.nan), labels_in(data, classes, nodes)
     for label, name in enumerate(classes):
-        bound = Ranked.of(predictions.probabilities[:, label], labels == label).threshold_for(at_precision)
+        bound = Ranked.of(probabilities[:, label], labels == label).threshold_for(required)
         if bound is not None and name != BACKGROUND:
             values[label] = bound
-    reached = (predictions.probabilities >= values).sum(axis=0)
-    return Thresholds(at_precision, classes, values, reached, np.bincount(labels, minlength=len(classes)))
+    reached = (probabilities >= values).sum(axis=0)
+    return Thresholds(required, classes, values, reached, np.bincount(labels, minlength=len(classes)))

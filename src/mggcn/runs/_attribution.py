@@ -11,7 +11,7 @@ which all others are zero.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 from torch.nn import functional
 
-from mggcn.block import Batch
+from mggcn.block import Batch, Block
 from mggcn.data import UNLABELLED, as_features
 from mggcn.errors import InputError, InputWarning
 from mggcn.methods.method import GraphView
@@ -32,6 +32,8 @@ from mggcn.runs._scoring import Probabilities, Scorer
 from mggcn.training import Scaled, Scaler, View, calibrated, log_odds
 
 _STEPS = (32, 128, 512)
+_FEW_STEPS = 32  # of many nodes, whose contributions are only ranked
+_TARGETS, _ROWS = 1024, 1 << 15  # of a batch of these
 _TOLERANCE = 1e-3  # of the probability: a tenth of a percentage point
 
 
@@ -58,8 +60,8 @@ def check_attributable(scorer: Scorer) -> None:
     """Raise InputError for a method whose scores have no gradient with respect to the features."""
     if not scorer.run.plan.method.linear_in_features:
         raise InputError(
-            f"{scorer.run.record.method}: no attributions, as they need input rows that are linear in the features and "
-            "a model with gradients"
+            f"{scorer.run.record.method}: neither reasons nor attributions, which need input rows that are linear "
+            "in the features and a model with gradients"
         )
 
 
@@ -67,7 +69,7 @@ def probabilities(scorer: Scorer, node: int, draw: int) -> Probabilities:
     """[classes] of a target in one of the evaluation's draws, from a batch of its own."""
     batch = scorer.batch(node, draw)
     with torch.no_grad(), scorer.compute.arithmetic():
-        return np.asarray(_forward(scorer, batch)(_rows(scorer.view, batch)).exp().numpy())
+        return np.asarray(_forward(scorer, batch)(_rows(scorer.view, batch))[0].exp().numpy())
 
 
 def attribute(scorer: Scorer, node: int, label: int, draw: int, own: View, *, logits: bool = False) -> Attribution:
@@ -87,7 +89,7 @@ def attribute(scorer: Scorer, node: int, label: int, draw: int, own: View, *, lo
 
     def value(x: Tensor) -> Tensor:
         scores = forward(x)
-        return log_odds(scores[None], torch.tensor([label]))[0] if logits else scores[label].exp()
+        return log_odds(scores, torch.tensor([label]))[0] if logits else scores[0, label].exp()
 
     with scorer.compute.arithmetic():
         with torch.no_grad():
@@ -100,6 +102,65 @@ def attribute(scorer: Scorer, node: int, label: int, draw: int, own: View, *, lo
     width = int(scorer.run.record.dataset["num_features"])
     total, target = (_by_feature(part * gradient, width) for part in (rows, of_target))
     return Attribution(target, total - target, end, start)
+
+
+def contributions(scorer: Scorer, nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """[n, num_features] what features, of the nodes and of all others, contribute to the log-odds of a class of each.
+
+    They are means over the draws of the scorer, with one fixed number of steps.
+    """
+    check_attributable(scorer)
+    width = int(scorer.run.record.dataset["num_features"])
+    result = np.zeros((nodes.size, width))
+    for draw in range(scorer.draws):
+        first = 0
+        for drawn, owner in _apart(scorer, nodes, draw):
+            batch = drawn.to(scorer.compute.device)
+            part = slice(first, first + batch.targets.numel())
+            rows, forward = _rows(scorer.view, batch), _forward(scorer, batch)
+            of_class = torch.from_numpy(labels[part]).to(rows.device)
+            with scorer.compute.arithmetic():
+                gradient = _mean_gradient(lambda x: log_odds(forward(x), of_class).sum(), rows, _FEW_STEPS)  # noqa: B023
+            by_row = (gradient * rows).double().view(len(rows), -1, width).sum(dim=1)
+            np.add.at(result[part], owner, by_row.cpu().numpy() / scorer.draws)
+            first = part.stop
+    return result
+
+
+def _apart(scorer: Scorer, nodes: NDArray[np.int64], draw: int) -> Iterator[tuple[Batch, NDArray[np.int64]]]:
+    """Batches in which every target has input rows of its own, and the index of the target of each row."""
+    key = scorer.run.key.fold("eval", draw)
+    if scorer.picker is not None or not scorer.batch(int(nodes[0]), draw).blocks:
+        for batch in scorer.view.sampler.batches(nodes, key, _TARGETS):
+            yield batch, np.arange(batch.nodes.numel()) % batch.targets.numel()
+        return
+    waiting: list[Batch] = []
+    for index, node in enumerate(nodes.tolist()):
+        waiting.append(scorer.batch(node, draw))
+        sizes = [batch.nodes.numel() for batch in waiting]
+        if sum(sizes) >= _ROWS or index == nodes.size - 1:
+            yield _side_by_side(waiting), np.repeat(np.arange(len(sizes)), sizes)
+            waiting = []
+
+
+def _side_by_side(batches: Sequence[Batch]) -> Batch:
+    """One batch with the rows and edges of all, in their order."""
+    blocks = []
+    for layer in zip(*(batch.blocks for batch in batches), strict=True):
+        starts = np.cumsum([0, *(block.num_src for block in layer)]).tolist()
+        ends = np.cumsum([0, *(block.indices.numel() for block in layer)]).tolist()
+        weights = [block.weight for block in layer if block.weight is not None]
+        blocks.append(
+            Block(
+                starts[-1],
+                torch.cat([layer[0].indptr[:1], *(b.indptr[1:] + end for b, end in zip(layer, ends, strict=False))]),
+                torch.cat([block.indices + start for block, start in zip(layer, starts, strict=False)]),
+                torch.cat([block.root + start for block, start in zip(layer, starts, strict=False)]),
+                torch.cat(weights) if weights else None,
+            )
+        )
+    nodes, targets = (torch.cat([getattr(batch, name) for batch in batches]) for name in ("nodes", "targets"))
+    return Batch(nodes, tuple(blocks), targets)
 
 
 def target_only(scorer: Scorer, node: int) -> View:
@@ -116,12 +177,12 @@ def target_only(scorer: Scorer, node: int) -> View:
 
 
 def _forward(scorer: Scorer, batch: Batch) -> Callable[[Tensor], Tensor]:
-    """From the dense input rows of a batch with one target to its calibrated log-probabilities."""
-    model, temperature = scorer.run.model.eval(), scorer.run.record.temperature
+    """From the dense input rows of a batch to the calibrated log-probabilities of its targets."""
+    model = scorer.run.model.eval()
 
     def forward(rows: Tensor) -> Tensor:
         scores = functional.log_softmax(model(rows, batch.blocks).double(), dim=1)
-        return calibrated(scores, temperature)[0]
+        return calibrated(scores, scorer.temperature)
 
     return forward
 

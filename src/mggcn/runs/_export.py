@@ -27,6 +27,7 @@ from mggcn.methods.mg_gcn import MixGrained
 from mggcn.methods.mlp import FeatureMLP
 from mggcn.methods.sgc import SGC
 from mggcn.methods.sign import SIGN
+from mggcn.nn import Layer
 from mggcn.nn.rows import to_dense
 from mggcn.sampling import grains
 from mggcn.training import View, calibrated
@@ -81,7 +82,7 @@ def _with_fixed_shapes(name: str, method: Method, model: nn.Module) -> MixGraine
         raise InputError(f"{name}: cannot be exported with {' and '.join(grain_names)} layers, only with fine and skip")
     if method.layers > 1 and method.padding != "target":
         raise InputError(f"{name}: cannot be exported with padding {method.padding!r}, only with 'target'")
-    if not getattr(model, "capturable", False):
+    if not (isinstance(model, Layer) and model.capturable):
         raise InputError(f"{name}: cannot be exported with this convolution, only with mean, gcn, pool or gat")
     return method
 

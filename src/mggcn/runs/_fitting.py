@@ -20,18 +20,16 @@ from mggcn.training import (
     ALONE,
     AveragedInputs,
     Checkpoints,
-    Fitted,
-    Prepared,
+    Fit,
     Progress,
     Ranks,
     RunRecord,
     Silent,
-    Training,
     epoch_seconds,
-    fit,
     near_best,
     nodes_per_batch,
     seconds_until,
+    train,
 )
 from mggcn.training import _environment as environment
 from mggcn.training import _memory as memory
@@ -70,18 +68,19 @@ def fit_plan(
     parts = (type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
     phase = {"phase": "prepare", "seconds": prepare_seconds}
     _log.debug("inputs: %s, sampler: %s, prepared in %.2f s", *parts, prepare_seconds, extra=phase)
+    fit = Fit(prepared, dataset, plan.training, key, compute)
     ranks.every(None)  # some prepare longer than others
-    if ranks.size > 1 and not getattr(prepared.train.sampler, "draws_per_target", False):
+    if ranks.size > 1 and not prepared.train.sampler.draws_per_target:
         raise InputError(f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches")
     if (note := getattr(progress, "note", None)) is not None:
         if isinstance(prepared.train.inputs, AveragedInputs):
             note(prepared.train.inputs.reason)
-        seconds = epoch_seconds(prepared, dataset, plan.training, key, compute) if dataset.mapped is not None else None
+        seconds = epoch_seconds(fit) if dataset.mapped is not None else None
         if seconds is not None:
             note(f"an epoch takes about {seconds:.1f} s")
-    fitted = fit(prepared, dataset, plan.training, key, compute, progress or Silent(), checkpoints)
+    fitted = train(fit, progress or Silent(), checkpoints)
     trained_seconds = time.perf_counter() - started
-    tested = test(prepared, dataset, plan.training, key, compute)
+    tested = test(fit)
     test_seconds = time.perf_counter() - started - trained_seconds
     _log.debug("tested in %.2f s", test_seconds, extra={"phase": "test", "seconds": test_seconds})
     total_seconds = trained_seconds + tested.seconds + (state.seconds if state else 0.0)
@@ -113,7 +112,7 @@ def fit_plan(
         total_seconds=total_seconds,
         peak_memory_bytes=peak_memory,
         training_memory_bytes=fitted.first_peak,
-        nodes_per_batch=_nodes_per_batch(prepared, dataset, plan.training, key, fitted),
+        nodes_per_batch=nodes_per_batch(fit) if curve else 0.0,
         curve=curve,
         resumed=checkpoints.resumed if checkpoints else 0,
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()} | several,
@@ -121,12 +120,6 @@ def fit_plan(
     )
     alone = replace(compute, ranks=ALONE)
     return Run(record, plan, prepared.model, prepared.scaler, given, scored_on=(prepared.eval, alone))
-
-
-def _nodes_per_batch(prepared: Prepared, dataset: Dataset, training: Training, key: Key, fitted: Fitted) -> float:
-    if not fitted.curve:
-        return 0.0
-    return nodes_per_batch(prepared.train.sampler, dataset.require_split().train, training, key)
 
 
 def _describe(dataset: Dataset) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, load_with
 from mggcn.errors import InputError, prefix_errors
 from mggcn.methods.settings import refuse_imports
-from mggcn.runs._parts import SPLIT, SplitIds
+from mggcn.runs._nodes import SPLIT, SplitIds
 from mggcn.runs._plan import DataIdentity, resolve
 from mggcn.runs._run import SCALER_ARRAYS, WEIGHTS, Run
 from mggcn.training import FITTED, RECORD, Ranks, RunRecord, Scaler, is_unfinished, read_record, unfinished
@@ -62,8 +62,7 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
     with prefix_errors(root / WEIGHTS):
         _load_weights(model, {name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
         scaler = _scaler(record, tensors)
-    split_ids = SplitIds.read(root / SPLIT)
-    return Run(record, plan, model, scaler, path=root.resolve(), split_ids=split_ids)
+    return Run(record, plan, model, scaler, path=root.resolve(), stored_split=SplitIds.read(root / SPLIT))
 
 
 def load_data(name: str, root: Path | None, ranks: Ranks, access: Access = AUTOMATIC) -> Dataset:

@@ -1,85 +1,157 @@
-"""Predictions: class probabilities of nodes with the user's ids, saved as CSV or Parquet."""
+"""The tables that a run gives of nodes: predictions, and embeddings; as files and as pandas data frames."""
 
+import io
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.runs._table import Columns, check_format, to_frame, write_chunks, write_table
+from mggcn._io.files import write_atomically
+from mggcn.data import Dataset
+from mggcn.runs._nodes import PART_NAMES
+from mggcn.runs._table import FORMATS, Columns, check_format, to_frame, write_chunks, write_table
 
 if TYPE_CHECKING:
     import pandas
 
+    from mggcn.runs._alerts import Thresholds
+    from mggcn.runs._run import Run
+
+NUM_REASONS = 3
+"""The most reasons of a node."""
+
+_AT_ONCE = 1 << 17
+
 
 @dataclass(frozen=True, eq=False)
 class Predictions:
-    """Class probabilities of nodes.
+    """Class probabilities of nodes, and what is known of these nodes.
 
     Attributes:
+        dataset: the graph.
         nodes: [n] node numbers.
-        ids: [n] the user's ids.
         probabilities: [n, classes]; rows sum to 1.
-        classes: the name of each class.
-        parts: [n] what the run used each node for: ``train``, ``val``, ``test``, or ``new`` for a node in no part of
-            its split. Nodes of another graph are recognised by their ids.
-        id_name: the name of the id column.
-        details: further columns of the table, [n] each, by name.
+        part_index: [n] the index of each node's part, train, val, test or new.
+        runs: the runs whose mean probabilities these are.
+        thresholds: of alerts, if a precision was asked for.
+        reasons: of some rows, if reasons were asked for: the features that speak most for the class, in words.
+        scored_at: when.
     """
 
+    dataset: Dataset
     nodes: NDArray[np.int64]
-    ids: NDArray[np.generic]
     probabilities: NDArray[np.float64]
-    classes: tuple[str, ...]
-    parts: NDArray[np.str_]
-    id_name: str = "id"
-    details: Columns = field(default_factory=dict)
+    part_index: NDArray[np.int8]
+    runs: "tuple[Run, ...]" = field(repr=False)
+    thresholds: "Thresholds | None" = None
+    reasons: Mapping[int, Sequence[str]] | None = field(default=None, repr=False)
+    scored_at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def __repr__(self) -> str:
+        return f"Predictions({self.nodes.size:,} nodes of {self.dataset.name!r}, classes {', '.join(self.classes)})"
 
     @property
-    def labels(self) -> NDArray[np.int64]:
-        """[n] the most probable class of each node."""
+    def classes(self) -> tuple[str, ...]:
+        """The name of each class."""
+        return self.runs[0].classes
+
+    @property
+    def ids(self) -> NDArray[np.generic]:
+        """[n] the user's ids."""
+        return self.dataset.ids_of(self.nodes)
+
+    @cached_property
+    def class_index(self) -> NDArray[np.int64]:
+        """[n] the most probable class of each node, as an index of ``classes``."""
         return np.asarray(self.probabilities.argmax(axis=1), np.int64)
 
-    def save(self, path: str | Path) -> None:
-        """Write ids, the most probable ``class``, ``part``, a probability per class (:func:`column_names`), details."""
+    @property
+    def labels(self) -> NDArray[np.str_]:
+        """[n] the name of the most probable class of each node."""
+        return np.asarray(self.classes)[self.class_index]
+
+    @property
+    def known_labels(self) -> NDArray[np.object_]:
+        """[n] the names of the known labels, None where there is none."""
+        return np.array([*self.dataset.classes, None], object)[self.dataset.y[self.nodes]]  # -1 is the last entry
+
+    @property
+    def parts(self) -> NDArray[np.str_]:
+        """[n] what the runs used each node for: train, val or test, or new for a node in no part of their splits.
+
+        Nodes of another graph are recognised by their ids.
+        """
+        return np.array(PART_NAMES)[self.part_index]
+
+    @cached_property
+    def ranks(self) -> NDArray[np.int64]:
+        """[n] the rank of each node among those with the same most probable class, from 1 for the most probable."""
+        ranks, highest = np.empty(self.nodes.size, np.int64), self.probabilities.max(axis=1)
+        for label in range(len(self.classes)):
+            rows = np.flatnonzero(self.class_index == label)
+            ranks[rows[np.argsort(-highest[rows], kind="stable")]] = np.arange(1, rows.size + 1)
+        return ranks
+
+    @property
+    def model(self) -> str:
+        """The names of the runs."""
+        names = [run.path.name if run.path else f"{run.record.method}-seed{run.record.seed}" for run in self.runs]
+        return " + ".join(names)
+
+    def save(self, path: str | Path, rows: slice = slice(None)) -> None:
+        """Write the columns of :meth:`to_pandas` as ``.csv``, ``.jsonl`` or ``.parquet``, some rows at a time."""
         target = Path(path)
         check_format(target)
-        write_table(target, self.columns())
-
-    @classmethod
-    def joined(cls, chunks: "Sequence[Predictions]") -> "Predictions":
-        """Predictions one after the other; details are left out."""
-        if len(chunks) == 1:
-            return chunks[0]
-        return replace(
-            chunks[0],
-            nodes=np.concatenate([chunk.nodes for chunk in chunks]),
-            ids=np.concatenate([chunk.ids for chunk in chunks]),
-            probabilities=np.concatenate([chunk.probabilities for chunk in chunks]),
-            parts=np.concatenate([chunk.parts for chunk in chunks]),
-            details={},
-        )
+        first, last, _ = rows.indices(self.nodes.size)
+        starts = range(first, last, _AT_ONCE)
+        write_chunks(target, (self._columns(slice(start, min(start + _AT_ONCE, last))) for start in starts))
 
     def to_pandas(self) -> "pandas.DataFrame":
-        """The columns of :meth:`save` as a data frame, with the ids as its index; needs the extra ``pandas``."""
-        return to_frame(self.columns(), self.id_name)
+        """A row for each node, with its id as the index; needs the extra ``pandas``.
 
-    def columns(self) -> Columns:
-        """The columns of :meth:`save`."""
-        columns = {self.id_name: self.ids, "class": np.asarray(self.classes)[self.labels], "part": self.parts}
-        return {**columns, **dict(zip(column_names(self.classes), self.probabilities.T, strict=True)), **self.details}
+        The columns are the most probable ``class``, the ``part``, a probability per class (:func:`column_names`), the
+        known ``label``, the ``rank``, ``alert`` and ``reason_1`` to ``reason_3`` if they were asked for, and ``model``,
+        ``data`` and ``scored_at``, which say where the row is from.
+        """
+        return to_frame(self._columns(slice(None)), self.dataset.id_name)
 
+    def _columns(self, rows: slice) -> Columns:
+        nodes, p = self.nodes[rows], self.probabilities[rows]
+        columns: dict[str, NDArray[Any]] = {
+            self.dataset.id_name: self.dataset.ids_of(nodes),
+            "class": np.asarray(self.classes)[self.class_index[rows]],
+            "part": np.array(PART_NAMES)[self.part_index[rows]],
+            **dict(zip(column_names(self.classes), p.T, strict=True)),
+            "label": np.array([*self.dataset.classes, None], object)[self.dataset.y[nodes]],
+            "rank": self.ranks[rows],
+        }
+        if self.thresholds is not None:
+            columns["alert"] = self.thresholds.alerts(p)
+        if self.reasons is not None:
+            texts = np.full((NUM_REASONS, nodes.size), None, object)
+            for column, row in enumerate(range(*rows.indices(self.nodes.size))):
+                if found := self.reasons.get(row):
+                    texts[: len(found), column] = found
+            columns |= {f"reason_{number}": column for number, column in enumerate(texts, 1)}
+        for name, text in self._origin.items():
+            columns[name] = np.full(nodes.size, text, object)
+        return columns
 
-def save_chunks(chunks: Iterable[Predictions], path: str | Path) -> None:
-    """Write predictions that come in chunks as :meth:`Predictions.save` does; each is a row group of a Parquet file."""
-    target = Path(path)
-    check_format(target)
-    write_chunks(target, (chunk.columns() for chunk in chunks))
+    @cached_property
+    def _origin(self) -> dict[str, str]:
+        return {
+            "model": self.model,
+            "data": f"{self.dataset.name} {self.dataset.digest[:12]}",
+            "scored_at": f"{self.scored_at:%Y-%m-%dT%H:%M:%SZ}",
+        }
 
 
 def column_names(classes: Sequence[str]) -> list[str]:
@@ -95,3 +167,43 @@ def column_names(classes: Sequence[str]) -> list[str]:
         numbered = (f"{plain}_{number}" for number in itertools.count(2))
         names.append(next(name for name in itertools.chain([plain], numbered) if name not in names))
     return names
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """Hidden representations of nodes.
+
+    Attributes:
+        nodes: [n] node numbers.
+        ids: [n] the user's ids.
+        values: [n, channels] float32, a row for each node.
+        id_name: the name of the id column.
+    """
+
+    nodes: NDArray[np.int64]
+    ids: NDArray[np.generic]
+    values: NDArray[np.float32]
+    id_name: str = "id"
+
+    def save(self, path: str | Path) -> None:
+        """Write the columns of :meth:`to_pandas` as ``.csv``, ``.jsonl``, ``.parquet``, or only values as ``.npy``."""
+        target = Path(path)
+        check_embeddings_format(target)
+        if target.suffix != ".npy":
+            write_table(target, self._columns())
+            return
+        content = io.BytesIO()
+        np.save(content, self.values)
+        write_atomically(target, content.getvalue())
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """The columns ``h0``, ``h1`` … as a data frame, with the ids as its index; needs the extra ``pandas``."""
+        return to_frame(self._columns(), self.id_name)
+
+    def _columns(self) -> Columns:
+        return {self.id_name: self.ids, **{f"h{column}": values for column, values in enumerate(self.values.T)}}
+
+
+def check_embeddings_format(path: Path) -> None:
+    """Raise InputError, before any work is done, if embeddings cannot be written to this file."""
+    check_format(path, "embeddings", (*FORMATS, ".npy"))

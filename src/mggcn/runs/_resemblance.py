@@ -6,21 +6,22 @@ them then say nothing about the others.
 """
 
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse
 
-from mggcn.data import Dataset
+from mggcn.data import BACKGROUND, Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.runs._features import match_features
-from mggcn.runs._parts import NEW, USED, nodes_in, parts_of
+from mggcn.runs._nodes import NEW, parts_of
 
 if TYPE_CHECKING:
     from mggcn.runs._run import Run
 
-UNLIKE = 0.8
+_UNLIKE = 0.8
 """The area from which on labelled nodes do not resemble the graph."""
 
 _FEWEST, _MOST = 50, 2_000  # nodes of each kind
@@ -43,9 +44,9 @@ def separability(run: "Run", data: Dataset, root: Path | None = None) -> float |
     except (InputError, OSError):
         return None
     rng = np.random.default_rng(run.record.seed)
-    labelled = nodes_in(run, trained, USED, root)
+    labelled = np.flatnonzero(parts_of([run], trained, np.arange(trained.num_nodes)) != NEW)
     others = rng.choice(data.num_nodes, min(4 * _MOST, data.num_nodes), replace=False)
-    others = others[parts_of(run, data, others, root) == NEW]
+    others = others[parts_of([run], data, others) == NEW]
     size = min(labelled.size, others.size, _MOST)
     if size < _FEWEST:
         return None
@@ -58,3 +59,17 @@ def separability(run: "Run", data: Dataset, root: Path | None = None) -> float |
     is_labelled = np.repeat([1, 0], size)
     forest = RandomForestClassifier(_TREES, min_samples_leaf=_LEAF, oob_score=True, random_state=0).fit(x, is_labelled)
     return float(roc_auc_score(is_labelled, forest.oob_decision_function_[:, 1]))
+
+
+def unlike(runs: "Sequence[Run]", data: Dataset, root: Path | None = None) -> str | None:
+    """What to say of a graph that the nodes that runs were fitted to do not resemble; None if they do."""
+    separable = max((separability(run, data, root) or 0.0 for run in runs), default=0.0)
+    if separable < _UNLIKE:
+        return None
+    fitted, advice = "labelled nodes", "see --background of mggcn ethereum build" if data.id_name == "address" else ""
+    if BACKGROUND in runs[0].classes:
+        fitted, advice = f"labelled nodes and those of {BACKGROUND}", "precision is that of test nodes only"
+    return (
+        f"{data.name}: the {fitted} do not resemble the others (a classifier tells them apart with ROC-AUC "
+        f"{separable:.2f}), so classes and probabilities of other nodes are not reliable"
+    ) + (f"; {advice}" if advice else "")

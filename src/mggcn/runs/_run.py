@@ -1,12 +1,13 @@
 """Run: a trained model with its record, the folder it is saved in, and what follows from it for nodes.
 
 The folder holds ``record.json`` (see :class:`mggcn.training.RunRecord`), ``weights.safetensors`` (model and scaling),
-``split.npz`` (see :mod:`mggcn.runs._parts`) and ``config.toml``, which reproduces the run.
+``split.npz`` (see :mod:`mggcn.runs._nodes`) and ``config.toml``, which reproduces the run.
 """
 
 import dataclasses
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,20 +20,17 @@ from torch import Tensor, nn
 from mggcn import methods
 from mggcn._io.files import replacing, write_durably
 from mggcn._io.mapping import AUTOMATIC, Access
-from mggcn.data import Dataset, as_dataset, load_with
+from mggcn.data import Dataset, load_with
 from mggcn.errors import InputError, unknown
-from mggcn.graph import Direction
 from mggcn.keys import Key
-from mggcn.runs._embeddings import Embeddings
 from mggcn.runs._explanation import Explanation, explain
 from mggcn.runs._export import export, input_rows, row_shape
 from mggcn.runs._features import match_features
-from mggcn.runs._parts import SPLIT, SplitIds
+from mggcn.runs._nodes import SPLIT, SplitIds, targets_of
 from mggcn.runs._plan import Plan
-from mggcn.runs._predicting import predict_chunks
-from mggcn.runs._predictions import Predictions
+from mggcn.runs._predicting import Predictor
+from mggcn.runs._predictions import Embeddings
 from mggcn.runs._scoring import Scorer
-from mggcn.runs._targets import targets_of
 from mggcn.training import CONFIG, RECORD, Compute, RunRecord, Scaler, View, choose_device, hidden, record_content
 
 if TYPE_CHECKING:
@@ -42,8 +40,8 @@ SCALER_ARRAYS = ("mean", "deviation", "idf")
 WEIGHTS = "weights.safetensors"
 
 
-@dataclass(frozen=True, eq=False)
-class Run:
+@dataclass(frozen=True, eq=False, repr=False)
+class Run(Predictor):
     """A trained model with what it takes to score nodes.
 
     Attributes:
@@ -54,7 +52,7 @@ class Run:
         dataset: the data set it was trained on; None for a run read from disk.
         path: the folder it was saved to or read from.
         scored_on: the training data as prepared for scoring, and the device; None for a run read from disk.
-        split_ids: the nodes of its split, as read from disk; None for a run with a data set, and in older folders.
+        stored_split: the nodes of its split, as read from disk; None for a run with a data set.
     """
 
     record: RunRecord
@@ -63,90 +61,54 @@ class Run:
     scaler: Scaler
     dataset: Dataset | None = None
     path: Path | None = None
-    scored_on: tuple[View, Compute] | None = field(default=None, repr=False)
-    split_ids: SplitIds | None = field(default=None, repr=False)
+    scored_on: tuple[View, Compute] | None = None
+    stored_split: SplitIds | None = None
+
+    def __repr__(self) -> str:
+        record, name = self.record, self.path or f"seed {self.record.seed}"
+        return f"Run({record.method} on {record.dataset['name']}, {name}: test accuracy {record.test_accuracy:.2%})"
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        """The name of each class."""
-        return tuple(self.record.dataset["classes"])
+    def runs(self) -> tuple["Run"]:
+        """This run."""
+        return (self,)
 
     @property
-    def direction(self) -> Direction:
-        """Which neighbours nodes had in training; the edges of a ``Data`` to score are read in the same way."""
-        direction: Direction = self.record.dataset.get("direction", "both")
-        return direction
+    def test_accuracy(self) -> float:
+        """The accuracy on the test nodes."""
+        return self.record.test_accuracy
+
+    @property
+    def test_macro_f1(self) -> float:
+        """The mean over classes of the F1 score on the test nodes."""
+        return self.record.test_macro_f1
+
+    @property
+    def val_accuracy(self) -> float:
+        """The accuracy on the validation nodes, after the best epoch."""
+        return self.record.val_accuracy
+
+    @property
+    def best_epoch(self) -> int:
+        """The epoch whose weights the model has."""
+        return self.record.best_epoch
+
+    @cached_property
+    def split_ids(self) -> SplitIds:
+        """The ids of the nodes of its split."""
+        return self.stored_split or SplitIds.of(self.training_data())
 
     @property
     def key(self) -> Key:
         """The random key of the run."""
         return Key.of(self.record.seed)
 
-    def predict(
-        self,
-        dataset: "Dataset | Data | None" = None,
-        nodes: ArrayLike | None = None,
-        *,
-        ids: Iterable[object] | None = None,
-        draws: int | None = None,
-        calibrated: bool = True,
-        device: str | torch.device = "auto",
-        root: Path | None = None,
-    ) -> Predictions:
-        """Score nodes of the training graph or of a new graph with the same features.
-
-        If the run and the graph both have names of features, columns are matched by name: their order does not matter,
-        a missing one is an error, and further ones are ignored with an :class:`mggcn.InputWarning`. Otherwise they are
-        matched by position, with such a warning if only the run has names.
-
-        Args:
-            dataset: the graph to score, a Dataset or PyG's ``Data``; the one the run was trained on when None.
-            nodes: node numbers or a boolean mask, as a list, a range, an array or a tensor; all nodes when None.
-            ids: the user's ids of the nodes, instead of ``nodes``.
-            draws: average the probabilities over so many independent draws of the picks; as in the evaluation if None.
-            calibrated: scale the probabilities by the temperature that was fitted on the validation nodes; the most
-                probable class does not depend on it. For other than the evaluation's draws it is fitted on as
-                many, which needs the training data.
-            device: ``auto``, ``cpu``, ``cuda`` or a device.
-            root: the folder in which named data sets are searched.
-        """
-        data = (
-            self.training_data(root)
-            if dataset is None
-            else as_dataset(dataset, "predict", needs_split=False, direction=self.direction)
-        )
-        chunks = self.predict_chunks(data, nodes, ids=ids, draws=draws, calibrated=calibrated, device=device, root=root)
-        return Predictions.joined([*chunks])
-
-    def predict_chunks(
-        self,
-        dataset: "Dataset | Data | None" = None,
-        nodes: ArrayLike | None = None,
-        *,
-        ids: Iterable[object] | None = None,
-        draws: int | None = None,
-        calibrated: bool = True,
-        device: str | torch.device = "auto",
-        root: Path | None = None,
-    ) -> Iterator[Predictions]:
-        """The predictions of :meth:`predict`, which has the same arguments, for some of the nodes at a time.
-
-        Methods that score all nodes at once still hold all probabilities.
-        :func:`mggcn.runs.save_chunks` writes a file.
-        """
-        data = (
-            self.training_data(root)
-            if dataset is None
-            else as_dataset(dataset, "predict", needs_split=False, direction=self.direction)
-        )
-        return predict_chunks(self, data, nodes, ids, self._draws(draws), device, root, calibrated=calibrated)
-
     def embed(
         self,
+        dataset: "Dataset | Data | None" = None,
         nodes: ArrayLike | None = None,
         *,
         ids: Iterable[object] | None = None,
-        dataset: "Dataset | Data | None" = None,
         draws: int | None = None,
         device: str | torch.device = "auto",
         root: Path | None = None,
@@ -161,33 +123,29 @@ class Run:
         as does a module of your own without a method ``hidden(rows, blocks)``.
 
         Args:
+            dataset: as in :meth:`predict`.
             nodes: as in :meth:`predict`.
             ids: the user's ids of the nodes, instead of ``nodes``.
-            dataset: as in :meth:`predict`.
             draws: average over so many independent draws of the picks; as in the evaluation if None.
             device: ``auto``, ``cpu``, ``cuda`` or a device.
             root: the folder in which named data sets are searched.
         """
         if not hasattr(self.model, "hidden"):
             raise InputError(f"{self.record.method}: its model has no hidden representations")
-        data = (
-            self.training_data(root)
-            if dataset is None
-            else as_dataset(dataset, "embed", needs_split=False, direction=self.direction)
-        )
+        data = self.data(dataset, "embed", root)
         targets = targets_of(data, nodes, ids)
         view, compute = self.view(data, choose_device(device))
-        values = hidden(self.model, view, targets, self.key, compute, self._draws(draws))
+        values = hidden(self.model, view, targets, self.key, compute, self.draws_of(draws))
         data.check_unchanged()
         return Embeddings(targets, data.ids_of(targets), values.cpu().numpy(), data.id_name)
 
     def explain(
         self,
+        dataset: "Dataset | Data | None" = None,
         node: int | None = None,
         *,
         id: object = None,  # noqa: A002
         label: str | None = None,
-        dataset: "Dataset | Data | None" = None,
         draws: int | None = None,
         root: Path | None = None,
     ) -> Explanation:
@@ -200,10 +158,10 @@ class Run:
         :meth:`predict` calibrates the mean, which is the same at temperature 1.
 
         Args:
+            dataset: as in :meth:`predict`.
             node: its node number.
             id: the user's id of the node, instead of ``node``.
             label: the name of the class to explain; the predicted class when None.
-            dataset: as in :meth:`predict`.
             draws: average over so many independent draws of the picks; as in the evaluation if None.
             root: the folder in which named data sets are searched.
         """
@@ -211,14 +169,10 @@ class Run:
             raise InputError("explain: name one node, by its number or by its id")
         if label is not None and label not in self.classes:
             raise unknown("class", label, self.classes)
-        data = (
-            self.training_data(root)
-            if dataset is None
-            else as_dataset(dataset, "explain", needs_split=False, direction=self.direction)
-        )
+        data = self.data(dataset, "explain", root)
         (target,) = targets_of(data, None if node is None else [node], None if id is None else [id])
-        scorer = Scorer(self, data, *self.view(data, torch.device("cpu")))
-        return explain(scorer, int(target), None if label is None else self.classes.index(label), self._draws(draws))
+        scorer = Scorer.of(self, data)
+        return explain(scorer, int(target), None if label is None else self.classes.index(label), self.draws_of(draws))
 
     def export(self, path: str | Path, batch_size: int = 1) -> None:
         """Write the model with ``torch.export``, as a program that scores batches without this package.
@@ -237,10 +191,10 @@ class Run:
 
     def rows(
         self,
+        dataset: "Dataset | Data | None" = None,
         nodes: ArrayLike | None = None,
         *,
         ids: Iterable[object] | None = None,
-        dataset: "Dataset | Data | None" = None,
         root: Path | None = None,
     ) -> Tensor:
         """Return the input rows of nodes as an exported model reads them; arguments are those of :meth:`embed`.
@@ -253,15 +207,12 @@ class Run:
             draw.
         """
         shape = row_shape(self)
-        data = (
-            self.training_data(root)
-            if dataset is None
-            else as_dataset(dataset, "rows", needs_split=False, direction=self.direction)
-        )
+        data = self.data(dataset, "rows", root)
         view, _ = self.view(data, torch.device("cpu"))
         return input_rows(shape, view, targets_of(data, nodes, ids), self.key)
 
-    def _draws(self, draws: int | None) -> int:
+    def draws_of(self, draws: int | None) -> int:
+        """The number of draws that a user asks for; as in the evaluation if None."""
         if draws is not None and draws < 1:
             raise InputError(f"draws: {draws} is less than 1")
         return draws or self.plan.training.draws
@@ -291,8 +242,7 @@ class Run:
         for name in SCALER_ARRAYS:
             if (array := getattr(self.scaler, name)) is not None:
                 tensors[f"scaler.{name}"] = torch.from_numpy(array)
-        split_ids = self.split_ids or (None if self.dataset is None else SplitIds.of(self.dataset))
-        files = {WEIGHTS: save_tensors(tensors), **({} if split_ids is None else {SPLIT: split_ids.to_bytes()})}
+        files = {WEIGHTS: save_tensors(tensors), SPLIT: self.split_ids.to_bytes()}
         config = tomli_w.dumps(self.plan.config(self.record.dataset["path"])).encode()
         return {**files, CONFIG: config, RECORD: record_content(self.record, files)}
 

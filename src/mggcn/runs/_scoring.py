@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,10 +12,11 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.block import Batch
+from mggcn.block import Batch, Sampler
 from mggcn.data import Dataset
 from mggcn.kernels.pick import Explore
 from mggcn.keys import Key
+from mggcn.runs._calibration import temperature_of
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import MixGrainedSampler
 from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
@@ -58,20 +60,40 @@ class PickEffect:
 
 @dataclass(frozen=True, eq=False)
 class Scorer:
-    """A run that is prepared to score single nodes of a graph, with the picks that the evaluation draws.
+    """A run that is prepared to score nodes of a graph, with the picks that the evaluation draws.
 
-    Probabilities are calibrated, as those of :meth:`mggcn.runs.Run.predict`.
+    Attributes:
+        run: the run.
+        dataset: the graph.
+        view: the same graph, prepared for scoring.
+        compute: the device, precision and threads.
+        draws: the number of draws over which probabilities are averaged.
+        temperature: of calibrated probabilities; 1 for others.
     """
 
     run: "Run"
     dataset: Dataset
     view: View
     compute: Compute
+    draws: int
+    temperature: float
 
     @classmethod
-    def of(cls, run: "Run", dataset: Dataset, device: torch.device = _CPU) -> "Scorer":
-        """Prepare the graph for scoring, unless the run has it prepared already."""
-        return cls(run, dataset, *run.view(dataset, device))
+    def of(
+        cls,
+        run: "Run",
+        dataset: Dataset,
+        device: torch.device = _CPU,
+        draws: int | None = None,
+        *,
+        calibrated: bool = True,
+        root: Path | None = None,
+    ) -> "Scorer":
+        """Prepare the graph for scoring, unless the run has it prepared already; see :meth:`mggcn.runs.Run.predict`."""
+        count = run.draws_of(draws)
+        view, compute = run.view(dataset, device)
+        temperature = temperature_of(run, count, dataset, view, compute, root) if calibrated else 1.0
+        return cls(run, dataset, view, compute, count, temperature)
 
     @cached_property
     def picker(self) -> MixGrainedSampler | DeviceMixGrainedSampler | None:
@@ -95,7 +117,7 @@ class Scorer:
 
     def probabilities(self, nodes: NDArray[np.int64]) -> Probabilities:
         """[n, classes] of some nodes; a method without picks scores all nodes at the first call."""
-        return np.asarray(self._all[nodes]) if self.picker is None else self._scores(self.view, nodes, self._draws)
+        return np.asarray(self._all[nodes]) if self.picker is None else self._scores(self.view, nodes, self.draws)
 
     def members(self, node: int, draw: int) -> list[int]:
         """S(v) in one of the evaluation's draws: the target, then its picks in order."""
@@ -133,15 +155,11 @@ class Scorer:
 
     @cached_property
     def _all(self) -> Probabilities:
-        return self._scores(self.view, np.arange(self.dataset.num_nodes), self._draws)
-
-    @property
-    def _draws(self) -> int:
-        return self.run.plan.training.draws
+        return self._scores(self.view, np.arange(self.dataset.num_nodes), self.draws)
 
     def _scores(self, view: View, nodes: NDArray[np.int64], draws: int = 1) -> Probabilities:
         scores = predict(self.run.model, view, nodes, self.run.key, self.compute, draws)
-        return np.asarray(calibrated(scores, self.run.record.temperature).exp().cpu().numpy(), np.float64)
+        return np.asarray(calibrated(scores, self.temperature).exp().cpu().numpy(), np.float64)
 
     def _score_members(self, rows: list[list[int]]) -> Probabilities:
         """[n, classes] of the target with each of n sets S(v) of the same size."""
@@ -170,7 +188,7 @@ def without_padding(members: Sequence[int]) -> list[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class _OneBatch:
+class _OneBatch(Sampler):
     """A sampler that always returns the same batch."""
 
     batch: Batch

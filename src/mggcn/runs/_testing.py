@@ -9,22 +9,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.data import Dataset
-from mggcn.keys import Key
 from mggcn.runs._calibration import calibration_nodes
 from mggcn.training import (
     ECE_BINS,
-    Compute,
-    Prepared,
+    Fit,
     Ranking,
     Scores,
     Tally,
-    Training,
     calibrated,
     calibration_gaps,
     choose_temperature,
-    predict,
-    predict_chunks,
+    scores_of,
 )
 from mggcn.training import _ranking as ranking
 
@@ -67,19 +62,19 @@ class Tested:
         }
 
 
-def test(prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> Tested:
+def test(fit: Fit) -> Tested:
     """Fit the temperature on validation nodes, and measure the test nodes."""
-    split, temperature, draws = dataset.require_split(), 1.0, training.draws
-    val, ranked = calibration_nodes(dataset, key), key.fold("ranking").select(split.test, RANKED)
-    val_scores = predict(prepared.model, prepared.eval, val, key, compute, draws)
-    if not training.background_prior:
+    dataset, split, temperature = fit.dataset, fit.split, 1.0
+    val, ranked = calibration_nodes(dataset, fit.key), fit.key.fold("ranking").select(split.test, RANKED)
+    val_scores = torch.cat([*scores_of(fit, val)])
+    if not fit.training.background_prior:
         temperature = choose_temperature(val_scores.cpu().numpy(), dataset.y[val])
     started, first = time.perf_counter(), 0
-    tally, raw_gaps, kept = Tally(dataset.num_classes, compute.device), np.zeros(ECE_BINS), []
-    for scores in predict_chunks(prepared.model, prepared.eval, split.test, key, compute, draws):
+    tally, raw_gaps, kept = Tally(dataset.num_classes, fit.compute.device), np.zeros(ECE_BINS), []
+    for scores in scores_of(fit, split.test):
         nodes = split.test[first : first + len(scores)]
         y, p = dataset.y[nodes], _probabilities(calibrated(scores, temperature))
-        tally.add(scores, torch.from_numpy(y).to(compute.device), p)
+        tally.add(scores, torch.from_numpy(y).to(fit.compute.device), p)
         raw_gaps += calibration_gaps(_probabilities(scores), y)
         kept.append(p if ranked.size == split.test.size else p[np.isin(nodes, ranked)])
         first += len(scores)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from mggcn._io import memory
 from mggcn._io.arrays import shared_tensor
-from mggcn.block import Batch, Block, CPUSampler, Nodes, node_ids, split_targets
+from mggcn.block import Batch, Block, CPUSampler, Nodes, Sampler, node_ids, split_targets
 from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key
 
@@ -20,14 +20,12 @@ _KEPT_BATCHES = 2  # of the training and the validation nodes
 
 
 @dataclass(frozen=True)
-class RowSampler:
+class RowSampler(Sampler, draws_per_target=True):
     """Cuts the targets into batches without blocks, for models that read only the target's own features.
 
     Args:
         device: of the batches.
     """
-
-    draws_per_target: ClassVar[bool] = True
 
     device: torch.device = CPUSampler.device
 
@@ -57,10 +55,8 @@ class AdjacencySampler(CPUSampler):
 
 
 @dataclass(frozen=True, eq=False)
-class FullSampler(AdjacencySampler):
+class FullSampler(AdjacencySampler, draws_per_target=True):
     """Gives each target its complete neighbourhood, with as many hops as layers, so that scores are exact."""
-
-    draws_per_target: ClassVar[bool] = True
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``."""
@@ -80,7 +76,7 @@ class FullSampler(AdjacencySampler):
 
 
 @dataclass(frozen=True, eq=False)
-class WholeGraphSampler(AdjacencySampler):
+class WholeGraphSampler(AdjacencySampler, one_batch=True):
     """Puts all targets in one batch in which every layer computes all nodes that they depend on.
 
     Args:
@@ -88,7 +84,6 @@ class WholeGraphSampler(AdjacencySampler):
         is_summed: the input rows are sums over the senders already, so the first block has no other ones.
     """
 
-    one_batch: ClassVar[bool] = True
     bytes_per_edge: ClassVar[int] = 48  # senders and factors of the layer below and the last, also sorted by sender
 
     on: torch.device = CPUSampler.device

@@ -1,7 +1,6 @@
 """Batches for control variates: a few drawn neighbours of each receiver to compute, and all of them to look up."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -15,14 +14,14 @@ from mggcn.sampling.full import FullSampler
 
 
 @dataclass(frozen=True, eq=False)
-class HistorySampler(FullSampler):
+class HistorySampler(FullSampler, draws_per_target=False):
     """Draws a few entries of each receiver's row, layer by layer from the targets down.
+
+    The history of a node is of the rank that computed it, so that ranks cannot share a batch.
 
     Args:
         fanout: entries drawn from each row, uniformly without replacement.
     """
-
-    draws_per_target: ClassVar[bool] = False  # the history of a node is of the rank that computed it
 
     fanout: int
 

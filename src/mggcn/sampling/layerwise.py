@@ -182,9 +182,9 @@ class AdaptiveSampler(LayerwiseSampler):
         return draw_among(senders[order], importance[order], self.samples, key)
 
 
-def sender_importance(rows: csr_array) -> tuple[Nodes, Floats, float]:
+def sender_importance(rows: csr_array, direct: int = _DIRECT) -> tuple[Nodes, Floats, float]:
     """The columns that have an entry in some rows, their squared lengths, and the sum of these."""
-    if rows.shape[1] <= _DIRECT:
+    if rows.shape[1] <= direct:
         squares = squared_columns(rows)
         senders = np.flatnonzero(squares)
         return senders, squares[senders], squares.sum()
@@ -193,12 +193,14 @@ def sender_importance(rows: csr_array) -> tuple[Nodes, Floats, float]:
     return senders[squares > 0].astype(np.int64), squares[squares > 0], squares.sum()
 
 
-def values_at(wanted: NDArray[Any], nodes: Nodes, values: NDArray[Any], num_nodes: int) -> NDArray[Any]:
+def values_at(
+    wanted: NDArray[Any], nodes: Nodes, values: NDArray[Any], num_nodes: int, direct: int = _DIRECT
+) -> NDArray[Any]:
     """The values [n] of distinct ``nodes`` [n] for each wanted node, 0 for other nodes.
 
-    In a large graph they are searched, so that no batch allocates an entry for every node.
+    In a graph of more than ``direct`` nodes they are searched, so that no batch allocates an entry for every node.
     """
-    if num_nodes <= _DIRECT:
+    if num_nodes <= direct:
         of_node: NDArray[Any] = np.zeros(num_nodes, values.dtype)
         of_node[nodes] = values
         return np.asarray(of_node[wanted])

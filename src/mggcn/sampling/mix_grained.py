@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from mggcn.sampling import grains
 
 
 @dataclass(frozen=True, eq=False)
-class MixGrainedSampler(CPUSampler):
+class MixGrainedSampler(CPUSampler, draws_per_target=True):
     """Draws S(v) for every target and makes blocks from it.
 
     Args:
@@ -32,8 +32,6 @@ class MixGrainedSampler(CPUSampler):
         has_skip: whether the last layer is a skip connection.
         explore: whose neighbours are picked, see :meth:`mggcn.kernels.pick.PickTable.draw`.
     """
-
-    draws_per_target: ClassVar[bool] = True
 
     table: PickTable
     picks: int

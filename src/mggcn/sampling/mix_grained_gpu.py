@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mggcn._io.arrays import shared_tensor
-from mggcn.block import Batch, Block, Repeats
+from mggcn.block import Batch, Block, Repeats, Sampler
 from mggcn.kernels.induce import induce_on
 from mggcn.kernels.pick import DevicePickTable, Explore
 from mggcn.keys import Key
@@ -21,7 +20,7 @@ _ROUND = 256
 
 
 @dataclass(frozen=True, eq=False)
-class DeviceMixGrainedSampler:
+class DeviceMixGrainedSampler(Sampler, draws_per_target=True):
     """Draws the same picks as :class:`mggcn.sampling.MixGrainedSampler`, on the GPU that holds the table.
 
     Batches of at least ``merge_from`` rows contain ``repeats``; for smaller batches, and for scoring, finding the
@@ -29,8 +28,6 @@ class DeviceMixGrainedSampler:
     zero, so that shapes stay fixed. ``capacities`` holds the room for distinct rows that earlier batches of a size
     needed; a run that is resumed starts with it.
     """
-
-    draws_per_target: ClassVar[bool] = True
 
     table: DevicePickTable
     picks: int

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +17,7 @@ from mggcn.keys import Key
 
 
 @dataclass(frozen=True, eq=False)
-class NeighborSampler(CPUSampler):
+class NeighborSampler(CPUSampler, draws_per_target=True):
     """Draws some neighbours of every receiver, uniformly without replacement.
 
     The neighbours drawn for a receiver depend only on the key, the layer and the receiver, so the score of a target
@@ -33,8 +32,6 @@ class NeighborSampler(CPUSampler):
         names: [num_nodes] what identifies a node in the hashes of its draws; the node number when None.
         threads: of the kernel; all cores when None. The result does not depend on it.
     """
-
-    draws_per_target: ClassVar[bool] = True
 
     graph: Graph
     fanouts: tuple[int, ...]

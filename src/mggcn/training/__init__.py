@@ -3,7 +3,7 @@
 from mggcn.training._bounds import NaturalNumber, NonNegative, Positive, Share, check_bounds
 from mggcn.training._checkpoints import EVERY, BusyError, Checkpoints, lock
 from mggcn.training._compute import Compute, Precision, choose_device
-from mggcn.training._epochs import Epochs, nodes_per_batch
+from mggcn.training._epochs import Epochs, epoch_seconds, nodes_per_batch
 from mggcn.training._inputs import (
     DENSE_ABOVE,
     AveragedInputs,
@@ -13,10 +13,9 @@ from mggcn.training._inputs import (
     inputs_of,
     is_read_dense,
 )
-from mggcn.training._loop import fit
+from mggcn.training._loop import train
 from mggcn.training._metrics import ECE_BINS, Scores, Tally, Top, calibration_gaps
-from mggcn.training._prepared import Penalised, Prepared, View, Views
-from mggcn.training._probe import epoch_seconds
+from mggcn.training._prepared import Fit, Penalised, Prepared, View, Views
 from mggcn.training._progress import Progress, Silent
 from mggcn.training._ranking import Ranked, ks_of
 from mggcn.training._ranking_record import Alerts, Ranking, mean
@@ -33,7 +32,7 @@ from mggcn.training._record_file import (
     unfinished,
 )
 from mggcn.training._scaling import FITTED, Scaled, Scaler
-from mggcn.training._scoring import CHUNK, EVAL_BATCH, evaluate, hidden, predict, predict_chunks
+from mggcn.training._scoring import CHUNK, EVAL_BATCH, evaluate, hidden, predict, predict_chunks, scores_of
 from mggcn.training._state import Fitted
 from mggcn.training._temperature import calibrated, choose_temperature, fit_temperature, log_odds
 from mggcn.training._training import Training
@@ -60,6 +59,7 @@ __all__ = [
     "Epoch",
     "Epochs",
     "Finite",
+    "Fit",
     "Fitted",
     "Inputs",
     "NaturalNumber",
@@ -91,7 +91,6 @@ __all__ = [
     "epoch_seconds",
     "evaluate",
     "features_by_density",
-    "fit",
     "fit_temperature",
     "hidden",
     "inputs_of",
@@ -108,8 +107,10 @@ __all__ = [
     "predict_chunks",
     "read_record",
     "record_content",
+    "scores_of",
     "seconds_until",
     "spaced",
+    "train",
     "unfinished",
     "wake",
 ]

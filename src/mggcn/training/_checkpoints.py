@@ -26,9 +26,8 @@ from mggcn._io import regular
 from mggcn._io.files import parse_json, parse_tensors, sealed, typed, unsealed, write_atomically
 from mggcn._io.temporary import remove_abandoned
 from mggcn.errors import InputError, InputWarning
-from mggcn.training._identity import Identity, difference
 from mggcn.training._metrics import Scores
-from mggcn.training._ranks import ALONE, Ranks
+from mggcn.training._ranks import ALONE, Identity, Ranks, difference
 from mggcn.training._record import Epoch
 from mggcn.training._state import Fitted, State
 

@@ -1,12 +1,16 @@
 """Epochs of training: draw the batches, make a step for each."""
 
+import copy
 import math
 import statistics
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import islice
 from types import TracebackType
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -17,17 +21,18 @@ from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Sampler
 from mggcn.data import Dataset
 from mggcn.errors import InputError
-from mggcn.keys import Key
+from mggcn.keys import GOLDEN, MIX_1, MIX_2, Key, folds
 from mggcn.training import _memory as memory
 from mggcn.training._background import BackgroundRisk
-from mggcn.training._compute import Compute
-from mggcn.training._order import Targets, shuffled
-from mggcn.training._prepared import Prepared
-from mggcn.training._shares import Shares
+from mggcn.training._prepared import Fit
+from mggcn.training._ranks import Shares
 from mggcn.training._step import Step
 from mggcn.training._training import Training
 
 _COUNTED_BATCHES = 20
+_PROBED_BATCHES = 20
+
+Targets: TypeAlias = NDArray[np.int64] | Tensor
 
 
 class Epochs:
@@ -38,10 +43,10 @@ class Epochs:
         first_peak: the peak memory of the first epoch, before anything is evaluated; None until it was run.
     """
 
-    def __init__(self, prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> None:
-        split = dataset.require_split()
+    def __init__(self, fit: Fit) -> None:
+        prepared, dataset, training, key, compute = fit.prepared, fit.dataset, fit.training, fit.key, fit.compute
         self._training, self._key, self._device = training, key, compute.device
-        one_batch = getattr(prepared.train.sampler, "one_batch", False)  # the same in every epoch
+        one_batch = prepared.train.sampler.one_batch  # the same in every epoch
         self._dataset, self._view = dataset, prepared.train.kept(compute) if one_batch else prepared.train
         self.first_peak: int | None = None
         memory.restart_peak(compute.device)
@@ -52,12 +57,12 @@ class Epochs:
             raise InputError(
                 f"background_prior: {ranks.size} ranks cannot train with it, because its risk is of whole batches"
             )
-        risk = BackgroundRisk.of(dataset, split.train, prior, training.background_risk) if prior else None
+        risk = BackgroundRisk.of(dataset, fit.split.train, prior, training.background_risk) if prior else None
         self.step = Step(prepared.model, self._view, labels, weight, training, compute, risk)
         sampler = prepared.train.sampler
         if ranks.size > 1:
             sampler = Shares(sampler, ranks, labels, weight)
-        self._drawing = Drawing(sampler, split.train, training, key)
+        self._drawing = Drawing(sampler, fit.split.train, training, key)
 
     def __enter__(self) -> "Epochs":
         return self
@@ -128,7 +133,7 @@ class Drawing:
             )
 
     def _order(self, number: int) -> Targets:
-        is_ordered = not self._training.shuffle or getattr(self._sampler, "one_batch", False)
+        is_ordered = not self._training.shuffle or self._sampler.one_batch
         return self._targets if is_ordered else shuffled(self._targets, self._key.fold("order", number))
 
 
@@ -140,21 +145,61 @@ def _class_weights(dataset: Dataset, training: Training, device: torch.device) -
     return torch.from_numpy(weights.astype(np.float32)).to(device)
 
 
-def nodes_per_batch(sampler: Sampler, targets: NDArray[np.int64], training: Training, key: Key) -> float:
-    """The mean number of distinct nodes behind a batch's input rows, over the first batches of an extra epoch.
-
-    Args:
-        sampler: of the training view.
-        targets: the training nodes.
-        training: the batch size, and whether targets are shuffled.
-        key: the run's random key.
-    """
-    key = key.fold("count")
-    order: Targets = np.array(targets)
+def nodes_per_batch(fit: Fit) -> float:
+    """The mean number of distinct nodes behind a batch's input rows, over the first batches of an extra epoch."""
+    key, sampler = fit.key.fold("count"), fit.prepared.train.sampler
+    order: Targets = np.array(fit.split.train)
     if sampler.device.type == "cuda":
         order = torch.from_numpy(order).to(sampler.device)
-    if training.shuffle:
+    if fit.training.shuffle:
         order = shuffled(order, key.fold("order"))
     with torch.no_grad():
-        batches = islice(sampler.batches(order, key, training.batch_size), _COUNTED_BATCHES)
+        batches = islice(sampler.batches(order, key, fit.training.batch_size), _COUNTED_BATCHES)
         return statistics.fmean(torch.unique(batch.nodes).numel() for batch in batches)
+
+
+def epoch_seconds(fit: Fit) -> float | None:
+    """The seconds of an epoch without its evaluation; None if a few batches do not tell, or on a GPU.
+
+    A copy of the model is trained on some targets, so that kernels are compiled, and timed on others.
+    """
+    split, few = fit.split, _PROBED_BATCHES * fit.training.batch_size
+    if fit.compute.device.type != "cpu" or not fit.prepared.train.sampler.draws_per_target:
+        return None
+    if fit.compute.ranks.size > 1 or split.train.size < 2 * few:
+        return None
+    first, second = np.array_split(fit.key.fold("probe").select(split.train, 2 * few), 2)
+    seconds = 0.0
+    with torch.random.fork_rng([]):
+        for targets in (first, second):
+            prepared = replace(fit.prepared, model=copy.deepcopy(fit.model))
+            part = fit.dataset.with_split(replace(split, train=targets))
+            with Epochs(replace(fit, prepared=prepared, dataset=part, key=fit.key.fold("probe"))) as epochs:
+                started = time.perf_counter()
+                epochs.run(1)
+                seconds = time.perf_counter() - started
+    return seconds * split.train.size / second.size
+
+
+def shuffled(targets: Targets, key: Key) -> Targets:
+    """The targets, sorted by ``fold(key, position)`` on the device that holds them."""
+    if isinstance(targets, Tensor):
+        return targets[torch.argsort(_folds_on(targets.device, key.value, targets.numel()), stable=True)]
+    return targets[np.argsort(folds(key.value, targets.size), kind="stable")]
+
+
+def _folds_on(device: torch.device, value: int, count: int) -> Tensor:
+    """The hashes as signed integers in the order of the unsigned ones."""
+    z = torch.arange(1, count + 1, device=device) * _signed(GOLDEN) + _signed(value)
+    z = (z ^ _shift(z, 30)) * _signed(MIX_1)
+    z = (z ^ _shift(z, 27)) * _signed(MIX_2)
+    return z ^ _shift(z, 31) ^ -(1 << 63)
+
+
+def _shift(z: Tensor, bits: int) -> Tensor:
+    """An unsigned right shift."""
+    return (z >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value

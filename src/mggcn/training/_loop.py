@@ -9,51 +9,39 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from mggcn.data import Dataset
 from mggcn.errors import InputError, prefix_errors
-from mggcn.keys import Key
 from mggcn.training._averaging import WeightAverage
 from mggcn.training._background import BackgroundRisk
 from mggcn.training._checkpoints import Checkpoints
-from mggcn.training._compute import Compute
 from mggcn.training._epochs import Epochs
 from mggcn.training._metrics import Scores
-from mggcn.training._prepared import Prepared
+from mggcn.training._prepared import Fit
 from mggcn.training._progress import Progress
 from mggcn.training._record import Epoch
-from mggcn.training._scoring import evaluate, predict
+from mggcn.training._scoring import evaluate, scores_of
 from mggcn.training._state import Fitted, Live
-from mggcn.training._training import Training
 
 _log = logging.getLogger(__name__)
 
 
-def fit(
-    prepared: Prepared,
-    dataset: Dataset,
-    training: Training,
-    key: Key,
-    compute: Compute,
-    progress: Progress,
-    checkpoints: Checkpoints | None = None,
-) -> Fitted:
+def train(fit: Fit, progress: Progress, checkpoints: Checkpoints | None = None) -> Fitted:
     """Train until the validation scores stop improving, then load the best epoch's weights into the model.
 
     A model without parameters is only evaluated. With checkpoints, training continues from their state and ends as if
     it had not been interrupted. Ranks train with their shares of every batch and score their shares of the nodes.
     """
-    split, model = dataset.require_split(), prepared.model
-    prepared = replace(prepared, eval=prepared.eval.kept(compute))
+    training, compute, model, val_nodes = fit.training, fit.compute, fit.model, fit.split.val
+    fit = replace(fit, prepared=replace(fit.prepared, eval=fit.prepared.eval.kept(compute)))
     curve: list[Epoch] = []
     best = Fitted(curve)
     best_weights: dict[str, Tensor] = {}
     average = WeightAverage(model, training.averaging)
     if not any(parameter.requires_grad for parameter in model.parameters()):
-        return Fitted(val=evaluate(prepared, dataset, split.val, key, compute, training.draws))
+        return Fitted(val=evaluate(fit, val_nodes))
     seeded = torch.random.fork_rng([compute.device] if compute.device.type == "cuda" else [])
-    with Epochs(prepared, dataset, training, key, compute) as epochs, seeded:
-        torch.manual_seed(key.fold("dropout").torch_seed)
-        live = Live(model, epochs.step, average, prepared.train.sampler, compute.device)
+    with Epochs(fit) as epochs, seeded:
+        torch.manual_seed(fit.key.fold("dropout").torch_seed)
+        live = Live(model, epochs.step, average, fit.prepared.train.sampler, compute.device)
         if checkpoints is not None and (state := checkpoints.state) is not None:
             with prefix_errors(checkpoints.folder):
                 live.restore(state)
@@ -63,15 +51,15 @@ def fit(
         while len(curve) < training.epochs and len(curve) - best.best_epoch < training.patience:
             number, started = len(curve) + 1, time.perf_counter()
             if compute.ranks.size > 1:  # ranks drop different units, and no rank needs the generator of another
-                torch.manual_seed(key.fold("dropout", number, compute.ranks.rank).torch_seed)
+                torch.manual_seed(fit.key.fold("dropout", number, compute.ranks.rank).torch_seed)
             loss = epochs.run(number)
             trained = time.perf_counter()
             _log_phase("epochs", number, trained - started)
             average.update()
             with average.in_use():
-                val = evaluate(prepared, dataset, split.val, key, compute, training.draws)
+                val = evaluate(fit, val_nodes)
                 if training.background_prior:
-                    val = replace(val, loss=_risk(prepared, dataset, training, key, compute))
+                    val = replace(val, loss=_risk(fit))
                 is_best = _is_better(val, best.val, training.select)
                 if is_best:
                     best_weights = copy.deepcopy(model.state_dict())
@@ -93,12 +81,12 @@ def _log_phase(phase: str, number: int, seconds: float) -> None:
     _log.debug("%s, number %d: %.3f s", phase, number, seconds, extra={"phase": phase, "seconds": seconds})
 
 
-def _risk(prepared: Prepared, dataset: Dataset, training: Training, key: Key, compute: Compute) -> float:
+def _risk(fit: Fit) -> float:
     """The loss of the validation nodes if those of the class Background are unlabelled."""
-    nodes = dataset.require_split().val
-    risk = BackgroundRisk.of(dataset, nodes, training.background_prior, training.background_risk)
-    scores = predict(prepared.model, prepared.eval, nodes, key, compute, training.draws)
-    return float(risk(scores, torch.from_numpy(dataset.y[nodes]).to(compute.device)))
+    nodes = fit.split.val
+    risk = BackgroundRisk.of(fit.dataset, nodes, fit.training.background_prior, fit.training.background_risk)
+    labels = torch.from_numpy(fit.dataset.y[nodes]).to(fit.compute.device)
+    return float(risk(torch.cat([*scores_of(fit, nodes)]), labels))
 
 
 def _is_better(new: Scores, old: Scores, select: str) -> bool:

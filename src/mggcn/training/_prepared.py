@@ -9,11 +9,15 @@ import numpy as np
 from torch import Tensor, nn
 
 from mggcn.block import Batch, Nodes, Sampler
+from mggcn.data import Dataset, Split
+from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.nn import Layer
 from mggcn.nn.rows import Rows, gathered, num_bytes, to_dense
 from mggcn.training._compute import Compute
 from mggcn.training._inputs import DenseInputs, HostInputs, Inputs
 from mggcn.training._scaling import Scaler
+from mggcn.training._training import Training
 
 _AHEAD = 4  # batches
 _KEPT_SHARE = 8  # kept rows take at most one part in so many of the free memory
@@ -26,10 +30,14 @@ class View:
     inputs: Inputs
     sampler: Sampler
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.sampler, Sampler):
+            raise InputError(f"{type(self.sampler).__name__}: not a mggcn.block.Sampler, which is the base of samplers")
+
     def rows(self, model: nn.Module, batch: Batch) -> Rows:
-        """The input rows of a batch: a dense tensor, unless the model declares ``accepts_rows``."""
+        """The input rows of a batch: a dense tensor, unless the model is a Layer that accepts others."""
         rows = self.inputs.rows(batch.nodes, batch.repeats)
-        return rows if getattr(model, "accepts_rows", False) else to_dense(rows)
+        return rows if isinstance(model, Layer) and model.accepts_rows else to_dense(rows)
 
     def batches(self, nodes: Nodes, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over nodes; see :meth:`mggcn.block.Sampler.batches`."""
@@ -49,13 +57,13 @@ class View:
         for batch in batches:
             table.prefetch(batch.nodes.cpu())
             waiting.append(batch)
-            if len(waiting) > (_AHEAD if getattr(self.sampler, "draws_per_target", False) else 0):
+            if len(waiting) > (_AHEAD if self.sampler.draws_per_target else 0):
                 yield waiting.popleft()
         yield from waiting
 
     def kept(self, compute: Compute) -> "View":
         """This view for passes that repeat: their batches and rows are kept if the sampler and memory allow."""
-        stays = getattr(self.sampler, "draws_per_target", False) or getattr(self.sampler, "one_batch", False)
+        stays = self.sampler.draws_per_target or self.sampler.one_batch
         free = compute.free_bytes()
         if not stays or free is None or self._mapped is not None:
             return self
@@ -114,6 +122,35 @@ class Prepared:
     train: View
     eval: View
     scaler: Scaler
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """A model that is trained on a data set: what the loop, evaluation, testing and probing share.
+
+    Attributes:
+        prepared: the model and its views.
+        dataset: has a split.
+        training: the settings.
+        key: of all random numbers.
+        compute: the device, precision, threads and ranks.
+    """
+
+    prepared: Prepared
+    dataset: Dataset
+    training: Training
+    key: Key
+    compute: Compute
+
+    @property
+    def model(self) -> nn.Module:
+        """The model."""
+        return self.prepared.model
+
+    @property
+    def split(self) -> Split:
+        """The split of the data set."""
+        return self.dataset.require_split()
 
 
 class Penalised(NamedTuple):

@@ -4,28 +4,41 @@ They are the processes of PyTorch's default group, which ``torchrun`` or the cal
 graph and the same weights. One process alone is a :class:`Ranks`, too, whose sums and gathers change nothing.
 """
 
+import hashlib
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch import distributed as dist
 
+from mggcn.block import Batch, Nodes, Sampler
 from mggcn.errors import InputError, RankError, first_line
-from mggcn.training._identity import difference
-from mggcn.training._presence import Presence, name_of_start
+from mggcn.keys import Key
+
+if TYPE_CHECKING:
+    from torch._C._distributed_c10d import Store
 
 T = TypeVar("T")
+Identity = Mapping[str, Any]
+"""A table of what must be the same, of a run that is resumed or of ranks that train together."""
 
 _PATIENCE = timedelta(minutes=60)  # for what one rank does while the others wait, such as a download
+_REPORTED = timedelta(seconds=4)  # for the first rank to meet the same error
+_POLL = 0.02  # seconds
 _TIMEOUT = timedelta(seconds=40)  # for a step or an evaluation of another rank
 _STARTED = "started"  # a key of torchrun's store, which other starts of the ranks leave there
+_DIGEST, _SHOWN = 64, 200  # characters
 _GLOO = re.compile(r"\[\S*\.cc:\d+\] ")  # gloo's messages start with a line of its source
 
 
@@ -110,12 +123,12 @@ class ProcessGroup(Ranks):
     Attributes:
         local_rank: the number of this process on its machine.
         control: a group for values that are not tensors, whose ranks wait long for each other.
-        presence: of the ranks that :func:`join` has started; the lost ones of other groups cannot be named.
+        store: that the ranks share, if :func:`join` has started them.
     """
 
     local_rank: int = 0
     control: Any = field(default=None, repr=False)
-    presence: Presence | None = field(default=None, repr=False)
+    store: Any = field(default=None, repr=False)
 
     def check(self, device: torch.device, batch_size: int, identity: Mapping[str, Any]) -> None:
         identities = self.every(dict(identity))
@@ -187,6 +200,17 @@ class ProcessGroup(Ranks):
             self._agree(problem)
         return results[0]
 
+    def is_reported(self, message: str) -> bool:
+        """Say that this rank ends with an error; return whether the first rank ends with the same one."""
+        if self.store is None:
+            return False
+        self.store.set(f"error/{self.rank}", message)
+        try:
+            self.store.wait(["error/0"], _REPORTED)
+            return not self.is_first and bool(self.store.get("error/0").decode() == message)
+        except RuntimeError:  # it has none, or it has ended and with it the store
+            return False
+
     def _agree(self, problem: InputError | None) -> None:
         """Raise the problem of the first rank that has one, on all ranks."""
         for rank, message in enumerate(self.every(problem and str(problem))):
@@ -195,17 +219,30 @@ class ProcessGroup(Ranks):
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
-        """Turn the errors of a lost connection into one that names the rank."""
+        """Turn the errors of a lost connection into one line; ``torchrun`` names the rank that was lost."""
         try:
             yield
         except RuntimeError as error:
-            missing, is_reported = ([], False) if self.presence is None else self.presence.missing()
-            names = ", ".join(f"rank {rank}" for rank in missing) or "another rank"
             reason = _GLOO.sub("", first_line(error)).partition(". ")[0]
-            raise RankError(f"{names}: ended or does not answer ({reason})", is_reported=is_reported) from None
+            raise RankError(f"another rank ended or does not answer ({reason})") from None
 
 
 _groups: WeakKeyDictionary[Any, ProcessGroup] = WeakKeyDictionary()  # what is left when Python ends can abort it
+
+
+def name_of_start(store: "Store", rank: int, size: int) -> str:
+    """A name that ranks which were started together agree on.
+
+    When ``torchrun`` starts ranks again, its store still has the keys of the ranks before, with their addresses.
+    """
+    store.set(f"start/{rank}", uuid4().hex)
+    while True:
+        starts = [store.get(f"start/{other}").decode() for other in range(size)]
+        name = hashlib.sha256(" ".join(starts).encode()).hexdigest()
+        store.set(f"{name}/{rank}", "")
+        if store.check([f"{name}/{other}" for other in range(size)]):
+            return name
+        time.sleep(_POLL)
 
 
 def join() -> ProcessGroup:
@@ -224,10 +261,10 @@ def join() -> ProcessGroup:
     of_start = PrefixStore(start, store)
     dist.init_process_group(backend, store=of_start, rank=rank, world_size=size, timeout=_TIMEOUT)
     store.set(_STARTED, "")
-    return _of_world(Presence(of_start, rank, size).start(), is_restarted=is_restarted)
+    return _of_world(of_start, is_restarted=is_restarted)
 
 
-def _of_world(presence: Presence | None = None, *, is_restarted: bool = False) -> ProcessGroup:
+def _of_world(store: "Store | None" = None, *, is_restarted: bool = False) -> ProcessGroup:
     """The ranks of the default process group; every rank calls it at the same time."""
     world = dist.group.WORLD
     if world not in _groups:
@@ -235,6 +272,87 @@ def _of_world(presence: Presence | None = None, *, is_restarted: bool = False) -
         local_rank, local_size = (os.environ.get(name) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
         rank, size = dist.get_rank(), dist.get_world_size()
         _groups[world] = ProcessGroup(
-            rank, size, int(local_size or size), is_restarted, int(local_rank or rank), control, presence
+            rank, size, int(local_size or size), is_restarted, int(local_rank or rank), control, store
         )
     return _groups[world]
+
+
+@dataclass(frozen=True, eq=False)
+class Shares(Sampler):
+    """Draws this rank's share of every batch of a sampler, so that losses of the ranks add up to that of one process.
+
+    All ranks have the same number of batches. A rank without a share of the last one, which can be smaller than the
+    number of ranks, has an empty batch in its place.
+
+    Args:
+        sampler: declares ``draws_per_target``: what it draws for a target does not depend on the rest of the batch.
+        ranks: the processes that train together.
+        labels: [num_nodes] on the model's device.
+        class_weight: [num_classes] or None.
+    """
+
+    sampler: Sampler
+    ranks: Ranks
+    labels: Tensor
+    class_weight: Tensor | None
+
+    @property
+    def device(self) -> torch.device:
+        """The device on which the sampler draws."""
+        return self.sampler.device
+
+    def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
+        """One pass over ``targets``, which all ranks have in the same order; ``batch_size`` is that of all ranks."""
+        count = len(targets)
+        sizes = [min(batch_size, count - start) for start in range(0, count, batch_size)]
+        rows = self._rows(sizes, batch_size)
+        own = targets[torch.from_numpy(rows).to(targets.device)] if isinstance(targets, Tensor) else targets[rows]
+        size = self.ranks.part(batch_size)
+        drawn = self.sampler.batches(own, key, size.stop - size.start)
+        return self._weighted(drawn, sizes, self._factors(targets, sizes))
+
+    def _rows(self, sizes: list[int], batch_size: int) -> NDArray[np.int64]:
+        """The positions of this rank's targets."""
+        parts = [self.ranks.part(size) for size in sizes]
+        ranges = [np.arange(part.start, part.stop) + n * batch_size for n, part in enumerate(parts)]
+        return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
+
+    def _factors(self, targets: Nodes | Tensor, sizes: list[int]) -> Tensor:
+        """[batches] the factor of a target's loss in every batch: 1 over the sum of the whole batch's weights."""
+        counts = torch.tensor(sizes, device=self.labels.device)
+        if self.class_weight is None:
+            return 1 / counts.float()
+        nodes = torch.as_tensor(targets).long().to(self.labels.device)
+        number = torch.repeat_interleave(torch.arange(len(sizes), device=counts.device), counts)
+        totals = torch.zeros(len(sizes), device=counts.device, dtype=torch.float64)
+        return (1 / totals.index_add(0, number, self.class_weight[self.labels[nodes]].double())).float()
+
+    def _weighted(self, drawn: Iterator[Batch], sizes: list[int], factors: Tensor) -> Iterator[Batch]:
+        if factors.is_cuda:
+            factors.record_stream(torch.cuda.current_stream())
+        nothing = torch.empty(0, dtype=torch.int64, device=self.device)
+        for size, factor in zip(sizes, factors, strict=True):
+            part = self.ranks.part(size)
+            batch = next(drawn) if part.stop > part.start else Batch(nothing, (), nothing)
+            yield replace(batch, weight=factor.expand(batch.targets.numel()).contiguous(), count=size)
+
+
+def difference(one: Identity, other: Identity) -> tuple[str, str, str] | None:
+    """The first field in which two identities differ, with its value in each; None if they are the same."""
+    for name in sorted({*one, *other}):
+        left, right = one.get(name), other.get(name)
+        if left != right:
+            if isinstance(left, Mapping) and isinstance(right, Mapping):
+                return difference(left, right)
+            return name.replace("_", " "), _short(left), _short(right)
+    return None
+
+
+def _short(value: object) -> str:
+    try:
+        text = str(value)
+    except RecursionError:
+        return "a value that is nested too deeply"
+    if len(text) == _DIGEST:
+        return f"{text[:12]}…"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -10,28 +10,31 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Batch
-from mggcn.data import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import node_numbers
 from mggcn.keys import Key
 from mggcn.training._compute import Compute
 from mggcn.training._metrics import NUM_SUMS, Scores, of_sums, sums_of
-from mggcn.training._prepared import Prepared, View
+from mggcn.training._prepared import Fit, View
 
 EVAL_BATCH = 4096
 CHUNK = 32 * EVAL_BATCH
 """The nodes whose scores are in memory at a time."""
 
 
-def evaluate(
-    prepared: Prepared, dataset: Dataset, nodes: NDArray[np.int64], key: Key, compute: Compute, draws: int = 1
-) -> Scores:
+def evaluate(fit: Fit, nodes: NDArray[np.int64]) -> Scores:
     """Measure the scores of some labelled nodes."""
-    sums = torch.zeros(NUM_SUMS, dataset.num_classes, dtype=torch.float64, device=compute.device)
-    for part in _chunks(prepared.eval, nodes[compute.ranks.part(nodes.size)]):
-        labels = torch.from_numpy(dataset.y[part]).to(compute.device)
-        sums += sums_of(_log_probabilities(prepared.model, prepared.eval, part, key, compute, draws), labels)
+    view, compute = fit.prepared.eval, fit.compute
+    sums = torch.zeros(NUM_SUMS, fit.dataset.num_classes, dtype=torch.float64, device=compute.device)
+    for part in _chunks(view, nodes[compute.ranks.part(nodes.size)]):
+        labels = torch.from_numpy(fit.dataset.y[part]).to(compute.device)
+        sums += sums_of(_log_probabilities(fit.model, view, part, fit.key, compute, fit.training.draws), labels)
     return of_sums(compute.ranks.add(sums))
+
+
+def scores_of(fit: Fit, nodes: NDArray[np.int64]) -> Iterator[Tensor]:
+    """The rows of :func:`predict_chunks` for nodes of the data set that is trained on."""
+    return predict_chunks(fit.model, fit.prepared.eval, nodes, fit.key, fit.compute, fit.training.draws)
 
 
 def predict(
@@ -55,7 +58,7 @@ def predict_chunks(
 
 
 def _chunks(view: View, nodes: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    step = CHUNK if getattr(view.sampler, "draws_per_target", False) else max(nodes.size, 1)
+    step = CHUNK if view.sampler.draws_per_target else max(nodes.size, 1)
     return (nodes[start : start + step] for start in range(0, nodes.size, step))
 
 

@@ -13,6 +13,7 @@ from mggcn.errors import InputError
 from mggcn.kernels.adam import Adam
 from mggcn.kernels.loss import cross_entropy
 from mggcn.keys import Key
+from mggcn.nn import Layer
 from mggcn.nn.rows import dropped
 from mggcn.training._background import BackgroundRisk
 from mggcn.training._capture import Captured
@@ -55,7 +56,7 @@ class Step:
         if on_gpu:
             _give_autograd_a_context(compute.device)
         has_fixed_shapes = view.sampler.device.type == "cuda" and isinstance(view.inputs, DenseInputs)
-        can_capture = on_gpu and has_fixed_shapes and getattr(model, "capturable", False)
+        can_capture = on_gpu and has_fixed_shapes and isinstance(model, Layer) and model.capturable
         self._captured = Captured(self._run) if can_capture else None
 
     def tensors(self) -> dict[str, Tensor]:

@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
-from mggcn.experiments._splits import random_split
 
 import mggcn
 from mggcn import experiments as records
@@ -24,7 +23,7 @@ from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.experiments import _execution as execution
 from mggcn.experiments._definition import Variant
-from mggcn.experiments._report_tables import commands
+from mggcn.experiments._section_tables import commands
 from mggcn.methods import published
 from mggcn.methods.mlp import FeatureMLP
 from mggcn.runs import Plan
@@ -108,15 +107,15 @@ def test_random_splits(folder: Path, small: Dataset, capsys: pytest.CaptureFixtu
     assert len({line["spec"] for line in lines}) == 6
     assert len({line["dataset"]["digest"] for line in lines}) == 3
     assert len({line["dataset"]["digest_without_split"] for line in lines}) == 1
-    [section] = records.read([folder / "compare" / "random"])
+    [section] = records.read_records([folder / "compare" / "random"])
     assert section.rows[0].figures.accuracy_std == statistics.stdev(line["test_accuracy"] for line in lines)
     (folder / "packed.json").write_text(records.pack([section]))
-    [again] = records.read([folder / "packed.json"])
+    [again] = records.read_records([folder / "packed.json"])
     assert [record.split_seed for record in again.rows[0].records] == [0, 1, 2] * 2
     assert commands(again, again.rows[0])[0].startswith(
         "mggcn compare small --methods mlp --device cpu --splits 3 --seeds 2 --preset paper "
     )
-    split = random_split(mggcn.load(folder / "random"), 1).split
+    split = execution.random_split(mggcn.load(folder / "random"), 1).split
     assert np.array_equal(split.test, Split.stratified(small.y, 1, (0.5, 0.2, 0.3)).test)
     assert main(call) == 0
     assert "6 of 6 runs are done already" in capsys.readouterr().err
@@ -150,6 +149,7 @@ def test_started_again_it_goes_on(folder: Path, capsys: pytest.CaptureFixture[st
     assert len((folder / "here" / "records.jsonl").read_text().splitlines()) == 8
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     call = ["compare", "data", "--methods", "mlp", "--seeds", "60", "--set", "epochs=30", "patience=30"]
     records = folder / "compare" / "data" / "records.jsonl"

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from mggcn.cli import display, table
+from mggcn.cli import display
 from mggcn.training._record import Epoch
 
 
@@ -90,6 +90,6 @@ def test_a_transient_display_leaves_nothing_elsewhere(capsys: pytest.CaptureFixt
 
 
 def test_columns_are_aligned() -> None:
-    assert doctest.testmod(table).failed == 0
+    assert doctest.testmod(display).failed == 0
     rows = [["data set", "done"], ["x", "10"], ["longer name", "2"]]
-    assert table.aligned(rows) == "data set     done\nx            10\nlonger name  2"
+    assert display.aligned(rows) == "data set     done\nx            10\nlonger name  2"

@@ -7,6 +7,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -44,15 +45,15 @@ def test_doctor_prints_every_part(
 def test_a_kernel_that_differs_is_named_and_ends_with_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_kernels, "subset", lambda *_: ([0, 2, 4, 6], [0, 3, 4, 5, 6, 8]))
+    monkeypatch.setattr(_kernels, "induce", lambda *_: np.zeros((6, 4, 4)))
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out
     [line] = [line for line in out.splitlines() if "FAILED" in line]
-    assert line.split()[:3] == ["subset", "cpu", "FAILED"]
+    assert line.split()[:3] == ["induce", "cpu", "FAILED"]
     assert line.endswith("another result than expected")
     assert main(["doctor", "--json"]) == 1
     diagnosis = json.loads(capsys.readouterr().out)
-    assert {check["kernel"] for check in diagnosis["kernels"] if check["problem"]} == {"subset"}
+    assert {check["kernel"] for check in diagnosis["kernels"] if check["problem"]} == {"induce"}
     assert diagnosis["version"] == metadata.version("mggcn")
     assert diagnosis["threads"].keys() == {"torch", "samplers"}
 

@@ -14,8 +14,8 @@ from mggcn.experiments import _execution as execution
 from mggcn.experiments import _parallel as parallel
 from mggcn.experiments._definition import folder_name
 from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._reading import read_experiment
-from mggcn.experiments._row import ExperimentInfo, Section
+from mggcn.experiments._records import read_experiment
+from mggcn.experiments._rows import ExperimentInfo, Section
 from mggcn.experiments._schedule import Job, Outcome
 from mggcn.runs import Plan
 from mggcn.training._progress import Silent

@@ -11,7 +11,7 @@ from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.runs import _predicting as predicting
-from mggcn.runs import _scored as scored
+from mggcn.runs import _predictions as table
 from mggcn.runs._loading import load_run
 from mggcn.training import _epochs as epochs
 
@@ -119,7 +119,7 @@ def test_predictions_in_chunks_are_the_same_file_and_lines(
     printed = []
     for count, name in ((1000, "whole"), (4, "chunks")):
         monkeypatch.setattr(predicting, "CHUNK", count)
-        monkeypatch.setattr(scored, "_IN_MEMORY", 100)
+        monkeypatch.setattr(table, "_AT_ONCE", count)
         capsys.readouterr()
         options = ["--out", f"{name}.csv", "--top", f"{load_run('runs/small-mg-gcn-seed0').classes[0]}:5"]
         assert main(["predict", "runs/small-mg-gcn-seed0", *options, "--at-precision", "0.5"]) == 0

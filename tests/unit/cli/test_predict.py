@@ -14,9 +14,8 @@ from mggcn.cli import main
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
-from mggcn.errors import InputWarning
 from mggcn.graph import Graph
-from mggcn.runs._ensembles import ensemble
+from mggcn.runs._ensemble import Ensemble
 from mggcn.runs._loading import load_run
 from mggcn.runs._resemblance import separability
 from mggcn.training._record_file import read_record
@@ -40,9 +39,9 @@ def test_the_mean_of_two_runs(folder: Path, small: Dataset, capsys: pytest.Captu
     capsys.readouterr()
     assert main(["predict", *RUNS, "--out", "p.csv", "--top", "red:2"]) == 0
     out = capsys.readouterr().out
-    together = ensemble([load_run(run) for run in RUNS])
+    together = Ensemble([load_run(run) for run in RUNS]).predict()
     test = small.split.test
-    accuracy = (together.labels[test] == small.y[test]).mean()
+    accuracy = (together.class_index[test] == small.y[test]).mean()
     assert f"18 test nodes: accuracy {accuracy:.2%}, macro-F1 " in out
     assert "(mean probabilities of 2 runs)" in out
     assert "top 2 for red" in out
@@ -88,7 +87,7 @@ def test_nodes_of_the_split_are_recognised_in_another_graph(
     out = capsys.readouterr().out
     assert [line.split(",")[2] for line in Path("p.csv").read_text().splitlines()[1:]] == parts.tolist()
     for part, name in (("test", "test nodes"), ("new", "new nodes with a known label")):
-        accuracy = (predictions.labels == later.y)[parts == part].mean()
+        accuracy = (predictions.class_index == later.y)[parts == part].mean()
         assert f"{(parts == part).sum()} {name}: accuracy {accuracy:.2%}, macro-F1 " in out
     train_count, val_count = ((parts == part).sum() for part in ("train", "val"))
     assert f"{train_count} training and {val_count} validation nodes of the run have a known label and are" in out
@@ -130,7 +129,7 @@ def test_node_numbers_mean_nothing_in_another_graph(folder: Path, small: Dataset
 def test_a_training_node_of_any_run_is_one_of_the_ensemble(folder: Path, small: Dataset) -> None:
     splits = (small.split, Split(small.split.test, small.split.val, small.split.train[:9]))
     runs = [fit(small.with_split(split), "mlp", settings={"epochs": 1}) for split in splits]
-    parts = ensemble(runs, small).parts
+    parts = Ensemble(runs).predict(small).parts
     for nodes, part in (
         (small.split.train, "train"),
         (small.split.test, "train"),
@@ -139,19 +138,17 @@ def test_a_training_node_of_any_run_is_one_of_the_ensemble(folder: Path, small: 
         assert set(parts[nodes]) == {part}
 
 
-def test_folders_of_older_runs(later: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_split_that_cannot_be_read(later: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
     train()
-    Path(RUNS[0], "split.npz").unlink()
-    Path(RUNS[0], "record.json").write_text(read_record(Path(RUNS[0], "record.json"))[0].to_json())
-    with_data = load_run(RUNS[0]).predict(later).parts
-    assert set(with_data) == {"train", "val", "test", "new"}
-    shutil.rmtree("data")
-    with pytest.warns(InputWarning, match="training nodes are not recognised: an older run without its data set"):
-        assert set(load_run(RUNS[0]).predict(later).parts) == {"unknown"}
-    Path(RUNS[0], "split.npz").write_bytes(b"PK")
+    folder, command = Path(RUNS[0]), ["predict", RUNS[0], "--dataset", "later", "--out", "p.csv"]
+    (folder / "record.json").write_text(read_record(folder / "record.json")[0].to_json())
+    (folder / "split.npz").write_bytes(b"PK")
     capsys.readouterr()
-    assert main(["predict", RUNS[0], "--dataset", "later", "--out", "p.csv"]) == 2
+    assert main(command) == 2
     assert "split.npz: not a readable .npz file" in capsys.readouterr().err
+    (folder / "split.npz").unlink()
+    assert main(command) == 2
+    assert f"{RUNS[0]}: not a run folder (split.npz is missing)" in capsys.readouterr().err
 
 
 def test_a_list_of_addresses_in_any_case_with_unknown_ones(
@@ -288,7 +285,7 @@ def test_a_precision_that_cannot_be_required(folder: Path, capsys: pytest.Captur
         assert main(["predict", RUNS[0], "--at-precision", word, "--out", "p.csv"]) == 2
         message = f"mggcn: error: --at-precision: {word} is not a share above 0 and at most 1\n"
         assert capsys.readouterr().err == message
-    save(load_folder(folder / "data"), folder / "new")
+    save(replace(load_folder(folder / "data"), name="new"), folder / "new")
     shutil.rmtree(folder / "data")
     assert main(["predict", RUNS[0], "--dataset", "new", "--at-precision", "0.9", "--out", "p.csv"]) == 2
     assert "--at-precision: needs the validation nodes of the training data" in capsys.readouterr().err

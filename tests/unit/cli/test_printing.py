@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from mggcn.cli import main
-from mggcn.cli.printing import Visible, visible
+from mggcn.cli.display import Visible, visible
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 

@@ -5,9 +5,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from mggcn.cli import main
 from mggcn.data import load_folder
+
+pytestmark = pytest.mark.slow
 
 PROCESSES = 4
 

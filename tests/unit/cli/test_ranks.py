@@ -53,6 +53,7 @@ def errors(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.startswith("mggcn:")]
 
 
+@pytest.mark.slow
 def test_a_killed_rank_is_named_and_torchrun_starts_again_from_the_checkpoint() -> None:
     whole = finished([*RANKS, *TRAIN, "--epochs", "150", "--quiet", "--out", "whole"])
     assert whole.returncode == 0, whole.stderr
@@ -69,6 +70,7 @@ def test_a_killed_rank_is_named_and_torchrun_starts_again_from_the_checkpoint() 
     assert json.loads((RUN / "record.json").read_text())["resumed"] == 1
 
 
+@pytest.mark.slow
 def test_a_signal_ends_all_ranks_and_the_run_is_resumed_by_as_many() -> None:
     command = [*RANKS, *TRAIN, "--epochs", "100000", "--checkpoint-every", "0"]
     with started(command) as process:
@@ -96,6 +98,7 @@ def test_a_signal_ends_all_ranks_and_the_run_is_resumed_by_as_many() -> None:
         ),
     ],
 )
+@pytest.mark.slow
 def test_bad_input_is_one_line_and_leaves_nothing(arguments: list[str], message: str) -> None:
     done = finished([*RANKS, *arguments])
     assert errors(done.stderr) == [f"mggcn: error: {message}"]
@@ -120,6 +123,7 @@ def test_a_search_runs_in_one_process(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert capsys.readouterr().err == "mggcn: error: --tune: searches in one process; leave it out under torchrun\n"
 
 
+@pytest.mark.slow
 def test_ranks_with_other_data_are_named(small: Dataset) -> None:
     for rank in range(2):
         Path(str(rank)).mkdir()
@@ -135,6 +139,7 @@ def test_ranks_with_other_data_are_named(small: Dataset) -> None:
     assert not list(Path().glob("*/runs"))
 
 
+@pytest.mark.slow
 def test_each_rank_writes_its_part_of_the_predictions() -> None:
     assert main([*TRAIN, "--epochs", "3", "--quiet"]) == 0
     assert main(["predict", str(RUN), "--out", "whole.csv"]) == 0

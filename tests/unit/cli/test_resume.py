@@ -75,6 +75,7 @@ def whole(epochs: int) -> bytes:
     return weights(Path("whole") / RUN.name)
 
 
+@pytest.mark.slow
 def test_a_killed_run_ends_bit_for_bit_as_if_it_had_not_been_killed() -> None:
     draw, expected = random.Random(1), whole(60)  # noqa: S311
     command = [*TRAIN, "--epochs", "60", "--checkpoint-every", "0"]
@@ -93,6 +94,7 @@ def test_a_killed_run_ends_bit_for_bit_as_if_it_had_not_been_killed() -> None:
 
 
 @pytest.mark.parametrize(("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")])
+@pytest.mark.slow
 def test_a_signal_writes_a_checkpoint_and_says_how_to_continue(number: int, word: str) -> None:
     expected = whole(100)
     with start([*TRAIN, "--epochs", "100"], seconds=0.05) as process:
@@ -111,47 +113,7 @@ def test_a_signal_writes_a_checkpoint_and_says_how_to_continue(number: int, word
     assert weights() == expected
 
 
-STUCK = """
-import sys, threading
-import mggcn.training._loop as loop
-from mggcn import cli
-
-evaluate, calls = loop.evaluate, []
-def stuck(*arguments):
-    calls.append(0)
-    if len(calls) == 4:
-        lock = threading.Lock()
-        lock.acquire()
-        while True:
-            try:
-                print("stuck", flush=True)
-                lock.acquire()  # as a long kernel, this goes on after a signal
-            except (KeyboardInterrupt, SystemExit):
-                pass
-    return evaluate(*arguments)
-loop.evaluate = stuck
-sys.exit(cli.main())
-"""
-
-
-@pytest.mark.parametrize("signals", [1, 2])
-def test_a_run_that_does_not_react_is_ended(signals: int) -> None:
-    command = [sys.executable, "-c", STUCK, *TRAIN, "--epochs", "20"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "stuck\n"
-        sent = time.monotonic()
-        for _ in range(signals):
-            process.send_signal(signal.SIGINT)
-            time.sleep(0.2)
-        _, message = process.communicate(timeout=20)
-    seconds = time.monotonic() - sent
-    assert process.returncode == 130
-    assert seconds < _SOON
-    assert ("continue with: mggcn train --resume" in message) == (signals == 1), "the second one exits at once"
-
-
+@pytest.mark.slow
 def test_two_commands_with_the_same_folder_do_not_collide() -> None:
     processes = [start([*TRAIN, "--epochs", "5"]) for _ in range(2)]
     for process in processes:

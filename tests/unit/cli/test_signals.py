@@ -7,21 +7,23 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 
+pytestmark = pytest.mark.slow
+
 ENDINGS = [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated")]
 COMMAND = """
 import sys, time
 from pathlib import Path
-from mggcn import cli, drafts
+from mggcn import cli
+from mggcn._io import temporary as drafts
 
 @cli.app.command
 def wait() -> None:
-    with drafts.draft_folder(Path("out")):
+    with drafts.temporary_folder(Path("out")):
         try:
             print("started", flush=True)
             {body}
@@ -30,20 +32,24 @@ def wait() -> None:
 
 sys.exit(cli.main())
 """
+WAIT = "[time.sleep(0.1) for _ in range(600)]"  # not one sleep: a signal just before it is handled after it
 OWN_ERROR = """
             try:
-                time.sleep(60)
+                [time.sleep(0.1) for _ in range(600)]
             except BaseException:
                 raise {error}"""
 BODIES = {
-    "in Python": ("time.sleep(60)", "pass"),
+    "in Python": (WAIT, "pass"),
     "in a kernel, during which Python handles no signal": (
-        "import hashlib; hashlib.pbkdf2_hmac('sha256', b'', b'', 10**9)",
+        "import hashlib; hashlib.pbkdf2_hmac('sha256', b'', b'', 10**6)",
         "pass",
     ),
     "in a library with an error of its own": (OWN_ERROR.format(error="RuntimeError('Query interrupted')"), "pass"),
     "in a library whose error is bad input": (OWN_ERROR.format(error="cli.InputError('t.csv: interrupted')"), "pass"),
-    "in a cleanup that takes long": ("time.sleep(60)", "time.sleep(60)"),
+    "in a destructor, where Python loses what is raised": (
+        f"type('Slow', (), {{'__del__': lambda self: time.sleep(1)}})(); {WAIT}",
+        "pass",
+    ),
 }
 QUERY = "select sum(a.range * b.range % 7) from range(1000000) a, range(1000000) b"
 
@@ -89,16 +95,16 @@ def test_duckdb_is_interrupted(tmp_path: Path, number: int, word: str) -> None:
 
 
 LOADING = """
-            from mggcn.cli import signals
+            from mggcn.cli import process
             def wait_for_the_signal():
                 print("started", flush=True)
-                while not signals.received():
+                while not process.received_signal():
                     time.sleep(0.001)
                 Path("complete").touch()
             code = "def load(notify): notify()"
             exec(code, llvm := {"__name__": "llvmlite.binding"})
             llvm["load"](wait_for_the_signal)
-            time.sleep(60)"""
+            [time.sleep(0.1) for _ in range(600)]"""
 
 
 @pytest.mark.parametrize(("number", "word"), ENDINGS)
@@ -125,7 +131,7 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize(("number", "word"), ENDINGS)
-@pytest.mark.parametrize("at", ["install", "_main"])
+@pytest.mark.parametrize("at", ["handle_signals", "_main"])
 def test_a_signal_between_the_parts_of_a_command_is_one_line(tmp_path: Path, at: str, number: int, word: str) -> None:
     script = STARTING.format(at=at, number=int(number))
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
@@ -135,44 +141,28 @@ def test_a_signal_between_the_parts_of_a_command_is_one_line(tmp_path: Path, at:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_after_a_command_is_complete_is_ignored(tmp_path: Path, number: int) -> None:
-    script = STARTING.format(at="received", number=int(number))
+    script = STARTING.format(at="received_signal", number=int(number))
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "started" in done.stdout
     assert (done.returncode, done.stderr) == (0, "")
 
 
-MAPPED = """
-            import os
-            import numpy as np
-            from mggcn._io.mapping import MappedFiles
-            array = np.load("x.npy", mmap_mode="r")
-            MappedFiles.of([array])
-            os.truncate("x.npy", 4096)
-            {read}"""
-READS = {
-    "by numpy, with the interpreter lock": "array[::512].tolist()",
-    "by torch": "import torch; torch.frombuffer(array, dtype=torch.float64).sum()",
-    "by a kernel on threads, without the lock": """
-            from mggcn.kernels.threads import over_ranges
-            import hashlib
-            over_ranges(lambda start, stop: hashlib.sha256(array[start:stop]), array.size, chunk=1 << 16, threads=2)""",
-}
+CLEANUP = COMMAND.format(body=WAIT, last='print("cleaning", flush=True); time.sleep(60)')
 
 
-@pytest.mark.parametrize("read", READS)
-def test_a_mapped_file_that_is_cut_off_is_named(tmp_path: Path, read: str) -> None:
-    np.save(tmp_path / "x.npy", np.zeros(1 << 18))
-    command = COMMAND.format(body=MAPPED.format(read=READS[read]), last="pass")
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", command, "wait"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    message = f"mggcn: error: {tmp_path / 'x.npy'}: changed while it was mapped; the results would mix two versions\n"
-    assert (done.returncode, done.stderr) == (2, message)
-    assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_ctrl_c_ends_at_once_what_cleans_up(tmp_path: Path, number: int) -> None:
+    command = [sys.executable, "-c", CLEANUP, "wait"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "started\n"
+        process.send_signal(number)
+        assert process.stdout.readline() == "cleaning\n"
+        process.send_signal(signal.SIGTERM)  # as torchrun sends it, too, after Ctrl-C
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.5)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == -signal.SIGINT
 
 
 EXPERIMENT = """

@@ -139,3 +139,9 @@ def test_names_in_draws_follow_the_ids(small: Dataset) -> None:
     assert np.array_equal(names_in_draws(as_bytes), names), "as ids are stored"
     assert np.array_equal(names_in_draws(replace(small, node_ids=np.arange(60, 120))), np.arange(60, 120))
     assert names_in_draws(replace(small, node_ids=None)) is None
+
+
+def test_its_text_is_a_few_lines_whatever_its_size(small: Dataset) -> None:
+    many = replace(small, source="made by hand", notes=("one edge was left out",))
+    assert repr(many).splitlines()[1:] == ["made by hand", "note: one edge was left out>"]
+    assert repr(many).startswith(f"<Dataset {small.name}: {small.num_nodes} nodes, ")

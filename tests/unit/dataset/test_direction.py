@@ -11,10 +11,10 @@ from scipy.sparse import coo_array
 from torch_geometric.data import Data
 
 import mggcn
-from mggcn.data import import_tables, read_npz, read_tables
+from mggcn.data import read_npz, read_tables
 from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning, InputError
-from mggcn.runs._ensembles import ensemble
+from mggcn.runs._ensemble import Ensemble
 
 NOTE = "3 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"
 SOURCE, TARGET = [0, 1, 2, 3, 3], [1, 2, 3, 4, 2]  # 2 and 3 are neighbours in both directions
@@ -64,8 +64,8 @@ def test_edge_lists_have_a_note_without_a_warning(tmp_path: Path) -> None:
     readers = (
         from_pandas,
         lambda **options: read_tables(edges, features="none", **options),
-        lambda **options: import_tables(
-            edges, None, tmp_path / f"d-{options}", memory="1GB", features="none", **options
+        lambda **options: read_tables(
+            edges, None, out=tmp_path / f"d-{options}", memory="1GB", features="none", **options
         ),
         lambda **options: read_npz(mine, **options),
     )
@@ -95,7 +95,7 @@ def test_fit_takes_the_direction_of_data_and_predict_follows_it(small: Dataset, 
     assert run.dataset.graph.direction == "in"
     loaded = mggcn.load_run(run.save(tmp_path / "run").path)
     assert np.array_equal(loaded.predict(data).probabilities, run.predict().probabilities)
-    assert np.array_equal(ensemble([loaded], data).probabilities, run.predict().probabilities)
+    assert np.array_equal(Ensemble([loaded]).predict(data).probabilities, run.predict().probabilities)
     assert mggcn.fit(data, settings=settings, device="cpu", direction="both").direction == "both"
     with pytest.raises(InputError, match="direction: small has the direction 'both' already"):
         mggcn.fit(small, settings=settings, direction="in")

@@ -17,7 +17,7 @@ import mggcn
 from mggcn._io.arrays import shared_tensor
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
-from mggcn.data._measures import Measure
+from mggcn.data._features import Measure
 from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph

@@ -14,8 +14,7 @@ import scipy.sparse
 
 from mggcn.data._dataset import Dataset
 from mggcn.data._npz import read_npz
-from mggcn.data._read_tables import read_tables
-from mggcn.data._streamed import import_tables
+from mggcn.data._tables import read_tables
 from mggcn.errors import DataWarning, InputError
 
 torch = pytest.importorskip("torch")
@@ -44,7 +43,7 @@ def _in_memory(folder: Path, labels: Sequence[Any]) -> Dataset:
 
 
 def _streamed(folder: Path, labels: Sequence[Any]) -> Dataset:
-    return import_tables(*_tables(folder, labels), folder / "out", memory="500MB")
+    return read_tables(*_tables(folder, labels), out=folder / "out", memory="500MB")
 
 
 def _pandas(_: Path, labels: Sequence[Any]) -> Dataset:
@@ -169,7 +168,7 @@ def test_a_list_in_json_is_several_labels(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
         read_tables(edges, nodes)
     with pytest.raises(InputError, match=message):
-        import_tables(edges, nodes, tmp_path / "out", memory="500MB")
+        read_tables(edges, nodes, out=tmp_path / "out", memory="500MB")
 
 
 @pytest.mark.parametrize("way", ARRAYS)

@@ -8,7 +8,7 @@ import pytest
 
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
-from mggcn.data._measures import Measure, plain
+from mggcn.data._features import Measure, plain
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def _from_npz(data: Dataset, folder: str) -> Dataset:
 
 
 @given(data_sets(), st.sampled_from(FORMATS), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings().max_examples // 5)
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta", "ignore:.* no label: ")
 def test_the_digest_does_not_depend_on_the_constructor(data: Dataset, layout: str, has_adj_t: bool) -> None:
     expected = data.digest

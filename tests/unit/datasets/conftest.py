@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from mggcn.data import _planetoid_files as planetoid_files
+from mggcn.data import _planetoid as planetoid_files
 from mggcn.errors import InputError
 from tests.skips import real_data
 

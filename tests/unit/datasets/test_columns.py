@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mggcn.data import _table_files as columns
-from mggcn.data._read_tables import read_tables
+from mggcn.data._tables import read_tables
 from mggcn.errors import DataWarning, InputError
 
 NODES = """id,age,city,joined,paid,label,split

@@ -14,7 +14,7 @@ import pytest
 from mggcn._io import files
 from mggcn.cli import main
 from mggcn.data import _planetoid as planetoid
-from mggcn.data import _planetoid_files as planetoid_files
+from mggcn.data import _planetoid as planetoid_files
 from mggcn.data import load, save
 from mggcn.errors import InputError
 

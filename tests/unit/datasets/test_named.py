@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mggcn import data as datasets
-from mggcn.data import _planetoid_files, save
+from mggcn.data import _planetoid, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 
@@ -93,7 +93,7 @@ def test_what_a_data_root_holds(tmp_path: Path, small: Dataset) -> None:
     assert datasets.stored(tmp_path) == []
     folder = tmp_path / "planetoid" / "Cora" / "raw"
     folder.mkdir(parents=True)
-    for ending in list(_planetoid_files.DIGESTS["cora"])[1:]:
+    for ending in list(_planetoid.DIGESTS["cora"])[1:]:
         (folder / f"ind.cora.{ending}").touch()
     assert datasets.stored(tmp_path) == [], "a file is missing"
     (folder / "ind.cora.x").touch()

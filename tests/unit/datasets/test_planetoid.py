@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn.data import _planetoid_files as planetoid_files
+from mggcn.data import _planetoid as planetoid_files
 from mggcn.data import load
 from mggcn.data._dataset import Dataset
 from mggcn.data._planetoid import unpickle

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mggcn.data import _pyg_sets as pyg
+from mggcn.data import _pyg as pyg
 from mggcn.data import load
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features, csr_parts

@@ -13,7 +13,7 @@ from scipy.sparse import coo_matrix, csr_matrix, save_npz
 
 from mggcn.cli import main
 from mggcn.data import Dataset, load
-from mggcn.data import _pyg_sets as pyg
+from mggcn.data import _pyg as pyg
 from mggcn.errors import InputError
 
 N = 30
@@ -229,7 +229,7 @@ def _ogb_binary(folder: Path, compressed: bool = True, **changed: object) -> Pat
 def test_ogbs_binary_files_give_the_folder_of_its_csv_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compressed: bool, block: int, order: str
 ):
-    monkeypatch.setattr("mggcn.data._ogb_binary._BLOCK", block)
+    monkeypatch.setattr("mggcn.data._ogb._BLOCK", block)
     _ogb(tmp_path / "csv" / "ogb" / "ogbn_arxiv")
     _ogb_binary(tmp_path / "npz" / "ogb" / "ogbn_arxiv", compressed, edge_index=np.asarray(ENDS, order=order))
     text, binary = (load("ogb:ogbn-arxiv", root=tmp_path / layout) for layout in ("csv", "npz"))

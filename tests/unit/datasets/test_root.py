@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn._io.temporary import claimed
+from mggcn._io.temporary import locked_name
 from mggcn.data import FolderWriter, save
 from mggcn.data import _root as root
 from mggcn.data._dataset import Dataset
@@ -99,7 +99,7 @@ def test_what_another_writer_is_building_is_waited_for_and_not_built_again(tmp_p
         raise AssertionError("built twice")
 
     with ThreadPoolExecutor(1) as pool:
-        with claimed(tmp_path / FOLDER):
+        with locked_name(tmp_path / FOLDER):
             waiting = pool.submit(load_or_build, FOLDER, never, root=tmp_path, mmap=False)
             save(_tiny(), tmp_path / FOLDER)
         assert waiting.result(timeout=60).path == tmp_path / FOLDER

@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 from mggcn.data import CsrWriter, FolderWriter, save
-from mggcn.data import _streamed as streamed
 from mggcn.data import _table_files as columns
+from mggcn.data import _tables_on_disk as tables_on_disk
 from mggcn.data._columns import Column
-from mggcn.data._ids_on_disk import IdsOnDisk, ids_of
-from mggcn.data._read_tables import read_tables
-from mggcn.data._streamed import import_tables
-from mggcn.data._streamed_nodes import StreamedNodes, _strips
+from mggcn.data._sorted_edges import IdsOnDisk, ids_of
+from mggcn.data._tables import read_tables
+from mggcn.data._tables_on_disk import _strips, fill_on_disk
 from mggcn.errors import DataWarning, InputError
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -30,7 +29,7 @@ Rows = Iterable[Sequence[Any]]
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "CHUNK", 50)
-    monkeypatch.setattr(streamed, "CHUNK", 50)
+    monkeypatch.setattr(tables_on_disk, "CHUNK", 50)
     monkeypatch.setattr("mggcn.data._sorted_edges._BATCH", 64)
 
 
@@ -53,7 +52,7 @@ def write_parquet(path: Path, **arrays: Any) -> Path:
 def both(tmp_path: Path, edges: Any, nodes: Any = None, **options: Any) -> tuple[dict[str, bytes], dict[str, bytes]]:
     with warnings.catch_warnings(action="ignore", category=DataWarning):
         save(read_tables(edges, nodes, name="d", **options), tmp_path / "memory")
-        import_tables(edges, nodes, tmp_path / "disk", memory="500MB", name="d", **options)
+        read_tables(edges, nodes, out=tmp_path / "disk", memory="500MB", name="d", **options)
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["disk", "memory"]
     contents = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("memory", "disk")]
     return contents[0], contents[1]
@@ -172,8 +171,7 @@ def test_names_of_columns_categories_and_a_split(tmp_path: Path) -> None:
 
 
 def test_features_that_do_not_fit_into_memory_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = StreamedNodes.write_features
-    monkeypatch.setattr(StreamedNodes, "write_features", lambda *arguments: whole(*arguments[:-1], 1))
+    monkeypatch.setattr(tables_on_disk, "fill_on_disk", lambda *arguments: fill_on_disk(*arguments[:-1], 1))
     labels = ["red", "blue", ""]
     rows = ([node, labels[node % 3], *cells] for node, cells in enumerate(features(210)))
     nodes = write_csv(tmp_path / "n.csv", ("id", "label", *NAMES), rows)
@@ -217,7 +215,7 @@ def test_the_same_line_is_refused_with_the_same_words(tmp_path: Path, nodes: Any
     with pytest.raises(InputError) as expected:
         read_tables(listed, table)
     with pytest.raises(InputError) as actual:
-        import_tables(listed, table, tmp_path / "d", memory="500MB")
+        read_tables(listed, table, out=tmp_path / "d", memory="500MB")
     assert str(actual.value) == str(expected.value)
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".csv"] * (1 + (nodes is not None))
 
@@ -229,7 +227,7 @@ def test_a_split_that_cannot_be_is_refused_with_the_same_words(tmp_path: Path, r
     with pytest.raises(InputError) as expected:
         read_tables(edges, nodes)
     with pytest.raises(InputError) as actual:
-        import_tables(edges, nodes, tmp_path / "d", memory="500MB")
+        read_tables(edges, nodes, out=tmp_path / "d", memory="500MB")
     assert str(actual.value) == str(expected.value)
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -241,7 +239,7 @@ def test_two_columns_with_a_feature_of_the_same_name_are_refused_with_the_same_w
     with pytest.raises(InputError, match=message) as expected:
         read_tables(edges, nodes)
     with pytest.raises(InputError, match=message) as actual:
-        import_tables(edges, nodes, tmp_path / "d", memory="500MB")
+        read_tables(edges, nodes, out=tmp_path / "d", memory="500MB")
     assert str(actual.value) == str(expected.value)
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -250,23 +248,23 @@ def test_too_little_memory_names_the_minimum(tmp_path: Path, monkeypatch: pytest
     nodes = write_csv(tmp_path / "n.csv", ("id", "size"), [[node, 1] for node in range(100)])
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), [[0, 1]])
     with pytest.raises(InputError, match="memory: '20MB' is too little; an engine needs at least 500MB"):
-        import_tables(edges, nodes, tmp_path / "d", memory="20MB")
+        read_tables(edges, nodes, out=tmp_path / "d", memory="20MB")
     monkeypatch.setattr("mggcn.data._sorted_edges._BYTES_PER_NODE", 6 * 10**6)
     with pytest.raises(InputError, match="memory: 999MB is too little for 100 nodes; at least 1000MB are needed"):
-        import_tables(edges, nodes, tmp_path / "d", memory="999MB")
-    assert import_tables(edges, nodes, tmp_path / "d", memory="1GB").num_nodes == 100
+        read_tables(edges, nodes, out=tmp_path / "d", memory="999MB")
+    assert read_tables(edges, nodes, out=tmp_path / "d", memory="1GB").num_nodes == 100
 
 
 def test_structural_features_that_do_not_fit_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streamed, "_STRUCTURE_BYTES", (10**9, 0))
+    monkeypatch.setattr(tables_on_disk, "_STRUCTURE_BYTES", (10**9, 0))
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), [["a", "b"]])
     with pytest.raises(InputError, match="structural ones of this graph need 2000MB, more than memory=500MB"):
-        import_tables(edges, None, tmp_path / "d", memory="500MB")
+        read_tables(edges, None, out=tmp_path / "d", memory="500MB")
     assert [path.name for path in tmp_path.iterdir()] == ["e.csv"]
 
 
 def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), [["a", "b"]])
@@ -274,7 +272,7 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         with monkeypatch.context() as patched:
             patched.setattr(owner, method, full)
             with pytest.raises(OSError, match="No space left"):
-                import_tables(edges, None, tmp_path / "d", memory="500MB")
+                read_tables(edges, None, out=tmp_path / "d", memory="500MB")
         assert [path.name for path in tmp_path.iterdir()] == ["e.csv"]
 
 
@@ -283,7 +281,7 @@ def test_progress_of_every_stage(tmp_path: Path) -> None:
     ends = [[f"n{a}", f"n{b}"] for a, b in graph_of(120, 300)]
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), ends)
     reported: list[tuple[str, int, int | None]] = []
-    import_tables(edges, nodes, tmp_path / "d", memory="500MB", on_rows=lambda *row: reported.append(row))
+    read_tables(edges, nodes, out=tmp_path / "d", memory="500MB", on_rows=lambda *row: reported.append(row))
     last = {stage: (done, total) for stage, done, total in reported}
     assert list(last) == ["nodes", "edges", "joined edges", "sorted edges", "features"]
     assert last["nodes"] == (120, None)

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mggcn.data import _table_files as columns
-from mggcn.data._read_tables import read_tables
+from mggcn.data._tables import read_tables
 from mggcn.errors import DataWarning, InputError
 
 NODES = """id,age,label,split,score
@@ -218,7 +218,10 @@ def test_parquet_tables(tmp_path: Path):
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"f": [1.0, 1e300, 2.0]}, "nodes.parquet: row 2: column 'f': 1e+300 is not a finite"),
+        (
+            {"f": [1.0, 1e300, 2.0], "label": [None, None, None]},
+            "nodes.parquet: row 2: column 'f': 1e+300 is not a finite",
+        ),
         ({"f": ["1", "2", "three"]}, "nodes.parquet: row 3: column 'f': 'three' is not a number"),
         ({"f": [[1], [2], [3]]}, "nodes.parquet: row 1: column 'f': [1] is not a number"),
         ({"id": [10, None, 30]}, "nodes.parquet: row 2: column 'id' is empty"),

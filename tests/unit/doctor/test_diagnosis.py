@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from mggcn.cli import doctor_diagnosis as _diagnosis
-from mggcn.cli.doctor_diagnosis import Extra
+from mggcn.cli import doctor
 
 LINES = [
     "numpy>=2.0",
@@ -19,8 +18,8 @@ LINES = [
 
 
 def test_requirements_by_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_diagnosis.sys, "platform", "linux")
-    required, extras = _diagnosis._requirements(LINES)
+    monkeypatch.setattr(doctor.sys, "platform", "linux")
+    required, extras = doctor._requirements(LINES)
     assert required == ["numpy"]
     assert extras == {
         "parquet": ["pyarrow"],
@@ -30,17 +29,18 @@ def test_requirements_by_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_missing_packages() -> None:
-    assert Extra("x", {"numpy": "2.0", "nowhere": None}).missing == ["nowhere"]
-    assert _diagnosis._versions(["no-such-package"]) == {"no-such-package": None}
+    assert doctor._extra_text("x", {"numpy": "2.0", "nowhere": None}) == "missing nowhere: pip install 'mggcn[x]'"
+    assert doctor._extra_text("x", {"numpy": "2.0"}) == "numpy 2.0"
+    assert doctor._versions(["no-such-package"]) == {"no-such-package": None}
 
 
 def test_folders_are_writable_or_not(tmp_path: Path) -> None:
-    assert _diagnosis._is_writable(tmp_path / "new" / "folder")
+    assert doctor._folder(tmp_path / "new" / "folder")["writable"]
     (tmp_path / "file").write_text("")
-    assert not _diagnosis._is_writable(tmp_path / "file")
+    assert not doctor._folder(tmp_path / "file")["writable"]
     if os.geteuid() != 0:
         tmp_path.chmod(0o500)
-        assert not _diagnosis._is_writable(tmp_path)
+        assert not doctor._folder(tmp_path)["writable"]
 
 
 def test_it_runs_from_a_source_tree_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,5 +52,5 @@ def test_it_runs_from_a_source_tree_that_is_not_installed(monkeypatch: pytest.Mo
         return installed(name)
 
     monkeypatch.setattr(metadata, "distribution", distribution)
-    assert _diagnosis.summary().startswith("mggcn not installed, run from its source\n")
-    assert _diagnosis._requirements(_diagnosis._required()) == ([], {})
+    assert doctor.version().startswith("mggcn not installed, run from its source\n")
+    assert doctor._requirements(doctor._required()) == ([], {})

@@ -239,6 +239,7 @@ def _fail_after(server: FakeEtherscan, fetched: int, folder: Path) -> None:
         del server.answer
 
 
+@pytest.mark.slow
 def test_killed_crawls_go_on_with_nothing_fetched_twice(server: FakeEtherscan, tmp_path: Path) -> None:
     server.accounts[LABELLED[1]] = [record(n, n, LABELLED[1], NEIGHBOURS[n % 60]) for n in range(2_500)]
     labels = tmp_path / "labels.csv"
@@ -310,7 +311,7 @@ def test_a_folder_of_another_crawl_is_refused(server: FakeEtherscan, tmp_path: P
         crawl(api(server), LABELLED, tmp_path, seed=1)
     with pytest.raises(InputError, match="other labelled accounts"):
         crawl(api(server), LABELLED[:2], tmp_path)
-    with Store(tmp_path / "busy", 0, "x"), pytest.raises(InputError, match="another crawl is writing"):
+    with Store(tmp_path / "busy", 0, "x"), pytest.raises(InputError, match="another process is writing"):
         Store(tmp_path / "busy", 0, "x")
     (tmp_path / "transactions.jsonl").write_bytes(b"")
     with pytest.raises(InputError, match="the file is damaged"):

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from mggcn._io.files import sealed
 from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.ethereum._crawl import Store
-from mggcn.ethereum._label_lists import addresses
+from mggcn.ethereum._labels import addresses
 from tests.unit.ethereum.transactions import A, B
 
 
@@ -33,7 +34,9 @@ def test_transactions_that_no_crawl_wrote_are_left_alone(
     [
         (b"my notes", "line 1: not a line of a crawl's journal"),
         (b"my\nnotes", "line 1: not a line of a crawl's journal"),
-        (b'{"crawl": {"seed": 1, "accounts": "x"}}\n{"acc', "begun with seed 1, not 0"),
+        (sealed('{"crawl": {"seed": 1, "accounts": "x", "chain": 1}}', " ") + b"\n", "begun with seed 1, not 0"),
+        (b'{"crawl": {"seed": 0, "accounts": "x", "chain": 1}}\n', r"line 1: not a line .*its checksum is missing"),
+        (sealed('{"crawl": {"seed": 0}}', " ") + b"\n", "line 1: not a line of a crawl's journal"),
     ],
 )
 def test_a_journal_that_is_refused_is_left_alone(tmp_path: Path, journal: bytes, message: str) -> None:

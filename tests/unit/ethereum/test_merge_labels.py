@@ -7,15 +7,14 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.ethereum._label_lists import addresses
-from mggcn.ethereum._merge_labels import CLASSES, merge, parse_list, write
+from mggcn.ethereum._labels import CLASSES, addresses, merge_labels, parse_list, write_labels
 from tests.skips import real_data
 
 A, B, C, D, E = (f"0x{digit * 40}" for digit in "abcde")
 
 
 def merged(*files: Path | str) -> dict[str, str]:
-    return merge(parse_list(str(file)) for file in files).classes
+    return merge_labels(parse_list(str(file)) for file in files).classes
 
 
 def put(path: Path, text: str) -> Path:
@@ -39,7 +38,7 @@ def test_json_needs_the_names_of_converters_and_phishers(tmp_path: Path) -> None
         D: {"name": "Cryptopia Hack", "labels": ["phish-hack"]},
         E: {"name": "", "labels": ["exchange"]},
     }
-    result = merge([(put(tmp_path / "all.json", json.dumps(table)), None)])
+    result = merge_labels([(put(tmp_path / "all.json", json.dumps(table)), None)])
     assert result.classes == {A: "Converter", C: "Phish", E: "Exchange"}
     assert result.unnamed == {"bancor": 1, "phish-hack": 1}
     assert result.dropped == {"defi": 1}
@@ -54,11 +53,11 @@ def test_a_list_without_labels_has_that_of_its_file_or_folder(tmp_path: Path) ->
 def test_other_chains_are_left_out(tmp_path: Path) -> None:
     rows = f"address,chainId,label,nameTag\n{A},1,gambling,Dice\n{B},10,gambling,Dice\n"
     accounts = put(tmp_path / "accounts.csv", rows)
-    result = merge([(accounts, None)])
+    result = merge_labels([(accounts, None)])
     assert result.classes == {A: "Gambling"}
     assert result.foreign == [f"{accounts}: line 3"]
     plain = put(tmp_path / "plain.txt", f"{A}\nbnb10whzywcrge79\n")
-    result = merge([parse_list(f"Phish={plain}")])
+    result = merge_labels([parse_list(f"Phish={plain}")])
     assert result.classes == {A: "Phish"}
     assert result.foreign == [f"{plain}: line 2"]
 
@@ -66,9 +65,9 @@ def test_other_chains_are_left_out(tmp_path: Path) -> None:
 def test_an_address_of_two_classes_is_left_out_and_reported(tmp_path: Path) -> None:
     first = put(tmp_path / "exchange.csv", f"Address,Name Tag\n{A},x\n{B},y\n")
     second = put(tmp_path / "mining.csv", f"Address,Name Tag\n{A},x\n{C},z\n")
-    result = merge([(first, None), (second, None)])
+    result = merge_labels([(first, None), (second, None)])
     assert result.classes == {B: "Exchange", C: "Mining"}
-    conflicts = write(result, tmp_path / "out" / "labels.csv")
+    conflicts = write_labels(result, tmp_path / "out" / "labels.csv")
     assert conflicts.read_text().splitlines()[1:] == [
         f"{A},Exchange,{first}: line 2",
         f"{A},Mining,{second}: line 2",
@@ -162,9 +161,9 @@ def test_files_are_replaced_only_when_asked_and_lists_never(
 
 def test_the_published_lists_merge() -> None:
     lists = real_data("ethereum_samples/etherscan_labels")
-    result = merge([(lists / "combinedLabels_20220730.json", None)])
+    result = merge_labels([(lists / "combinedLabels_20220730.json", None)])
     assert result.counts == dict(zip(CLASSES, (178, 737, 373, 127, 43, 5665), strict=True))
     files = [*sorted(lists.glob("*.csv")), lists / "combinedLabels_20220730.json"]
-    everything = merge([*((file, None) for file in files), (lists / "bert4eth_phisher_account.txt", "Phish")])
+    everything = merge_labels([*((file, None) for file in files), (lists / "bert4eth_phisher_account.txt", "Phish")])
     assert everything.counts == dict(zip(CLASSES, (178, 898, 373, 127, 45, 5957), strict=True))
     assert len(everything.foreign) == 10

@@ -16,6 +16,7 @@ from mggcn.ethereum._build import build
 from mggcn.ethereum._pipeline import BuildInputs
 from mggcn.ethereum._time_split import TimeSplit
 from mggcn.runs._reasons import reasons_of
+from mggcn.runs._scoring import Scorer
 from tests.unit.ethereum.test_build import ledger
 from tests.unit.ethereum.transactions import A, B, C, D, address, transaction, write
 
@@ -87,10 +88,10 @@ def test_a_run_learns_from_them_says_so_and_needs_them_again(
     data = load_folder(tmp_path / "with")
     run = mggcn.fit(data, "mlp", settings={"epochs": 60})
     assert run.record.test_accuracy == 1
-    explained = run.explain(60)
+    explained = run.explain(node=60)
     assert np.abs(explained.target).argmax() == explained.features.index("risk")
-    bad = np.flatnonzero(run.predict().labels == 0)[:5]
-    assert [reasons[0] for reasons in reasons_of([run], data, bad, np.zeros(5, np.int64))] == ["risk 1"] * 5
+    bad = np.flatnonzero(run.predict().class_index == 0)[:5]
+    assert [reasons[0] for reasons in reasons_of([Scorer.of(run, data)], bad, np.zeros(5, np.int64))] == ["risk 1"] * 5
     with pytest.raises(InputError, match="missing features that the run was trained on: 'risk'"):
         run.predict(load_folder(tmp_path / "without"))
 

@@ -11,8 +11,8 @@ import pytest
 from pyarrow import parquet
 
 from mggcn._io.locations import Location
-from mggcn.ethereum import _parts
-from mggcn.ethereum._parts import TableWriter, in_order, num_rows, over_rows
+from mggcn.ethereum import _assembly
+from mggcn.ethereum._assembly import TableWriter, in_order, num_rows, over_rows
 
 SCHEMA = pa.schema({"number": pa.int64(), "text": pa.string()})
 
@@ -24,7 +24,7 @@ def columns(start: int, stop: int) -> list[Any]:
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_rows_of_many_files_come_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    monkeypatch.setattr(_parts, "available", lambda: threads)
+    monkeypatch.setattr(_assembly, "available", lambda: threads)
     bounds = [0, 5, 5, 40, 41, 100]
     files = []
     for number, (start, stop) in enumerate(pairwise(bounds)):
@@ -40,7 +40,7 @@ def test_rows_of_many_files_come_in_their_order(tmp_path: Path, monkeypatch: pyt
 
 
 def test_few_results_wait_and_an_error_ends_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_parts, "available", lambda: 2)
+    monkeypatch.setattr(_assembly, "available", lambda: 2)
     started: list[int] = []
     lock = threading.Lock()
 
@@ -63,7 +63,7 @@ def test_few_results_wait_and_an_error_ends_all(monkeypatch: pytest.MonkeyPatch)
 def test_the_bytes_of_a_table_depend_on_its_rows_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(_parts, "_ROWS", 20)
+    monkeypatch.setattr(_assembly, "_ROWS", 20)
     for name, step in (("parts", size), ("whole", 95)):
         with TableWriter(tmp_path / name, SCHEMA) as writer:
             for start in range(0, 95, step):

@@ -13,8 +13,8 @@ import pytest
 from mggcn._io.locations import Location
 from mggcn._io.stages import check_types
 from mggcn.errors import InputError
-from mggcn.ethereum import _rules as rules
-from mggcn.ethereum import _values
+from mggcn.ethereum import _columns
+from mggcn.ethereum import _tables as rules
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 
@@ -265,7 +265,7 @@ def test_ether_is_read_exactly(duckdb: Any) -> None:
         (None, None, False),
     ]
     column = ibis.memtable(pa.table({"eth": pa.array([spelled for spelled, *_ in cases])}))
-    result = duckdb.to_pyarrow(_values.with_wei_of_ether(column, "eth")).to_pylist()
+    result = duckdb.to_pyarrow(_columns.with_wei_of_ether(column, "eth")).to_pylist()
     assert [(row["eth"], row["ether_wei"], row["ether_cut"]) for row in result] == cases
 
 
@@ -281,7 +281,7 @@ def test_ether_is_read_exactly(duckdb: Any) -> None:
 )
 def test_wei_are_exact_from_any_type(duckdb: Any, column: pa.Array, wei: list[int | None]) -> None:
     table = ibis.memtable(pa.table({"value": column}))
-    result = duckdb.to_pyarrow(table.select(wei=_values.integer(table.value)))
+    result = duckdb.to_pyarrow(table.select(wei=_columns.integer(table.value)))
     assert result.schema.field("wei").type == pa.decimal128(38, 0)
     assert result["wei"].to_pylist() == wei
 
@@ -291,15 +291,15 @@ def test_scientific_notation_is_exact(duckdb: Any) -> None:
     whole |= {"1.23456789012345678901234567e26": 123456789012345678901234567, "5": 5, "12.000": 12}
     others = ["1e28", "1.25e1", "1e-1", "e5", "1e", "1e+100", "0x1e5", "-1e5", "", None]
     table = ibis.memtable(pa.table({"value": pa.array([*whole, *others])}))
-    table = _values.without_exponents(table, ["value"])
-    result = duckdb.to_pyarrow(table.select(wei=_values.integer(table.value)))
+    table = _columns.without_exponents(table, ["value"])
+    result = duckdb.to_pyarrow(table.select(wei=_columns.integer(table.value)))
     assert result["wei"].to_pylist() == [*whole.values(), *[None] * len(others)]
 
 
 def test_bytes_may_be_hexadecimal_text(duckdb: Any) -> None:
     spelled = [f"0x{10**27 + 7:064x}", "0x0A", "0x", "0xg", "10", "0x" + "f" * 64, None]
     table = ibis.memtable(pa.table({"value_binary": pa.array(spelled), "value": pa.array(spelled)}))
-    result = duckdb.to_pyarrow(table.select(bytes=_values.wei(table.value_binary), text=_values.wei(table.value)))
+    result = duckdb.to_pyarrow(table.select(bytes=_columns.wei(table.value_binary), text=_columns.wei(table.value)))
     assert result["bytes"].to_pylist() == [10**27 + 7, 10, *[None] * 5]
     assert result["text"].to_pylist() == [*[None] * 4, 10, None, None]
 
@@ -320,7 +320,7 @@ def test_times_in_text(duckdb: Any) -> None:
     ]
     bad = ["2017-02-31 00:00:00", "2017-07-14T02:40:00+02:00", "soon", "", None]
     table = ibis.memtable(pa.table({"time": pa.array([*good, *bad])}))
-    result = duckdb.to_pyarrow(table.select(time=_values.seconds(table.time)))
+    result = duckdb.to_pyarrow(table.select(time=_columns.seconds(table.time)))
     assert result.schema.field("time").type == pa.int64()
     assert result["time"].to_pylist() == [1_500_000_000] * len(good) + [None] * len(bad)
 
@@ -329,7 +329,7 @@ def test_times_in_text(duckdb: Any) -> None:
 def test_timestamps_are_cut_to_seconds(duckdb: Any, kind: pa.DataType) -> None:
     moment = pa.array([1_500_000_000_700_000], pa.timestamp("us")).cast(kind, safe=False)
     table = ibis.memtable(pa.table({"time": moment}))
-    assert duckdb.to_pyarrow(table.select(time=_values.seconds(table.time)))["time"].to_pylist() == [1_500_000_000]
+    assert duckdb.to_pyarrow(table.select(time=_columns.seconds(table.time)))["time"].to_pylist() == [1_500_000_000]
 
 
 def test_a_stage_of_other_types_is_refused(tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from mggcn.cli import main
 from mggcn.data import _table_files as columns
 from mggcn.errors import InputError
 from mggcn.ethereum._simulate import is_simulated, simulate
-from mggcn.ethereum._simulate_behaviours import BEHAVIOURS
-from mggcn.ethereum._simulate_world import CLASSES, END, FEE, START, Accounts, World, draw_lifetimes
+from mggcn.ethereum._simulate_world import BEHAVIOURS, CLASSES, END, FEE, START, Accounts, World, draw_lifetimes
 from mggcn.keys import Key
 
 SCALE = 0.004

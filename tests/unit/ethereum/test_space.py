@@ -10,8 +10,8 @@ import pytest
 from mggcn._io.locations import Location
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.ethereum import _space
-from mggcn.ethereum._space import Space
+from mggcn.ethereum import _assembly
+from mggcn.ethereum._assembly import Space
 from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import A, B, transaction, write
 
@@ -20,7 +20,7 @@ Usage = namedtuple("Usage", "total used free")
 
 
 def test_rows_are_counted_in_parquet_and_estimated_in_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_space, "_SAMPLE", 2000)
+    monkeypatch.setattr(_assembly, "_SAMPLE", 2000)
     text = write_csv(tmp_path / "t.csv", ROWS)
     packed = tmp_path / "t.csv.gz"
     packed.write_bytes(gzip.compress(text.read_bytes()))
@@ -39,7 +39,7 @@ def test_a_disk_that_is_too_small_is_refused_with_both_figures(
     write(tmp_path / "t.parquet", ROWS)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**6, 10**6 - 2048, 2048))
     assert main(["ethereum", "build", "t.parquet", "--out", "o/d", "--stages", "s"]) == 2
-    needed = (_space._STAGE_BYTES["duckdb"] + _space._FOLDER_BYTES) * 300 / 1024
+    needed = (_assembly._STAGE_BYTES["duckdb"] + _assembly._FOLDER_BYTES) * 300 / 1024
     message = f"o/d: 300 rows need about {needed:.1f} KiB of disk, and 2 KiB are free"
     assert capsys.readouterr().err == f"mggcn: error: {message}\n"
     assert [path.name for path in tmp_path.iterdir()] == ["t.parquet"]

@@ -19,7 +19,7 @@ from pyarrow import fs, parquet
 from mggcn._io import locations, stages
 from mggcn.cli import main
 from mggcn.data import load_folder
-from mggcn.ethereum import _parts
+from mggcn.ethereum import _assembly
 from mggcn.ethereum._simulate import simulate
 from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import ETH, A, B, C, address, transaction, write
@@ -71,7 +71,7 @@ def store(session: Any, bucket: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(locations, "open_address", open_folder)
     monkeypatch.setattr(stages, "_GROUP_ROWS", 2048)
     monkeypatch.setattr(stages, "_GROUP_BYTES", 1 << 15)
-    monkeypatch.setattr(_parts, "_ROWS", 1000)
+    monkeypatch.setattr(_assembly, "_ROWS", 1000)
     return bucket
 
 
@@ -193,7 +193,7 @@ def test_spark_gives_the_bytes_of_duckdb(
     names = sorted(path.name for path in Path("duckdb").iterdir())
     assert names == sorted(path.name for path in Path("spark").iterdir())
     assert [name for name in names if Path("duckdb", name).read_bytes() != Path("spark", name).read_bytes()] == []
-    assert load_folder("spark").num_nodes > 2 * _parts._ROWS
+    assert load_folder("spark").num_nodes > 2 * _assembly._ROWS
     assert sorted(path.name for path in store.iterdir()) == ["receipts.csv", "stages", "tables"]
     assert list((store / "stages").iterdir()) == []
     assert sorted(path.name for path in tmp_path.iterdir()) == ["duckdb", "labels.csv", "spark"]

@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 from mggcn.errors import InputError
 from mggcn.ethereum import _table_files
-from mggcn.ethereum._formats import parse_columns
+from mggcn.ethereum._columns import parse_columns
 from tests.unit.ethereum.test_formats import ROWS, SUMS, balances, etl, write_csv, write_lines
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, Row, counts, stages, transaction, write
 

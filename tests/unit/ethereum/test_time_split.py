@@ -14,7 +14,7 @@ from mggcn.ethereum._build import build
 from mggcn.ethereum._pipeline import BuildInputs
 from mggcn.ethereum._simulate import simulate
 from mggcn.ethereum._time_split import TimeSplit, parse_as_of
-from mggcn.runs._parts import SplitIds
+from mggcn.runs._nodes import PART_NAMES, SplitIds
 
 DATES = ("2017-10-31", "2018-10-31")
 
@@ -75,7 +75,7 @@ def test_the_latest_accounts_come_first(chain: Path, data: Dataset) -> None:
 
 def test_accounts_are_recognised_without_their_dates(data: Dataset) -> None:
     split = data.require_split()
-    parts = SplitIds.of(data).parts_of(data, np.arange(data.num_nodes))
+    parts = np.array(PART_NAMES)[SplitIds.of(data).parts_of(data, np.arange(data.num_nodes))]
     for part, nodes in split.parts().items():
         assert set(parts[nodes]) == {part}
         current = data.nodes_of([name.partition("@")[0] for name in data.ids_of(nodes).tolist()])

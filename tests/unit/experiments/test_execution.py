@@ -12,20 +12,22 @@ import torch
 
 import mggcn
 from mggcn import methods
-from mggcn.block import Batch
+from mggcn.block import Batch, CPUSampler
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.experiments import _execution as execution
 from mggcn.experiments._definition import Experiment, Variant
 from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._record_tables import markdown
 from mggcn.experiments._schedule import Job, Outcome, Schedule, recall
+from mggcn.experiments._section_tables import markdown
 from mggcn.keys import Key
 from mggcn.runs import DataIdentity, Plan
 from mggcn.runs._folder import continued
-from mggcn.training import Training, nodes_per_batch
+from mggcn.training import Fit, Prepared, Scaler, Training, View, nodes_per_batch
 from mggcn.training._checkpoints import lock
+from mggcn.training._compute import Compute
+from mggcn.training._inputs import DenseInputs
 from mggcn.training._progress import Silent
 from mggcn.training._record import Epoch
 from tests.unit.experiments.test_schedule import CPU, jobs_of, schedule_of
@@ -158,8 +160,7 @@ def test_nodes_a_batch_by_hand(small: Dataset, method: str, changes: dict, count
 
 
 def test_nodes_are_counted_once_each_over_the_first_batches(small: Dataset) -> None:
-    class Sampler:
-        device = torch.device("cpu")
+    class Sampler(CPUSampler):
         drawn = 0
 
         def batches(self, targets: np.ndarray, key: Key, batch_size: int) -> Iterator[Batch]:
@@ -170,7 +171,10 @@ def test_nodes_are_counted_once_each_over_the_first_batches(small: Dataset) -> N
                 yield Batch(torch.tensor([1, 2, 2, self.drawn % 2]), (), torch.tensor([1]))
 
     sampler = Sampler()
-    assert nodes_per_batch(sampler, small.split.train, Training(batch_size=7), Key.of(0)) == 2.5
+    view = View(DenseInputs((torch.zeros(60, 1),)), sampler)
+    prepared = Prepared(torch.nn.Identity(), view, view, Scaler("none"))
+    fit = Fit(prepared, small, Training(batch_size=7), Key.of(0), Compute(torch.device("cpu")))
+    assert nodes_per_batch(fit) == 2.5
     assert sampler.drawn == 20
     assert sampler.batch_size == 7
     assert sorted(sampler.targets) == small.split.train.tolist() != list(sampler.targets)
@@ -186,6 +190,7 @@ print(peak(), peak(hidden=3000, layers=3), peak())
 """
 
 
+@pytest.mark.slow
 def test_a_small_run_does_not_inherit_a_large_ones_peak(small: Dataset, tmp_path: Path) -> None:
     folder = save(small, tmp_path / "data").path
     done = subprocess.run([sys.executable, "-c", PEAKS, str(folder)], capture_output=True, text=True, check=True)

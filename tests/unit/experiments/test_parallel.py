@@ -21,6 +21,8 @@ from mggcn.kernels import threads
 from mggcn.runs import DataIdentity
 from mggcn.training._progress import Silent
 
+pytestmark = pytest.mark.slow
+
 
 def jobs_of(dataset: Dataset, *labels: str, seeds: int = 1) -> list[Job]:
     variants = tuple(Variant(label, "mlp") for label in labels)

@@ -15,7 +15,7 @@ from mggcn.experiments import _running as running
 from mggcn.experiments import read_records
 from mggcn.experiments._definition import Experiment, Variant
 from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._row import Section
+from mggcn.experiments._rows import Section
 from mggcn.experiments._schedule import Job, Outcome
 from mggcn.methods.mlp import FeatureMLP
 from mggcn.training import _environment as environment

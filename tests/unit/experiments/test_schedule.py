@@ -10,9 +10,10 @@ import torch
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.experiments._definition import ABLATIONS, Experiment, Variant, variants_of
-from mggcn.experiments._record_tables import duration, markdown
-from mggcn.experiments._row import Row, Section
+from mggcn.experiments._rows import Row, Section
 from mggcn.experiments._schedule import Job, Schedule
+from mggcn.experiments._section_tables import markdown
+from mggcn.experiments._table import duration
 from mggcn.methods.published import published
 from mggcn.runs import DataIdentity
 from tests.records import record

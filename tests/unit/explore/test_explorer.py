@@ -21,15 +21,13 @@ import mggcn
 from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
+from mggcn.data._features import Measure
 from mggcn.data._ids import names_in_draws
-from mggcn.data._measures import Measure
 from mggcn.errors import InputError
 from mggcn.explore import _server as server
 from mggcn.explore._explorer import Explorer
-from mggcn.explore._ids import IdIndex
-from mggcn.explore._medians import Medians
-from mggcn.explore._picks import draw_picks, is_neighbour
-from mggcn.explore._run_page import picks_part
+from mggcn.explore._lookups import IdIndex, Medians
+from mggcn.explore._picks import draw_picks, is_neighbour, picks_part
 from mggcn.keys import Key
 from mggcn.runs import resolve
 from mggcn.runs._run import Run
@@ -290,7 +288,7 @@ def test_a_method_without_picks_says_so(small: Dataset) -> None:
 
 
 def test_contributions_are_those_of_explain(run: Run, small: Dataset) -> None:
-    answer, expected = Explorer.of(run, small).attributions(5), run.explain(5)
+    answer, expected = Explorer.of(run, small).attributions(5), run.explain(node=5)
     assert (answer["reason"], answer["total"], answer["predicted"]) == (None, 3, expected.predicted)
     by_name = {feature["name"]: feature for feature in answer["features"]}
     assert by_name["feature 1"]["target"] == pytest.approx(expected.target[1])
@@ -299,7 +297,7 @@ def test_contributions_are_those_of_explain(run: Run, small: Dataset) -> None:
     assert sizes == sorted(sizes, reverse=True)
     forest = mggcn.fit(small, "random-forest", device="cpu", settings={"trees": 3})
     answer = Explorer.of(forest, small).attributions(5)
-    assert answer["reason"].startswith("random-forest: no attributions")
+    assert answer["reason"].startswith("random-forest: neither reasons nor attributions")
     assert answer["features"] == []
 
 

@@ -16,11 +16,11 @@ import pytest
 
 import mggcn
 from mggcn.data._dataset import Dataset
-from mggcn.explore import _workers as workers
+from mggcn.explore import _server as workers
 from mggcn.explore._explorer import Explorer
 from tests.serving import served
 
-MOST = workers._MOST_WAITING
+MOST = workers.MOST_WAITING
 
 
 @pytest.fixture
@@ -84,9 +84,8 @@ def test_too_many_requests_are_refused() -> None:
         assert thread.submit(asyncio.run, ask()).result() == [True] * (MOST + 1)
 
 
-def test_a_refused_request_is_told_so(explorer: Explorer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "_MOST_WAITING", 0)
-    with served(explorer) as address:
+def test_a_refused_request_is_told_so(explorer: Explorer) -> None:
+    with served(explorer, most_waiting=0) as address:
         assert status(f"{address}/api/about") == 503
 
 
@@ -121,10 +120,9 @@ def test_other_sites_start_nothing(blocked: Blocked, path: str) -> None:
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: 127", b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "])
-def test_slow_connections_are_closed(explorer: Explorer, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
-    monkeypatch.setattr(workers, "SLOW_SECONDS", 0.2)
+def test_slow_connections_are_closed(explorer: Explorer, sent: bytes) -> None:
     with (
-        served(explorer) as address,
+        served(explorer, slow_seconds=0.2) as address,
         socket.create_connection((urlsplit(address).hostname, urlsplit(address).port)) as slow,
     ):
         slow.settimeout(60)
@@ -133,9 +131,8 @@ def test_slow_connections_are_closed(explorer: Explorer, monkeypatch: pytest.Mon
             assert slow.recv(1) == b"", "closed without an answer"
 
 
-def test_an_answer_may_take_longer_than_a_slow_connection(blocked: Blocked, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "SLOW_SECONDS", 0.2)
-    with served(blocked) as address, ThreadPoolExecutor(1) as pool:
+def test_an_answer_may_take_longer_than_a_slow_connection(blocked: Blocked) -> None:
+    with served(blocked, slow_seconds=0.2) as address, ThreadPoolExecutor(1) as pool:
         long = pool.submit(lambda: json.load(urlopen(f"{address}/api/influence?id=node-5")))  # noqa: S310
         assert blocked.started.acquire(timeout=60)
         with pytest.raises(TimeoutError):

@@ -12,10 +12,10 @@ import pytest
 import mggcn
 from mggcn._io import regular
 from mggcn._io.files import write_atomically
-from mggcn._io.temporary import claimed
+from mggcn._io.temporary import locked_name
 from mggcn.cli import main
 from mggcn.data import save
-from mggcn.experiments._reading import record_files
+from mggcn.experiments._records import record_files
 from mggcn.training._record import Epoch
 from tests.conftest import small_dataset
 from tests.records import ledger
@@ -77,13 +77,13 @@ def test_a_file_is_appended_to_and_read() -> None:
 
 
 @pytest.mark.parametrize("kind", ["a pipe", "a dangling link"])
-@pytest.mark.parametrize("name", [".out.mggcn-draft", ".out.1234abcd.mggcn-draft"])
+@pytest.mark.parametrize("name", [".out.mggcn-tmp", ".out.1234abcd.mggcn-tmp"])
 def test_a_special_file_in_place_of_a_draft_or_a_claim_neither_waits_nor_writes_elsewhere(kind: str, name: str) -> None:
     SPECIAL[kind](Path(name))
-    is_refused = (kind, name) == ("a dangling link", ".out.mggcn-draft")
-    problem = r"\.out\.mggcn-draft is a link, .* not a regular file: .*/out'"
+    is_refused = (kind, name) == ("a dangling link", ".out.mggcn-tmp")
+    problem = r"\.out\.mggcn-tmp is a link, .* not a regular file: .*/out'"
     expected = pytest.raises(OSError, match=problem) if is_refused else nullcontext()
-    with expected, claimed(Path("out")):
+    with expected, locked_name(Path("out")):
         write_atomically(Path("out"), b"content")
     assert Path("out").exists() != is_refused
     assert not Path("elsewhere").exists()
@@ -110,7 +110,7 @@ def test_a_special_file_in_place_of_a_draft_or_a_claim_neither_waits_nor_writes_
             "crawled/journal.log",
             "ethereum crawl --labels labels.csv --quiet --base-url http://127.0.0.1:9 --out crawled",
         ),
-        ("out/trials.journal", "tune data --trials 1 --quiet --out out"),
+        ("out/trials.jsonl", "tune data --trials 1 --quiet --out out"),
     ],
 )
 def test_a_command_that_finds_a_special_file_prints_one_line(

@@ -70,4 +70,4 @@ def test_the_choice_is_printed(wide: Dataset) -> None:
     assert [line.partition(":")[0] for line in Notes.lines] == ["features are multiplied first and averaged afterwards"]
     assert run.record.epochs == 2
     assert run.predict(wide, device="cpu").probabilities.shape == (300, 3)
-    assert run.explain(1, label="a").node == 1
+    assert run.explain(node=1, label="a").node == 1

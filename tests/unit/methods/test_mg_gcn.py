@@ -11,7 +11,7 @@ from mggcn.keys import Key
 from mggcn.runs import resolve
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import MixGrainedSampler
-from mggcn.training import fit
+from mggcn.training import Fit, train
 from mggcn.training._compute import Compute
 from mggcn.training._progress import Silent
 from tests.properties import assert_batch_is_valid
@@ -58,5 +58,5 @@ def test_every_variant_trains(small: Dataset, variant: object, layers: int) -> N
     plan = resolve("mg-gcn", small.name, {**variant.settings, "layers": layers, "epochs": 2})
     method = plan.prepare(small, Key.of(0), CPU)
     assert method.train.inputs.width == (2 if plan.method.fine else 1) * small.num_features
-    fitted = fit(method, small, plan.training, Key.of(0), CPU, Silent())
+    fitted = train(Fit(method, small, plan.training, Key.of(0), CPU), Silent())
     assert np.isfinite(fitted.val.loss)

@@ -18,6 +18,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.methods.method import GraphView, Method
 from mggcn.methods.mg_gcn import MixGrained
+from mggcn.nn import Layer
 from mggcn.nn.rows import Rows
 from mggcn.sampling.full import RowSampler
 from mggcn.training._prepared import View, Views
@@ -62,7 +63,7 @@ class Mine(mggcn.Method):
 '''
 
 
-class Seen(nn.Module):
+class Seen(Layer):
     """Notes what it is called with; its weights are drawn from torch's global generator."""
 
     def __init__(self, in_channels: int, out_channels: int) -> None:
@@ -77,9 +78,7 @@ class Seen(nn.Module):
         return out
 
 
-class SeenRows(Seen):
-    accepts_rows = True
-
+class SeenRows(Seen, accepts_rows=True):
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
         self.kinds.add(type(x))
         return x.matmul(self.linear.weight.T) + self.linear.bias

@@ -10,7 +10,7 @@ from mggcn._io import memory
 from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
-from mggcn.training import _probe as probe
+from mggcn.training import _epochs as epochs
 
 QUIET = ("--no-report", "--mmap", "--set", "epochs=2")
 
@@ -48,7 +48,7 @@ def test_too_small_a_disk_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: p
 def test_memory_disk_and_time_are_printed_first(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(probe, "_BATCHES", 1)
+    monkeypatch.setattr(epochs, "_PROBED_BATCHES", 1)
     assert main(["train", "data", "--set", "batch_size=2", *QUIET]) == 0
     lines = capsys.readouterr().err.splitlines()
     (needed,) = (number for number, line in enumerate(lines) if line.startswith("mapped: needs up to "))
@@ -86,7 +86,7 @@ def test_the_probe_changes_nothing(small: Dataset, tmp_path: Path, monkeypatch: 
     save(small, tmp_path / "data")
     weights = []
     for batches in (1000, 1):
-        monkeypatch.setattr(probe, "_BATCHES", batches)
+        monkeypatch.setattr(epochs, "_PROBED_BATCHES", batches)
         out = tmp_path / str(batches)
         options = ["--set", "batch_size=2", "dropout=0.5", "--out", str(out), *QUIET]
         assert main(["train", str(tmp_path / "data"), *options]) == 0

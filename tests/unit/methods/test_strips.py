@@ -74,6 +74,7 @@ def test_changed_features_of_mapped_data_are_not_those_on_disk(small: Dataset, t
 
 
 @pytest.mark.parametrize("name", ["pubmed", "reddit-like:0.1"])
+@pytest.mark.slow
 def test_named_data_mapped_or_cached_give_the_same_weights(name: str, tmp_path: Path) -> None:
     try:
         whole = mggcn.load(name)

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 import mggcn
+from mggcn._io.files import sealed
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
@@ -26,6 +27,10 @@ def record(seed: int = 0, method: str = "gcn", **changes: object) -> RunRecord:
     return records.record(method, seed, **({"curve": curve} | changes))
 
 
+def line(values: dict[str, object]) -> bytes:
+    return sealed(json.dumps(values), " ") + b"\n"
+
+
 def test_times_end_with_the_epoch_that_is_meant() -> None:
     curve = [Epoch(n, 1.0, 1.0, accuracy, 0.25, 0.5) for n, accuracy in enumerate((0.5, 0.793, 0.79, 0.8), 1)]
     assert seconds_until(2, 1.0, curve) == 1.0 + 2 * 0.75
@@ -38,7 +43,7 @@ def test_records_from_before_calibration_are_read(tmp_path: Path) -> None:
     fields = asdict(record())
     for name in ("temperature", "test_ece", "test_ece_uncalibrated"):
         del fields[name]
-    (tmp_path / "records.jsonl").write_text(json.dumps({"spec": "a", **fields}) + "\n")
+    (tmp_path / "records.jsonl").write_bytes(line({"spec": "a", **fields}))
     old = Ledger(tmp_path / "records.jsonl").records["a"]
     assert (old.temperature, old.test_ece, old.test_ece_uncalibrated) == (1.0, None, None)
     assert old == RunRecord.from_json(record().to_json())
@@ -51,8 +56,11 @@ def test_records_come_back(tmp_path: Path) -> None:
     ledger.add("a", record(0))
     ledger.add("b", record(1, "mlp"))
     assert Ledger(ledger.path).records == ledger.records == {"a": record(0), "b": record(1, "mlp")}
-    lines = [json.loads(line) for line in ledger.path.read_text().splitlines()]
-    assert [(line["spec"], line["method"], line["seed"]) for line in lines] == [("a", "gcn", 0), ("b", "mlp", 1)]
+    lines = [json.loads(text) for text in ledger.path.read_text().splitlines()]
+    assert [(values["spec"], values["method"], values["seed"]) for values in lines] == [
+        ("a", "gcn", 0),
+        ("b", "mlp", 1),
+    ]
 
 
 @pytest.mark.parametrize("size", [1, 100, 70_000])
@@ -116,8 +124,7 @@ def test_another_bad_line_is_named(tmp_path: Path, bad: str) -> None:
 def test_a_bad_field_is_named(tmp_path: Path, changes: dict[str, object], message: str) -> None:
     path = tmp_path / "records.jsonl"
     Ledger(path).add("a", record())
-    line = json.dumps({"spec": "b", **asdict(record()), **changes})
-    path.write_text(path.read_text() + line + "\n")
+    path.write_bytes(path.read_bytes() + line({"spec": "b", **asdict(record()), **changes}))
     with pytest.raises(InputError, match=re.escape(f"records.jsonl: line 2: not the record of a run ({message}")):
         Ledger(path)
 
@@ -133,6 +140,7 @@ def _add(path: Path, start: int) -> None:
         ledger.add(f"s{seed}", record(seed))
 
 
+@pytest.mark.slow
 def test_processes_may_share_a_ledger(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     context = multiprocessing.get_context("spawn")

@@ -10,12 +10,11 @@ import pytest
 
 from mggcn._io.files import unsealed
 from mggcn.errors import InputError
-from mggcn.experiments._grouping import group
-from mggcn.experiments._packing import pack
-from mggcn.experiments._reading import read_records as read
-from mggcn.experiments._report import render
-from mggcn.experiments._report_tables import commands
-from mggcn.experiments._row import ExperimentInfo, Row, Section
+from mggcn.experiments._page import render
+from mggcn.experiments._records import pack
+from mggcn.experiments._records import read_records as read
+from mggcn.experiments._rows import ExperimentInfo, Row, Section, group
+from mggcn.experiments._section_tables import commands
 from mggcn.training._record import Epoch, RunRecord
 from tests import sealing
 from tests.records import RECORDS, record
@@ -62,8 +61,7 @@ def records_of(sections: list[Section]) -> list[RunRecord]:
 @pytest.mark.parametrize("sections", [group(RECORDS), SECTIONS, [*SECTIONS, *group(RECORDS)]])
 def test_the_same_documents_result(sections: list[Section], tmp_path: Path) -> None:
     text, again = packed(sections, tmp_path)
-    for form in ("md", "latex"):
-        assert render(again, form) == render(sections, form)
+    assert render(again, "md") == render(sections, "md")
     assert pack(again) == text == render(sections, "json")
 
 
@@ -186,24 +184,6 @@ def test_what_no_experiment_writes_is_refused_by_name(tmp_path: Path, spoil: Any
     sealing.write(tmp_path / "packed.json", values)
     with pytest.raises(InputError, match=re.escape(f"packed.json: not a run record ({message}")):
         read([tmp_path / "packed.json"])
-
-
-def test_files_from_before_calibration_was_measured_are_read(tmp_path: Path) -> None:
-    _, new = packed(group([record(test_ece=0.05, temperature=1.5), record("mlp")]), tmp_path)
-    assert {one.test_ece for one in records_of(new)} == {0.05, None}
-    values = sealing.values_of(tmp_path / "packed.json")
-    for line in values["sections"][0]["lines"]:
-        for name in ("temperature", "test_ece", "test_ece_uncalibrated"):
-            line["runs"].pop(name, None)
-    (tmp_path / "old.json").write_text(json.dumps(values | {"version": 1}))
-    assert {(one.temperature, one.test_ece) for one in records_of(read([tmp_path / "old.json"]))} == {(1.0, None)}
-
-
-def test_the_papers_numbers_in_older_files_are_not_read(tmp_path: Path) -> None:
-    values = _values(SECTIONS)
-    values["sections"][0]["lines"][0]["paper"] = {"accuracy": 0.9}
-    (tmp_path / "old.json").write_text(json.dumps(values | {"version": 1}))
-    assert read([tmp_path / "old.json"])[0].rows[0].published == {}
 
 
 def test_a_file_of_the_current_version_needs_its_checksum(tmp_path: Path) -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from mggcn.cli import main
 from mggcn.errors import InputError
-from mggcn.experiments._grouping import group
-from mggcn.experiments._packing import pack
-from mggcn.experiments._reading import read_records as read
+from mggcn.experiments._records import pack
+from mggcn.experiments._records import read_records as read
+from mggcn.experiments._rows import group
 from mggcn.training._record import Epoch
 from tests.records import RECORDS, ledger, record
 
@@ -95,7 +95,7 @@ def test_packed_records_are_not_packed_onto_themselves(tmp_path: Path, capsys: p
 
 
 def test_hidden_folders_are_not_read(tmp_path: Path) -> None:
-    for name in ("run", ".run.1a2b3c4d.mggcn-draft", ".run.x.old"):
+    for name in ("run", ".run.1a2b3c4d.mggcn-tmp", ".run.x.old"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "record.json").write_text(record(seed=len(name)).to_json())
     (tmp_path / ".other" / "checkpoint").mkdir(parents=True)

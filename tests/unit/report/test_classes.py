@@ -8,11 +8,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-from mggcn.experiments import _classes_page as classes
-from mggcn.experiments._grouping import group
-from mggcn.experiments._page import Part
-from mggcn.experiments._report import render
-from mggcn.experiments._row import Row
+from mggcn.experiments import _classes as classes
+from mggcn.experiments._page import Part, render
+from mggcn.experiments._rows import Row, group
 from tests.records import record
 
 NAMES = ["good", "b<a>d", "ugly", "absent"]
@@ -38,9 +36,9 @@ def test_the_matrices_of_seeds_are_summed() -> None:
     (row,) = rows(record(test_confusion=[[3, 1], [0, 4]]), record(seed=1, test_confusion=[[1, 3], [1, 3]]))
     assert classes.confusion(row) == [[4, 4], [1, 7]]
     assert classes.names(row) == ["class 0", "class 1"]
-    table = classes.table(row)
-    assert table.rows[0] == ["class 0", "80.0", "50.0", "61.5", "4"]
-    assert table.keys[1] == ["class 1", pytest.approx(7 / 11), 0.875, pytest.approx(14 / 19), 4]
+    table = classes.class_table(row)
+    assert table.texts[0] == ["class 0", "80.0", "50.0", "61.5", "4"]
+    assert table.values[1] == ["class 1", pytest.approx(7 / 11), 0.875, pytest.approx(14 / 19), 4]
     assert [one["nodes"] for one in classes.data(row)] == [2, 2, 0.5, 3.5]
     assert [one["share"] for one in classes.data(row)] == [0.5, 0.5, 0.125, 0.875]
 
@@ -51,7 +49,7 @@ def test_the_best_row_with_a_matrix() -> None:
     assert best is not None
     assert best.label == "gcn"
     assert classes.best(found[:1]) is None
-    assert [row[0] for row in classes.f1_table(found).rows] == ["gcn", "sgc"]
+    assert [row[0] for row in classes.f1_table(found).texts] == ["gcn", "sgc"]
 
 
 @pytest.mark.parametrize(("size", "layers"), [(3, 2), (12, 2), (13, 1)])
@@ -94,12 +92,12 @@ def test_rows_of_other_classes_are_not_in_the_table_of_f1(monkeypatch: pytest.Mo
     wide = np.eye(10, dtype=int).tolist()
     runs = [record("gcn", test_confusion=wide, test_accuracy=0.9), record("mlp"), record("sgc", test_confusion=wide)]
     table = classes.f1_table(rows(*runs))
-    assert [row[0] for row in table.rows] == ["gcn", "sgc"]
+    assert [row[0] for row in table.texts] == ["gcn", "sgc"]
     assert len(table.headings) == 11
     wider = np.eye(13, dtype=int).tolist()
     table = classes.f1_table(rows(record("gcn", test_confusion=wider), record("mlp", test_confusion=wider)))
     assert table.headings == ["class", "gcn", "mlp"]
-    assert table.rows[12] == ["class 12", "100.0", "100.0"]
+    assert table.texts[12] == ["class 12", "100.0", "100.0"]
     assert "F1 of each class by method" in page(runs, monkeypatch)
 
 

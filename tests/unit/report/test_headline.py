@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 from scipy.stats import binomtest, ttest_1samp
 
-from mggcn.experiments import _report_headline as headline
-from mggcn.experiments._grouping import group
-from mggcn.experiments._report import render
-from mggcn.experiments._row import ExperimentInfo, Row, Section
+from mggcn.experiments import _headline as headline
+from mggcn.experiments._page import render
+from mggcn.experiments._rows import ExperimentInfo, Row, Section, group
 from tests.records import record
 
 

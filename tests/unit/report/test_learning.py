@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from mggcn.experiments import _learning as learning
-from mggcn.experiments._grouping import group
-from mggcn.experiments._row import Row
+from mggcn.experiments import _charts as charts
+from mggcn.experiments._rows import Row, group
 from mggcn.training._record import Epoch
 from tests.records import record
 
@@ -18,21 +17,21 @@ def row(**changes: object) -> Row:
 
 
 def test_training_and_validation_loss_of_each_epoch() -> None:
-    values = learning.data(row(), 100)
+    values = charts.learning_data(row(), 100)
     assert [value["loss"] for value in values if value["nodes"] == "training"] == [1, 0.5, 0.33333, 0.25, 0.2]
     assert [value["loss"] for value in values if value["nodes"] == "validation"] == [2, 1, 0.66667, None, None]
     assert [value["accuracy"] for value in values if value["nodes"] == "validation"] == [10, 20, 30, 40, 50]
-    assert [value["epoch"] for value in learning.data(row(), 2)] == [1, 1, 5, 5]
+    assert [value["epoch"] for value in charts.learning_data(row(), 2)] == [1, 1, 5, 5]
 
 
 def test_the_curves_can_be_drawn() -> None:
     pytest.importorskip("altair")
     vl_convert = pytest.importorskip("vl_convert")
-    drawn = learning.charts(row(best_epoch=2))
+    drawn = charts.learning_charts(row(best_epoch=2))
     assert drawn["loss"]["title"] == "Training and validation loss; the dashed line is the best epoch, 2"
     pictures = {}
     for name, chart in drawn.items():
-        spec = chart | {"width": 300, "datasets": {"learning": learning.data(row(), 100)}}
+        spec = chart | {"width": 300, "datasets": {"learning": charts.learning_data(row(), 100)}}
         pictures[name] = vl_convert.vegalite_to_svg(spec, vl_version=vl_convert.get_vegalite_versions()[-1])
         assert "NaN" not in pictures[name]
         assert pictures[name].count('stroke-dasharray="4,3"') == 1
@@ -41,4 +40,4 @@ def test_the_curves_can_be_drawn() -> None:
 
 
 def test_no_chart_without_two_epochs() -> None:
-    assert learning.charts(group([record(curve=CURVE[:1])])[0].rows[0]) == {}
+    assert charts.learning_charts(group([record(curve=CURVE[:1])])[0].rows[0]) == {}

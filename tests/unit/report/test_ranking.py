@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from mggcn.experiments import _ranking_page as ranking
-from mggcn.experiments._grouping import group
-from mggcn.experiments._packing import pack, unpack
-from mggcn.experiments._report import render
+from mggcn.experiments import _ranking as ranking
+from mggcn.experiments._page import render
+from mggcn.experiments._records import pack, unpack
+from mggcn.experiments._rows import group
 from mggcn.training._ranking_record import Alerts, Ranking
 from mggcn.training._record import RunRecord
 from tests.records import record
@@ -27,9 +27,9 @@ def ranked(seed: int = 0, method: str = "gcn", **changes: Any) -> RunRecord:
 
 def test_a_line_for_each_class() -> None:
     (section,) = group([ranked(), ranked(1)])
-    table = ranking.table(section.rows)
+    table = ranking.ranking_table(section.rows)
     assert table.headings[:5] == ["class", "test nodes", "PR-AUC, %", "ROC-AUC, %", "P@10, %"]
-    assert table.rows == [
+    assert table.texts == [
         ["class 0", "4", "55.0", "75.0", "30.0", "0.8750", "4", "62.5", "62.5"],
         ["class 1", "4", "–", "100.0", "10.0", "–", "0", "–", "0.0"],
     ]
@@ -39,10 +39,10 @@ def test_a_line_for_each_class() -> None:
 
 def test_methods_have_lines_of_their_own_and_older_records_none() -> None:
     (section,) = group([ranked(), ranked(method="mlp"), record("sgc")])
-    table = ranking.table(section.rows)
-    assert sorted({row[0] for row in table.rows}) == ["gcn", "mlp"]
+    table = ranking.ranking_table(section.rows)
+    assert sorted({row[0] for row in table.texts}) == ["gcn", "mlp"]
     assert {row.label: row.figures.pr_auc is None for row in section.rows} == {"gcn": False, "mlp": False, "sgc": True}
-    assert ranking.table(group([record("sgc")])[0].rows).rows == []
+    assert ranking.ranking_table(group([record("sgc")])[0].rows).texts == []
 
 
 def test_a_page_has_the_ranking_and_its_curve() -> None:

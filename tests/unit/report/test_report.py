@@ -16,11 +16,9 @@ from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.experiments._grouping import group
-from mggcn.experiments._record_tables import remarks
-from mggcn.experiments._report import Format, render
-from mggcn.experiments._report_tables import commands
-from mggcn.experiments._row import PublishedLookup, Section
+from mggcn.experiments._page import Format, render
+from mggcn.experiments._rows import PublishedLookup, Section, group
+from mggcn.experiments._section_tables import commands, remarks
 from mggcn.methods.published import published
 from mggcn.runs import resolve
 from mggcn.training._record import Epoch, RunRecord
@@ -185,28 +183,12 @@ def test_runs_that_did_not_converge_are_named_in_one_line() -> None:
     assert remarks(section_of(*RECORDS[:4])) == []
 
 
-def test_latex() -> None:
-    text = rendered([record(), record(seed=1), record("a_b", dataset={"name": "x&y"})], "latex")
-    assert r"gcn & 86.50 $\pm$ 0.71 & 70.00 $\pm$ 0.00 & 250 ms & 1.75 s & 2.5 s & 3 & 100 MiB & 18 & 2 \\" in text
-    assert r"\caption{x\&y: }" not in text
-    assert r"\caption{x\&y}" in text
-    assert r"a\_b & 86.00 &" in text
-    assert text.count(r"\begin{tabular}{lrrrrrrrrr}") == text.count(r"\bottomrule") == 2
-
-
 def test_signs_of_the_language_are_escaped() -> None:
     odd = record("a|b\\c\nd", dataset={"name": "<x> & y", "source": "of <b>"}, environment={"cpu": "<i> & |"})
     text = rendered([odd], "md")
     assert "## &lt;x> &amp; y\n\nof &lt;b>\n" in text
     assert "\n| a\\|b\\\\c d | 86.00 |" in text
     assert text.endswith("1. cpu &lt;i> &amp; \\|\n")
-    text = rendered([odd], "latex")
-    assert r"a\textbar{}b\textbackslash{}c d & 86.00" in text
-    assert r"\caption{\textless{}x\textgreater{} \& y: of \textless{}b\textgreater{}}" in text
-
-
-def test_only_an_order_of_growth_is_set_as_mathematics() -> None:
-    assert r"O(a \& b) &" in rendered([record("O(a & b)")], "latex")
 
 
 def test_labels_name_settings_and_devices_that_differ() -> None:
@@ -292,7 +274,7 @@ def test_without_altair_it_says_how_to_get_it(
     assert main(["report", str(ledger(tmp_path / "records.jsonl")), "--out", str(out)]) == 2
     assert capsys.readouterr().err == "mggcn: error: report needs altair: pip install 'mggcn[report]'\n"
     assert not out.exists()
-    assert main(["report", str(tmp_path / "records.jsonl"), "--out", str(out), "--format", "latex"]) == 0
+    assert main(["report", str(tmp_path / "records.jsonl"), "--out", str(out), "--format", "md"]) == 0
 
 
 def test_commands_train_older_records_again(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

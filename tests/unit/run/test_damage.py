@@ -10,10 +10,10 @@ import pytest
 import mggcn
 from mggcn.data import load_folder, save
 from mggcn.errors import InputError
-from mggcn.experiments._grouping import group
 from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._packing import pack
-from mggcn.experiments._reading import read_records as read
+from mggcn.experiments._records import pack
+from mggcn.experiments._records import read_records as read
+from mggcn.experiments._rows import group
 from tests.conftest import small_dataset
 from tests.records import RECORDS, ledger
 

@@ -76,11 +76,11 @@ def test_a_new_graph_needs_no_training_data(run: mggcn.Run, small: Dataset, tmp_
 
 
 def test_embeddings_and_explanations(run: mggcn.Run) -> None:
-    named, unnamed = (run.embed([5, 7], draws=draws, device="cpu").values for draws in (DRAWS, None))
+    named, unnamed = (run.embed(nodes=[5, 7], draws=draws, device="cpu").values for draws in (DRAWS, None))
     assert np.array_equal(named, unnamed)
-    assert not np.array_equal(run.embed([5, 7], draws=1, device="cpu").values, unnamed)
-    assert sum(pick.draws for pick in run.explain(5).picks) == 2 * DRAWS
-    assert sum(pick.draws for pick in run.explain(5, draws=1).picks) == 2
+    assert not np.array_equal(run.embed(nodes=[5, 7], draws=1, device="cpu").values, unnamed)
+    assert sum(pick.draws for pick in run.explain(node=5).picks) == 2 * DRAWS
+    assert sum(pick.draws for pick in run.explain(node=5, draws=1).picks) == 2
 
 
 def test_on_the_command_line(run: mggcn.Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def test_the_last_layer_scores_them(small: Dataset, method: str, sparse: bool) -
     if sparse:
         small = replace(small, x=csr_array(np.where(small.x > 1.2, small.x, 0)))
     run = mggcn.fit(small, method, device="cpu", settings={"epochs": 4, "lr": 0.05}, preset="paper")
-    embeddings = run.embed([5, 58, 7])
+    embeddings = run.embed(nodes=[5, 58, 7])
     weight, bias = last_layer(run.model)
     scores = functional.log_softmax(torch.from_numpy(embeddings.values) @ weight + bias, dim=1)
     expected = run.predict(nodes=[5, 58, 7], calibrated=False, device="cpu").probabilities
@@ -54,10 +54,10 @@ def test_the_last_layer_scores_them(small: Dataset, method: str, sparse: bool) -
 def test_other_settings_of_mg_gcn(small: Dataset, settings: dict[str, object]) -> None:
     run = mggcn.fit(small, device="cpu", settings={"epochs": 2, **settings}, preset="paper")
     if settings == {"layers": 1}:
-        assert run.embed([5]).values.shape == (1, 6), "the rows of the fine layer"
+        assert run.embed(nodes=[5]).values.shape == (1, 6), "the rows of the fine layer"
         return
     weight, bias = last_layer(run.model)
-    scores = torch.from_numpy(run.embed([5, 7], device="cpu").values) @ weight
+    scores = torch.from_numpy(run.embed(nodes=[5, 7], device="cpu").values) @ weight
     scores = scores if bias is None else scores + bias
     expected = run.predict(nodes=[5, 7], calibrated=False, device="cpu").probabilities
     np.testing.assert_allclose(torch.softmax(scores, dim=1).detach().numpy(), expected, rtol=1e-4)
@@ -68,7 +68,7 @@ def test_a_last_layer_that_does_not_say_gives_the_targets_row(small: Dataset) ->
     view, _ = run.view(small, torch.device("cpu"))
     rows = view.inputs.gather(torch.tensor([5, 7]), torch.empty(2, 6))
     expected = functional.leaky_relu(run.model.first(rows), 0.01)
-    np.testing.assert_allclose(run.embed([5, 7]).values, expected.detach().numpy(), rtol=1e-5)
+    np.testing.assert_allclose(run.embed(nodes=[5, 7]).values, expected.detach().numpy(), rtol=1e-5)
 
 
 def test_draws_are_averaged(small: Dataset) -> None:
@@ -91,11 +91,11 @@ def test_methods_without_a_hidden_layer(small: Dataset, method: str) -> None:
 
 def test_nodes_are_named_by_numbers_masks_or_ids(small: Dataset) -> None:
     run = mggcn.fit(small, device="cpu", settings={"epochs": 2})
-    expected = run.embed([5, 58])
+    expected = run.embed(nodes=[5, 58])
     named = run.embed(ids=["node-5", "node-58"])
     assert named.nodes.tolist() == [5, 58]
     assert np.array_equal(named.values, expected.values)
-    assert np.array_equal(run.embed(np.isin(np.arange(60), [5, 58])).values, expected.values)
+    assert np.array_equal(run.embed(nodes=np.isin(np.arange(60), [5, 58])).values, expected.values)
     scored = run.predict(ids=np.array(["node-58", "node-5"]))
     assert scored.ids.tolist() == ["node-58", "node-5"]
     numbered = replace(small, node_ids=np.arange(60) + 1000)
@@ -116,12 +116,23 @@ def test_nodes_are_named_by_numbers_masks_or_ids(small: Dataset) -> None:
 
 def test_data_frames_have_the_users_ids(small: Dataset) -> None:
     run = mggcn.fit(replace(small, id_name="address"), device="cpu", settings={"epochs": 2, "hidden": 16})
-    predictions, embeddings = run.predict(nodes=[5, 7]), run.embed([5, 7])
+    predictions, embeddings = run.predict(nodes=[5, 7]), run.embed(nodes=[5, 7])
     frame = predictions.to_pandas()
     assert (frame.index.name, frame.index.tolist()) == ("address", ["node-5", "node-7"])
-    assert frame.columns.tolist() == ["class", "part", "p_red", "p_green", "p_blue"]
-    assert frame.loc["node-7", "class"] == run.classes[predictions.labels[1]]
-    assert np.array_equal(frame.iloc[:, 2:].to_numpy(float), predictions.probabilities)
+    assert frame.columns.tolist() == [
+        "class",
+        "part",
+        "p_red",
+        "p_green",
+        "p_blue",
+        "label",
+        "rank",
+        "model",
+        "data",
+        "scored_at",
+    ]
+    assert frame.loc["node-7", "class"] == predictions.labels[1]
+    assert np.array_equal(frame.iloc[:, 2:5].to_numpy(float), predictions.probabilities)
     frame = embeddings.to_pandas()
     assert (frame.index.name, frame.columns[0], frame.columns[-1]) == ("address", "h0", "h31")
     assert np.array_equal(frame.to_numpy(), embeddings.values)
@@ -130,7 +141,7 @@ def test_data_frames_have_the_users_ids(small: Dataset) -> None:
 def test_data_frames_need_pandas(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     run = mggcn.fit(small, device="cpu", settings={"epochs": 1})
     monkeypatch.setitem(sys.modules, "pandas", None)
-    for table in (run.predict(nodes=[5]), run.embed([5])):
+    for table in (run.predict(nodes=[5]), run.embed(nodes=[5])):
         with pytest.raises(InputError, match=r"to_pandas needs pandas: pip install 'mggcn\[pandas\]'"):
             table.to_pandas()
 

@@ -9,7 +9,7 @@ import mggcn
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.errors import InputError
-from mggcn.runs._ensembles import ensemble
+from mggcn.runs._ensemble import Ensemble
 
 
 def fit(data: Dataset, seed: int = 0, method: str = "mlp", **settings: object) -> mggcn.Run:
@@ -19,23 +19,25 @@ def fit(data: Dataset, seed: int = 0, method: str = "mlp", **settings: object) -
 def test_the_mean_of_calibrated_probabilities(small: Dataset) -> None:
     runs = [fit(small), fit(small, 1), fit(small, 2, "mg-gcn")]
     each = [run.predict(device="cpu").probabilities for run in runs]
-    together = ensemble(runs, device="cpu")
+    together = Ensemble(runs).predict(device="cpu")
     np.testing.assert_allclose(together.probabilities, np.mean(each, axis=0), rtol=1e-12)
     assert together.classes == small.classes
-    some = ensemble(runs, ids=iter(["node-7", "node-3"]), device="cpu")
+    some = Ensemble(runs).predict(ids=iter(["node-7", "node-3"]), device="cpu")
     assert some.ids.tolist() == ["node-7", "node-3"]
     np.testing.assert_allclose(some.probabilities, together.probabilities[[7, 3]], rtol=1e-6)
     raw = [run.predict(calibrated=False, device="cpu").probabilities for run in runs]
-    np.testing.assert_allclose(ensemble(runs, calibrated=False, device="cpu").probabilities, np.mean(raw, axis=0))
+    np.testing.assert_allclose(
+        Ensemble(runs).predict(calibrated=False, device="cpu").probabilities, np.mean(raw, axis=0)
+    )
 
 
 def test_of_one_run_and_of_another_graph(small: Dataset) -> None:
     runs = [fit(small), fit(small, 1)]
-    alone = ensemble(runs[:1], device="cpu").probabilities
+    alone = Ensemble(runs[:1]).predict(device="cpu").probabilities
     assert np.array_equal(alone, runs[0].predict(device="cpu").probabilities)
     new = replace(small, name="new", x=small.x * 2, split=None)
     each = [run.predict(new, device="cpu").probabilities for run in runs]
-    np.testing.assert_allclose(ensemble(runs, new, device="cpu").probabilities, np.mean(each, axis=0))
+    np.testing.assert_allclose(Ensemble(runs).predict(new, device="cpu").probabilities, np.mean(each, axis=0))
 
 
 def test_runs_that_cannot_be_averaged(small: Dataset) -> None:
@@ -49,6 +51,6 @@ def test_runs_that_cannot_be_averaged(small: Dataset) -> None:
     }
     for message, data in others.items():
         with pytest.raises(InputError, match=f"^run 2: {message}.*; an ensemble needs the same$"):
-            ensemble([run, fit(data)], device="cpu")
+            Ensemble([run, fit(data)]).predict(device="cpu")
     with pytest.raises(InputError, match=r"^ensemble: name at least one run$"):
-        ensemble([])
+        Ensemble([])

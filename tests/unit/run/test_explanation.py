@@ -37,7 +37,7 @@ def at_baseline(run: Run, data: Dataset) -> Dataset:
 def test_contributions_are_complete(small: Dataset, method: str, kind: str) -> None:
     data = sparse(small) if kind == "sparse" else small
     run = mggcn.fit(data, method, device="cpu", settings=QUICK)
-    explanation = run.explain(5)
+    explanation = run.explain(node=5)
     expected = run.predict(nodes=[5], device="cpu").probabilities[0]
     np.testing.assert_allclose(explanation.probabilities, expected, rtol=1e-5)
     assert explanation.predicted == explanation.label == expected.argmax()
@@ -72,7 +72,7 @@ def by_differences(run: Run, data: Dataset, node: int, label: int) -> tuple[NDAr
 @pytest.mark.parametrize("method", ["mg-gcn", "gcn", "graphsage-mean", "sgc"])
 def test_contributions_are_those_of_a_reference(small: Dataset, method: str) -> None:
     run = mggcn.fit(small, method, seed=1, device="cpu", settings=QUICK)
-    explanation = run.explain(7, label="red")
+    explanation = run.explain(node=7, label="red")
     target, others = by_differences(run, small, 7, 0)
     np.testing.assert_allclose(explanation.target, target, atol=4e-3)
     np.testing.assert_allclose(explanation.others, others, atol=4e-3)
@@ -83,7 +83,7 @@ def test_contributions_are_those_of_a_reference(small: Dataset, method: str) -> 
 )
 def test_other_settings_of_mg_gcn(small: Dataset, settings: dict[str, object]) -> None:
     run = mggcn.fit(small, device="cpu", settings={**QUICK, **settings}, preset="paper")
-    explanation = run.explain(5, draws=3)
+    explanation = run.explain(node=5, draws=3)
     assert abs(explanation.error) < 2e-3
     assert len({pick.node for pick in explanation.picks}) > 5
     expected = run.predict(nodes=[5], draws=3, calibrated=False, device="cpu").probabilities
@@ -92,7 +92,7 @@ def test_other_settings_of_mg_gcn(small: Dataset, settings: dict[str, object]) -
 
 
 def test_an_isolated_node_depends_on_its_own_features_alone(small: Dataset) -> None:
-    explanation = mggcn.fit(small, device="cpu", settings=QUICK).explain(59)
+    explanation = mggcn.fit(small, device="cpu", settings=QUICK).explain(node=59)
     np.testing.assert_allclose(explanation.others, 0, atol=1e-7)
     assert np.abs(explanation.target).max() > 1e-3
     assert explanation.picks == ()
@@ -100,7 +100,7 @@ def test_an_isolated_node_depends_on_its_own_features_alone(small: Dataset) -> N
 
 def test_effects_of_picks_are_leave_one_out(small: Dataset) -> None:
     run = mggcn.fit(small, device="cpu", settings={**QUICK, "picks": 3}, preset="paper")
-    explanation = run.explain(5, label="green")
+    explanation = run.explain(node=5, label="green")
     fewer = replace(run, plan=resolve("mg-gcn", "small", {**run.record.settings, "picks": 2}), scored_on=None)
     last = next(pick for pick in explanation.picks if pick.order == 3)
     without = fewer.predict(small, nodes=[5], device="cpu").probabilities[0]
@@ -130,31 +130,33 @@ def test_features_are_matched_by_name(small: Dataset, tmp_path: Path) -> None:
     wider = np.column_stack([small.x[:, 2], np.ones(60, np.float32), small.x[:, :2]])
     other = replace(small, x=wider, feature_names=("gas", "extra", "age", "size"))
     with pytest.warns(InputWarning, match="ignored features") as caught:
-        explanation = run.explain(5, dataset=other)
+        explanation = run.explain(node=5, dataset=other)
     assert [warning.filename for warning in caught] == [__file__]
     assert explanation.features == ("age", "size", "gas")
-    np.testing.assert_allclose(explanation.target, run.explain(5).target, atol=1e-6)
+    np.testing.assert_allclose(explanation.target, run.explain(node=5).target, atol=1e-6)
 
 
 @pytest.mark.parametrize("method", WITHOUT)
 def test_methods_without_gradients(small: Dataset, method: str) -> None:
     run = mggcn.fit(small, method, device="cpu", settings={} if method in WITHOUT[::3] else {"epochs": 1})
-    with pytest.raises(InputError, match=f"{method}: no attributions, as they need input rows that are linear"):
-        run.explain(5)
+    with pytest.raises(
+        InputError, match=f"{method}: neither reasons nor attributions, which need input rows that are linear"
+    ):
+        run.explain(node=5)
 
 
 def test_bad_questions(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     run = mggcn.fit(small, device="cpu", settings={"epochs": 1})
     with pytest.raises(InputError, match="unknown class 'rod'; did you mean red"):
-        run.explain(5, label="rod")
+        run.explain(node=5, label="rod")
     with pytest.raises(InputError, match="explain: name one node, by its number or by its id"):
         run.explain()
     with pytest.raises(InputError, match="explain: name one node, by its number or by its id"):
-        run.explain(5, id="node-5")
+        run.explain(node=5, id="node-5")
     with pytest.raises(InputError, match="small: nodes: node 60 is out of range"):
-        run.explain(60)
+        run.explain(node=60)
     with pytest.raises(InputError, match="draws: 0 is less than 1"):
-        run.explain(5, draws=0)
+        run.explain(node=5, draws=0)
     monkeypatch.setitem(sys.modules, "pandas", None)
     with warnings.catch_warnings(), pytest.raises(InputError, match="to_pandas needs pandas"):
-        run.explain(5).to_pandas()
+        run.explain(node=5).to_pandas()

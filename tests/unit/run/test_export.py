@@ -41,7 +41,7 @@ def test_exported_models_score_as_the_run(
     run = replace(trained, record=replace(trained.record, temperature=1.7))
     run.export(tmp_path / "model.pt2", batch_size=4)
     model = torch.export.load(tmp_path / "model.pt2").module()
-    rows = run.rows(NODES)
+    rows = run.rows(nodes=NODES)
     assert rows.shape == (4, *shape)
     expected = run.predict(nodes=NODES, device="cpu").probabilities
     np.testing.assert_allclose(model(rows).detach().numpy(), np.log(expected), rtol=1e-4, atol=1e-6)
@@ -60,7 +60,7 @@ def test_an_exported_model_of_our_recipe_scores_one_draw(small: Dataset, tmp_pat
     run = mggcn.fit(small, device="cpu", settings={"epochs": 2})
     assert run.record.settings["draws"] > 1
     run.export(tmp_path / "model.pt2", batch_size=4)
-    scores = torch.export.load(tmp_path / "model.pt2").module()(run.rows(NODES))
+    scores = torch.export.load(tmp_path / "model.pt2").module()(run.rows(nodes=NODES))
     powers = run.predict(nodes=NODES, draws=1, calibrated=False, device="cpu").probabilities ** (
         1 / run.record.temperature
     )
@@ -93,7 +93,7 @@ def test_methods_without_fixed_shapes(small: Dataset, tmp_path: Path, method: st
     with pytest.raises(InputError, match=f"{method}: cannot be exported"):
         run.export(tmp_path / "model.pt2")
     with pytest.raises(InputError, match=f"{method}: cannot be exported"):
-        run.rows([5])
+        run.rows(nodes=[5])
 
 
 def test_bad_arguments(small: Dataset, tmp_path: Path) -> None:

@@ -2,16 +2,17 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from weakref import ref
 
 import numpy as np
 import pytest
 
+import mggcn
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.runs._predictions import Predictions, column_names
-from mggcn.runs._scored import Scored
 from mggcn.runs._table import write_chunks, write_table
 
 
@@ -28,72 +29,66 @@ def test_columns_of_probabilities_are_plain_names(classes: tuple[str, ...], name
     assert column_names(classes) == names
 
 
-def test_sql_reads_the_columns_without_quotes(tmp_path: object) -> None:
+@pytest.fixture
+def predictions(small: Dataset) -> Predictions:
+    """Of two nodes, by a run with the classes Phish and Börse."""
+    y = np.where(small.y == 2, 0, small.y)
+    accounts = replace(small, y=y, classes=("Phish", "Börse"), id_name="address", node_ids=None)
+    run = mggcn.fit(accounts, "mlp", settings={"epochs": 1}, device="cpu")
+    accounts = replace(accounts, y=np.r_[0, -1, y[2:]], node_ids=np.array([f"0x{n}" for n in range(60)]), split=None)
+    p, parts = np.array([[0.75, 0.25], [0.625, 0.375]]), np.array([0, 3], np.int8)
+    reasons = {1: ["a", "b"]}
+    return Predictions(accounts, np.arange(2), p, parts, (run,), None, reasons, datetime(2026, 1, 2, 3, 4, 5))
+
+
+def test_sql_reads_the_columns_without_quotes(predictions: Predictions, tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb")
-    path = f"{tmp_path}/p.parquet"
-    probabilities = np.array([[0.75, 0.25], [0.125, 0.875]])
-    parts = np.array(["train", "new"])
-    ids = np.array(["0xa", "0xb"])
-    Predictions(np.arange(2), ids, probabilities, ("Phish", "ICO/Wallet"), parts, "address").save(path)
+    path = str(tmp_path / "p.parquet")
+    predictions.save(path)
     table = duckdb.read_parquet(path)
-    rows = table.filter("p_phish > 0.5 AND p_ico_wallet < 0.5").project("address, part").fetchall()
-    assert rows == [("0xa", "train")]
+    assert table.filter("p_phish > 0.7 AND p_borse < 0.5").project("address, part").fetchall() == [("0x0", "train")]
 
 
-def test_kept_predictions_are_not_in_memory_and_come_back(small: Dataset) -> None:
-    count = small.num_nodes
-    p = np.random.default_rng(0).dirichlet(np.ones(2), count)
-    parts = np.where(np.arange(count) % 2, "train", "new")
-    with Scored(small, None, count) as scored:
-        held = []
-        for rows in (np.arange(3), np.arange(3, count)):
-            chunk = Predictions(rows, small.ids_of(rows), p[rows], ("a", "b"), parts[rows])
-            held += [ref(chunk.probabilities), ref(chunk.parts)]
-            scored.append(chunk)
-        del chunk
-        assert [array() for array in held] == [None] * 4
-        assert np.array_equal(scored.labels, p.argmax(axis=1))
-        assert np.array_equal(scored.highest, p.max(axis=1))
-        again = Predictions.joined([*scored])
-    assert np.array_equal(again.probabilities, p)
-    assert np.array_equal(again.parts, parts)
-    assert np.array_equal(again.ids, small.ids_of(np.arange(count)))
-
-
-def test_details_follow_the_probabilities_in_every_format(tmp_path: Path) -> None:
+def test_the_columns_are_the_same_in_every_format(predictions: Predictions, tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     from pyarrow import parquet
 
-    details = {
-        "label": np.array(["Phish", None], object),
-        "rank": np.array([1, 2]),
-        "reason_3": np.array([None, None], object),
-    }
-    predictions = Predictions(
-        np.arange(2),
-        np.array(["0xa", "0xb"]),
-        np.array([[0.75, 0.25], [0.625, 0.375]]),
-        ("Phish", "Börse"),
-        np.array(["train", "new"]),
-        "address",
-        details,
-    )
     for name in ("p.csv", "p.jsonl", "p.parquet"):
         predictions.save(tmp_path / name)
+    data = f"small {predictions.dataset.digest[:12]}"
     rows = [
-        {"address": "0xa", "class": "Phish", "part": "train", "p_phish": 0.75, "p_borse": 0.25, "label": "Phish"},
-        {"address": "0xb", "class": "Phish", "part": "new", "p_phish": 0.625, "p_borse": 0.375, "label": None},
+        {"address": "0x0", "class": "Phish", "part": "train", "p_phish": 0.75, "p_borse": 0.25, "label": "Phish"},
+        {"address": "0x1", "class": "Phish", "part": "new", "p_phish": 0.625, "p_borse": 0.375, "label": None},
     ]
-    expected = [row | {"rank": rank, "reason_3": None} for rank, row in enumerate(rows, 1)]
+    reasons = [(None, None), ("a", "b")]
+    expected = [
+        row
+        | {"rank": rank, "reason_1": one, "reason_2": two, "reason_3": None}
+        | {"model": "mlp-seed0", "data": data, "scored_at": "2026-01-02T03:04:05Z"}
+        for rank, (row, (one, two)) in enumerate(zip(rows, reasons, strict=True), 1)
+    ]
     assert [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()] == expected
     table = parquet.read_table(tmp_path / "p.parquet")
     assert table.to_pylist() == expected
     assert str(table.schema.field("reason_3").type) == "string"
+    end = f"mlp-seed0,{data},2026-01-02T03:04:05Z\n"
     assert (tmp_path / "p.csv").read_text() == (
-        "address,class,part,p_phish,p_borse,label,rank,reason_3\n"
-        "0xa,Phish,train,0.75,0.25,Phish,1,\n"
-        "0xb,Phish,new,0.625,0.375,,2,\n"
+        "address,class,part,p_phish,p_borse,label,rank,reason_1,reason_2,reason_3,model,data,scored_at\n"
+        f"0x0,Phish,train,0.75,0.25,Phish,1,,,,{end}"
+        f"0x1,Phish,new,0.625,0.375,,2,a,b,,{end}"
     )
+    predictions.save(tmp_path / "last.csv", slice(1, 2))
+    lines = (tmp_path / "p.csv").read_text().splitlines()
+    assert (tmp_path / "last.csv").read_text().splitlines() == [lines[0], lines[2]]
+
+
+def test_runs_and_predictions_are_shown_in_a_line(small: Dataset, predictions: Predictions) -> None:
+    run = mggcn.fit(small, "mlp", settings={"epochs": 1}, device="cpu")
+    assert repr(run) == f"Run(mlp on small, seed 0: test accuracy {run.test_accuracy:.2%})"
+    assert run.val_accuracy == run.record.val_accuracy
+    assert repr(predictions) == "Predictions(2 nodes of 'small', classes Phish, Börse)"
+    assert len(repr(small)) < 300
+    assert repr(small).startswith("Dataset('small': 60 nodes, ")
 
 
 def test_cells_that_a_spreadsheet_takes_for_formulas_are_written_as_they_are(tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from mggcn.training._inputs import AveragedInputs
 from tests.conftest import small_dataset
 from tests.ranks import finished, torchrun
 
+pytestmark = pytest.mark.slow
+
 SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
     "a last batch of two": ("mg-gcn", {"batch_size": 7}),
     "a last batch smaller than the number of ranks": ("mg-gcn", {"batch_size": 29}),

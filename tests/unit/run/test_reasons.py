@@ -1,6 +1,7 @@
 """Reasons in words, and the columns of scored tables."""
 
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -8,13 +9,17 @@ import pytest
 
 import mggcn
 from mggcn import Dataset
-from mggcn.data._measures import Measure
+from mggcn.data._features import Measure
 from mggcn.data._split import Split
-from mggcn.errors import InputError
+from mggcn.errors import InputError, InputWarning
 from mggcn.graph import Graph
-from mggcn.runs._details import known_labels, origin, ranks_of, reason_columns
+from mggcn.methods.mlp import FeatureMLP
+from mggcn.runs._attribution import contributions
+from mggcn.runs._ensemble import Ensemble
+from mggcn.runs._explanation import explain
 from mggcn.runs._reasons import reasons_of
 from mggcn.runs._run import Run
+from mggcn.runs._scoring import Scorer
 
 
 @pytest.fixture(scope="module")
@@ -49,12 +54,11 @@ def run(payments: Dataset) -> Run:
     return mggcn.fit(payments, "mlp", settings={"epochs": 40, "hidden": 8, "dropout": 0.0})
 
 
-@pytest.mark.parametrize("method", ["mlp", "mg-gcn", "random-forest"])
+@pytest.mark.parametrize("method", ["mlp", "mg-gcn", "gcn", "graphsage-gcn"])
 def test_the_first_reason_is_the_feature_that_decides(payments: Dataset, method: str) -> None:
-    settings = {} if method == "random-forest" else {"epochs": 40}
-    trained = mggcn.fit(payments, method, settings=settings)
-    nodes = np.flatnonzero(trained.predict().labels == 1)[:20]
-    found = reasons_of([trained], payments, nodes, np.ones(nodes.size, np.int64))
+    trained = mggcn.fit(payments, method, settings={"epochs": 40})
+    nodes = np.flatnonzero(trained.predict().class_index == 1)[:20]
+    found = reasons_of([Scorer.of(trained, payments)], nodes, np.ones(nodes.size, np.int64))
     first = [reasons[0] for reasons in found]
     value = payments.x[nodes[0], 1]
     assert found[0][0] == f"strangeness {value:.3g}"
@@ -64,10 +68,11 @@ def test_the_first_reason_is_the_feature_that_decides(payments: Dataset, method:
 
 def test_reasons_speak_for_the_class_also_where_probabilities_are_saturated(payments: Dataset, run: Run) -> None:
     steep = replace(run, record=replace(run.record, temperature=0.001))
-    nodes = np.flatnonzero(run.predict().labels == 1)[:10]
+    nodes = np.flatnonzero(run.predict().class_index == 1)[:10]
     assert steep.predict(nodes=nodes).probabilities[:, 1].min() > 1 - 1e-6
     labels = np.ones(nodes.size, np.int64)
-    assert reasons_of([steep], payments, nodes, labels) == reasons_of([run], payments, nodes, labels)
+    one, other = (reasons_of([Scorer.of(each, payments)], nodes, labels) for each in (steep, run))
+    assert one == other
 
 
 def test_counted_neighbours_are_those_of_the_direction(payments: Dataset, run: Run) -> None:
@@ -83,31 +88,65 @@ def test_counted_neighbours_are_those_of_the_direction(payments: Dataset, run: R
     assert _Words(outgoing, payments.y, payments.classes).say(0, 0, 2) == f"{value} receivers"
 
 
-def test_too_many_features_or_none_with_a_name(payments: Dataset, run: Run) -> None:
-    nodes, labels = np.arange(2), np.zeros(2, np.int64)
+def test_contributions_are_those_of_a_node_alone(payments: Dataset) -> None:
+    nodes = np.array([5, 40, 41, 7])
+    for method in ("mg-gcn", "gcn", "mlp", "graphsage-gcn"):
+        scorer = Scorer.of(mggcn.fit(payments, method, settings={"epochs": 10}, device="cpu"), payments)
+        labels = np.array([explain(scorer, int(node), None, scorer.draws).label for node in nodes])
+        found = contributions(scorer, nodes, labels)
+        for node, label, row in zip(nodes.tolist(), labels.tolist(), found, strict=True):
+            alone = explain(scorer, node, label, scorer.draws, logits=True)
+            np.testing.assert_allclose(
+                row, alone.target + alone.others, rtol=1e-2, atol=0.1, err_msg=f"{method} {node}"
+            )
+
+
+def test_the_graph_is_prepared_once(payments: Dataset, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = []
+    prepare = FeatureMLP.prepare
+    monkeypatch.setattr(FeatureMLP, "prepare", lambda self, view: prepared.append(1) or prepare(self, view))
+    found = run.predict(replace(payments, name="copy"), reasons=5, at_precision=0.5)
+    assert len(prepared) == 1, "the training data was prepared in training"
+    prepared.clear()
+    frame = run.predict(replace(payments, name="copy"), reasons=5).to_pandas()
+    assert len(prepared) == 1
+    assert found.thresholds is not None
+    assert (frame["reason_1"].notna() == (frame["rank"] <= 5)).all()
+
+
+def test_features_without_names_and_methods_without_gradients(payments: Dataset, run: Run) -> None:
+    unnamed = replace(payments, feature_names=(), measures={})
     with pytest.raises(InputError, match="payments: no reasons from its features: they have no names"):
-        reasons_of([run], replace(payments, feature_names=(), measures={}), nodes, labels)
-    wide = replace(payments, x=np.zeros((200, 65), np.float32), feature_names=tuple(map(str, range(65))), measures={})
-    with pytest.raises(InputError, match="65 are more than 64"):
-        reasons_of([run], wide, nodes, labels)
-    assert reasons_of([run], wide, nodes[:0], labels[:0]) == []
+        run.predict(unnamed, reasons=1)
+    wide = replace(payments, x=np.tile(payments.x, 40), feature_names=tuple(map(str, range(120))), measures={})
+    many = mggcn.fit(wide, "mlp", settings={"epochs": 5}).predict(nodes=[3], reasons=1)
+    assert len(many.reasons[0]) == 3
+    forest = mggcn.fit(payments, "random-forest")
+    with pytest.warns(InputWarning, match="random-forest: neither reasons nor attributions, which need"):
+        found = forest.predict(nodes=[3, 4], reasons=1)
+    assert found.to_pandas()["reason_1"].tolist() == [None, None]
 
 
-def test_ranks_within_classes() -> None:
-    p = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.9, 0.1], [0.1, 0.9]])
-    assert ranks_of(p.argmax(axis=1), p.max(axis=1)).tolist() == [1, 2, 3, 2, 1]
-
-
-def test_columns(payments: Dataset, run: Run, tmp_path: Path) -> None:
+def test_the_table_of_predictions(payments: Dataset, run: Run, tmp_path: Path) -> None:
     unlabelled = replace(payments, y=np.where(np.arange(200) == 1, -1, payments.y), split=None)
-    assert known_labels(unlabelled, np.arange(3)).tolist() == ["good", None, "good"]
-    columns = reason_columns(3, np.array([2]), [["a", "b"]])
-    assert {name: values.tolist() for name, values in columns.items()} == {
-        "reason_1": [None, None, "a"],
-        "reason_2": [None, None, "b"],
-        "reason_3": [None, None, None],
-    }
-    names = origin([run, run.save(tmp_path / "saved")], payments, 2)
-    assert names["model"].tolist() == ["mlp-seed0 + saved"] * 2
-    assert names["data"][0].startswith("payments ")
-    assert names["scored_at"][0].endswith("Z")
+    predictions = run.predict(unlabelled, device="cpu")
+    assert predictions.known_labels[:3].tolist() == ["good", None, "good"]
+    assert predictions.labels.tolist() == [payments.classes[label] for label in predictions.class_index]
+    for label in range(2):
+        rows = np.flatnonzero(predictions.class_index == label)
+        ranked = rows[np.argsort(predictions.ranks[rows])]
+        assert sorted(predictions.ranks[rows].tolist()) == list(range(1, rows.size + 1))
+        assert (np.diff(predictions.probabilities[ranked, label]) <= 0).all()
+    frame = Ensemble([run, run.save(tmp_path / "saved")]).predict(payments).to_pandas()
+    assert set(frame["model"]) == {"mlp-seed0 + saved"}
+    assert frame["data"].iloc[0].startswith("payments ")
+    assert frame["scored_at"].iloc[0].endswith("Z")
+
+
+def test_probabilities_in_a_file_are_those_in_memory(payments: Dataset, run: Run, tmp_path: Path) -> None:
+    for name, scratch in (("memory.csv", None), ("file.csv", tmp_path)):
+        predictions = replace(run.predict(scratch=scratch), scored_at=datetime(2026, 1, 1))
+        assert isinstance(predictions.probabilities, np.memmap) == (scratch is not None)
+        predictions.save(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file.csv", "memory.csv"]
+    assert (tmp_path / "file.csv").read_bytes() == (tmp_path / "memory.csv").read_bytes()

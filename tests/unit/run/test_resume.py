@@ -18,7 +18,7 @@ from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.errors import InputError, InputWarning
-from mggcn.experiments._reading import read_records as read
+from mggcn.experiments._records import read_records as read
 from mggcn.methods import METHODS
 from mggcn.runs import resolve
 from mggcn.runs._folder import RunFolder

@@ -124,7 +124,7 @@ def test_a_loaded_run_predicts_the_same(run: mggcn.Run) -> None:
 
 def test_predictions_reach_the_recorded_accuracy(run: mggcn.Run, stored: Dataset) -> None:
     predictions = run.predict(nodes=stored.split.test)
-    assert (predictions.labels == stored.y[stored.split.test]).mean() == run.record.test_accuracy
+    assert (predictions.class_index == stored.y[stored.split.test]).mean() == run.record.test_accuracy
 
 
 def test_a_new_graph_is_scored_with_the_old_scaling(run: mggcn.Run, stored: Dataset) -> None:
@@ -149,7 +149,10 @@ def test_predictions_as_csv_and_parquet(run: mggcn.Run, tmp_path: Path) -> None:
     predictions = run.predict(nodes=[3, 4])
     predictions.save(tmp_path / "deep" / "p.csv")
     rows = list(csv.DictReader((tmp_path / "deep" / "p.csv").read_text().splitlines()))
-    assert list(rows[0]) == ["id", "class", "part", "p_red", "p_green", "p_blue"]
+    assert list(rows[0]) == [
+        *("id", "class", "part", "p_red", "p_green", "p_blue"),
+        *("label", "rank", "model", "data", "scored_at"),
+    ]
     assert [row["id"] for row in rows] == ["node-3", "node-4"]
     assert float(rows[0][f"p_{rows[0]['class']}"]) == predictions.probabilities[0].max()
     predictions.save(tmp_path / "p.parquet")

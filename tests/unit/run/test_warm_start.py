@@ -11,8 +11,8 @@ import mggcn
 from mggcn.cli import main
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
-from mggcn.experiments._packing import pack
-from mggcn.experiments._reading import read_records as read
+from mggcn.experiments._records import pack
+from mggcn.experiments._records import read_records as read
 from mggcn.keys import Key
 from mggcn.runs._plan import read_config
 from mggcn.runs._run import Run

@@ -241,14 +241,13 @@ def test_a_sample_needs_a_node(method: str) -> None:
         resolve(method, "cora", {"samples": 0})
 
 
-def test_large_graphs_search_instead_of_allocating(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_graphs_search_instead_of_allocating() -> None:
     rng = np.random.default_rng(0)
     nodes = rng.permutation(100)[:20]
     wanted, values = rng.integers(0, 100, 300), rng.normal(size=20)
     rows = csr_array(rng.random((10, 100)) * (rng.random((10, 100)) < 0.1))
     direct = layerwise.values_at(wanted, nodes, values, 100), layerwise.sender_importance(rows)
-    monkeypatch.setattr(layerwise, "_DIRECT", 0)
-    searched = layerwise.values_at(wanted, nodes, values, 100), layerwise.sender_importance(rows)
+    searched = layerwise.values_at(wanted, nodes, values, 100, direct=0), layerwise.sender_importance(rows, direct=0)
     assert np.array_equal(direct[0], searched[0])
     for one, other in zip(direct[1], searched[1], strict=True):
         np.testing.assert_allclose(one, other)

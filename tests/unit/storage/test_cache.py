@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from mggcn.data._cache import Cache, Draft
-from mggcn.data._meta import META
+from mggcn.data._writer import META
 from mggcn.errors import InputError, InputWarning
 
 WHAT = {"data": "abc", "rows": "fine"}
@@ -87,6 +87,7 @@ def count_builds(folder: Path, built: Path) -> None:
     Cache(folder).arrays(WHAT, counted)
 
 
+@pytest.mark.slow
 def test_processes_that_start_at_once_build_once(tmp_path: Path) -> None:
     built = tmp_path / "built"
     context = multiprocessing.get_context("spawn")

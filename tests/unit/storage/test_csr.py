@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mggcn.data import FolderWriter
-from mggcn.data._csr_writer import CsrWriter
+from mggcn.data._writer import CsrWriter
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 
@@ -44,7 +44,7 @@ def test_batches_of_any_size_give_the_graph(tmp_path: Path, direction: str, size
 
 
 def test_long_gaps_between_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mggcn.data._csr_writer._ROWS", 3)
+    monkeypatch.setattr("mggcn.data._writer._ROWS", 3)
     indptr, indices = written(tmp_path, 20, [([2], [17]), ([], []), ([17], [2])])
     assert indptr.tolist() == [0] * 3 + [1] * 15 + [2] * 3
     assert indices.tolist() == [17, 2]

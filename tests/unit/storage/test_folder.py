@@ -1,4 +1,3 @@
-import json
 import os
 import signal
 import subprocess
@@ -73,16 +72,6 @@ def test_names_of_features_and_attributes_of_edges(small: Dataset, tmp_path: Pat
     assert all(np.array_equal(loaded.edge_attributes[name], data.edge_attributes[name]) for name in ("count", "value"))
     assert all(isinstance(values, np.memmap) for values in loaded.edge_attributes.values())
     assert loaded.digest == saved.digest == data.digest != save(small, tmp_path / "plain").digest
-
-
-def test_folders_from_before_there_were_names_of_features(small: Dataset, tmp_path: Path) -> None:
-    save(small, tmp_path / "d")
-    meta = sealing.values_of(tmp_path / "d" / "meta.json")
-    (tmp_path / "d" / "meta.json").write_text(
-        json.dumps({k: v for k, v in meta.items() if k not in ("feature_names", "id_name")} | {"version": 1})
-    )
-    loaded = load_folder(tmp_path / "d")
-    assert (loaded.feature_names, loaded.id_name, dict(loaded.edge_attributes)) == ((), "id", {})
 
 
 def test_names_and_attributes_must_fit(small: Dataset) -> None:
@@ -187,7 +176,7 @@ def test_what_is_put_into_a_folder_while_it_is_replaced_is_kept(
 
 def test_an_old_folder_is_found_after_a_replacement_was_killed_half_way(small: Dataset, tmp_path: Path) -> None:
     save(small, tmp_path / "d")
-    (tmp_path / "d").rename(tmp_path / ".d.old.mggcn-draft")
+    (tmp_path / "d").rename(tmp_path / ".d.old.mggcn-tmp")
     assert_same(small, load_folder(tmp_path / "d"))
 
 
@@ -368,6 +357,9 @@ def test_not_json_and_not_a_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not valid JSON"):
         load_folder(tmp_path)
     (tmp_path / "meta.json").write_text('{"format": "mggcn-dataset", "version": 1}')
+    with pytest.raises(InputError, match="version 1 cannot be read, only version 2"):
+        load_folder(tmp_path)
+    sealing.write(tmp_path / "meta.json", {"format": "mggcn-dataset", "version": 2})
     with pytest.raises(InputError, match="field 'name' is missing"):
         load_folder(tmp_path)
 

@@ -7,11 +7,8 @@ import pytest
 from mggcn._io import files
 from mggcn.data import FolderWriter, load_folder, save, writing
 from mggcn.data._dataset import Dataset
-from mggcn.data._meta import Meta
 from mggcn.data._writer import ArrayWriter
 from mggcn.errors import InputError
-
-META = Meta(name="d", num_features=2, direction="in", classes=[], inductive=False, source="")
 
 
 @pytest.mark.parametrize("knows_rows", [True, False])
@@ -69,7 +66,7 @@ def write_small(folder: FolderWriter) -> None:
     folder.write("y", np.full(3, -1))
     folder.write("indices", np.array([1], np.int32))
     folder.write("indptr", np.array([0, 1, 1, 1]))
-    folder.finish(META)
+    folder.finish("d", [], direction="in")
 
 
 def test_a_streamed_folder_loads_like_any_other(tmp_path: Path) -> None:
@@ -94,7 +91,7 @@ def test_an_array_of_unknown_length_may_be_edited_before_the_end(tmp_path: Path)
         folder.write("y", np.full(3, -1))
         folder.write("indices", np.empty(0, np.int32))
         folder.write("indptr", np.zeros(4, np.int64))
-        folder.finish(META)
+        folder.finish("d", [], direction="in")
     assert load_folder(tmp_path / "d").x.tolist() == [[0, 0], [5, 5], [0, 0]]
 
 

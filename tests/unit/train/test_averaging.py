@@ -8,7 +8,7 @@ from torch import nn
 from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
 from mggcn.runs import resolve
-from mggcn.training import Fitted, fit
+from mggcn.training import Fit, Fitted, train
 from mggcn.training import _loop as loop
 from mggcn.training._averaging import WeightAverage
 from mggcn.training._compute import Compute
@@ -77,7 +77,7 @@ def trained(small: Dataset, averaging: float) -> tuple[list[torch.Tensor], Keepi
     plan = resolve("mg-gcn", small.name, changes, preset="paper")
     prepared = plan.prepare(small, Key.of(0), CPU)
     kept = Keeping(prepared.model)
-    fitted = fit(prepared, small, plan.training, Key.of(0), CPU, kept)
+    fitted = train(Fit(prepared, small, plan.training, Key.of(0), CPU), kept)
     return [parameter.detach() for parameter in prepared.model.parameters()], kept, fitted
 
 

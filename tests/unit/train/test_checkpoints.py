@@ -21,9 +21,9 @@ from mggcn.training._averaging import WeightAverage
 from mggcn.training._checkpoints import BusyError, Checkpoints
 from mggcn.training._compute import Compute
 from mggcn.training._inputs import DenseInputs
-from mggcn.training._loop import fit
+from mggcn.training._loop import train
 from mggcn.training._metrics import Scores
-from mggcn.training._prepared import View
+from mggcn.training._prepared import Fit, View
 from mggcn.training._progress import Silent
 from mggcn.training._record import Epoch
 from mggcn.training._state import Fitted, Live, State
@@ -143,7 +143,7 @@ def test_a_missing_half_is_damage(tmp_path: Path) -> None:
 
 def test_drafts_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     write(tmp_path, state(1))
-    (tmp_path / ".000002.json.1a2b3c4d.mggcn-draft").write_bytes(b"{")
+    (tmp_path / ".000002.json.1a2b3c4d.mggcn-tmp").write_bytes(b"{")
     assert read(tmp_path) is not None
     assert not list(tmp_path.glob(".*"))
 
@@ -190,14 +190,14 @@ def test_an_interval_below_zero_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_state_of_another_model_is_refused(small: Dataset, tmp_path: Path) -> None:
-    def train(hidden: int, checkpoints: Checkpoints) -> None:
+    def trained(hidden: int, checkpoints: Checkpoints) -> None:
         plan = resolve("mlp", "small", {"epochs": 2, "hidden": hidden})
-        fit(plan.prepare(small, Key.of(0), CPU), small, plan.training, Key.of(0), CPU, Silent(), checkpoints)
+        train(Fit(plan.prepare(small, Key.of(0), CPU), small, plan.training, Key.of(0), CPU), Silent(), checkpoints)
 
     with warnings.catch_warnings(action="error"), Checkpoints(tmp_path, {}, every=0) as checkpoints:
-        train(4, checkpoints)
+        trained(4, checkpoints)
     with Checkpoints(tmp_path, {}) as checkpoints, pytest.raises(InputError, match=r"model\..* has shape"):
-        train(5, checkpoints)
+        trained(5, checkpoints)
 
 
 class Capacious(DeviceMixGrainedSampler):

@@ -16,6 +16,7 @@ from mggcn.training import _epochs as epochs
 from mggcn.training._compute import Compute
 from mggcn.training._loop import _is_better
 from mggcn.training._metrics import Scores
+from mggcn.training._prepared import Fit
 from mggcn.training._record import Epoch
 
 CPU = Compute(torch.device("cpu"))
@@ -85,7 +86,7 @@ def test_early_stopping_keeps_the_best_epoch(small: Dataset, preset: methods.Pre
     assert record.best_epoch == 1 + int(np.argmin(losses))
     method = run.plan.prepare(small, Key.of(0), CPU)
     kept = replace(method, model=run.model)
-    val = evaluate(kept, small, small.split.val, Key.of(0), CPU, run.plan.training.draws)
+    val = evaluate(Fit(kept, small, run.plan.training, Key.of(0), CPU), small.split.val)
     assert val.loss == pytest.approx(min(losses), abs=1e-12)
 
 

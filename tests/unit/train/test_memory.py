@@ -1,6 +1,5 @@
 """The peak memory of training leaves out preparing and evaluating, which the peak of the run includes."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,13 @@ import mggcn
 from mggcn.data._dataset import Dataset
 from mggcn.experiments import _charts as charts
 from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._packing import pack
-from mggcn.experiments._reading import read_records as read
-from mggcn.experiments._record_tables import markdown
-from mggcn.experiments._row import Row, Section
+from mggcn.experiments._records import pack
+from mggcn.experiments._records import read_records as read
+from mggcn.experiments._rows import Row, Section
+from mggcn.experiments._section_tables import markdown
 from mggcn.training import _loop as loop
 from mggcn.training._record import RunRecord
+from tests import sealing
 from tests.records import record
 
 LARGE = 300 << 20
@@ -46,10 +46,9 @@ def test_a_method_without_epochs_has_none(small: Dataset) -> None:
 def test_older_records_are_read_and_have_none(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     Ledger(path).add("s", record(training_memory_bytes=50 << 20))
-    values = json.loads(path.read_text())
-    for added in ("checksum", "training_memory_bytes"):
-        del values[added]
-    path.write_text(json.dumps(values) + "\n")
+    values = sealing.line_of(path.read_bytes().rstrip(b"\n"))
+    del values["training_memory_bytes"]
+    path.write_bytes(sealing.sealed_line(values))
     assert Ledger(path).records["s"].training_memory_bytes is None
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import torch
 
 from mggcn.keys import Key
-from mggcn.training._order import shuffled
+from mggcn.training._epochs import shuffled
 from tests.gpu import GPU
 
 

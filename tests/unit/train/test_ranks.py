@@ -15,9 +15,7 @@ from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.sampling.full import RowSampler
 from mggcn.sampling.neighbor import NeighborSampler
-from mggcn.training._presence import Presence, name_of_start
-from mggcn.training._ranks import ALONE, ProcessGroup, Ranks
-from mggcn.training._shares import Shares
+from mggcn.training._ranks import ALONE, ProcessGroup, Ranks, Shares, name_of_start
 
 
 @pytest.fixture
@@ -107,18 +105,11 @@ def test_an_error_of_the_first_rank_is_raised_on_all(group: ProcessGroup) -> Non
             call(fail)
 
 
-@pytest.mark.parametrize("has_error", [False, True])
-def test_ranks_that_do_not_answer_are_missing(has_error: bool) -> None:
-    store = dist.HashStore()
-    ranks = [Presence(store, rank, 3).start() for rank in (0, 2)]
-    if has_error:
-        assert not Presence(store, 1, 3).is_reported("data: wrong"), "the first rank has no error"
-    assert [rank.missing() for rank in ranks] == [([1], has_error)] * 2
-
-
 def test_an_error_of_all_ranks_is_reported_once() -> None:
     store = dist.HashStore()
-    reported = [Presence(store, rank, 3).is_reported(message) for rank, message in enumerate(("one", "one", "other"))]
+    reported = [
+        ProcessGroup(rank, 3, store=store).is_reported(message) for rank, message in enumerate(("one", "one", "other"))
+    ]
     assert reported == [False, True, False]
 
 

@@ -53,7 +53,7 @@ def test_features_that_are_constant_in_training_are_named_and_cannot_mislead(
     assert run.record.test_accuracy > 0.6
     loaded = mggcn.load_run(run.save(tmp_path / "run").path)
     assert np.array_equal(loaded.predict(data).probabilities, run.predict().probabilities)
-    assert np.isfinite(loaded.explain(1, dataset=data).target).all()
+    assert np.isfinite(loaded.explain(node=1, dataset=data).target).all()
     assert [*map(str, warned(replace(data, feature_names=())))] == [
         "small: 2 features not used, which all training nodes have the same value of, but others do not: 3, 4"
     ]

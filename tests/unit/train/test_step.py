@@ -1,4 +1,4 @@
-"""What the step adds to the plain mean cross-entropy: weights of targets, penalties, label smoothing, consistency."""
+"""What the step adds to the mean cross-entropy: weights of targets, penalties, label smoothing, consistency ..."""
 
 import subprocess
 import sys
@@ -10,26 +10,25 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mggcn import training as train
-from mggcn.block import Batch, Block
+from mggcn.block import Batch, Block, CPUSampler
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.kernels.adam import Adam
 from mggcn.keys import Key
 from mggcn.nn.stack import MLP
 from mggcn.runs import resolve
+from mggcn.training import Penalised, Prepared, View, predict, train
 from mggcn.training._compute import Compute
-from mggcn.training._epochs import Epochs
+from mggcn.training._epochs import Epochs, shuffled
+from mggcn.training._prepared import Fit
 from mggcn.training._progress import Silent
 from mggcn.training._training import Training
 
 CPU = Compute(torch.device("cpu"))
 
 
-class Weighing:
+class Weighing(CPUSampler):
     """A sampler that gives every target the same factor."""
-
-    device = torch.device("cpu")
 
     def __init__(self, sampler: object, factor: float) -> None:
         self._sampler, self._factor = sampler, factor
@@ -46,11 +45,11 @@ class Penalising(nn.Module):
         super().__init__()
         self.inner, self.factor = inner, factor
 
-    def forward(self, x: Tensor, blocks: Sequence[Block]) -> Tensor | train.Penalised:
+    def forward(self, x: Tensor, blocks: Sequence[Block]) -> Tensor | Penalised:
         scores = self.inner(x, blocks)
         if not self.training:
             return scores
-        return train.Penalised(scores, self.factor * self.inner.layers[0].weight.square().sum())
+        return Penalised(scores, self.factor * self.inner.layers[0].weight.square().sum())
 
 
 def trained(small: Dataset, change: str, factor: float = 1.0) -> tuple[Tensor, float]:
@@ -58,10 +57,10 @@ def trained(small: Dataset, change: str, factor: float = 1.0) -> tuple[Tensor, f
     method = plan.prepare(small, Key.of(0), CPU)
     weight = method.model.layers[0].weight
     if change == "weight":
-        method = replace(method, train=train.View(method.train.inputs, Weighing(method.train.sampler, factor)))
+        method = replace(method, train=View(method.train.inputs, Weighing(method.train.sampler, factor)))
     if change == "penalty":
         method = replace(method, model=Penalising(method.model, factor))
-    fitted = train.fit(method, small, plan.training, Key.of(0), CPU, Silent())
+    fitted = train(Fit(method, small, plan.training, Key.of(0), CPU), Silent())
     return weight.detach(), fitted.curve[-1].train_loss
 
 
@@ -88,7 +87,7 @@ def test_a_model_without_parameters_is_only_evaluated(small: Dataset) -> None:
         def forward(self, x: Tensor, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
             return x.to_dense()[:, : small.num_classes] if not isinstance(x, Tensor) else x[:, : small.num_classes]
 
-    fitted = train.fit(replace(method, model=First()), small, plan.training, Key.of(0), CPU, Silent())
+    fitted = train(Fit(replace(method, model=First()), small, plan.training, Key.of(0), CPU), Silent())
     assert fitted.curve == []
     assert fitted.best_epoch == 0
     assert 0 <= fitted.val.accuracy <= 1
@@ -96,19 +95,19 @@ def test_a_model_without_parameters_is_only_evaluated(small: Dataset) -> None:
 
 def gradients(
     small: Dataset, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], method: str = "mg-gcn"
-) -> tuple[train.Prepared, float]:
+) -> tuple[Prepared, float]:
     """A prepared method after one step whose weights stay as they were: the gradients and the loss of the epoch."""
     monkeypatch.setattr(Adam, "step", lambda _: None)
     settings = {"batch_size": 64, "hidden": 4, "picks": 3} if method == "mg-gcn" else {}
     plan = resolve(method, small.name, {**settings, **changes}, preset="paper")
     prepared = plan.prepare(small, Key.of(0), CPU)
-    with Epochs(prepared, small, plan.training, Key.of(0), CPU) as epochs:
+    with Epochs(Fit(prepared, small, plan.training, Key.of(0), CPU)) as epochs:
         return prepared, epochs.run(1)
 
 
-def by_autograd(prepared: train.Prepared, small: Dataset, training: Training) -> tuple[Tensor, float]:
+def by_autograd(prepared: Prepared, small: Dataset, training: Training) -> tuple[Tensor, float]:
     """The loss of the only batch of epoch 1 in plain torch; its mean cross-entropy too."""
-    order, drawn = train.order.shuffled(small.split.train, Key.of(0).fold("order", 1)), []
+    order, drawn = shuffled(small.split.train, Key.of(0).fold("order", 1)), []
     for draw in ("picks", "twin") if training.consistency else ("picks",):
         (batch,) = prepared.train.sampler.batches(order, Key.of(0).fold(draw, 1), 64)
         rows = prepared.train.inputs.rows(batch.nodes).to_dense()
@@ -149,9 +148,9 @@ def test_two_draws_differ_and_consistency_pulls_them_together(small: Dataset) ->
         changes = {"consistency": consistency, "epochs": 40, "patience": 40, "picks": 1, "lr": 0.03}
         plan = resolve("mg-gcn", small.name, changes, preset="paper")
         prepared = plan.prepare(small, Key.of(0), CPU)
-        train.fit(prepared, small, plan.training, Key.of(0), CPU, Silent())
+        train(Fit(prepared, small, plan.training, Key.of(0), CPU), Silent())
         one, other = (
-            train.predict(prepared.model, prepared.eval, small.split.train, Key.of(seed), CPU).exp() for seed in (1, 2)
+            predict(prepared.model, prepared.eval, small.split.train, Key.of(seed), CPU).exp() for seed in (1, 2)
         )
         return float((one - other).square().sum(dim=1).mean())
 
@@ -175,7 +174,7 @@ def test_consistency_keeps_half_of_each_penalty(small: Dataset, monkeypatch: pyt
         plan = resolve("mlp", small.name, changes)
         prepared = plan.prepare(small, Key.of(0), CPU)
         prepared = replace(prepared, model=Penalising(prepared.model, 10.0))
-        with Epochs(prepared, small, plan.training, Key.of(0), CPU) as epochs:
+        with Epochs(Fit(prepared, small, plan.training, Key.of(0), CPU)) as epochs:
             epochs.run(1)
         found.append(prepared.model.inner.layers[0].weight.grad)
     torch.testing.assert_close(found[0], found[1], rtol=1e-4, atol=1e-5)
@@ -187,7 +186,7 @@ def test_input_dropout_is_of_training_only(small: Dataset, monkeypatch: pytest.M
     first = next(prepared.model.parameters())
     plain, _ = gradients(small, monkeypatch, {"consistency": consistency})
     assert first.grad.abs().gt(0).sum() < next(plain.model.parameters()).grad.abs().gt(0).sum()
-    scores = [train.predict(each.model, each.eval, small.split.val, Key.of(0), CPU) for each in (prepared, plain)]
+    scores = [predict(each.model, each.eval, small.split.val, Key.of(0), CPU) for each in (prepared, plain)]
     assert torch.equal(*scores)
 
 
@@ -211,7 +210,7 @@ def test_input_dropout_differs_between_epochs_steps_and_twins_and_follows_from_t
 
     def rows(seed: int, numbers: Sequence[int]) -> list[Tensor]:
         model = Recording(small.num_classes)
-        with Epochs(replace(prepared, model=model), small, plan.training, Key.of(seed), CPU) as epochs:
+        with Epochs(Fit(replace(prepared, model=model), small, plan.training, Key.of(seed), CPU)) as epochs:
             for number in numbers:
                 torch.rand(number)
                 epochs.run(number)

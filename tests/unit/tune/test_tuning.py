@@ -3,7 +3,6 @@
 import fcntl
 import io
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from scipy.sparse import csr_array
 
 import mggcn
 from mggcn import methods
+from mggcn._io.files import sealed
 from mggcn.cli import main
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
@@ -76,7 +76,7 @@ def test_the_best_trial_is_trained_again_bit_for_bit(folder: Path, capsys: pytes
     assert "\n1 (default settings) " in out
     assert "best settings in out/best.toml" in out
     assert "[1/3]" in err
-    assert sorted(path.name for path in (folder / "out").iterdir()) == ["best.toml", "records.jsonl", "trials.journal"]
+    assert sorted(path.name for path in (folder / "out").iterdir()) == ["best.toml", "records.jsonl", "trials.jsonl"]
     assert main(["train", "--config", "out/best.toml", "--quiet", "--no-report"]) == 0
     (trained,) = (folder / "runs").iterdir()
     again = load_run(trained).record
@@ -185,19 +185,20 @@ def test_the_value_is_the_mean_validation_metric_over_seeds(small: Dataset, tmp_
     assert by_f1[0].value == pytest.approx((records[0].val_macro_f1 + records[1].val_macro_f1) / 2)
 
 
+@pytest.mark.slow
 def test_a_killed_search_continues_as_if_it_had_not_been_killed(folder: Path, small: Dataset) -> None:
-    journal = folder / "out" / "trials.journal"
+    journal = folder / "out" / "trials.jsonl"
     command = [sys.executable, "-m", "mggcn", *COMMAND, "--trials", "500", "--quiet"]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60
         while process.poll() is None and time.monotonic() < deadline:
-            if journal.exists() and journal.read_bytes().count(b"\n") >= 4:
+            if journal.exists() and journal.read_bytes().count(b"\n") >= 3:
                 break
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL, "it was still at work"
     with journal.open("ab") as file:
-        file.write(b'{"op_code": 4, "wor')
+        file.write(b'{"checksum": "4')
     data = load_folder(folder / "data")
     done = search(data, folder / "out", 0, fixed=strings(QUICK))
     assert len(done) >= 2
@@ -223,7 +224,7 @@ def test_trials_are_not_repeated_and_best_is_repaired(small: Dataset, tmp_path: 
 def test_runs_of_an_unfinished_trial_are_not_repeated(small: Dataset, tmp_path: Path) -> None:
     search(small, tmp_path, 2, seeds=2)
     lines = (tmp_path / "records.jsonl").read_text().splitlines()
-    (tmp_path / "trials.journal").unlink()
+    (tmp_path / "trials.jsonl").unlink()
     (tmp_path / "records.jsonl").write_text("\n".join(lines[:3]) + "\n")
     again = search(small, tmp_path, 2, seeds=2)
     after = (tmp_path / "records.jsonl").read_text().splitlines()
@@ -238,32 +239,52 @@ def test_another_search_in_the_same_folder_is_refused(small: Dataset, tmp_path: 
         search(small, tmp_path, 1, seeds=2)
     with pytest.raises(InputError, match=r"\(settings: hidden 128, now 8\)"):
         search(small, tmp_path, 1, fixed={**QUICK, "hidden": 8})
-    with (tmp_path / "trials.journal").open("ab") as file:
+    with (tmp_path / "trials.jsonl").open("ab") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        with pytest.raises(InputError, match="another search is running there"):
+        with pytest.raises(InputError, match="another process is writing to it"):
             search(small, tmp_path, 1)
-    (tmp_path / "trials.journal").write_text("[]\n{}\n")
-    with pytest.raises(InputError, match=r"trials\.journal: line 1: not an entry of a journal of trials"):
+    (tmp_path / "trials.jsonl").write_text("[]\n{}\n")
+    with pytest.raises(InputError, match=r"trials\.jsonl: line 1: not a line of trials"):
         search(small, tmp_path, 1)
 
 
 def test_a_changed_trial_is_noticed(small: Dataset, tmp_path: Path) -> None:
     search(small, tmp_path, 1)
-    journal = tmp_path / "trials.journal"
-    changed = journal.read_text().replace('"value": 0.', '"value": 1.')
-    assert changed != journal.read_text()
-    journal.write_text(changed)
-    with pytest.raises(InputError, match=r"trials\.journal: line \d: not an entry .*wrong checksum"):
+    log = tmp_path / "trials.jsonl"
+    changed = log.read_text().replace('"value": 0.', '"value": 1.')
+    assert changed != log.read_text()
+    log.write_text(changed)
+    with pytest.raises(InputError, match=r"trials\.jsonl: line 2: not a line of trials .*wrong checksum"):
         search(small, tmp_path, 1)
 
 
-def test_a_journal_of_an_earlier_version_is_continued(small: Dataset, tmp_path: Path) -> None:
-    (first,) = search(small, tmp_path, 1)
-    journal = tmp_path / "trials.journal"
-    journal.write_text(re.sub(r'"checksum": "\w{64}", ', "", journal.read_text()))
-    assert "checksum" not in journal.read_text()
-    again, _ = search(small, tmp_path, 2)
-    assert again == first
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"settings": {"lr": 0.1}}, "averaging is missing"),
+        ({"settings": {"lr": 7.0}}, "lr=7.0 is none of the search's values"),
+        ({"settings": {"hidden": 16.0}}, "hidden=16.0 is none of the search's values"),
+        ({"settings": {"layers": True}}, "layers=True is none of the search's values"),
+        ({"settings": {"conv": "evil:conv"}}, "conv='evil:conv' is none of the search's values"),
+        ({"settings": ["lr"]}, "field settings: expected object, got array"),
+        ({"value": "0.9"}, "field value: expected float | null, got str ('0.9')"),
+        ({"value": float("nan")}, "field value"),
+        ({"value": None}, "has only one of value and config"),
+        ({"config": None}, "has only one of value and config"),
+        ({"reported": [["a", 1.0]]}, "field reported[0][0]: expected int, got str ('a')"),
+    ],
+)
+def test_a_trial_that_the_search_cannot_have_written_is_named(
+    small: Dataset, tmp_path: Path, changes: dict[str, object], message: str
+) -> None:
+    search(small, tmp_path, 1)
+    log = tmp_path / "trials.jsonl"
+    header, line = log.read_bytes().splitlines(keepends=True)
+    fields = {name: value for name, value in json.loads(line).items() if name != "checksum"}
+    log.write_bytes(header + sealed(json.dumps(fields | changes), " ") + b"\n")
+    with pytest.raises(InputError, match=r"trials\.jsonl: trial 1: ") as error:
+        search(small, tmp_path, 2)
+    assert message in str(error.value)
 
 
 def test_a_trial_that_cannot_be_trained_is_given_up_but_not_the_first(

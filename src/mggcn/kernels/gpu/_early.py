@@ -1,7 +1,7 @@
 """Lets a Triton kernel start while the kernel before it ends, which shortens the pause between short kernels.
 
 The programs of such a kernel are placed on the GPU early and wait there until all results of the kernel before are
-written, so what they compute does not change. Only Hopper GPUs and later ones can do so, with a Triton that knows it.
+written, so what they compute does not change. It needs a Hopper GPU or a later one, and a Triton that supports it.
 """
 
 from functools import cache

@@ -3,7 +3,7 @@
 A program of the forward pass combines ``ROWS`` groups and multiplies them by some columns of the matrix. In the
 backward pass, some programs compute the gradient of h for ``ROWS`` groups and some channels each and, in the same
 launch, others that of the matrix for ``ROWS`` of its rows each, always summed in the same order. With more than
-``_SMALL`` groups there are enough programs with more columns or channels each, and the library's product computes the
+``small`` groups there are enough programs with more columns or channels each, and the library's product computes the
 latter gradient, because it then uses the whole GPU.
 """
 
@@ -128,7 +128,9 @@ def _backward(
         )
 
 
-def forward(h: Tensor, group: int, slope: float, weight: Tensor, index: Tensor | None = None) -> tuple[Tensor, Tensor]:
+def forward(
+    h: Tensor, group: int, slope: float, weight: Tensor, index: Tensor | None = None, small: int = _SMALL
+) -> tuple[Tensor, Tensor]:
     """[b, out], and the combination [b, 2 · channels] that the backward pass needs, both float32.
 
     With ``index`` [group · b], row i of the batch is row ``index[i]`` of h.
@@ -138,25 +140,32 @@ def forward(h: Tensor, group: int, slope: float, weight: Tensor, index: Tensor |
     joined = torch.empty(b, 2 * channels, device=h.device)
     scores = torch.empty(b, out, device=h.device)
     constants = _constants(h, out, group, index, _CHANNELS)
-    constants["WIDTH"] = min(constants["WIDTH"], _FEW_COLUMNS) if b <= _SMALL else constants["WIDTH"]
+    constants["WIDTH"] = min(constants["WIDTH"], _FEW_COLUMNS) if b <= small else constants["WIDTH"]
     grid = (triton.cdiv(b, ROWS.value), triton.cdiv(out, constants["WIDTH"]))
     _forward[grid](h, weight, joined, scores, index, b, slope, **constants)
     return scores, joined
 
 
 def backward(
-    h: Tensor, group: int, slope: float, weight: Tensor, joined: Tensor, grad_out: Tensor, index: Tensor | None = None
+    h: Tensor,
+    group: int,
+    slope: float,
+    weight: Tensor,
+    joined: Tensor,
+    grad_out: Tensor,
+    index: Tensor | None = None,
+    small: int = _SMALL,
 ) -> tuple[Tensor, Tensor]:
     """The gradients of all rows of the batch and of the matrix, from the gradient of the result."""
     rows, channels, out = h.shape[0] if index is None else index.numel(), h.shape[1], weight.shape[1]
     b = rows // group
     grad_h = torch.empty(rows, channels, dtype=h.dtype, device=h.device)
-    small = b <= _SMALL
-    constants = _constants(h, out, group, index, _FEW_CHANNELS if small else _CHANNELS)
+    is_small = b <= small
+    constants = _constants(h, out, group, index, _FEW_CHANNELS if is_small else _CHANNELS)
     tiles = triton.cdiv(b, ROWS.value)
     parts = tiles * triton.cdiv(channels, constants["BLOCK"])
-    grad_weight = torch.empty_like(weight) if small else _product(joined.T, grad_out)
-    grid = (parts + (triton.cdiv(2 * channels, ROWS.value) if small else 0),)
+    grad_weight = torch.empty_like(weight) if is_small else _product(joined.T, grad_out)
+    grid = (parts + (triton.cdiv(2 * channels, ROWS.value) if is_small else 0),)
     arrays = (h, weight, joined, grad_out, grad_h, grad_weight, index)
     _backward[grid](*arrays, b, slope, tiles, parts, **constants)
     return grad_h, grad_weight

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from mggcn.kernels.gpu._early import options, wait_for_inputs
 
-FEW, _SHARE = 4096, 1024  # gathered rows; of more than a few, a program of the gradient reads so many
+FEW, _SHARE = 4096, 1024  # up to FEW gathered rows are one sum of the gradient, more are sums of _SHARE rows
 
 
 class Tile(NamedTuple):
@@ -99,21 +99,21 @@ def _gradient(
     tl.store(out + cells, total, mask=(k < WIDTH)[:, None] & (channel < CHANNELS)[None, :])
 
 
-def product(table: Tensor, nodes: Tensor, weight: Tensor) -> Tensor:
+def product(table: Tensor, nodes: Tensor, weight: Tensor, few: int = FEW) -> Tensor:
     """[n, channels]: the rows of ``nodes``, without padding, times ``weight`` [width, channels] of the same dtype."""
     n, (width, channels) = nodes.numel(), weight.shape
-    tile = PRODUCT[n <= FEW]
+    tile = PRODUCT[n <= few]
     out = torch.empty(n, channels, dtype=table.dtype, device=table.device)
     grid = (triton.cdiv(channels, tile.columns), triton.cdiv(n, tile.rows))
     _product[grid](table, nodes, weight, out, n, **_constants(table, width, channels, tile))
     return out
 
 
-def gradient(table: Tensor, nodes: Tensor, coming: Tensor, width: int) -> Tensor:
+def gradient(table: Tensor, nodes: Tensor, coming: Tensor, width: int, few: int = FEW, share: int = _SHARE) -> Tensor:
     """[width, channels] float32: the gradient of the weights, from that of the product, ``coming`` [n, channels]."""
     n, channels = coming.shape
-    tile = GRADIENT[n <= FEW]
-    share = FEW if n <= FEW else _SHARE
+    tile = GRADIENT[n <= few]
+    share = few if n <= few else share
     shares = max(1, triton.cdiv(n, share))
     out = torch.empty(shares, width, channels, device=table.device)
     grid = (triton.cdiv(channels, tile.columns), triton.cdiv(width, tile.rows), shares)

@@ -1,0 +1,337 @@
+"""``mggcn ethereum``: collect or simulate transactions, and build data sets of accounts from them."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from cyclopts import App
+from cyclopts.types import NonNegativeInt
+
+from mggcn.cli.options import Switch
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from mggcn.data import Dataset
+    from mggcn.ethereum import Built, MergedLabels
+
+app = App(name="ethereum", help="Collect or simulate transactions, and build data sets of accounts from them.")
+
+_MOST_SHOWN = 12
+
+
+@app.command
+def build(
+    transactions: list[str],
+    /,
+    *,
+    labels: str | None = None,
+    features: str | None = None,
+    out: Path | None = None,
+    engine: Literal["duckdb", "spark", "sql"] = "duckdb",
+    dialect: str = "bigquery",
+    into: str | None = None,
+    from_tables: Switch = False,
+    as_of: str | None = None,
+    split: str = "random",
+    memory: str = "4GB",
+    stages: str | None = None,
+    columns: str | None = None,
+    ids: Literal["address", "text"] = "address",
+    receipts: str | None = None,
+    blocks: str | None = None,
+    balances: str | None = None,
+    max_dropped: float = 0.01,
+    name: str | None = None,
+    seed: int = 0,
+    background: NonNegativeInt = 0,
+    overwrite: Switch = False,
+    quiet: Switch = False,
+) -> None:
+    """Build a data set of accounts: a graph, 13 features, labels and a split.
+
+    Reads ethereum-etl, BigQuery exports, cryo, Etherscan's txlist and XBlock, as Parquet, CSV or JSON; the format is
+    recognised by the columns. At the end it prints how many rows each rule dropped or changed.
+
+    Args:
+        transactions: Files or folders, here or at s3://, gs:// and hdfs:// addresses, which Spark reads in place and
+            DuckDB copies first; with --engine sql, the name of a table.
+        labels: A CSV file with the columns address and label; without it no account is labelled.
+        features: A table (CSV, Parquet, JSON lines) with the column address; its other columns become features next to
+            the thirteen.
+        out: The dataset folder to write; it also receives accounts.parquet and edges.parquet.
+        engine: duckdb runs in this process, spark on a cluster or on this machine; sql only prints the SQL script.
+        dialect: The SQL dialect of --engine sql: bigquery, snowflake, trino, databricks, clickhouse, duckdb and others.
+        into: With --engine sql, the schema of the tables that are created, such as project.dataset.
+        from_tables: The files are the tables mggcn_links and mggcn_features of that script, exported as Parquet.
+        as_of: Ignore later transactions. A date (included to its end) or a time such as 2020-01-31T12:00:00, in UTC.
+        split: random (7:1:2 within each class), or time:2018-12-31,2019-06-30: train on accounts seen until the first
+            date, validate on those first seen until the second, test on later ones; features are as of each date.
+        memory: The memory limit of the engine, such as 4GB; at least 500MB.
+        stages: The folder for intermediate tables; with --engine spark also an address such as s3://bucket/folder. By
+            default that of --out.
+        columns: The columns of a table in no known format: from=…,to=…,value=…,time=…, with eth=… for a value in ether,
+            and optionally hash, block, status, error, contract, gas, price, fee, count.
+        ids: address requires 0x and 40 hexadecimal digits; text accepts any name of an account.
+        receipts: ethereum-etl's receipts, for transactions without status and gas used.
+        blocks: ethereum-etl's blocks, for transactions without time.
+        balances: A table with address and eth_balance (wei), used instead of the sums of the transactions.
+        max_dropped: The largest share of rows that may be dropped because they cannot be read; more are an error.
+            Copies and rows later than --as-of do not count.
+        name: The name of the data set; by default ethereum: and the folder's name. Simulated data get simulated- in it.
+        seed: The seed of the split and of --background.
+        background: Label so many unlabelled accounts as a class Background, drawn with degrees like those of labelled
+            accounts, so that a model learns what is in no class; 0 for none.
+        overwrite: Replace an existing dataset folder.
+        quiet: Do not print the stages.
+    """
+    from mggcn.errors import require
+
+    require("ibis", "ethereum")
+    from mggcn import ethereum
+    from mggcn.cli.options import with_flags
+    from mggcn.data import check_free
+    from mggcn.errors import InputError, prefix_errors
+    from mggcn.ethereum import BuildInputs, TimeSplit, local_files, parse_as_of, parse_columns, table_files
+
+    roles = None if columns is None else parse_columns(columns)
+    until = None if as_of is None else parse_as_of(as_of)
+    time_split = TimeSplit.parse(split)
+    if engine == "sql":
+        with prefix_errors("--engine sql"):
+            print(ethereum.sql_script(transactions, dialect, roles, as_of=until, any_ids=ids == "text", into=into))  # noqa: T201
+        return
+    if into is not None:
+        raise InputError("--into: only --engine sql creates tables in a database")
+    values = {
+        "--columns": columns,
+        "--receipts": receipts,
+        "--blocks": blocks,
+        "--balances": balances,
+        "--as-of": as_of,
+    }
+    for option, value in values.items():
+        if from_tables and value is not None:
+            raise InputError(f"{option}: has no effect on exported tables; give it to the script that creates them")
+    if out is None:
+        raise InputError("--out: the dataset folder to make is missing")
+    if not 0 <= max_dropped <= 1:
+        raise InputError(f"--max-dropped: {max_dropped:g} is not a share from 0 to 1")
+    check_free(out, overwrite=overwrite)
+    tables = [receipts, blocks, balances, *transactions]
+    with (
+        local_files([labels, features], out) as (label_file, feature_file),
+        table_files(tables, out, copied=engine != "spark") as (receipt_file, block_file, balance_file, *files),
+    ):
+        inputs = BuildInputs(
+            tuple(file for file in files if file is not None),
+            roles,
+            receipt_file,
+            block_file,
+            balance_file,
+            until,
+            ids == "text",
+            max_dropped,
+            from_tables,
+        )
+        built = ethereum.build(
+            inputs,
+            out,
+            labels=label_file,
+            engine=engine,
+            memory=memory,
+            name=name,
+            seed=seed,
+            background=background,
+            time_split=time_split,
+            own_features=feature_file,
+            stages=stages,
+            overwrite=overwrite,
+            quiet=quiet,
+        )
+    print(with_flags("\n".join(_build_lines(built, out))))  # noqa: T201
+
+
+def _build_lines(built: "Built", out: Path) -> list[str]:
+    data = built.dataset
+    lines = [*built.tally.lines(), ""] if built.tally.dropped else []
+    if notes := (*built.tally.notes, *data.notes):
+        lines += [*(f"note: {note}" for note in notes), ""]
+    if built.labels:
+        present = built.labels - built.unknown
+        lines.append(f"{present:,} of {built.labels:,} labelled accounts have a transaction")
+        if built.background:
+            lines.append(f"{built.background:,} unlabelled accounts of similar degrees are the class Background")
+        lines += [*_split_lines(data), ""]
+    if data.copies:
+        lines += [f"{data.copies:,} copies of accounts as of the dates of the split, without edges to others", ""]
+    return [*lines, f"{data.name}: {data.num_current:,} accounts, {built.num_edges:,} edges in {out}"]
+
+
+def _split_lines(data: "Dataset") -> list[str]:
+    """The number of accounts of each class in each part of the split."""
+    if data.split is None:
+        return []
+    lines = [f"{'class':<28} {'train':>7} {'val':>7} {'test':>7}"]
+    for number, name in enumerate(data.classes):
+        parts = (data.split.train, data.split.val, data.split.test)
+        lines.append(f"{name:<28} " + " ".join(f"{(data.y[part] == number).sum():>7}" for part in parts))
+    return lines
+
+
+@app.command
+def crawl(
+    *,
+    labels: Path,
+    out: Path,
+    two_hop: float = 0.1,
+    seed: int = 0,
+    rate: float = 3.0,
+    base_url: str | None = None,
+    max_accounts: int | None = None,
+    max_transactions: int | None = None,
+    chain_id: int = 1,
+    internal: Switch = False,
+    quiet: Switch = False,
+) -> None:
+    """Fetch the transactions of labelled accounts, and of a random part of their neighbours, from Etherscan.
+
+    The API key is read from the environment variable ETHERSCAN_API_KEY. To continue a crawl that stopped, run the same
+    command again. The resulting folder is an input of mggcn ethereum build.
+
+    Args:
+        labels: A CSV file with a column address, such as mggcn ethereum labels writes; its labels are not used.
+        out: The folder for transactions.jsonl and the journal of the crawl.
+        two_hop: The part of the labelled accounts' neighbours whose transactions are fetched too, 0 to 1.
+        seed: Selects that part.
+        rate: Calls per second; Etherscan's free plan allows 3.
+        base_url: The address of the API; by default Etherscan's API, version 2.
+        max_accounts: The largest number of accounts to fetch in all.
+        max_transactions: The largest number of transactions to fetch for one account, rounded up to pages of 1,000.
+        chain_id: The number of the chain; 1 is Ethereum's mainnet.
+        internal: Also fetch internal transactions, which contracts made, into the folder internal; needs a second call
+            for each account.
+        quiet: Show no progress.
+    """
+    from mggcn import ethereum
+    from mggcn.cli.display import StageDisplay
+
+    accounts = ethereum.addresses(labels)
+    shown = StageDisplay(quiet=quiet)
+    key, url = ethereum.key_from_environment(), base_url or ethereum.ETHERSCAN_URL
+    client = ethereum.Etherscan(key, rate, url, chain=chain_id, on_pause=shown.note)
+    with closing(client) as api, shown:
+        crawled = ethereum.crawl(
+            api,
+            accounts,
+            out,
+            two_hop=two_hop,
+            seed=seed,
+            max_accounts=max_accounts,
+            max_transactions=max_transactions,
+            internal=internal,
+            on_progress=shown.update,
+        )
+    lines = [
+        f"{crawled.records:,} transactions"
+        + (f" and {crawled.internal:,} internal transactions" if internal else "")
+        + f" in {out}",
+        "labelled accounts {:,} of {:,}".format(*crawled.labelled),
+        "their neighbours  {:,} of {:,} selected".format(*crawled.neighbours),
+        f"calls             {crawled.calls:,}, of which {crawled.retries:,} repeated a failed call",
+    ]
+    if crawled.cut:
+        lines.append(f"cut short         {crawled.cut:,} accounts with {max_transactions or 0:,} transactions or more")
+    print("\n".join(lines))  # noqa: T201
+
+
+@app.command
+def labels(lists: list[str], /, *, out: Path, overwrite: Switch = False) -> None:
+    """Merge lists of labelled addresses into the classes ICO, Converter, Exchange, Mining, Gambling and Phish.
+
+    ICO: addresses labelled ico-wallets. Converter: addresses labelled bancor with Converter in their name. Exchange,
+    Mining and Gambling: addresses with the label of that name. Phish: addresses labelled phish-hack with Fake_Phishing
+    in their name. An address of two classes is left out and listed in a file of conflicts beside the labels.
+
+    Args:
+        lists: Files: JSON of {address: {name, labels}}, CSV with a column address, or text with one address per line,
+            given as in Phish=FILE. A CSV without a column label has the label of its file name, or of its folder if
+            the file is all.csv.
+        out: The CSV file to write, with the columns address and label.
+        overwrite: Replace existing files, but never one of the lists.
+    """
+    from mggcn.ethereum import merge_labels, parse_list, write_labels
+
+    merged = merge_labels(parse_list(text) for text in lists)
+    conflicts = write_labels(merged, out, overwrite=overwrite)
+    print("\n".join(_label_lines(merged, out, conflicts)))  # noqa: T201
+
+
+def _label_lines(merged: "MergedLabels", out: Path, conflicts: Path) -> list[str]:
+    rows = [("", *merged.counts, "")]
+    rows += [
+        (path.name, *(f"{counts[name]:,}" for name in merged.counts), "") for path, counts in merged.by_file.items()
+    ]
+    rows.append((out.name, *(f"{count:,}" for count in merged.counts.values()), f"{len(merged.classes):,} in all"))
+    width = max(len(row[0]) for row in rows)
+    lines = [f"{name:<{width}} " + " ".join(f"{cell:>9}" for cell in cells) for name, *cells in rows]
+    if merged.conflicts:
+        lines.append(f"{len(merged.conflicts):,} addresses of two classes are left out, see {conflicts}:")
+        shown = list(merged.conflicts.items())[:_MOST_SHOWN]
+        lines += [f"  {address} {' and '.join(names)}" for address, names in shown]
+        lines += ["  …"] * (len(merged.conflicts) > _MOST_SHOWN)
+    if merged.unnamed:
+        lines.append(f"name without Converter or Fake_Phishing, left out: {_most_common(merged.unnamed)}")
+    if merged.dropped:
+        lines.append(f"labels of no class, left out: {_most_common(merged.dropped)}")
+    if merged.foreign:
+        lines.append(f"{len(merged.foreign):,} entries of other chains, left out; the first in {merged.foreign[0]}")
+    return lines
+
+
+def _most_common(counts: "Counter[str]") -> str:
+    shown = counts.most_common(_MOST_SHOWN)
+    rest = counts.total() - sum(count for _, count in shown)
+    more = f" and {len(counts) - _MOST_SHOWN:,} more with {rest:,}" if len(counts) > _MOST_SHOWN else ""
+    return ", ".join(f"{label} {count:,}" for label, count in shown) + more
+
+
+@app.command
+def simulate(
+    *,
+    out: Path,
+    scale: float = 1.0,
+    seed: int = 0,
+    labels: Path | None = None,
+    overwrite: Switch = False,
+) -> None:
+    """Simulate transactions of accounts like those of the paper's six classes. These are not real data.
+
+    The file has the columns of ethereum-etl's transactions, and its metadata say that it is simulated.
+
+    Args:
+        out: The Parquet file to write, named .parquet or .pq.
+        scale: 1 is the size of the paper's data: 1.4 million accounts, 2.8 million edges, 816 labels.
+        seed: The same seed and scale give the same rows.
+        labels: The CSV file of labels to write; by default beside the Parquet file.
+        overwrite: Replace existing files.
+    """
+    from mggcn import ethereum
+    from mggcn.cli.display import Display
+
+    labels = labels or out.parent / f"{out.stem}.labels.csv"
+    with Display(transient=True) as shown:
+        simulation = ethereum.simulate(
+            out,
+            labels=labels,
+            scale=scale,
+            seed=seed,
+            overwrite=overwrite,
+            on_progress=lambda rows, total: shown.bar("simulating", rows, total),
+        )
+    counts = ", ".join(f"{name} {count:,}" for name, count in simulation.labels.items())
+    print(  # noqa: T201
+        f"{out}: SIMULATED, {simulation.transactions:,} transactions, {simulation.accounts:,} accounts, "
+        f"{simulation.edges:,} edges\n"
+        f"{labels}: labels of simulated accounts, {counts}"
+    )

@@ -1,0 +1,324 @@
+"""The columns of transactions: the formats in which they come, and expressions that read their values exactly.
+
+A *role* is what a column means, whatever its name; a format gives each role its column, and ``--columns`` sets roles by
+hand. Ibis expressions convert a column of any type: accounts to text, wei to decimals, times to seconds. Values that
+cannot be read become null. Text that cannot be read is replaced by a valid constant before it is cast, so that no cast
+fails in any engine. No expression uses floats, because engines round them differently.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, TypeAlias
+
+import ibis
+
+from mggcn._io.stages import Table
+from mggcn.errors import InputError, unknown
+
+ROLES = {
+    "from": "the sender",
+    "to": "the receiver",
+    "value": "the value in wei",
+    "eth": "the value in ether, instead of value",
+    "time": "seconds since 1970, or a time in UTC",
+    "hash": "the transaction's hash",
+    "part": "what distinguishes transfers within one transaction",
+    "block": "the block's number",
+    "status": "1 or true if it succeeded, 0 or false if it failed",
+    "error": "0 or false if it succeeded, 1 or true if it failed",
+    "contract": "the contract that was created",
+    "gas": "the gas used",
+    "price": "the price of a unit of gas, in wei",
+    "list_price": "the same, used if price is empty",
+    "fee": "the fee in wei, instead of gas and price",
+    "count": "how many transactions the row adds up",
+}
+
+_TRANSACTIONS = {
+    "from": ("from_address",),
+    "to": ("to_address",),
+    "value": ("value",),
+    "time": ("block_timestamp", "timestamp"),
+    "hash": ("hash", "transaction_hash"),
+    "block": ("block_number",),
+    "contract": ("receipt_contract_address",),
+    "gas": ("receipt_gas_used", "gas_used"),
+    "price": ("receipt_effective_gas_price", "effective_gas_price"),
+    "list_price": ("gas_price",),
+}
+_CRYO = _TRANSACTIONS | {"value": ("value_string", "value_binary", "value_f64")}
+_TOKENS = (("token_address", "value"), ("tokenSymbol", "value"), ("erc20", "from_address"))
+_TRACES = (("trace_type", "value"), ("action_from", "action_value"))
+_ETHERSCAN = {"from": ("from",), "to": ("to",), "value": ("value",), "time": ("timeStamp",), "hash": ("hash",)}
+_ETHERSCAN |= {"block": ("blockNumber",), "contract": ("contractAddress",)}
+_ETHERSCAN_MARKS = ("from", "to", "value", "timeStamp")
+_XBLOCK = {"from": ("From",), "to": ("To",), "eth": ("Value",), "time": ("TimeStamp",), "hash": ("TxHash",)}
+_XBLOCK |= {"block": ("BlockHeight",), "contract": ("ContractAddress",)}
+_SUCCESS = {"status": "status", "receiptstatus": "status", "txreceiptstatus": "status", "success": "status"}
+_SUCCESS |= {"iserror": "error"}
+"""The role of a column that says whether a transaction succeeded, by its name in lower case without underscores."""
+Column: TypeAlias = Any
+
+TEXT, INT, FLAG, WEI = "string", "int64", "boolean", "decimal(38,0)"
+
+EMPTY = ("", "null", "none", "nan", "<na>", "0x")
+"""The spellings of a missing value in files, in lower case."""
+
+_ETHER_DECIMALS = 18
+_MOST_DIGITS = 28  # eighty times all existing ether; the sum of ten billion such values still fits into 38 digits
+_HEX_DIGITS = 24
+_BYTES = "_binary"  # the suffix of cryo's columns of bytes, which it can also write as hexadecimal text
+_LATEST = 10**11  # seconds; larger numbers are milliseconds
+_DAY_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]+)?( ?UTC|Z|[+]00(:?00)?)?$"
+
+
+@dataclass(frozen=True)
+class Format:
+    """A format of transactions.
+
+    Args:
+        name: for messages.
+        marks: the columns by which it is recognised.
+        roles: for each role its possible columns, the preferred first.
+        refusal: why it cannot be used; empty if it can.
+        internal: whether rows can be transfers within a transaction, which share its hash.
+    """
+
+    name: str
+    marks: tuple[str, ...]
+    roles: Mapping[str, tuple[str, ...]]
+    refusal: str = ""
+    internal: bool = False
+
+
+FORMATS = (
+    *(Format("token transfers", marks, {}, "their values are amounts of a token, not ether") for marks in _TOKENS),
+    *(Format("traces", marks, {}, "they repeat the transactions; give the transactions") for marks in _TRACES),
+    *(Format("cryo", ("from_address", "to_address", value), _CRYO) for value in _CRYO["value"]),
+    Format("BigQuery", ("from_address", "to_address", "value", "receipt_status"), _TRANSACTIONS),
+    Format("ethereum-etl", ("from_address", "to_address", "value"), _TRANSACTIONS),
+    Format("Etherscan internal transactions", (*_ETHERSCAN_MARKS, "traceId"), _ETHERSCAN | {"part": ("traceId",)}),
+    Format("Etherscan", _ETHERSCAN_MARKS, _ETHERSCAN | {"gas": ("gasUsed",), "price": ("gasPrice",)}),
+    Format("XBlock", ("From", "To", "Value", "TimeStamp"), _XBLOCK, internal=True),
+)
+BY_HAND = "given columns"
+INTERNAL = (BY_HAND, *(form.name for form in FORMATS if form.internal))
+"""The formats whose rows can be transfers within a transaction, which share its hash."""
+RECEIPTS = {
+    "hash": ("transaction_hash", "hash"),
+    "block": ("block_number",),
+    "status": ("status", "receipt_status"),
+    "contract": ("contract_address",),
+    "gas": ("gas_used",),
+    "price": ("effective_gas_price",),
+}
+BLOCKS = {"block": ("number", "block_number"), "time": ("timestamp", "block_timestamp")}
+BALANCES = {
+    "account": ("address", "account"),
+    "balance": ("eth_balance", "balance", "balance_string", "balance_binary"),
+}
+
+
+def recognise(columns: Sequence[str], roles: Mapping[str, str] | None = None) -> tuple[str, dict[str, str]]:
+    """Return the name of a table's format and the column of each role; ``roles`` are roles set by hand."""
+    if roles:
+        for role, column in roles.items():
+            if column not in columns:
+                raise InputError(f"no column {column!r} for {role} (it has {', '.join(map(repr, columns))})")
+        return BY_HAND, dict(roles)
+    for form in FORMATS:
+        if all(mark in columns for mark in form.marks):
+            if form.refusal:
+                raise InputError(f"these are {form.name}: {form.refusal}")
+            return form.name, assign_roles(columns, form.roles) | success_roles(columns)
+    raise InputError(f"{_missing(columns)}; give the columns by hand: columns='from=…,to=…,value=…,time=…'")
+
+
+def assign_roles(columns: Sequence[str], candidates: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """Return the column of each role that has one."""
+    present = {role: [name for name in names if name in columns] for role, names in candidates.items()}
+    return {role: names[0] for role, names in present.items() if names}
+
+
+def success_roles(columns: Sequence[str]) -> dict[str, str]:
+    """The roles of all columns that say whether a transaction succeeded: status, error, status_2 for another one."""
+    roles: dict[str, str] = {}
+    for column in columns:
+        role = _SUCCESS.get(column.lower().replace("_", ""))
+        if role is not None:
+            number = sum(name.startswith(role) for name in roles) + 1
+            roles[role if number == 1 else f"{role}_{number}"] = column
+    return roles
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """Parse ``from=…,to=…,value=…,time=…``."""
+    roles: dict[str, str] = {}
+    for entry in text.split(","):
+        role, equals, column = (part.strip() for part in entry.partition("="))
+        if not equals or not column:
+            raise InputError(f"columns: {entry!r} is not ROLE=COLUMN")
+        if role not in ROLES:
+            raise unknown("role in columns", role, ROLES)
+        roles[role] = column
+    for role in ("from", "to", "value"):
+        if role not in roles and not (role == "value" and "eth" in roles):
+            raise InputError(f"columns: no {role}=… ({ROLES[role]})")
+    if "value" in roles and "eth" in roles:
+        raise InputError("columns: value=… and eth=… exclude each other")
+    return roles
+
+
+def _missing(columns: Sequence[str]) -> str:
+    """Say which column is missing, in the format that lacks the fewest."""
+    usable = [form for form in FORMATS if not form.refusal]
+    nearest = min(usable, key=lambda form: (sum(mark not in columns for mark in form.marks), -len(form.marks)))
+    missing = [mark for mark in nearest.marks if mark not in columns]
+    if len(missing) == len(nearest.marks):
+        return f"no known format has the columns {', '.join(map(repr, columns))}"
+    similar = get_close_matches(missing[0], columns, n=1)
+    hint = f" ({similar[0]!r} is there)" if similar else ""
+    return f"column {missing[0]!r} of {nearest.name} is missing{hint}"
+
+
+def _hex(value: bytes) -> str:
+    """Stand for the engines' built-in function of this name."""
+    raise NotImplementedError
+
+
+_HEX = ibis.udf.scalar.builtin(_hex, name="hex")
+
+
+def text(column: Column) -> Column:
+    """Return the value as text, empty if missing; bytes become 0x and lower-case hexadecimal digits."""
+    if column.type().is_binary():
+        column = ibis.literal("0x") + _HEX(column).lower()
+    elif not column.type().is_string():
+        column = column.cast("string")
+    column = column.fill_null("")
+    return column.lower().isin(EMPTY).ifelse("", column)
+
+
+def integer(column: Column, digits: int = _MOST_DIGITS) -> Column:
+    """Return a non-negative number as ``decimal(38,0)``; null if it is not one or has more digits."""
+    kind = column.type()
+    _refuse_floats(column)
+    if kind.is_string():
+        return _decimal_text(column, column.re_search(f"^0*[0-9]{{1,{digits}}}([.]0*)?$"))
+    if kind.is_binary():
+        return _from_hexadecimal(_HEX(column).lower())
+    number = column.cast(WEI)
+    return ((number >= 0) & (number < ibis.literal(10**digits, type=WEI))).ifelse(number, ibis.null(WEI))
+
+
+def wei(column: Column) -> Column:
+    """Return a value in wei like :func:`integer`; text in a column of bytes is read as 0x and hexadecimal digits."""
+    if not (column.type().is_string() and column.get_name().endswith(_BYTES)):
+        return integer(column)
+    spelled = column.lower()
+    readable = spelled.re_search("^0x[0-9a-f]+$").fill_null(False)
+    digits = readable.ifelse(spelled.substr(len("0x")), "0")
+    return readable.ifelse(_from_hexadecimal(digits), ibis.null(WEI))
+
+
+def without_exponents(table: Table, names: Iterable[str]) -> Table:
+    """Write out the digits of ``1.25e+18`` and ``0E-9`` in columns of text; other text stays as it is.
+
+    Each step is a select of its own, because one nested expression would repeat its parts.
+    """
+    for name in names:
+        if not table[name].type().is_string():
+            continue
+        column = table[name].fill_null("")
+        table = table.mutate(
+            power_zero=column.re_search("^0+([.]0*)?[eE][+-]?[0-9]{1,3}$"),
+            power_number=column.re_search("^[0-9]+([.][0-9]*)?[eE][+]?[0-9]{1,2}$").ifelse(column, "").lower(),
+        )
+        mantissa = table.power_number.re_replace("e.*$", "")
+        fraction = mantissa.contains(".").ifelse(mantissa.re_replace("^.*[.]", ""), "")
+        power = (table.power_number == "").ifelse("0", table.power_number.re_replace("^.*e[+]?", "")).cast("int64")
+        table = table.mutate(
+            power_start=mantissa.re_replace("[.].*$", ""), power_rest=fraction.re_replace("0+$", ""), power_of=power
+        )
+        table = table.mutate(power_zeros=table.power_of - table.power_rest.length())
+        zeros = ibis.literal("0").repeat(ibis.greatest(table.power_zeros, 0))
+        is_whole = (table.power_number != "") & (table.power_zeros >= 0)
+        digits = table.power_start + table.power_rest + zeros
+        table = table.mutate(**{name: ibis.cases((table.power_zero, "0"), (is_whole, digits), else_=table[name])})
+    return table
+
+
+def with_wei_of_ether(table: Table, name: str) -> Table:
+    """Add ``ether_wei``, computed from a column of decimals such as ``0.25``, ``3`` or ``7e-09``.
+
+    ``ether_cut`` says whether digits below one wei were cut off. The decimal point is moved in the text; nothing is
+    multiplied or divided.
+    """
+    column = table[name]
+    _refuse_floats(column)
+    spelled = column if column.type().is_string() else column.cast("string")
+    valid = spelled.re_search("^([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$").fill_null(False)
+    table = table.mutate(ether_safe=valid.ifelse(spelled, "0").lower(), ether_valid=valid)
+    powers = table.ether_safe.contains("e").ifelse(table.ether_safe.re_replace("^.*e[+]?", ""), "0")
+    table = table.mutate(ether_power=powers.cast("int64"), ether_safe=table.ether_safe.re_replace("e.*$", ""))
+    fraction = table.ether_safe.contains(".").ifelse(table.ether_safe.re_replace("^.*[.]", ""), "")
+    table = table.mutate(ether_shift=table.ether_power + _ETHER_DECIMALS - fraction.length())
+    zeros = ibis.literal("0").repeat(ibis.greatest(table.ether_shift, 0))
+    table = table.mutate(ether_digits=table.ether_safe.replace(".", "") + zeros)
+    length = ibis.greatest(table.ether_digits.length() + ibis.least(table.ether_shift, 0), 0)
+    table = table.mutate(ether_stay=length)
+    table = table.mutate(ether_kept=ibis.literal("0") + table.ether_digits.substr(0, table.ether_stay))
+    readable = table.ether_valid & table.ether_kept.re_search(f"^0*[0-9]{{1,{_MOST_DIGITS}}}$")
+    rest = table.ether_digits.substr(table.ether_stay, table.ether_digits.length())
+    return table.mutate(
+        ether_wei=_decimal_text(table.ether_kept, readable), ether_cut=readable & rest.re_search("[1-9]")
+    )
+
+
+def seconds(column: Column) -> Column:
+    """Return seconds since 1970 in UTC, from such seconds, a timestamp, or text of either."""
+    kind = column.type()
+    if kind.is_timestamp():
+        return column.truncate("s").epoch_seconds().cast("int64")
+    if not kind.is_string():
+        return _in_range(integer(column))
+    dated = column.re_search(_DAY_TIME)
+    safe = dated.fill_null(False).ifelse(column, "1970-01-01 00:00:00")
+    moment = (safe.substr(0, 10) + ibis.literal(" ") + safe.substr(11, 8)).try_cast("timestamp")
+    return dated.fill_null(False).ifelse(moment.epoch_seconds().cast("int64"), _in_range(integer(column)))
+
+
+def whole(number: Column) -> Column:
+    """Return an int64 on every engine; sums and row numbers are int32 or 128-bit integers on some."""
+    return number.cast(WEI).cast("int64")
+
+
+def _decimal_text(column: Column, readable: Column) -> Column:
+    """Return the number in a text if it is readable, else null."""
+    digits = readable.ifelse(column.re_replace("[.]0*$", ""), "0").cast(WEI)
+    return readable.ifelse(digits, ibis.null(WEI))
+
+
+def _in_range(number: Column) -> Column:
+    return (number < _LATEST).ifelse(number, ibis.null(WEI)).cast("int64")
+
+
+def _from_hexadecimal(digits: Column) -> Column:
+    """Return the number of big-endian hexadecimal digits; null if there are more than 24."""
+    padded = (ibis.literal("0" * _HEX_DIGITS) + digits.re_replace("^0+", "")).right(_HEX_DIGITS)
+    terms = [
+        ibis.literal("0123456789abcdef").find(padded.substr(position, 1)).cast(WEI)
+        * ibis.literal(16 ** (_HEX_DIGITS - 1 - position), type=WEI)
+        for position in range(_HEX_DIGITS)
+    ]
+    fits = digits.re_search(f"^0*[0-9a-f]{{0,{_HEX_DIGITS}}}$")
+    return fits.ifelse(sum(terms[1:], terms[0]).cast(WEI), ibis.null(WEI))
+
+
+def _refuse_floats(column: Column) -> None:
+    if column.type().is_floating():
+        raise InputError(
+            f"column {column.get_name()!r} holds {column.type()}, which cannot hold wei exactly; "
+            "export it as text or as a decimal"
+        )

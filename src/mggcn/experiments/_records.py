@@ -1,0 +1,313 @@
+"""Records in files: packed ones are written, and those of run folders, ledgers, experiments and packed files read.
+
+A packed file holds the runs of sections in one small JSON file that can be committed. Shared values are written once:
+data sets and environments in lists to which rows refer by index; method, settings, device and what an experiment says,
+once for each row. A row (``lines`` in the file) has a list over its seeds for each field, and the curve of its first
+seed only, thinned, as a list for each column; the times of left-out epochs are added to those of the next one. Numbers
+have six digits. Absolute paths are left out because they are of one machine, names of features because only
+predictions need them.
+
+An experiment writes the same format beside its ledger, with the digests of its runs (``specs``) instead of the runs.
+"""
+
+import itertools
+import json
+import math
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, is_dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+import msgspec
+
+from mggcn._io import regular
+from mggcn._io.files import parse_json, sealed, typed, unsealed
+from mggcn.errors import InputError, InputWarning
+from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._rows import (
+    ExperimentInfo,
+    PublishedLookup,
+    Row,
+    Section,
+    experiment_section,
+    group,
+    plain_label,
+    with_published,
+)
+from mggcn.training import (
+    CHECKPOINT,
+    MAY_DIVERGE,
+    RECORD,
+    Epoch,
+    RunRecord,
+    is_unfinished,
+    parse_record,
+    spaced,
+    unfinished,
+)
+
+FORMAT, VERSION = "mggcn-records", 2
+RECORDS, EXPERIMENT = "records.jsonl", "experiment.json"
+_MOST_POINTS = 100
+_SHARED = ("dataset", "method", "settings", "device", "curve", "environment")
+_PER_SEED = [field.name for field in fields(RunRecord) if field.name not in _SHARED]
+_DEFAULTS = {field.name: field.default for field in fields(RunRecord)}
+_SAID = ("label", "method", "reference", "grows", "reasons", "specs")
+"""What an experiment says of a row."""
+_ADDED_UP = ("train_seconds", "eval_seconds")
+
+
+class _File(msgspec.Struct):
+    sections: list["_Part"]
+    datasets: list[dict[str, Any]]
+    environments: list[dict[str, Any]]
+
+
+class _Part(msgspec.Struct):
+    experiment: ExperimentInfo | None
+    dataset: str
+    lines: list[dict[str, Any]]
+
+
+class _Runs(msgspec.Struct):
+    """The runs of a row."""
+
+    dataset: int
+    method: str
+    device: str
+    settings: dict[str, Any]
+    environments: list[int]
+    runs: dict[str, list[Any]]
+    curve: dict[str, list[Any]]
+
+
+def read_records(paths: Iterable[Path], published: PublishedLookup | None = None) -> list[Section]:
+    """Read all records of files and folders as sections, those of experiments first.
+
+    Args:
+        paths: run folders, ledgers, folders of experiments, packed files, and folders that contain these at any depth.
+        published: returns the published results for a record; see :func:`mggcn.runs.published_results`.
+    """
+    sections: list[Section] = []
+    others: list[RunRecord] = []
+    for file in {regular.real(file): file for path in paths for file in _record_files(path)}.values():
+        of_experiments, records = _read(file)
+        if not of_experiments and not records:
+            raise InputError(f"{file}: holds no records")
+        sections += of_experiments
+        others += records
+    if not sections and not others:
+        raise InputError("report: name a run folder or a records.jsonl")
+    return [with_published(section, published) for section in [*sections, *group(others)]]
+
+
+def record_files(paths: Iterable[Path]) -> set[Path]:
+    """The files that :func:`read_records` reads, including those that experiments write beside their ledgers."""
+    records = [file for path in paths for file in _record_files(path)]
+    beside = [file.with_name(EXPERIMENT) for file in records if file.name == RECORDS]
+    return {regular.real(file) for file in records + beside}
+
+
+def read_experiment(path: Path, ledger: Ledger | None = None) -> tuple[list[Section], list[RunRecord]]:
+    """The sections that an ``experiment.json`` describes, and the records of the ledger that it does not name."""
+    records = ledger.records if ledger else {}
+    return _read_json(path, records) if path.is_file() else ([], list(records.values()))
+
+
+def pack(sections: Iterable[Section]) -> str:
+    """Sections as packed JSON, one line of text for each row; rows that have ``specs`` keep them instead of runs."""
+    datasets: list[dict[str, Any]] = []
+    environments: list[dict[str, Any]] = []
+    parts = []
+    for section in sections:
+        rows = [_packed_row(section, row, datasets, environments) for row in section.rows]
+        said = asdict(section.experiment) if section.experiment else {}
+        if said.get("reference") == "":
+            del said["reference"]
+        parts.append(_object({"experiment": said or None, "dataset": section.dataset}, lines=map(_json, rows)))
+    shared = {"datasets": map(_json, datasets), "environments": map(_json, environments)}
+    return sealed(_object({"format": FORMAT, "version": VERSION}, **shared, sections=parts) + "\n").decode()
+
+
+def unpack(
+    values: Mapping[str, Any], known: Mapping[str, RunRecord], *, is_sealed: bool
+) -> tuple[list[Section], list[RunRecord]]:
+    """The sections of experiments in a packed file, and the records that are of no experiment.
+
+    Raises ValueError or IndexError for what :func:`pack` does not write.
+
+    Args:
+        values: parsed.
+        known: the records of a ledger, for rows that have ``specs``.
+        is_sealed: whether the file had a checksum.
+    """
+    if (version := values.get("version")) != VERSION:
+        raise ValueError(f"version {version!r}, not {VERSION}")
+    if not is_sealed:
+        raise ValueError("its checksum is missing")
+    file, sections, others = typed(_File, values), [], [*known.values()]
+    for part in file.sections:
+        if part.experiment is None:
+            others += [record for line in part.lines for record in _records(line, file)]
+            continue
+        rows = []
+        for line in part.lines:
+            row = typed(Row, {name: line[name] for name in _SAID if name in line})
+            records = [known[spec] for spec in row.specs if spec in known] or _records(line, file)
+            rows.append(replace(row, records=tuple(records)))
+        sections.append(experiment_section(part.experiment, part.dataset, rows))
+    named = {id(record) for section in sections for row in section.rows for record in row.records}
+    return sections, [record for record in others if id(record) not in named]
+
+
+def _is_hidden(file: Path, folder: Path) -> bool:
+    """Whether a file is a draft or in one, or in another hidden folder."""
+    return any(part.startswith(".") for part in file.relative_to(folder).parts)
+
+
+def _record_files(path: Path) -> list[Path]:
+    """The files with records in a path; an experiment stands for its ledger if there is one."""
+    if not path.exists():
+        raise InputError(f"{path}: does not exist")
+    if not path.is_dir():
+        if path.name == EXPERIMENT and path.with_name(RECORDS).is_file():
+            return [path.with_name(RECORDS)]
+        return [path]
+    kinds = (RECORD, RECORDS, EXPERIMENT)
+    inside = [path / name for name in kinds if (path / name).is_file()]
+    inside = inside or sorted(file for name in kinds for file in path.rglob(name) if not _is_hidden(file, path))
+    if is_unfinished(path):
+        raise InputError(unfinished(path))
+    found = (each.parent for each in path.rglob(CHECKPOINT) if not _is_hidden(each, path))
+    for folder in sorted(folder for folder in found if is_unfinished(folder)):
+        warnings.warn(f"{unfinished(folder)}; left out", InputWarning, stacklevel=2)
+    if not inside:
+        raise InputError(f"{path}: holds neither a {RECORD} nor a {RECORDS}")
+    return [file for each in inside for file in _record_files(each)]
+
+
+def _read(path: Path) -> tuple[list[Section], list[RunRecord]]:
+    if path.suffix == ".jsonl":
+        ledger = Ledger(path)
+        if path.name != RECORDS:
+            return [], list(ledger.records.values())
+        experiment = path.with_name(EXPERIMENT)
+        if not ledger.records and experiment.is_file():
+            warnings.warn(f"{path}: holds no records", InputWarning, stacklevel=2)
+        return read_experiment(experiment, ledger)
+    if path.suffix != ".json":
+        raise InputError(f"{path}: neither a run folder nor a {RECORD} nor a {RECORDS}")
+    return _read_json(path, {})
+
+
+def _read_json(path: Path, known: Mapping[str, RunRecord]) -> tuple[list[Section], list[RunRecord]]:
+    try:
+        content, is_sealed = unsealed(regular.read(path))
+        values = parse_json(content)
+        if isinstance(values, dict) and values.get("format") == FORMAT:
+            return unpack(values, known, is_sealed=is_sealed)
+        if path.name == EXPERIMENT:
+            raise ValueError("written by an older version, or not by mggcn")
+        return [], [parse_record(values, is_sealed=is_sealed)[0]]
+    except (ValueError, IndexError) as error:
+        what = "the description of an experiment" if path.name == EXPERIMENT else "a run record"
+        raise InputError(f"{path}: not {what} ({error})") from None
+
+
+def _object(values: dict[str, Any], **lists: Iterable[str]) -> str:
+    """An object as JSON, with lists whose items, already JSON, have lines of their own."""
+    items = [f'"{name}":[\n' + ",\n".join(texts) + "\n]" for name, texts in lists.items()]
+    return "{" + ",".join([_json(values)[1:-1], *items]) + "}"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _packed_row(
+    section: Section, row: Row, datasets: list[dict[str, Any]], environments: list[dict[str, Any]]
+) -> dict[str, Any]:
+    line: dict[str, Any] = {}
+    if section.experiment:
+        said = replace(row, label=plain_label(section, row), specs=() if row.records else row.specs)
+        line = {name: value for name in _SAID if (value := getattr(said, name))}
+    if row.records:
+        first = row.records[0]
+        line |= {"dataset": _index(_shareable(first.dataset), datasets), "method": first.method}
+        line |= {"device": first.device, "settings": first.settings}
+        line["environments"] = [_index(record.environment, environments) for record in row.records]
+        runs = [{name: _plain(getattr(record, name)) for name in _PER_SEED} for record in row.records]
+        runs = [{**run, "warm_start": _origin(run["warm_start"])} for run in runs]
+        line["runs"] = _columns(runs, _DEFAULTS)
+        line["curve"] = _columns([asdict(epoch) for epoch in _thinned(first.curve)], {})
+    return line
+
+
+def _records(line: dict[str, Any], file: _File) -> list[RunRecord]:
+    if "runs" not in line:
+        return []
+    row = typed(_Runs, line)
+    curve = list(_rows(row.curve))
+    shared = {"dataset": file.datasets[row.dataset]} | {name: line[name] for name in ("method", "settings", "device")}
+    records: list[RunRecord] = []
+    for environment, values in zip(row.environments, _rows(row.runs), strict=True):
+        rest = {"environment": file.environments[environment], "curve": [] if records else curve}
+        records.append(RunRecord.of(values | shared | rest))
+    return records
+
+
+def _columns(rows: Sequence[dict[str, Any]], defaults: dict[str, Any]) -> dict[str, list[Any]]:
+    """A list for each field, except for fields that have only their default."""
+    names = [name for name in (rows[0] if rows else ()) if any(row[name] != defaults.get(name, row) for row in rows)]
+    return {name: [_short(row[name]) for row in rows] for name in names}
+
+
+def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    """The inverse of :func:`_columns`; diverged losses, which JSON cannot hold, become NaN again."""
+    for values in zip(*columns.values(), strict=True):
+        row = dict(zip(columns, values, strict=True))
+        yield row | {name: math.nan for name in MAY_DIVERGE if name in row and row[name] is None}
+
+
+def _shareable(dataset: dict[str, Any]) -> dict[str, Any]:
+    path = dataset.get("path")
+    kept = {name: value for name, value in dataset.items() if name not in ("feature_names", "encoding")}
+    return {**kept, "path": None} if path and PurePath(path).is_absolute() else kept
+
+
+def _origin(warm_start: dict[str, Any] | None) -> dict[str, Any] | None:
+    return {name: value for name, value in warm_start.items() if name != "path"} if warm_start else None
+
+
+def _index(value: dict[str, Any], known: list[dict[str, Any]]) -> int:
+    """The index of a value in a list, to which it is added if it is new."""
+    if value not in known:
+        known.append(value)
+    return known.index(value)
+
+
+def _thinned(curve: Sequence[Epoch]) -> list[Epoch]:
+    kept = []
+    for before, number in itertools.pairwise([-1, *spaced(len(curve), _MOST_POINTS)]):
+        since = curve[before + 1 : number + 1]
+        times = {name: sum(getattr(epoch, name) for epoch in since) for name in _ADDED_UP}
+        kept.append(replace(curve[number], **times))
+    return kept
+
+
+def _plain(value: Any) -> Any:
+    """A value ready for JSON: a dataclass as an object."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _short(value: Any) -> Any:
+    """A value with six digits for each number, None for one that is not finite, which JSON cannot hold."""
+    if isinstance(value, dict):
+        return {name: _short(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_short(part) for part in value]
+    if isinstance(value, float):
+        rounded = float(f"{value:.6g}")
+        return (int(rounded) if rounded.is_integer() else rounded) if math.isfinite(value) else None
+    return value
