@@ -102,8 +102,8 @@ def test_at_most_so_many_nodes_are_used_for_calibration_and_ranking(
     monkeypatch.setattr(calibration, "CALIBRATED_ON", 6)
     monkeypatch.setattr(testing, "RANKED", 5)
     used: list[int] = []
-    choose = testing.train.choose_temperature
-    monkeypatch.setattr(testing.train, "choose_temperature", lambda p, y: used.append(y.size) or choose(p, y))
+    choose = testing.choose_temperature
+    monkeypatch.setattr(testing, "choose_temperature", lambda p, y: used.append(y.size) or choose(p, y))
     record = mggcn.fit(small, settings=SETTINGS, device="cpu").record
     assert used == [6]
     assert record.ranking.ks == [1, 2, 5]

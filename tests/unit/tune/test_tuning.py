@@ -27,7 +27,7 @@ from mggcn.experiments import _tuning as tuning
 from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._search import SPACE, Choice, Range, Search
 from mggcn.experiments._tuning import Trial, Tuning
-from mggcn.runs import resolve
+from mggcn.runs import Plan, resolve
 from mggcn.runs._loading import load_run
 from mggcn.training import _environment as environment
 from mggcn.training._progress import Silent
@@ -314,7 +314,7 @@ def test_a_hopeless_trial_is_given_up_early(small: Dataset, tmp_path: Path, monk
     """Trials receive made-up epochs: five good trials, then one that is worse at epoch 20."""
     finished: list[int] = []
 
-    def fit(*args: Any, progress: Any, **options: Any) -> Any:
+    def fit(dataset: Dataset, plan: Plan, progress: Any, *rest: Any) -> Any:
         for number in range(1, 31):
             progress.epoch(Epoch(number, 1.0, 1.0, 0.9 if len(finished) < 5 else 0.2, 0.0, 0.0))
         finished.append(1)
