@@ -129,8 +129,9 @@ class Tuning:
                 raise
             value, reason, config = None, str(error), None
         else:
-            config = self._search.plan(trial.params).config(self._search.dataset.path)
             value, reason = self._search.value(records), ""
+            config = self._search.plan(trial.params).config(self._search.dataset.path)
+            config["settings"] = records[0].settings  # with the scaling that was chosen
         reported = list(study.trials[-1].intermediate_values.items())
         line = _Line(trial.params, value, reason, config, reported)
         self._log.append(asdict(line))

@@ -112,7 +112,7 @@ def test_the_label_of_a_test_node_changes_its_own_score_only(small: Dataset, nam
     assert np.array_equal(before.probabilities, after.probabilities)
     for field in ("best_epoch", "val_loss", "val_accuracy", "val_macro_f1", "temperature", "nodes_per_batch"):
         assert getattr(one.record, field) == getattr(other.record, field), field
-    hits = int(before.labels[node] == y[node]) - int(before.labels[node] == small.y[node])
+    hits = int(before.class_index[node] == y[node]) - int(before.class_index[node] == small.y[node])
     change = (other.record.test_accuracy - one.record.test_accuracy) * small.split.test.size
     assert change == pytest.approx(hits)
 
