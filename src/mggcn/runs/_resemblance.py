@@ -66,7 +66,7 @@ def unlike(runs: "Sequence[Run]", data: Dataset, root: Path | None = None) -> st
     separable = max((separability(run, data, root) or 0.0 for run in runs), default=0.0)
     if separable < _UNLIKE:
         return None
-    fitted, advice = "labelled nodes", "see --background of mggcn ethereum build" if data.id_name == "address" else ""
+    fitted, advice = "labelled nodes", "see background in mggcn.ethereum.build" if data.id_name == "address" else ""
     if BACKGROUND in runs[0].classes:
         fitted, advice = f"labelled nodes and those of {BACKGROUND}", "precision is that of test nodes only"
     return (

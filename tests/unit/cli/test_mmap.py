@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from mggcn import data as datasets
 from mggcn._io.memory import size
 from mggcn.cli import main
+from mggcn.data import _load as datasets
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.runs import _predicting as predicting
