@@ -28,11 +28,9 @@ from pathlib import Path
 
 import mggcn
 from mggcn.errors import InputError, InputWarning
-from mggcn.methods.plan import resolve
-from mggcn.methods.published import Traits
+from mggcn.runs import resolve
 from mggcn.runs._fitting import fit_plan
 from mggcn.training._checkpoints import Checkpoints
-from mggcn.training._compute import choose_device
 from mggcn.training._record import Epoch
 from mggcn.training._state import State
 
@@ -178,10 +176,9 @@ class _Timed(Checkpoints):
 def cost(dataset: str, epochs: int) -> int:
     """Print the share of time that checkpoints take at the default interval; return 1 if it is too large."""
     data = mggcn.load(dataset)
-    plan = resolve("mg-gcn", data.name, {"epochs": epochs, "patience": epochs}, traits=Traits.of(data))
-    device = choose_device("cpu")
+    plan = resolve("mg-gcn", data, {"epochs": epochs, "patience": epochs})
     with tempfile.TemporaryDirectory() as scratch, _Timed(Path(scratch), {}) as checkpoints:
-        record = fit_plan(data, plan, 0, device, None, checkpoints).record
+        record = fit_plan(data, plan, None, checkpoints).record
     seconds = sum(epoch.train_seconds + epoch.eval_seconds for epoch in record.curve) + _Timed.spent
     share = _Timed.spent / seconds
     _print(

@@ -195,7 +195,7 @@ from mggcn import datasets, methods
 from mggcn.keys import Key
 from mggcn.training import choose_device
 data = datasets.load(sys.argv[1], mmap=True, cache=sys.argv[2], memory=sys.argv[3])
-plan = methods.resolve("mg-gcn", data.name, preset="paper", traits=methods.Traits.of(data))
+plan = runs.resolve("mg-gcn", data, preset="paper")
 plan.prepare(data, Key.of(0), plan.compute(choose_device("cpu"), dataset=data))
 """
 

@@ -18,11 +18,11 @@ from scipy.sparse import csr_array
 
 from benchmarks.speed import timing
 from benchmarks.speed.epoch import EpochRunner
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.graph import Graph
 from mggcn.methods import mg_gcn
+from mggcn.runs import resolve
 
 NODES, EDGES, TAGS, TAGS_A_NODE, CLASSES = 7575, 239738, 12047, 24, 9
 
@@ -47,7 +47,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     data, cpu = photographers(options.tags), torch.device("cpu")
-    plans = {name: methods.resolve(name, "photographers", preset="paper") for name in ("mg-gcn", "graphsage-mean")}
+    plans = {name: resolve(name, "photographers", preset="paper") for name in ("mg-gcn", "graphsage-mean")}
     with ExitStack() as stack:
         chosen = stack.enter_context(EpochRunner(plans["mg-gcn"], data, cpu, None))
         with patch.object(mg_gcn, "averaged_later", return_value=None):

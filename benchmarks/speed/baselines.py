@@ -26,6 +26,7 @@ from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.methods._skip_gram import WALKS_PER_STEP
 from mggcn.methods.graphsage import fanout_per_layer
+from mggcn.runs import Plan, resolve
 from mggcn.sampling.cluster import ClusterSampler
 from mggcn.training._training import Training
 
@@ -71,7 +72,7 @@ def measure(options: Options, dataset: Dataset, device: torch.device) -> Measure
     return measured
 
 
-def _plans(options: Options, dataset: Dataset) -> dict[str, methods.Plan]:
+def _plans(options: Options, dataset: Dataset) -> dict[str, Plan]:
     """The plan of each baseline, with those of the settings that it has."""
     names = [name for name in BASELINES if name in (options.methods or BASELINES)]
     known = {name: _fields(methods.METHODS[name]) | _fields(Training) for name in names}
@@ -83,7 +84,7 @@ def _plans(options: Options, dataset: Dataset) -> dict[str, methods.Plan]:
         changed = {key: value for key, value in options.settings.items() if key in known[name]}
         changed |= {"batch_size": options.batch_size, "threads": torch.get_num_threads()}
         changed |= {"batches": "full"} if name == "gcn" else {}
-        plans[name] = methods.resolve(name, dataset.name, changed, preset="paper")
+        plans[name] = resolve(name, dataset.name, changed, preset="paper")
         if plans[name].settings.get("layers", _LAYERS) != _LAYERS:
             raise InputError(f"layers: the other libraries' networks have {_LAYERS} layers")
     return plans
@@ -94,7 +95,7 @@ def _fields(kind: type) -> set[str]:
 
 
 def _ours(
-    measured: Measurements, name: str, plan: methods.Plan, options: Options, dataset: Dataset, device: torch.device
+    measured: Measurements, name: str, plan: Plan, options: Options, dataset: Dataset, device: torch.device
 ) -> dict[str, Any]:
     """Add our epoch; return what another library has to know to train the same way."""
     settings = plan.settings
@@ -114,7 +115,7 @@ def _ours(
 def _our_epoch(
     measured: Measurements,
     name: str,
-    plan: methods.Plan,
+    plan: Plan,
     options: Options,
     dataset: Dataset,
     device: torch.device,
@@ -137,12 +138,10 @@ def _our_epoch(
     return sizes
 
 
-def _our_walks(
-    measured: Measurements, plan: methods.Plan, options: Options, dataset: Dataset, device: torch.device
-) -> None:
+def _our_walks(measured: Measurements, plan: Plan, options: Options, dataset: Dataset, device: torch.device) -> None:
     """Add the seconds of an embedding's epoch, all walks from every node, extrapolated from one walk from each."""
     walks = plan.settings["walks"]
-    one = methods.resolve("node2vec", dataset.name, {**plan.settings, "walks": 1}, preset="paper")
+    one = resolve("node2vec", dataset.name, {**plan.settings, "walks": 1}, preset="paper")
     task = partial(one.prepare, dataset, Key.of(0), one.compute(device))
     basis = f"1 of {walks} walks from every node"
     _add_ours(measured, "node2vec", task, options, device, walks, basis if walks > 1 else "")
@@ -171,7 +170,7 @@ class _Folders:
         self._dataset, self._scratch = dataset, scratch
         self._written: dict[str, Path] = {}
 
-    def of(self, name: str, plan: methods.Plan) -> Path:
+    def of(self, name: str, plan: Plan) -> Path:
         kind = "part" if plan.trains_on_part(self._dataset) else "whole"
         if name == "node2vec" and self._dataset.graph.direction != "both":
             kind = "both-ways"
@@ -181,7 +180,7 @@ class _Folders:
             self._written[kind] = others.training_folder(self._data(kind, plan), folder)
         return self._written[kind]
 
-    def _data(self, kind: str, plan: methods.Plan) -> Dataset:
+    def _data(self, kind: str, plan: Plan) -> Dataset:
         data = self._dataset
         if kind == "part":
             return others.training_data(plan, data)

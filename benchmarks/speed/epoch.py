@@ -18,11 +18,11 @@ from torch import Tensor
 from benchmarks.speed import others, timing
 from benchmarks.speed.options import Options
 from benchmarks.speed.timing import Measurements
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.keys import Key
+from mggcn.runs import Plan, resolve
 from mggcn.runs._starting import fit
 from mggcn.training import Epochs, Fit
 from mggcn.training import _memory as memory
@@ -46,7 +46,7 @@ _FAR = 1 << 20  # an epoch number that training does not reach
 class EpochRunner(ExitStack):
     """Prepares a training; every call runs its next epoch, or only some steps of it. Close it as a context manager."""
 
-    def __init__(self, plan: methods.Plan, dataset: Dataset, device: torch.device, steps: int | None) -> None:
+    def __init__(self, plan: Plan, dataset: Dataset, device: torch.device, steps: int | None) -> None:
         super().__init__()
         self.plan, self.dataset, self.device = plan, dataset, device
         split = dataset.require_split()
@@ -78,9 +78,7 @@ class EpochRunner(ExitStack):
 
 def measure(options: Options, dataset: Dataset, device: torch.device) -> Measurements:
     """Time training epochs and what they are compared with."""
-    plan = methods.resolve(
-        "mg-gcn", dataset.name, {**options.settings, "batch_size": options.batch_size}, preset="paper"
-    )
+    plan = resolve("mg-gcn", dataset.name, {**options.settings, "batch_size": options.batch_size}, preset="paper")
     measured = Measurements(facts={"settings": plan.settings, "torch_threads": torch.get_num_threads()})
     on_gpu = device.type == "cuda"
     memory.reset_peak(device)
@@ -121,9 +119,7 @@ def _against_floor(measured: Measurements, options: Options, runner: EpochRunner
     with ExitStack() as stack:
         tasks = {"epoch": timing.repeated(runner, times), "floor": timing.repeated(bare_products, times)}
         if is_sparse:
-            dense_plan = methods.resolve(
-                "mg-gcn", dataset.name, {**plan.settings, "scaling": scaler.kind}, preset="paper"
-            )
+            dense_plan = resolve("mg-gcn", dataset.name, {**plan.settings, "scaling": scaler.kind}, preset="paper")
             x = dataset.x if isinstance(dataset.x, np.ndarray) else np.asarray(dataset.x.toarray())
             dense_data = dataclasses.replace(dataset, x=x)
             dense_runner = stack.enter_context(EpochRunner(dense_plan, dense_data, device, options.steps))
@@ -205,7 +201,7 @@ def measure_on_gpu(measured: Measurements, options: Options, dataset: Dataset, d
 def _variants(measured: Measurements, options: Options, dataset: Dataset, device: torch.device) -> None:
     for name, (label, changed) in _VARIANTS.items():
         settings = {"batch_size": options.batch_size, **options.settings, **changed}
-        plan = methods.resolve("mg-gcn", dataset.name, settings, preset="paper")
+        plan = resolve("mg-gcn", dataset.name, settings, preset="paper")
         with EpochRunner(plan, dataset, device, None) as runner:
             for _ in range(_WARM_UP):
                 runner()

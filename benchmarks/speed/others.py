@@ -18,9 +18,9 @@ import torch
 
 from benchmarks.speed.options import Options
 from benchmarks.speed.timing import Measurements
-from mggcn import methods
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
+from mggcn.runs import Plan
 
 FANOUT = (25, 10)
 
@@ -114,7 +114,7 @@ def _add(measured: Measurements, run: str, answer: dict[str, Any]) -> None:
     measured.add_ratio(name, f"{label} over our epoch", name, "epoch")
 
 
-def training_data(plan: methods.Plan, dataset: Dataset) -> Dataset:
+def training_data(plan: Plan, dataset: Dataset) -> Dataset:
     """The data set with the graph that is used in training."""
     if dataset.split is not None and plan.trains_on_part(dataset):
         return dataclasses.replace(dataset, graph=dataset.graph.subgraph(dataset.split.train), checked=True)

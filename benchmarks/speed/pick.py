@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from benchmarks.speed import timing
 from benchmarks.speed.options import Options
 from benchmarks.speed.timing import Measurements
-from mggcn import methods
 from mggcn.block import Nodes
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
@@ -27,6 +26,7 @@ from mggcn.kernels import threads as threading
 from mggcn.kernels.hashing import below, fold
 from mggcn.kernels.pick import PickTable, pick_by_enumeration
 from mggcn.keys import Key
+from mggcn.runs import resolve
 
 Ints = NDArray[np.int64]
 AnyInts = NDArray[Any]
@@ -41,7 +41,7 @@ _KEY = Key.of(0).fold("bench")
 
 def measure(options: Options, dataset: Dataset, device: torch.device) -> Measurements:
     """Time the picks of all training targets."""
-    picks = methods.resolve("mg-gcn", dataset.name, options.settings, preset="paper").settings["picks"]
+    picks = resolve("mg-gcn", dataset.name, options.settings, preset="paper").settings["picks"]
     targets = np.array(dataset.split.train) if dataset.split else np.arange(dataset.num_nodes)
     table = PickTable.of(dataset.graph)
     measured = Measurements(facts={"targets": targets.size, "picks": picks, "stored_edges": dataset.graph.num_stored})

@@ -8,18 +8,18 @@ import torch
 from benchmarks.speed import timing
 from benchmarks.speed.options import Options
 from benchmarks.speed.timing import Measurements
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.kernels import threads as threading
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
 from mggcn.kernels.pick import PickTable
+from mggcn.runs import resolve
 
 _CPU = torch.device("cpu")
 
 
 def measure(options: Options, dataset: Dataset, device: torch.device) -> Measurements:
     """Time what happens once before training."""
-    include_self = methods.resolve("mg-gcn", dataset.name, options.settings, preset="paper").settings["fine_self"]
+    include_self = resolve("mg-gcn", dataset.name, options.settings, preset="paper").settings["fine_self"]
     threads, gathered = threading.available(), _gathered_bytes(dataset)
     facts = {"threads": threads, "gathered_bytes": gathered, "num_features": dataset.num_features}
     measured = Measurements(facts=facts)

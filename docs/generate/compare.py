@@ -12,7 +12,7 @@ from mggcn import experiments
 from mggcn.experiments._rows import Row, Section
 from mggcn.experiments._table import Table, duration, percent, table_of_lines
 from mggcn.methods import METHODS, describe, published
-from mggcn.methods.plan import WITHOUT_EFFECT, Plan
+from mggcn.runs import WITHOUT_EFFECT, DataIdentity, Plan
 from mggcn.training._training import Training
 
 _OURS = "mg-gcn"
@@ -42,7 +42,7 @@ def tables() -> str:
         if found:
             parts += [_first(found), figure(Section(dataset, tuple(found.values())))]
         if dataset in experiment.datasets:
-            plans = zip(experiment.variants, experiment.plans(dataset), strict=True)
+            plans = zip(experiment.variants, experiment.plans(DataIdentity(dataset)), strict=True)
             reasons = [
                 (variant.label, _older(here[variant.label], plan)) for variant, plan in plans if variant.label in here
             ]

@@ -10,7 +10,7 @@ from mggcn.experiments._rows import Row
 from mggcn.experiments._table import duration, percent
 from mggcn.methods import METHODS, describe, published
 from mggcn.methods.method import Method
-from mggcn.methods.plan import resolve
+from mggcn.runs import resolve
 
 _DATASETS = ("cora", "citeseer", "pubmed", "reddit", "ethereum")
 _NONE, _MOST_ROWS = "–", 12

@@ -18,6 +18,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.kernels.gpu import _early
 from mggcn.keys import Key
 from mggcn.methods import mg_gcn
+from mggcn.runs import resolve
 from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
 from mggcn.training import Epochs
 from mggcn.training import _capture as capture
@@ -145,7 +146,7 @@ def test_class_weights_and_inductive_training(small: Dataset) -> None:
 
 
 def test_an_epoch_takes_every_batch_once(small: Dataset) -> None:
-    plan = methods.resolve("mg-gcn", small.name, {"batch_size": 7, "precision": "fp32"}, preset="paper")
+    plan = resolve("mg-gcn", small.name, {"batch_size": 7, "precision": "fp32"}, preset="paper")
     losses = []
     for device in ("cpu", "cuda"):
         compute = plan.compute(torch.device(device))

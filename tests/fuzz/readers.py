@@ -29,7 +29,7 @@ from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
 from mggcn.experiments._rows import group
-from mggcn.runs._config import config_of, read_config
+from mggcn.runs import read_config
 from tests.conftest import small_dataset
 from tests.fuzz.damage import changed_array, changed_bytes, changed_json, changed_value
 from tests.records import RECORDS, ledger
@@ -69,7 +69,7 @@ def readers(folder: Path) -> dict[str, Reader]:
     weights, split = ((run / name).read_bytes() for name in ("weights.safetensors", "split.npz"))
     ledger(folder / "records.jsonl")
     lines = (folder / "records.jsonl").read_bytes()
-    config = {**config_of(mggcn.load_run(run).record), "dataset": "digits"}
+    config = {**mggcn.load_run(run).plan.config(None), "dataset": "digits"}
 
     def at(name: str, read_path: Callable[[Path], object]) -> Callable[[bytes], object]:
         def write_and_read(content: bytes) -> object:

@@ -13,8 +13,7 @@ def methods(name: str | None = None, /) -> None:
         name: A method, or package.module:Class for a method of your own; default: list all methods.
     """
     from mggcn.cli.display import aligned
-    from mggcn.methods import METHODS, describe, published
-    from mggcn.methods.plan import method_class
+    from mggcn.methods import METHODS, describe, method_class, published
     from mggcn.training import Training
 
     if name is None:

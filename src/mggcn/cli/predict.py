@@ -84,8 +84,7 @@ def predict(
     from mggcn._io.mapping import Access
     from mggcn.cli.predicted import Predicted
     from mggcn.errors import InputError, InputWarning
-    from mggcn.methods.requirements import Requirements
-    from mggcn.runs import Ensemble, load_data, load_run, unlike
+    from mggcn.runs import Ensemble, Requirements, load_data, load_run, unlike
     from mggcn.training import Ranks
 
     ranks, access = Ranks.current(), Access.of(mmap or None, cache, memory)

@@ -20,18 +20,16 @@ def report(
         format: html has tables and charts; md has the tables; json is the packed records, from which the others
             can be made again.
     """
-    from mggcn import methods
     from mggcn._io import regular
     from mggcn._io.files import check_file_writable, write_atomically
     from mggcn.errors import InputError
     from mggcn.experiments import read_records, record_files, render
+    from mggcn.runs import published_results
 
     check_file_writable(out)
     if regular.real(out) in record_files(runs):
         raise InputError(f"--out: {out} is one of the files that the report is made of")
-    sections = read_records(
-        runs, lambda record: methods.published_results(record.dataset, record.method, record.settings)
-    )
+    sections = read_records(runs, lambda record: published_results(record.dataset, record.method, record.settings))
     content = render(sections, format).encode()
     write_atomically(out, content)
     count = sum(row.done for section in sections for row in section.rows)

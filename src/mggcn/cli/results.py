@@ -68,7 +68,7 @@ def _scaling(records: "list[RunRecord]", mean: dict[str, float]) -> str:
 
 def text(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> str:
     """The result of the runs, as a few lines."""
-    from mggcn.methods.plan import published_results
+    from mggcn.runs import published_results
 
     records = [record for record, _ in results]
     last, count = records[-1], len(records)

@@ -15,7 +15,7 @@ from mggcn.cli.options import RunOptions, with_flags
 from mggcn.data import Dataset, headline
 from mggcn.errors import InputError
 from mggcn.experiments import Experiment, Job, Outcome, Section, duration, markdown, ranking_table, section_table
-from mggcn.methods.requirements import Requirements
+from mggcn.runs import Requirements
 from mggcn.training import Epoch, choose_device
 
 

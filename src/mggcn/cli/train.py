@@ -68,15 +68,13 @@ def train(
         checkpoint_every: Seconds between two checkpoints, at least; 0 writes one after every epoch.
         options: Shared options.
     """
-    from mggcn import methods
     from mggcn._io.files import check_writable
     from mggcn.cli.display import Display
     from mggcn.cli.tune import TrialDisplay, default_folder
     from mggcn.data import headline
     from mggcn.experiments import Search, Tuning, require_optuna
-    from mggcn.methods.requirements import Requirements
     from mggcn.methods.settings import pairs
-    from mggcn.runs import Config, RunFolder, WarmStart, load_data, read_config
+    from mggcn.runs import Config, Requirements, RunFolder, WarmStart, load_data, read_config, resolve
     from mggcn.training import Ranks, choose_device, wake
 
     ranks, access = Ranks.current(), options.access
@@ -128,7 +126,7 @@ def train(
     changes = {**base.settings, **changed}
     start = preset or base.preset
     run_device, method = choose_device(options.device or base.device), method or base.method or "mg-gcn"
-    methods.resolve(method, name, changes, preset=start)  # a wrong setting is reported before the data are loaded
+    resolve(method, name, changes, preset=start)  # a wrong setting is reported before the data are loaded
     if ranks.is_first:
         check_writable(out)
     search_folder = default_folder(name, method)
@@ -140,7 +138,8 @@ def train(
     if ranks.size == 1:  # ranks have chosen their GPUs, which other threads do not know
         wake(run_device)
     data = load_data(name, options.root, ranks, access)
-    plan = methods.resolve(method, data.name, changes, preset=start, traits=methods.Traits.of(data))
+    described = origin.describe() if origin else None
+    plan = resolve(method, data, changes, preset=start, seed=first_seed, device=run_device, warm_start=described)
     tuning = None
     if tune is not None:
         search = Search(data, method, device=run_device, fixed=changes, preset=start)
@@ -159,11 +158,12 @@ def train(
             with tuning.opened():
                 trials.run(tuning)
                 tuned, plan = tuning.best, tuning.best_plan
-        create = partial(RunFolder.create, dataset=data, plan=plan, device=run_device, origin=origin, numbered=True)
+        create = partial(RunFolder.create, dataset=data, origin=origin, numbered=True)
         create = partial(create, again=ranks.is_restarted, ranks=ranks)
         folder = out / f"{data.name.replace(':', '-').replace('/', '-')}-{label}"
         folders = (
-            create(Path(f"{folder}-seed{number}"), seed=number) for number in range(first_seed, first_seed + seeds)
+            create(Path(f"{folder}-seed{number}"), plan=replace(plan, seed=number))
+            for number in range(first_seed, first_seed + seeds)
         )
         gc.freeze()  # what is imported by now is no garbage, so searches leave it out
         runs.train(folders, None if trials is None else trials.training)
@@ -213,10 +213,10 @@ class _Runs:
 
         for folder in folders:
             data, plan, quiet = folder.dataset, folder.plan, self._options.quiet
-            title = f"{data.name} {plan.name.rpartition(':')[2]} seed {folder.seed}"
+            title = f"{data.name} {plan.name.rpartition(':')[2]} seed {folder.plan.seed}"
             alone = partial(EpochDisplay, title, plan.training.epochs, quiet=quiet)
             again = _resume_command(folder.path, self._options, allow_import=self._allow_import, ranks=folder.ranks)
-            with watch(folder.seed) if watch else alone() as progress:
+            with watch(folder.plan.seed) if watch else alone() as progress:
                 run = _train_in(folder, progress, self._every, again, quiet=quiet)
             self._results.append((run.record, folder.path))
             self._parts.append(picks_part(run, data) if self._report else None)

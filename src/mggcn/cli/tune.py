@@ -48,13 +48,13 @@ def tune(
     """
     from dataclasses import asdict
 
-    from mggcn import methods
     from mggcn._io.files import check_writable
     from mggcn.cli.display import Display
     from mggcn.data import headline, load_with
     from mggcn.errors import InputError
     from mggcn.experiments import BEST, Search, Tuning, require_optuna
     from mggcn.methods.settings import pairs
+    from mggcn.runs import resolve
     from mggcn.training import choose_device
 
     for name, count in (("trials", trials), ("seeds", seeds)):
@@ -64,7 +64,7 @@ def tune(
         raise InputError(f"--timeout: {timeout:g} is not more than 0")
     require_optuna()
     run_device, fixed = choose_device(options.device or "auto"), pairs(settings or [])
-    methods.resolve(method, dataset, fixed, preset=preset)
+    resolve(method, dataset, fixed, preset=preset)
     folder = out or default_folder(dataset, method)
     check_writable(folder)
     data = load_with(options.access, dataset, root=options.root)

@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
 import msgspec
+import torch
 
 from mggcn import data as datasets
 from mggcn import methods
@@ -14,14 +14,13 @@ from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, data_roots, is_dataset
 from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.experiments._rows import ExperimentInfo
-from mggcn.methods.method import Method
-from mggcn.methods.plan import Plan
-from mggcn.methods.published import Preset, Traits
-from mggcn.methods.settings import is_import_path
-from mggcn.runs import TRAITS
+from mggcn.methods import Method, Preset
+from mggcn.methods.settings import convert, divide, is_import_path
+from mggcn.runs import DataIdentity, Plan, resolve
 from mggcn.training import Training
 
 RUNS = Path("experiments-runs")
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True)
@@ -79,7 +78,7 @@ class Experiment:
         title: one line.
         reproduces: the part of the paper that it reproduces.
         settings: changes for every method that has such a setting.
-        preset: where the methods' settings start, see :func:`mggcn.methods.resolve`.
+        preset: where the methods' settings start, see :func:`mggcn.runs.resolve`.
         measure: what it measures: ``accuracy``, ``epoch_seconds`` or ``total_seconds``.
         alone: whether runs must not share the machine.
         reference: published results to show in a column of their own.
@@ -161,22 +160,39 @@ class Experiment:
             raise InputError(f"only: {only!r} is in no data set and no label of {self.path or self.name}")
         return {dataset: labels for dataset, labels in selected.items() if labels}
 
-    def plans(self, dataset: str, identity: Mapping[str, Any] | None = None) -> list[Plan]:
-        """Each variant with every setting; the data set's identity, if known, decides the defaults."""
-        known = identity or {"name": dataset}
-        traits = Traits(**{name: known[name] for name in TRAITS}) if "nodes" in known else None
+    def check(self) -> None:
+        """Raise InputError for a wrong name or value of a setting, before any data are loaded."""
         for setting in self.settings:
             if not any(setting in variant.setting_names for variant in self.variants):
                 raise unknown("setting", setting, set().union(*(each.setting_names for each in self.variants)))
+        for variant in self.variants:
+            for dataset in self.datasets:
+                with prefix_errors(variant.label):
+                    kinds: tuple[type, type] = (variant.method_class, Training)
+                    values = divide(self._overrides(variant, dataset), *kinds)
+                    for kind, of_kind in zip(kinds, values, strict=True):
+                        convert(kind, of_kind)
+
+    def plans(self, data: DataIdentity | str, dataset: str | None = None, device: torch.device = _CPU) -> list[Plan]:
+        """Each variant with every setting, which the identity of the data decides if it is known.
+
+        Args:
+            data: the identity, or only the name.
+            dataset: its name in the experiment, if that is another one.
+            device: of the runs.
+        """
+        self.check()
+        known = DataIdentity(data) if isinstance(data, str) else data
         plans = []
         for variant in self.variants:
-            shared = {key: value for key, value in self.settings.items() if key in variant.setting_names}
             with prefix_errors(variant.label):
-                overrides = {**shared, **variant.settings, **variant.on.get(dataset, {})}
-                plans.append(
-                    methods.resolve(variant.method, known["name"], overrides, preset=self.preset, traits=traits)
-                )
+                overrides = self._overrides(variant, dataset or known.name)
+                plans.append(resolve(variant.method, known, overrides, preset=self.preset, device=device))
         return plans
+
+    def _overrides(self, variant: Variant, dataset: str) -> dict[str, object]:
+        shared = {key: value for key, value in self.settings.items() if key in variant.setting_names}
+        return {**shared, **variant.settings, **variant.on.get(dataset, {})}
 
     def missing(self, root: Path | None) -> list[str]:
         """The data sets that the user still has to make."""
@@ -224,7 +240,7 @@ def comparison(
         seeds: the number of runs of each method, on each split.
         splits: the number of random splits, for data without a published one; 0 uses the split of the data set.
         settings: changes for every method that has such a setting.
-        preset: where the methods' settings start, see :func:`mggcn.methods.resolve`.
+        preset: where the methods' settings start, see :func:`mggcn.runs.resolve`.
     """
     variants = variants_of(methods)
     if not variants:

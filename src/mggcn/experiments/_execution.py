@@ -8,9 +8,8 @@ from mggcn.data import Dataset, Split
 from mggcn.errors import InputError, InputWarning
 from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._schedule import Job, Outcome
-from mggcn.experiments._splits import random_split
 from mggcn.runs import continued, fit_plan
-from mggcn.training import Progress, Silent
+from mggcn.training import Progress
 
 _FEW = 512
 
@@ -32,24 +31,24 @@ def execute(
     this process has already trained; new ones are added.
     """
     warm = set() if warm is None else warm
-    for job in [job for job in jobs if job.spec.digest not in ledger.records]:
-        if job.spec.digest not in ledger.records:
+    for job in [job for job in jobs if job.plan.digest not in ledger.records]:
+        if job.plan.digest not in ledger.records:
             progress = watch(job)
-            data = dataset if job.split is None else random_split(dataset, job.split)
+            split = job.plan.data.split_seed
+            data = dataset if split is None else random_split(dataset, split)
             try:
                 if job.label not in warm:
-                    few = _with_few_targets(data) if job.device.type == "cpu" else data
+                    few = _with_few_targets(data) if job.plan.device.type == "cpu" else data
                     one_epoch = replace(job.plan, training=replace(job.plan.training, epochs=1))
                     with warnings.catch_warnings(action="ignore", category=InputWarning):  # of few targets
-                        fit_plan(few, one_epoch, job.spec.seed, job.device, Silent())
+                        fit_plan(few, one_epoch)
                     warm.add(job.label)
-                what = (data, job.plan, job.spec.seed, job.device, progress)
-                with continued(ledger.unfinished(job.spec.digest), *what) as checkpoints:
-                    ledger.add(job.spec.digest, fit_plan(*what, checkpoints).record)
+                with continued(ledger.unfinished(job.plan.digest), job.plan, progress) as checkpoints:
+                    ledger.add(job.plan.digest, fit_plan(data, job.plan, progress, checkpoints).record)
             except InputError as error:
                 yield Outcome(job, None, str(error))
                 continue
-        yield Outcome(job, ledger.records[job.spec.digest])
+        yield Outcome(job, ledger.records[job.plan.digest])
 
 
 def _with_few_targets(dataset: Dataset) -> Dataset:
@@ -57,3 +56,15 @@ def _with_few_targets(dataset: Dataset) -> Dataset:
     if (split := dataset.split) is None:
         return dataset
     return dataset.with_split(Split(*(part[:: -(-part.size // _FEW)] for part in (split.train, split.val, split.test))))
+
+
+def random_split(dataset: Dataset, seed: int) -> Dataset:
+    """The data set with a random split of this seed, in the shares of its own; 60/20/20 if it has no split."""
+    before = dataset.split
+    if before is not None and before.seed is None:
+        raise InputError(f"splits: {dataset.name} has a split of its own, and random ones are for data without one")
+    split = Split.stratified(dataset.y, seed, before.shares) if before else Split.stratified(dataset.y, seed)
+    source = (
+        dataset.source.replace(f"split of seed {before.seed}", f"split of seed {seed}") if before else dataset.source
+    )
+    return replace(dataset, split=split, source=source, checked=True)

@@ -14,6 +14,7 @@ from mggcn.experiments._table import GROWTH
 from mggcn.methods import published
 from mggcn.methods.published import Preset
 from mggcn.methods.settings import refuse_imports
+from mggcn.runs import DataIdentity
 
 
 class _VariantTable(msgspec.Struct, forbid_unknown_fields=True):
@@ -64,7 +65,7 @@ def read(path: Path | str, *, allow_import: bool = False) -> Experiment:
     with prefix_errors(file):
         experiment = _experiment(file, content)
         for dataset in experiment.datasets:
-            experiment.plans(dataset)
+            experiment.plans(DataIdentity(dataset))
     return experiment
 
 

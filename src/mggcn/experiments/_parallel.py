@@ -38,8 +38,8 @@ def execute(load: Load, jobs: Iterable[Job], ledger: Ledger, processes: int) -> 
     """
     sharing: dict[str, list[Job]] = {}
     for job in jobs:
-        if job.spec.digest not in ledger.records:
-            sharing.setdefault(job.spec.digest, []).append(job)
+        if job.plan.digest not in ledger.records:
+            sharing.setdefault(job.plan.digest, []).append(job)
     waiting = deque(group[0] for group in sharing.values())
     slots = deque(threads.shares(processes))
     busy: dict[Connection, tuple[BaseProcess, Job]] = {}
@@ -62,8 +62,8 @@ def execute(load: Load, jobs: Iterable[Job], ledger: Ledger, processes: int) -> 
                     _send(pipe, None)
                     pipe.close()
                 if outcome.record is not None:
-                    ledger.records[job.spec.digest] = outcome.record
-                for each in sharing[job.spec.digest]:
+                    ledger.records[job.plan.digest] = outcome.record
+                for each in sharing[job.plan.digest]:
                     yield Outcome(each, outcome.record, outcome.reason)
     finally:
         for process, _ in busy.values():

@@ -87,7 +87,7 @@ def read_records(paths: Iterable[Path], published: PublishedLookup | None = None
 
     Args:
         paths: run folders, ledgers, folders of experiments, packed files, and folders that contain these at any depth.
-        published: returns the published results for a record; see :func:`mggcn.methods.published_results`.
+        published: returns the published results for a record; see :func:`mggcn.runs.published_results`.
     """
     sections: list[Section] = []
     others: list[RunRecord] = []

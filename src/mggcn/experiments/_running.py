@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import torch
 
 from mggcn._io.files import check_writable, read_json, sealed, write_atomically
@@ -22,8 +22,7 @@ from mggcn.experiments._records import EXPERIMENT, RECORDS, pack, read_experimen
 from mggcn.experiments._rows import Section
 from mggcn.experiments._schedule import Job, Outcome, Schedule, outdated, recall
 from mggcn.experiments._section_tables import markdown, notes
-from mggcn.experiments._splits import random_split
-from mggcn.runs import identity
+from mggcn.runs import DataIdentity
 from mggcn.training import Progress, Silent, choose_device
 
 TABLE, IDENTITY = "table.md", "dataset.json"
@@ -132,11 +131,11 @@ class _Work:
         self.experiment = experiment if seeds is None else replace(experiment, seeds=seeds)
         self.device, self.root, self.access = choose_device(device), root, access
         self.progress = progress or ExperimentProgress()
-        plans = [plan for dataset in experiment.datasets for plan in experiment.plans(dataset)]
+        experiment.check()
         self.out = Path(out) if out else experiment.folder
         self.ledger = Ledger(self.out / RECORDS)
         self._schedules: dict[str, Schedule] = {}
-        for line in outdated(plans, self.ledger):
+        for line in outdated((variant.method_class for variant in experiment.variants), self.ledger):
             self.progress.note(line)
 
     def fill(self, name: str, labels: set[str], processes: int) -> Section:
@@ -144,7 +143,7 @@ class _Work:
         try:
             data = self.experiment.load(name, self.root, self.access)
             if self.experiment.splits:
-                data = random_split(data, 0)
+                data = _execution.random_split(data, 0)
             data.require_split()
         except (InputError, OSError) as error:
             if self.experiment.flat:
@@ -158,7 +157,7 @@ class _Work:
         schedule = self._schedule(name, data)
         planned = schedule.jobs(self.device)
         outcomes = recall(planned, self.ledger)
-        waiting = [job for job in planned if job.label in labels and job.spec.digest not in self.ledger.records]
+        waiting = [job for job in planned if job.label in labels and job.plan.digest not in self.ledger.records]
         section = schedule.section(outcomes, self.device)
         self._describe(section)
         prefix = "" if self.experiment.flat else f"{self.experiment.name}: "
@@ -191,10 +190,10 @@ class _Work:
         """The runs on a data set, whose identity is kept in a file so that runs can be counted without the data."""
         path = self._folder(name) / IDENTITY
         if name not in self._schedules or data is not None:
-            known = identity(data) if data is not None else _read_identity(path)
+            known = DataIdentity.of(data) if data is not None else _read_identity(path)
             self._schedules[name] = Schedule(self.experiment, name, known)
             if data is not None and not self.experiment.flat:
-                write_atomically(path, sealed(json.dumps(known, indent=2) + "\n"))
+                write_atomically(path, sealed(json.dumps(msgspec.to_builtins(known), indent=2) + "\n"))
         return self._schedules[name]
 
     def _write_table(self, section: Section, first_line: str) -> None:
@@ -224,10 +223,5 @@ class _Work:
         return self.out if self.experiment.flat else self.out / folder_name(name)
 
 
-def _read_identity(path: Path) -> dict[str, Any] | None:
-    if not path.exists():
-        return None
-    known = read_json(path, dict[str, Any])
-    if not isinstance(known.get("name"), str):
-        raise InputError(f"{path}: not the identity of a data set")
-    return known
+def _read_identity(path: Path) -> DataIdentity | None:
+    return read_json(path, DataIdentity) if path.exists() else None

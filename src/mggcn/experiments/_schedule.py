@@ -4,33 +4,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Any
 
+import msgspec
 import torch
 
 from mggcn import methods
 from mggcn.experiments._definition import Experiment
 from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._rows import Row, Section
-from mggcn.methods import published
-from mggcn.methods.plan import Plan
-from mggcn.runs import RunSpec
+from mggcn.methods import Method, published
+from mggcn.runs import DataIdentity, Plan, published_results
 from mggcn.training import RunRecord
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run of a variant; variants with the same settings share a spec and thus a run."""
+    """One run of a variant; variants with the same settings share a run."""
 
     label: str
     plan: Plan
-    spec: RunSpec
-    device: torch.device
-
-    @property
-    def split(self) -> int | None:
-        """The seed of the random split; None for the split of the data set."""
-        return self.spec.dataset.get("split_seed")
 
     @property
     def title(self) -> str:
@@ -40,7 +32,8 @@ class Job:
     @property
     def number(self) -> str:
         """The split and the seed."""
-        return f"{'' if self.split is None else f'split {self.split} '}seed {self.spec.seed}"
+        split = self.plan.data.split_seed
+        return f"{'' if split is None else f'split {split} '}seed {self.plan.seed}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,17 +52,17 @@ class Schedule:
     Attributes:
         experiment: what to run.
         dataset: the name of the data set in the experiment.
-        identity: see :func:`mggcn.runs.identity`; None if the data set was never loaded.
+        identity: of the data; None if the data set was never loaded.
     """
 
     experiment: Experiment
     dataset: str
-    identity: dict[str, Any] | None
+    identity: DataIdentity | None
 
     @cached_property
     def plans(self) -> list[Plan]:
         """Each variant with every setting."""
-        return self.experiment.plans(self.dataset, self.identity)
+        return self.experiment.plans(self.identity or DataIdentity(self.dataset), self.dataset)
 
     def jobs(self, device: torch.device, seeds: Sequence[int] | None = None) -> list[Job]:
         """The runs in an order in which every variant is run once before any is run twice, and splits before seeds.
@@ -78,12 +71,12 @@ class Schedule:
         """
         if self.identity is None:
             return []
-        splits = [self.identity | {"split_seed": split} for split in range(self.experiment.splits)] or [self.identity]
+        splits: Sequence[int | None] = range(self.experiment.splits) or [None]
         jobs = []
-        for seed, data in product(range(self.experiment.seeds) if seeds is None else seeds, splits):
+        for seed, split in product(range(self.experiment.seeds) if seeds is None else seeds, splits):
+            data = msgspec.structs.replace(self.identity, split_seed=split)
             for variant, plan in zip(self.experiment.variants, self.plans, strict=True):
-                spec = RunSpec(data, plan.name, seed, device.type, plan.settings, plan.method.version)
-                jobs.append(Job(variant.label, plan, spec, device))
+                jobs.append(Job(variant.label, replace(plan, data=data, seed=seed, device=device)))
         return jobs
 
     def section(self, outcomes: Sequence[Outcome], device: torch.device, problem: str = "") -> Section:
@@ -95,7 +88,9 @@ class Schedule:
             reasons = [f"{outcome.job.number}: {outcome.reason}" for outcome in of_row if outcome.record is None]
             if problem and len(records) < row.seeds:
                 reasons = [f"{self.dataset}: {problem}"]
-            published = methods.published_results(self.identity, plan.name, plan.settings) if self.identity else {}
+            published = published_results(
+                {"name": plan.data.name, "digest": plan.data.digest}, plan.name, plan.settings
+            )
             row = replace(row, device=device.type, records=records, reasons=tuple(reasons), published=published)
             rows.append(row)
         return Section(self.dataset, tuple(rows), self.experiment.info, problem)
@@ -112,7 +107,7 @@ class Schedule:
         jobs = [job for name in devices for job in self.jobs(torch.device(name), seeds)]
         rows = []
         for row, _ in self._rows():
-            specs = tuple(job.spec.digest for job in jobs if job.label == row.label)
+            specs = tuple(job.plan.digest for job in jobs if job.label == row.label)
             rows.append(replace(row, reasons=tuple(reasons.get(row.label, ())), specs=specs))
         return Section(self.dataset, tuple(rows), self.experiment.info)
 
@@ -145,17 +140,17 @@ class Schedule:
 
 def recall(jobs: Iterable[Job], ledger: Ledger) -> list[Outcome]:
     """The outcomes of the jobs whose records are in the ledger."""
-    return [Outcome(job, ledger.records[job.spec.digest]) for job in jobs if job.spec.digest in ledger.records]
+    return [Outcome(job, ledger.records[job.plan.digest]) for job in jobs if job.plan.digest in ledger.records]
 
 
-def outdated(plans: Iterable[Plan], ledger: Ledger) -> list[str]:
+def outdated(kinds: Iterable[type[Method]], ledger: Ledger) -> list[str]:
     """For each method with records of an older version, one line that says they are ignored."""
     lines: dict[str, None] = {}
-    for plan in plans:
-        older = [record.method_version for record in ledger.records.values() if record.method == plan.name]
-        for version in sorted({number for number in older if number < plan.method.version}):
+    for kind in kinds:
+        name = methods.method_name(kind)
+        older = [record.method_version for record in ledger.records.values() if record.method == name]
+        for version in sorted({number for number in older if number < kind.version}):
             count = older.count(version)
             what = "record of {} is of version {} and is" if count == 1 else "records of {} are of version {} and are"
-            now = f"ignored; it is now version {plan.method.version}"
-            lines[f"{count} {what.format(plan.name, version)} {now}"] = None
+            lines[f"{count} {what.format(name, version)} ignored; it is now version {kind.version}"] = None
     return list(lines)

@@ -11,8 +11,7 @@ import torch
 from mggcn import methods
 from mggcn.data import Dataset
 from mggcn.errors import InputError
-from mggcn.methods.plan import WITHOUT_EFFECT
-from mggcn.runs import _spec as spec
+from mggcn.runs import Plan, resolve
 from mggcn.training import RunRecord, Training
 
 _CPU = torch.device("cpu")
@@ -109,11 +108,10 @@ class Search:
         if self.seeds < 1:
             raise InputError(f"seeds: {self.seeds} is less than 1")
 
-    def plan(self, settings: Mapping[str, object]) -> methods.Plan:
+    def plan(self, settings: Mapping[str, object], seed: int = 0) -> Plan:
         """The method with the fixed settings and these."""
         changes = {**self.fixed, **settings}
-        traits = methods.Traits.of(self.dataset)
-        return methods.resolve(self.method, self.dataset.name, changes, preset=self.preset, traits=traits)
+        return resolve(self.method, self.dataset, changes, preset=self.preset, seed=seed, device=self.device)
 
     @property
     def start(self) -> dict[str, object]:
@@ -148,15 +146,8 @@ class Search:
     @property
     def identity(self) -> dict[str, Any]:
         """What must be the same for a search to continue."""
-        return {
-            "dataset": spec.identity(self.dataset),
-            "method": self.method,
-            "seeds": self.seeds,
-            "target": self.target,
-            "device": self.device.type,
-            "settings": {name: value for name, value in self.plan({}).settings.items() if name not in WITHOUT_EFFECT},
-            "searched": list(self.start),
-        }
+        of_run = {name: value for name, value in self.plan({}).identity.items() if name != "seed"}
+        return of_run | {"seeds": self.seeds, "target": self.target, "searched": list(self.start)}
 
     def value(self, records: Sequence[RunRecord]) -> float:
         """The value of a trial: the mean validation metric of its runs."""
@@ -165,7 +156,7 @@ class Search:
         )
 
 
-def _has_parameters(plan: methods.Plan) -> bool:
+def _has_parameters(plan: Plan) -> bool:
     """Whether a method has parameters to train; only then do the settings of training matter."""
     model = plan.method.model(1, 2, torch.Generator().manual_seed(0))
     return any(parameter.requires_grad for parameter in model.parameters())

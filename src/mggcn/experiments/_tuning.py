@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,7 @@ from mggcn.errors import InputError, prefix_errors
 from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._search import Choice, Range, Search
 from mggcn.keys import Key
-from mggcn.methods.plan import Plan
-from mggcn.runs import RunSpec, config_of, continued, fit_plan
-from mggcn.runs import _spec as spec
+from mggcn.runs import Plan, continued, fit_plan
 from mggcn.training import Epoch, Finite, Progress, RunRecord
 
 TRIALS, RECORDS, BEST = "trials.jsonl", "records.jsonl", "best.toml"
@@ -131,7 +129,9 @@ class Tuning:
                 raise
             value, reason, config = None, str(error), None
         else:
-            value, reason, config = self._search.value(records), "", config_of(records[0])
+            value, reason = self._search.value(records), ""
+            config = self._search.plan(trial.params).config(self._search.dataset.path)
+            config["settings"] = records[0].settings  # with the scaling that was chosen
         reported = list(study.trials[-1].intermediate_values.items())
         line = _Line(trial.params, value, reason, config, reported)
         self._log.append(asdict(line))
@@ -156,22 +156,18 @@ class Tuning:
 
     def _train(self, trial: Any, progress: Progress) -> list[RunRecord]:
         """The records of a trial's runs; runs in the ledger are not repeated."""
-        search, plan, records = self._search, self._search.plan(trial.params), []
-        identity = spec.identity(search.dataset)
+        search, first, records = self._search, self._search.plan(trial.params), []
         for seed in range(search.seeds):
+            plan = replace(first, seed=seed)
             receiver = _Pruning(trial, progress) if seed == 0 and search.target == "accuracy" else progress
-            digest = RunSpec(
-                identity, search.method, seed, search.device.type, plan.settings, plan.method.version
-            ).digest
-            if digest in self._ledger.records:
-                for epoch in self._ledger.records[digest].curve:
+            if plan.digest in self._ledger.records:
+                for epoch in self._ledger.records[plan.digest].curve:
                     receiver.epoch(epoch)
             else:
-                what = (search.dataset, plan, seed, search.device)
-                with continued(self._ledger.unfinished(digest), *what, receiver) as checkpoints:
-                    run = fit_plan(*what, progress=receiver, checkpoints=checkpoints)
-                    self._ledger.add(digest, run.record)
-            records.append(self._ledger.records[digest])
+                with continued(self._ledger.unfinished(plan.digest), plan, receiver) as checkpoints:
+                    run = fit_plan(search.dataset, plan, receiver, checkpoints)
+                    self._ledger.add(plan.digest, run.record)
+            records.append(self._ledger.records[plan.digest])
         return records
 
     def _write_best(self) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn import methods
 from mggcn._io.files import write_atomically
 from mggcn.data import UNLABELLED, Dataset, names_in_draws
 from mggcn.experiments import Part, group, render
@@ -18,7 +17,7 @@ from mggcn.experiments import _drawing as drawing
 from mggcn.graph import Graph
 from mggcn.kernels.pick import Explore, PickTable
 from mggcn.keys import Key
-from mggcn.runs import Run, Scorer, without_padding
+from mggcn.runs import Run, Scorer, published_results, without_padding
 from mggcn.training import RunRecord, choose_device
 
 _MAX_SCORED, _WRONG, _CORRECT = 4096, 3, 2
@@ -77,7 +76,7 @@ def describe(dataset: Dataset, members: Sequence[int], explore: Explore = "both"
 
 def write_page(record: RunRecord, picks: Part | None, path: Path) -> None:
     """Write the page of a run, with the result of :func:`picks_part`."""
-    published = methods.published_results(record.dataset, record.method, record.settings)
+    published = published_results(record.dataset, record.method, record.settings)
     page = render(group([record], lambda _: published), "html", [picks] if picks else [])
     write_atomically(path, page.encode())
 

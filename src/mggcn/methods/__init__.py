@@ -1,5 +1,12 @@
 """Methods: one class per paper, whose fields are its settings. This file is the list of them."""
 
+from dataclasses import is_dataclass
+
+from torch import nn
+
+from mggcn.errors import InputError, unknown
+from mggcn.methods import settings
+from mggcn.methods._fine import memory_for_rows
 from mggcn.methods.as_gcn import ASGCN as ASGCN
 from mggcn.methods.cluster_gcn import ClusterGCN as ClusterGCN
 from mggcn.methods.deepwalk import DeepWalk as DeepWalk
@@ -12,13 +19,12 @@ from mggcn.methods.graphsage import GraphSAGEPool as GraphSAGEPool
 from mggcn.methods.graphsaint import GraphSAINT as GraphSAINT
 from mggcn.methods.label_propagation import LabelPropagation as LabelPropagation
 from mggcn.methods.ladies import LADIES as LADIES
-from mggcn.methods.method import GraphView, Method
+from mggcn.methods.method import GraphView, Method, known_labels, on_training_nodes, view_of
 from mggcn.methods.mg_fastgcn import MixGrainedFastGCN as MixGrainedFastGCN
 from mggcn.methods.mg_gcn import MixGrained as MixGrained
 from mggcn.methods.mg_graphsage import MixGrainedGraphSAGE as MixGrainedGraphSAGE
 from mggcn.methods.mlp import FeatureMLP as FeatureMLP
 from mggcn.methods.node2vec import Node2Vec as Node2Vec
-from mggcn.methods.plan import Plan, known_labels, method_class, published_results, resolve, view_of
 from mggcn.methods.published import Preset, Traits
 from mggcn.methods.random_forest import RandomForest as RandomForest
 from mggcn.methods.sgc import SGC as SGC
@@ -50,6 +56,37 @@ METHODS: dict[str, type[Method]] = {
 }
 """The methods by their names on the command line, in TOML files and in records."""
 
-__all__ = ["METHODS", "GraphView", "Method", "Plan", "Preset", "Traits"]
-__all__ += ["known_labels", "method_class", "published_results", "resolve", "view_of"]
+
+def method_class(method: str | type[Method]) -> type[Method]:
+    """The class of a method's name or import path."""
+    if isinstance(method, str):
+        if method in METHODS:
+            return METHODS[method]
+        if not settings.is_import_path(method):
+            raise unknown("method", method, METHODS)
+        kind = settings.import_object(method)
+    else:
+        kind = method
+    if isinstance(kind, nn.Module) or (isinstance(kind, type) and issubclass(kind, nn.Module)):
+        module = kind.__name__ if isinstance(kind, type) else type(kind).__name__
+        raise InputError(
+            f"method: {module} is a module, not a Method; for a convolution of PyG use "
+            f"mggcn.methods.MixGrained(conv=lambda i, o: mggcn.nn.PyGConv({module}(i, o))), "
+            "for a whole model extend mggcn.methods.Method"
+        )
+    if not (isinstance(kind, type) and issubclass(kind, Method) and is_dataclass(kind)):
+        raise InputError(
+            f"method: {method if isinstance(method, str) else repr(method)} is not a name of a method, a Method or "
+            "a dataclass that extends mggcn.methods.Method"
+        )
+    return kind
+
+
+def method_name(kind: type[Method]) -> str:
+    """The name of a method's class, or the import path of a user's own."""
+    return next((name for name, known in METHODS.items() if known is kind), settings.import_path(kind))
+
+
+__all__ = ["METHODS", "GraphView", "Method", "Preset", "Traits"]
+__all__ += ["known_labels", "memory_for_rows", "method_class", "method_name", "on_training_nodes", "view_of"]
 __all__ += [method.__name__ for method in METHODS.values()]

@@ -2,9 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache, cached_property, partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -12,12 +12,27 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from torch import nn
 
+from mggcn import methods
 from mggcn.block import CPUSampler
-from mggcn.data import Cache, Features
+from mggcn.data import UNLABELLED, Cache, Dataset, Draft, Features, names_in_draws
 from mggcn.graph import Graph
 from mggcn.keys import Key
+from mggcn.methods import published, settings
+from mggcn.methods.published import Traits
 from mggcn.sampling.full import RowSampler, WholeGraphSampler
-from mggcn.training import Compute, DenseInputs, Inputs, Scaled, Training, View, Views, check_bounds, inputs_of
+from mggcn.training import (
+    Compute,
+    DenseInputs,
+    Inputs,
+    Scaled,
+    Scaler,
+    Training,
+    View,
+    Views,
+    check_bounds,
+    features_by_density,
+    inputs_of,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +108,9 @@ class Method(ABC):
     """A way to train a node classifier. Subclasses are frozen dataclasses; their fields are the settings.
 
     Settings are numbers, words (``Literal``) or switches, so that the command line, TOML files and records can hold
-    them; ``__post_init__`` checks them and raises InputError.
+    them; ``__post_init__`` checks them and raises InputError. An object remembers the fields that it was given; the
+    others have the defaults of the class until a plan resolves them, as for a method given by its name. Of
+    ``dataclasses.replace`` all fields are given.
     """
 
     reads_labels: ClassVar[bool] = False
@@ -114,8 +131,29 @@ class Method(ABC):
     uses_features: ClassVar[bool] = True
     """Whether the method reads the features of nodes; others also train on graphs without features."""
 
+    def __new__(cls, *args: object, **values: object) -> Self:
+        """Remember the names of the fields that were given."""
+        method = super().__new__(cls)
+        names = [field.name for field in fields(cls) if field.init] if is_dataclass(cls) else []
+        object.__setattr__(method, "_given", frozenset([*names[: len(args)], *values]))
+        return method
+
     def __post_init__(self) -> None:
         check_bounds(self)
+
+    @property
+    def given_fields(self) -> dict[str, Any]:
+        """The fields that were given, with their values; a default that was written out is given, too."""
+        names: frozenset[str] = self.__dict__["_given"]
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name in names}
+
+    @classmethod
+    def paper(cls, dataset: Dataset | str) -> Self:
+        """The method with the settings of its paper and its authors' code on a data set, every field given."""
+        name, traits = (dataset, None) if isinstance(dataset, str) else (dataset.name, Traits.of(dataset))
+        values = published.settings(name, methods.method_name(cls), "paper", traits)
+        known = {field.name for field in fields(cls)}
+        return replace(settings.build(cls, {key: value for key, value in values.items() if key in known}))
 
     @abstractmethod
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
@@ -134,3 +172,45 @@ class Method(ABC):
     @abstractmethod
     def prepare(self, view: GraphView) -> Views:
         """Create the input rows and the sampler, for training and for scoring."""
+
+
+def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute) -> GraphView:
+    """A data set as methods receive it: scaled features, and training labels (all labels if there is no split)."""
+    scaled, labels = Scaled(features_by_density(dataset), scaler), partial(known_labels, dataset)
+    source = None
+    if compute.cache is not None:
+        source = {"name": dataset.name, "data": dataset.digest, "scaling": scaler.digest, "graph": "whole"}
+    names = cache(partial(names_in_draws, dataset))
+    return GraphView(dataset.graph, scaled, labels, dataset.num_classes, model, key, compute, source, read_names=names)
+
+
+def known_labels(dataset: Dataset) -> NDArray[np.int64]:
+    """[num_nodes] the labels that methods may read: of training nodes, or all if there is no split; else -1."""
+    labels = np.array(dataset.y)
+    if dataset.split is not None:
+        hidden = np.ones(dataset.num_nodes, bool)
+        hidden[dataset.split.train] = False
+        labels[hidden] = UNLABELLED
+    return labels
+
+
+def on_training_nodes(view: GraphView, nodes: NDArray[np.int64], digest: str) -> GraphView:
+    """The view of the edges between training nodes, whose ``digest`` names what is kept of it."""
+    if view.cache is None or view.source is None:
+        return replace(view, graph=view.graph.subgraph(nodes))
+    source = {**view.source, "graph": "train", "train": digest}
+
+    def build(draft: Draft) -> None:
+        indptr = draft.array("indptr", np.int64, (), view.graph.num_nodes + 1)
+        indices = draft.array("indices", view.graph.indices.dtype)
+        indptr.append(np.zeros(1, np.int64))
+        for ends, neighbours in view.graph.subgraph_rows(nodes):
+            indptr.append(ends)
+            indices.append(neighbours)
+
+    num_bytes = view.graph.indptr.nbytes + view.graph.indices.nbytes
+    what = {name: value for name, value in source.items() if name != "scaling"}
+    arrays = view.cache.arrays({**what, "edges": "between training nodes"}, build, num_bytes)
+    graph = Graph(arrays["indptr"], arrays["indices"], view.graph.direction, checked=True)
+    graph.check_bounds()
+    return replace(view, graph=graph, source=source)

@@ -23,10 +23,8 @@ from torch import nn
 
 from mggcn.data import Draft
 from mggcn.kernels.pick import Explore, PickTable, running_sums, sums_dtype
-from mggcn.methods._averaging import averaged_later
-from mggcn.methods._fine import FineNorm, fine_inputs, fine_on
+from mggcn.methods._fine import FineNorm, averaged_later, fine_inputs, fine_on, rows_on_disk
 from mggcn.methods._network import Network
-from mggcn.methods._strips import rows_on_disk
 from mggcn.methods.method import GraphView
 from mggcn.nn.mg_gcn import MGGCN, WITHOUT_ROOT
 from mggcn.sampling import grains

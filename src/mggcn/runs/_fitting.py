@@ -12,7 +12,7 @@ import torch
 from mggcn.data import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.methods.plan import Plan
+from mggcn.runs._plan import Plan
 from mggcn.runs._run import Run
 from mggcn.runs._testing import test
 from mggcn.runs._warm_start import WarmStart
@@ -25,7 +25,6 @@ from mggcn.training import (
     Ranks,
     RunRecord,
     Silent,
-    choose_device,
     epoch_seconds,
     near_best,
     nodes_per_batch,
@@ -41,8 +40,6 @@ _log = logging.getLogger(__name__)
 def fit_plan(
     dataset: Dataset,
     plan: Plan,
-    seed: int = 0,
-    device: str | torch.device = "auto",
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
     origin: WarmStart | None = None,
@@ -52,11 +49,11 @@ def fit_plan(
 
     The run of every rank has the same weights and metrics.
     """
-    split, device = dataset.require_split(), choose_device(device)
-    key, compute = Key.of(seed), plan.compute(device, ranks, dataset)
+    split, device = dataset.require_split(), plan.device
+    key, compute = Key.of(plan.seed), plan.compute(device, ranks, dataset)
     given, state = dataset, checkpoints.state if checkpoints else None
     _log.info(
-        "%s on %s, seed %d, on %s with %d threads", plan.name, dataset.name, seed, device, torch.get_num_threads()
+        "%s on %s, seed %d, on %s with %d threads", plan.name, dataset.name, plan.seed, device, torch.get_num_threads()
     )
     memory.reset_peak(device)
     started = time.perf_counter()
@@ -98,14 +95,11 @@ def fit_plan(
     peak_memory = max(prepare_peak, fitted.first_peak or 0, memory.peak(device))
     curve = fitted.curve
     several = {"ranks": ranks.size} if ranks.size > 1 else {}
+    plan = replace(plan, training=replace(plan.training, scaling=prepared.scaler.kind))
     record = RunRecord(
         dataset=_describe(given) | _features(dataset),
-        method=plan.name,
-        method_version=plan.method.version,
-        seed=seed,
+        **plan.record_fields,
         split_seed=split.seed,
-        settings={**plan.settings, "scaling": prepared.scaler.kind},
-        device=device.type,
         epochs=len(curve),
         best_epoch=fitted.best_epoch,
         val_loss=fitted.val.loss,
@@ -121,7 +115,6 @@ def fit_plan(
         nodes_per_batch=nodes_per_batch(fit) if curve else 0.0,
         curve=curve,
         resumed=checkpoints.resumed if checkpoints else 0,
-        warm_start=origin.describe() if origin else None,
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()} | several,
         **tested.fields(),
     )

@@ -1,29 +1,28 @@
 """The folder of a run while it is trained: ``config.toml`` from the start, checkpoints now and then, the record last.
 
-``record.json`` marks a run as finished; its checkpoints are then removed.
+``record.json`` marks a run as finished; its checkpoints are then removed. The runs of an experiment or a search have no
+folder of their own, only checkpoints.
 """
 
 import itertools
 import shutil
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import tomli_w
-import torch
 
-from mggcn import methods
 from mggcn._io import regular
 from mggcn._io.files import write_atomically
 from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn._io.temporary import remove_abandoned
 from mggcn.data import Dataset
-from mggcn.errors import InputError
-from mggcn.methods.plan import Plan
-from mggcn.runs._config import Config, read_config
+from mggcn.errors import InputError, InputWarning
 from mggcn.runs._fitting import fit_plan
-from mggcn.runs._identity import MAY_CHANGE, check_ranks, identity_of
 from mggcn.runs._loading import load_data
+from mggcn.runs._plan import MAY_CHANGE, Config, Plan, read_config, resolve
 from mggcn.runs._run import Run
 from mggcn.runs._warm_start import WarmStart
 from mggcn.training import (
@@ -49,8 +48,6 @@ class RunFolder:
         path: of the folder.
         dataset: with a split.
         plan: the method with every setting.
-        seed: of weights, order and picks.
-        device: of the model.
         origin: the run whose weights it starts with.
         created: the folders that were created for it, to be removed if the run cannot start.
         ranks: that train it; only the first reads and writes the folder.
@@ -59,8 +56,6 @@ class RunFolder:
     path: Path
     dataset: Dataset
     plan: Plan
-    seed: int
-    device: torch.device
     origin: WarmStart | None = None
     created: tuple[Path, ...] = field(default=(), repr=False)
     ranks: Ranks = ALONE
@@ -71,8 +66,6 @@ class RunFolder:
         path: Path,
         dataset: Dataset,
         plan: Plan,
-        seed: int,
-        device: torch.device,
         origin: WarmStart | None = None,
         *,
         numbered: bool = False,
@@ -84,15 +77,7 @@ class RunFolder:
         With ``again``, a run that this command has left is continued: of the same configuration, and not finished.
         """
         plan.check_loadable()
-        config = {
-            "dataset": str(dataset.path or dataset.name),
-            "method": plan.name,
-            "seed": seed,
-            "device": device.type,
-            **({"warm_start": str(origin.path)} if origin else {}),
-            "settings": plan.settings,
-        }
-        content = tomli_w.dumps(config).encode()
+        content = tomli_w.dumps(plan.config(dataset.path)).encode()
 
         def create() -> tuple[Path, tuple[Path, ...]]:
             if again and (left := _left(path, content)) is not None:
@@ -102,9 +87,9 @@ class RunFolder:
             write_atomically(claimed / CONFIG, content)
             return claimed, created
 
-        check_ranks(ranks, dataset, plan, seed, device, origin)
+        plan.check_ranks(ranks)
         claimed, created = ranks.first(create)
-        return cls(claimed, dataset, plan, seed, device, origin, created if ranks.is_first else (), ranks)
+        return cls(claimed, dataset, plan, origin, created if ranks.is_first else (), ranks)
 
     @classmethod
     def open(
@@ -132,10 +117,18 @@ class RunFolder:
                 )
         device = choose_device(config.device)
         data = dataset or load_data(config.dataset, root, ranks, access)
-        plan = methods.resolve(config.method, data.name, {**config.settings, **(changes or {})}, preset=config.preset)
         origin = WarmStart.of(config.warm_start, allow_import=allow_import) if config.warm_start else None
-        check_ranks(ranks, data, plan, config.seed, device, origin)
-        return cls(path, data, plan, config.seed, device, origin, ranks=ranks)
+        plan = resolve(
+            config.method,
+            data,
+            {**config.settings, **(changes or {})},
+            preset=config.preset,
+            seed=config.seed,
+            device=device,
+            warm_start=origin.describe() if origin else None,
+        )
+        plan.check_ranks(ranks)
+        return cls(path, data, plan, origin, ranks=ranks)
 
     def train(
         self,
@@ -159,8 +152,7 @@ class RunFolder:
             if opened is not None:
                 opened(checkpoints)
             try:
-                what = (self.dataset, self.plan, self.seed, self.device, progress, checkpoints, self.origin, self.ranks)
-                run = fit_plan(*what)
+                run = fit_plan(self.dataset, self.plan, progress, checkpoints, self.origin, self.ranks)
             except InputError:
                 self._discard()
                 raise
@@ -171,9 +163,7 @@ class RunFolder:
 
     def checkpoints(self, every: float = EVERY) -> Checkpoints:
         """The run's checkpoints, which are opened by a ``with`` block."""
-        identity = identity_of(self.dataset, self.plan, self.seed, self.device)
-        identity["warm_start"] = self.origin.digest if self.origin else None
-        return Checkpoints(self.path / CHECKPOINT, identity, every, self.ranks)
+        return Checkpoints(self.path / CHECKPOINT, self.plan.identity_to_resume, every, self.ranks)
 
     def _discard(self) -> None:
         """Remove what :meth:`create` created."""
@@ -184,6 +174,44 @@ class RunFolder:
                 parent.rmdir()
             except OSError:
                 return  # another run is in it
+
+
+@contextmanager
+def continued(
+    folder: Path,
+    plan: Plan,
+    progress: Progress,
+    every: float = EVERY,
+) -> Iterator[Checkpoints | None]:
+    """Open the checkpoints of a run, for :func:`fit_plan`; only an interrupt leaves them behind.
+
+    Checkpoints that cannot be used are left out with a warning. If another process trains the same run, there are none.
+
+    Args:
+        folder: of the checkpoints.
+        plan: of the run.
+        progress: is called with the epochs from before an interrupt.
+        every: seconds between two checkpoints, at least.
+    """
+    try:
+        opened = Checkpoints(folder, plan.identity_to_resume, every).open()
+    except BusyError:
+        yield None
+        return
+    except InputError as error:
+        warnings.warn(f"{error}; the run starts again", InputWarning, stacklevel=3)
+        shutil.rmtree(folder)
+        opened = Checkpoints(folder, plan.identity_to_resume, every).open()
+    try:
+        with opened as checkpoints:
+            for epoch in checkpoints.state.fitted.curve if checkpoints.state else ():
+                progress.epoch(epoch)
+            yield checkpoints
+    except (Exception, KeyboardInterrupt, SystemExit) as error:
+        if isinstance(error, InputError) or not any(folder.glob("*.json")):
+            opened.remove()
+        raise
+    opened.remove()
 
 
 def _read_config(folder: Path, *, allow_import: bool) -> Config:

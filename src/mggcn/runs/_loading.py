@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import torch
 from torch import Tensor, nn
 
-from mggcn import methods
 from mggcn._io import regular
 from mggcn._io.files import parse_tensors, sha256
 from mggcn._io.mapping import AUTOMATIC, Access
@@ -15,6 +15,7 @@ from mggcn.data import Dataset, load_with
 from mggcn.errors import InputError, prefix_errors
 from mggcn.methods.settings import refuse_imports
 from mggcn.runs._nodes import SPLIT, SplitIds
+from mggcn.runs._plan import DataIdentity, resolve
 from mggcn.runs._run import SCALER_ARRAYS, WEIGHTS, Run
 from mggcn.training import FITTED, RECORD, Ranks, RunRecord, Scaler, is_unfinished, read_record, unfinished
 
@@ -39,7 +40,15 @@ def load_run(folder: str | Path, *, allow_import: bool = False) -> Run:
         raise InputError(f"{root / RECORD}: not a run record ({error})") from None
     refuse_imports(root / RECORD, {"method": record.method, **record.settings}, allow_import=allow_import)
     try:
-        plan = methods.resolve(record.method, record.dataset["name"], record.settings, preset="paper")
+        plan = resolve(
+            record.method,
+            DataIdentity(record.dataset["name"], record.dataset["digest"]),
+            record.settings,
+            preset="paper",
+            seed=record.seed,
+            device=torch.device(record.device),
+            warm_start=record.warm_start,
+        )
     except InputError as error:
         raise InputError(f"{root / RECORD}: not a run record ({error})") from None
     _verify(root, checksums)

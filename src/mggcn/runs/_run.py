@@ -23,12 +23,11 @@ from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, load_with
 from mggcn.errors import InputError, unknown
 from mggcn.keys import Key
-from mggcn.methods.plan import Plan
-from mggcn.runs._config import config_of
 from mggcn.runs._explanation import Explanation, explain
 from mggcn.runs._export import export, input_rows, row_shape
 from mggcn.runs._features import match_features
 from mggcn.runs._nodes import SPLIT, SplitIds, targets_of
+from mggcn.runs._plan import Plan
 from mggcn.runs._predicting import Predictor
 from mggcn.runs._predictions import Embeddings
 from mggcn.runs._scoring import Scorer
@@ -244,7 +243,7 @@ class Run(Predictor):
             if (array := getattr(self.scaler, name)) is not None:
                 tensors[f"scaler.{name}"] = torch.from_numpy(array)
         files = {WEIGHTS: save_tensors(tensors), SPLIT: self.split_ids.to_bytes()}
-        config = tomli_w.dumps(config_of(self.record)).encode()
+        config = tomli_w.dumps(self.plan.config(self.record.dataset["path"])).encode()
         return {**files, CONFIG: config, RECORD: record_content(self.record, files)}
 
     def is_trained_on(self, data: Dataset) -> bool:

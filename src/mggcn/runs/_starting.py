@@ -3,20 +3,18 @@
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
-from mggcn import methods
 from mggcn.data import Dataset, as_dataset
 from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Direction
-from mggcn.methods.method import Method
-from mggcn.methods.published import Preset
+from mggcn.methods import Method, Preset
 from mggcn.runs._fitting import fit_plan
 from mggcn.runs._folder import RunFolder
-from mggcn.runs._identity import check_ranks
 from mggcn.runs._loading import is_finished, load_run
+from mggcn.runs._plan import resolve
 from mggcn.runs._run import Run
 from mggcn.runs._warm_start import WarmStart
 from mggcn.training import EVERY, Progress, Ranks, Training, choose_device
@@ -45,15 +43,18 @@ def fit(
     If PyTorch's default process group is initialised, all its ranks call this function with the same arguments and
     train together; the run is the same on all of them.
 
+    Each setting has the first value of these that is given: the one in ``settings``; the field of the ``method`` object
+    or of ``training``; the preset's for this data set; the default of the class. So ``"mg-gcn"``, ``MixGrained`` and
+    ``MixGrained()`` train the same model, and ``MixGrained.paper(dataset)`` has every setting of the paper's method. A
+    setting of training that is in ``settings`` and in ``training`` is an InputError.
+
     Args:
         dataset: with a split; PyG's ``Data`` is converted by :meth:`mggcn.Dataset.from_pyg`, see ``run.dataset``.
-        method: an object such as ``MixGrained(picks=8)``, used as it is; or a name from :data:`mggcn.methods.METHODS`
-            or a class, which start from the settings that suit the data set. None is ``mg-gcn``, or with ``warm_start``
-            the method and the settings of that run.
-        training: how to train, used as it is; settings that suit the data set and the method when None.
-        settings: changes by name, of the method or of training.
-        preset: where a method given by name or class starts: ``default`` is our recipe for such features, ``paper``
-            what its paper uses on this data set.
+        method: a name from :data:`mggcn.methods.METHODS`, a class, or an object such as ``MixGrained(picks=8)``. None
+            is ``mg-gcn``, or with ``warm_start`` the method and the settings of that run.
+        training: how to train; every field counts as given, also those with their default.
+        settings: values by name, of the method or of training.
+        preset: ``default`` is our recipe for such features, ``paper`` what the method's paper uses on this data set.
         seed: of weights, order and picks; the same seed gives the same result.
         device: ``auto``, ``cpu``, ``cuda`` or a device.
         progress: is called with every epoch.
@@ -71,17 +72,17 @@ def fit(
     dataset = as_dataset(dataset, "fit", needs_split=True, direction=direction)
     if dataset.warnings != dataset.notes:  # notes were warned of when the data were read
         warnings.warn(f"{dataset.name}: {dataset.warnings[-1]}", DataWarning, stacklevel=2)
-    origin = None if warm_start is None else WarmStart.of(warm_start)
+    ranks, origin = Ranks.current(), None if warm_start is None else WarmStart.of(warm_start)
+    start: Mapping[str, Any] = {"seed": seed, "device": choose_device(device)}
     if origin is not None and method is None and training is None:
-        plan = origin.plan(settings or {})
+        plan = origin.plan(dataset, settings or {}, **start)
     else:
-        what = (method or "mg-gcn", dataset.name, settings, training)
-        plan = methods.resolve(*what, preset=preset, traits=methods.Traits.of(dataset))
-    ranks, run_device = Ranks.current(), choose_device(device)
+        described = origin.describe() if origin else None
+        plan = resolve(method or "mg-gcn", dataset, settings, training, preset=preset, warm_start=described, **start)
     if checkpoint is None:
-        check_ranks(ranks, dataset, plan, seed, run_device, origin)
-        return fit_plan(dataset, plan, seed, run_device, progress, origin=origin, ranks=ranks)
-    folder = RunFolder.create(Path(checkpoint), dataset, plan, seed, run_device, origin, ranks=ranks)
+        plan.check_ranks(ranks)
+        return fit_plan(dataset, plan, progress, origin=origin, ranks=ranks)
+    folder = RunFolder.create(Path(checkpoint), dataset, plan, origin, ranks=ranks)
     return folder.train(progress, checkpoint_every)
 
 

@@ -10,16 +10,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors.torch import save as save_tensors
 
-from mggcn import methods
 from mggcn.data import Dataset
 from mggcn.errors import InputError
-from mggcn.methods.plan import Plan
 from mggcn.runs._features import match_features
 from mggcn.runs._loading import load_run
+from mggcn.runs._plan import Plan, resolve
 from mggcn.runs._run import Run
 from mggcn.training import Scaler
+
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +83,17 @@ class WarmStart:
             )
         return match_features(dataset, self.run.record.dataset)
 
-    def plan(self, settings: Mapping[str, object]) -> Plan:
-        """The plan of the earlier run, with some settings changed."""
+    def plan(
+        self,
+        dataset: Dataset | str,
+        settings: Mapping[str, object],
+        *,
+        seed: int = 0,
+        device: torch.device = _CPU,
+    ) -> Plan:
+        """A plan with the method and the settings of the earlier run, some of them changed."""
         record = self.run.record
-        plan = methods.resolve(record.method, record.dataset["name"], {**record.settings, **settings}, preset="paper")
+        values, origin = {**record.settings, **settings}, self.describe()
+        plan = resolve(record.method, dataset, values, preset="paper", seed=seed, device=device, warm_start=origin)
         self.check(plan)
         return plan

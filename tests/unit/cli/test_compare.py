@@ -24,10 +24,9 @@ from mggcn.errors import InputError
 from mggcn.experiments import _execution as execution
 from mggcn.experiments._definition import Variant
 from mggcn.experiments._section_tables import commands
-from mggcn.experiments._splits import random_split
 from mggcn.methods import published
 from mggcn.methods.mlp import FeatureMLP
-from mggcn.methods.plan import Plan
+from mggcn.runs import Plan
 
 FILE = published.published()
 QUICK = ["--set", "epochs=2", "hidden=4"]
@@ -116,7 +115,7 @@ def test_random_splits(folder: Path, small: Dataset, capsys: pytest.CaptureFixtu
     assert commands(again, again.rows[0])[0].startswith(
         "mggcn compare small --methods mlp --device cpu --splits 3 --seeds 2 --preset paper "
     )
-    split = random_split(mggcn.load(folder / "random"), 1).split
+    split = execution.random_split(mggcn.load(folder / "random"), 1).split
     assert np.array_equal(split.test, Split.stratified(small.y, 1, (0.5, 0.2, 0.3)).test)
     assert main(call) == 0
     assert "6 of 6 runs are done already" in capsys.readouterr().err

@@ -17,7 +17,7 @@ from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._records import read_experiment
 from mggcn.experiments._rows import ExperimentInfo, Section
 from mggcn.experiments._schedule import Job, Outcome
-from mggcn.methods.plan import Plan
+from mggcn.runs import Plan
 from mggcn.training._progress import Silent
 
 TOML = """
@@ -202,10 +202,10 @@ def test_interrupted_it_goes_on(
     fit_plan = execution.fit_plan
     with monkeypatch.context() as patch:
 
-        def interrupt(dataset: Dataset, plan: Plan, seed: int, *rest: object) -> object:
-            if seed == 1:
+        def interrupt(dataset: Dataset, plan: Plan, *rest: object) -> object:
+            if plan.seed == 1:
                 raise KeyboardInterrupt
-            return fit_plan(dataset, plan, seed, *rest)  # type: ignore[arg-type]
+            return fit_plan(dataset, plan, *rest)  # type: ignore[arg-type]
 
         patch.setattr(execution, "fit_plan", interrupt)
         assert main([*RUN, "--json"]) == 130

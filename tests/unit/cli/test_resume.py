@@ -140,7 +140,9 @@ def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], small: Datase
     assert fails(*resume, "--set", "lr=0.5").startswith("lr: a run is resumed with its own settings")
     assert fails(*resume, "--method", "gcn").startswith("--method: a run is resumed as it was started")
     assert fails(*resume, "--seed", "3").startswith("--seed: a run is resumed as it was started")
-    assert fails("digits", *resume).startswith(f"{RUN}: cannot be resumed with data set digest")
+    assert fails("digits", *resume).startswith(
+        f"{RUN}: cannot be resumed with data set digits; it was started with small"
+    )
     assert fails("--resume", "nowhere") == "nowhere: not a run folder (config.toml is missing)"
     assert fails("data", "--checkpoint-every", "-1") == "--checkpoint-every: -1 seconds is less than 0"
     assert sorted(path.name for path in Path("runs").iterdir()) == [RUN.name]

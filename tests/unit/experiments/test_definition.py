@@ -15,7 +15,7 @@ from mggcn.experiments._definition import ABLATIONS, Reference, Variant, variant
 from mggcn.experiments._rows import Section
 from mggcn.experiments._schedule import Schedule
 from mggcn.methods.published import published
-from mggcn.runs._spec import identity
+from mggcn.runs import DataIdentity, resolve
 
 REPOSITORY = Path(__file__).parents[3]
 PAPER = REPOSITORY / "experiments" / "paper"
@@ -52,7 +52,7 @@ def file(tmp_path: Path) -> Path:
 def section(path: Path, dataset: str) -> Section:
     """The table of an experiment on the paper's data before any run."""
     known = published().data.get(dataset)
-    data = {"name": dataset, "digest": known.digest if known else ""}
+    data = DataIdentity(dataset, known.digest if known else "")
     return Schedule(experiments.read(path), dataset, data).section([], torch.device("cpu"))
 
 
@@ -89,11 +89,11 @@ def test_the_recipe_goes_by_the_features_of_the_data(small: Dataset) -> None:
     found = []
     for data in (small, sparse):
         experiment = experiments.comparison("small", ["mg-gcn"])
-        (plan,) = Schedule(experiment, "small", identity(data)).plans
-        assert plan.settings == methods.resolve("mg-gcn", "small", traits=methods.Traits.of(data)).settings
+        (plan,) = Schedule(experiment, "small", DataIdentity.of(data)).plans
+        assert plan.settings == resolve("mg-gcn", data).settings
         found.append(plan.settings)
-        (paper,) = experiments.comparison("small", ["mg-gcn"], preset="paper").plans("small", identity(data))
-        assert paper.settings == methods.resolve("mg-gcn", "small", preset="paper").settings
+        (paper,) = experiments.comparison("small", ["mg-gcn"], preset="paper").plans(DataIdentity.of(data))
+        assert paper.settings == resolve("mg-gcn", "small", preset="paper").settings
     assert found[0] != found[1]
 
 
@@ -193,7 +193,7 @@ def test_the_experiments_of_the_repository_resolve(path: Path) -> None:
     prefix = f"{path.parent.name}-" if path.parent.name in ("ethereum", "tuned") else ""
     assert one.name == prefix + path.stem
     for dataset in one.datasets:
-        jobs = Schedule(one, dataset, {"name": dataset}).jobs(torch.device("cpu"))
+        jobs = Schedule(one, dataset, DataIdentity(dataset)).jobs(torch.device("cpu"))
         assert len(jobs) * len(one.datasets) == one.num_runs
 
 
@@ -210,7 +210,7 @@ def test_the_papers_experiments_show_its_numbers() -> None:
         ]
         assert depths.experiment is not None
         assert depths.experiment.reference == "paper, full batches"
-        picks = methods.resolve("mg-gcn", dataset, preset="paper").settings["picks"]
+        picks = resolve("mg-gcn", dataset, preset="paper").settings["picks"]
         shown = {
             row.label: row.published["accuracy"] for row in section(PAPER / "picks.toml", dataset).rows if row.published
         }
@@ -276,9 +276,9 @@ def test_a_data_set_that_the_user_makes(small: Dataset, tmp_path: Path, monkeypa
 def test_data_sets_of_accounts_have_the_papers_settings(small: Dataset, tmp_path: Path, name: str) -> None:
     save(replace(small, name=name), tmp_path / "ethereum-simulated")
     ethereum = experiments.read(PAPER / "ethereum.toml")
-    known = identity(ethereum.load("ethereum-simulated", tmp_path))
+    known = DataIdentity.of(ethereum.load("ethereum-simulated", tmp_path))
     jobs = Schedule(ethereum, "ethereum-simulated", known).jobs(torch.device("cpu"))
-    settings = {job.label: job.spec.settings for job in jobs}
+    settings = {job.label: job.plan.settings for job in jobs}
     for values in settings.values():
         assert (values.get("hidden", 16), values["batch_size"], values["scaling"]) == (16, 128, "standard")
     assert settings["mg-gcn 5"]["weight_decay"] == 0.0005

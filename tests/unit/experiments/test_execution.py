@@ -22,9 +22,8 @@ from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._schedule import Job, Outcome, Schedule, recall
 from mggcn.experiments._section_tables import markdown
 from mggcn.keys import Key
-from mggcn.methods.plan import Plan
-from mggcn.runs._continuing import continued
-from mggcn.runs._spec import identity
+from mggcn.runs import DataIdentity, Plan
+from mggcn.runs._folder import continued
 from mggcn.training import Fit, Prepared, Scaler, Training, View, nodes_per_batch
 from mggcn.training._checkpoints import lock
 from mggcn.training._compute import Compute
@@ -88,7 +87,7 @@ def test_any_method_warms_up_with_few_targets(
 
     monkeypatch.setattr(execution, "fit_plan", watched)
     experiment = Experiment("tiny", ("small",), (Variant(method, method),), 1, settings={"epochs": 2})
-    jobs = Schedule(experiment, "small", identity(small)).jobs(CPU)
+    jobs = Schedule(experiment, "small", DataIdentity.of(small)).jobs(CPU)
     [outcome], _ = execute(small, jobs, Ledger(tmp_path / "r.jsonl"))
     assert trained == [[8, 6, 6], [30, 12, 18]]
     assert outcome.record is not None
@@ -101,7 +100,7 @@ def test_variants_that_come_to_the_same_share_a_run(small: Dataset, tmp_path: Pa
         Variant("once", "mg-gcn", {"redraw": "once", "skip_self": False}),
     )
     experiment = Experiment("tiny", ("small",), variants, 1, settings={"epochs": 2, "hidden": 4}, flat=True)
-    schedule = Schedule(experiment, "small", identity(small))
+    schedule = Schedule(experiment, "small", DataIdentity.of(small))
     outcomes, started = execute(small, schedule.jobs(CPU), Ledger(tmp_path / "r.jsonl"))
     assert started == ["as is seed 0", "once seed 0"]
     assert outcomes[0].record is outcomes[1].record
@@ -115,10 +114,10 @@ def test_a_method_that_cannot_be_run_does_not_stop_the_others(
 ) -> None:
     fit_plan = execution.fit_plan
 
-    def failing(dataset: Dataset, plan: Plan, seed: int, *rest: object) -> mggcn.Run:
-        if plan.name == "gcn" and seed in failing_seeds:
+    def failing(dataset: Dataset, plan: Plan, *rest: object) -> mggcn.Run:
+        if plan.name == "gcn" and plan.seed in failing_seeds:
             raise InputError("gcn: would need 9 GiB | too much")
-        return fit_plan(dataset, plan, seed, *rest)  # type: ignore[arg-type]
+        return fit_plan(dataset, plan, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(execution, "fit_plan", failing)
     ledger, schedule = Ledger(tmp_path / "r.jsonl"), schedule_of(small, "gcn", "mlp")
@@ -224,7 +223,7 @@ def test_a_long_run_continues_where_it_was_interrupted(
     monkeypatch.setattr(execution, "continued", partial(continued, every=0))
     with pytest.raises(KeyboardInterrupt):
         list(execution.execute(small, [job], ledger, lambda _: first))
-    assert [path.name for path in tmp_path.glob("unfinished-*")] == [f"unfinished-{job.spec.digest[:16]}"]
+    assert [path.name for path in tmp_path.glob("unfinished-*")] == [f"unfinished-{job.plan.digest[:16]}"]
     [outcome] = execution.execute(small, [job], ledger, lambda _: second)
     assert second.epochs == [1, 2, 3, 4, 5, 6], "a display and a pruner receive the earlier epochs, too"
     assert outcome.record is not None
@@ -241,7 +240,7 @@ def test_damaged_and_open_checkpoints_do_not_stop_a_run(
 ) -> None:
     [job] = jobs_of(small, "gcn", seeds=1, epochs=3)
     ledger = Ledger(tmp_path / "records.jsonl")
-    folder = ledger.unfinished(job.spec.digest)
+    folder = ledger.unfinished(job.plan.digest)
     folder.mkdir()
     (folder / "000002.json").write_text("{}")
     with pytest.warns(InputWarning, match="its only checkpoint is damaged .*; the run starts again"):
@@ -249,7 +248,7 @@ def test_damaged_and_open_checkpoints_do_not_stop_a_run(
     assert outcome.record is not None
     assert not folder.exists()
     other = Ledger(tmp_path / "other" / "records.jsonl")
-    with lock(other.unfinished(job.spec.digest)):
+    with lock(other.unfinished(job.plan.digest)):
         [outcome], _ = execute(small, [job], other)
     assert outcome.record is not None, "it is trained without checkpoints"
 

@@ -18,7 +18,7 @@ from mggcn.experiments._definition import Experiment, Variant
 from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._schedule import Job, Outcome, Schedule
 from mggcn.kernels import threads
-from mggcn.runs._spec import identity
+from mggcn.runs import DataIdentity
 from mggcn.training._progress import Silent
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 def jobs_of(dataset: Dataset, *labels: str, seeds: int = 1) -> list[Job]:
     variants = tuple(Variant(label, "mlp") for label in labels)
     experiment = Experiment("tiny", ("small",), variants, seeds, settings={"epochs": 2, "hidden": 4})
-    return Schedule(experiment, "small", identity(dataset)).jobs(torch.device("cpu"))
+    return Schedule(experiment, "small", DataIdentity.of(dataset)).jobs(torch.device("cpu"))
 
 
 def _dies() -> Dataset:

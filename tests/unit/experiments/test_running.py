@@ -129,13 +129,15 @@ def test_jobs_are_shown_as_they_start(folder: Path) -> None:
     assert started == ["mlp seed 0", "an epoch"]
 
 
-def test_the_data_are_hashed_once_and_git_is_started_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_plans_data_and_git_are_asked_once(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG", "mggcn")
     environment.commit.cache_clear()
     started: list[list[str]] = []
     sys.addaudithook(lambda event, what: started.append(what[1]) if event == "subprocess.Popen" else None)
     [table] = experiments.run(comparison(seeds=2), device="cpu")
     assert [row.done for row in table.rows] == [2, 2]
+    resolved = [record.getMessage() for record in caplog.records if "settings resolved" in record.getMessage()]
+    assert len(resolved) == len(set(resolved)) == len(table.rows), "each variant once, for all seeds and the table"
     hashed = [record.getMessage() for record in caplog.records if "hashed an array" in record.getMessage()]
     of_few_targets = 3 * 2  # the parts of the split with which each method warms up
     assert len(hashed) <= of_few_targets, "the folder has the checksums of the data set's own arrays"

@@ -15,7 +15,7 @@ from mggcn.experiments._schedule import Job, Schedule
 from mggcn.experiments._section_tables import markdown
 from mggcn.experiments._table import duration
 from mggcn.methods.published import published
-from mggcn.runs._spec import identity
+from mggcn.runs import DataIdentity
 from tests.records import record
 
 CPU = torch.device("cpu")
@@ -25,7 +25,7 @@ def schedule_of(dataset: Dataset, *names: str, seeds: int = 2, **settings: objec
     experiment = Experiment(
         "tiny", ("small",), variants_of(names), seeds, settings={"epochs": 2, "hidden": 4} | settings, flat=True
     )
-    return Schedule(experiment, "small", identity(dataset))
+    return Schedule(experiment, "small", DataIdentity.of(dataset))
 
 
 def jobs_of(dataset: Dataset, *names: str, seeds: int = 2, **settings: object) -> list[Job]:
@@ -39,9 +39,9 @@ def test_every_variant_has_a_seed_before_any_has_two(small: Dataset) -> None:
 
 def test_changes_reach_the_methods_that_have_them(small: Dataset) -> None:
     with_picks, without = jobs_of(small, "mg-gcn", "gcn", seeds=1, picks="3", lr="0.5")
-    assert (with_picks.spec.settings["picks"], with_picks.spec.settings["lr"]) == (3, 0.5)
-    assert "picks" not in without.spec.settings
-    assert without.spec.settings["lr"] == 0.5
+    assert (with_picks.plan.settings["picks"], with_picks.plan.settings["lr"]) == (3, 0.5)
+    assert "picks" not in without.plan.settings
+    assert without.plan.settings["lr"] == 0.5
     with pytest.raises(InputError, match="unknown setting 'picks'"):
         jobs_of(small, "gcn", "mlp", picks="3")
     with pytest.raises(InputError, match="gcn: lr: 'x' is not a number"):
@@ -51,15 +51,16 @@ def test_changes_reach_the_methods_that_have_them(small: Dataset) -> None:
 def test_a_job_carries_its_plan_to_another_process(small: Dataset) -> None:
     [job] = jobs_of(small, "mg-gcn", seeds=1)
     assert pickle.loads(pickle.dumps(job)) == job  # noqa: S301
-    assert job.spec.settings == job.plan.settings
+    assert job.plan.settings == job.plan.settings
 
 
 def test_a_version_of_a_method_has_runs_of_its_own(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     [job] = jobs_of(small, "mlp", seeds=1)
+    identity, digest = job.plan.identity, job.plan.digest
     monkeypatch.setattr(type(job.plan.method), "version", 2)
     [newer] = jobs_of(small, "mlp", seeds=1)
-    assert (job.spec.method_version, newer.spec.method_version) == (1, 2)
-    assert job.spec.digest != newer.spec.digest
+    assert newer.plan.identity == identity | {"method_version": 2}
+    assert newer.plan.digest != digest
 
 
 def table(*rows: Row) -> list[str]:
@@ -85,7 +86,7 @@ def test_durations() -> None:
 
 def paper_column(name: str, digest: str, variants: tuple[Variant, ...], **settings: Any) -> list[float | None]:
     experiment = Experiment("tiny", (name,), variants, 1, settings=settings, preset="paper", flat=True)
-    section = Schedule(experiment, name, {"name": name, "digest": digest}).section([], CPU)
+    section = Schedule(experiment, name, DataIdentity(name, digest)).section([], CPU)
     return [row.published.get("accuracy") for row in section.rows]
 
 
@@ -97,6 +98,6 @@ def test_only_the_method_as_published_has_the_papers_figure() -> None:
 
 
 def test_other_data_of_the_same_name_have_no_paper_figure(small: Dataset) -> None:
-    known = identity(replace(small, name="cora", source="LINQS cora; random split"))
-    assert paper_column("cora", known["digest"], ABLATIONS) == [None] * 7
+    known = DataIdentity.of(replace(small, name="cora", source="LINQS cora; random split"))
+    assert paper_column("cora", known.digest or "", ABLATIONS) == [None] * 7
     assert paper_column("cora", "", ABLATIONS[:1]) == [None]

@@ -18,7 +18,6 @@ import torch
 from scipy.sparse import csr_array
 
 import mggcn
-from mggcn import methods
 from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
@@ -30,6 +29,7 @@ from mggcn.explore._explorer import Explorer
 from mggcn.explore._lookups import IdIndex, Medians
 from mggcn.explore._picks import draw_picks, is_neighbour, picks_part
 from mggcn.keys import Key
+from mggcn.runs import resolve
 from mggcn.runs._run import Run
 from mggcn.runs._scoring import Scorer
 from mggcn.sampling.mix_grained import MixGrainedSampler
@@ -82,7 +82,7 @@ def test_scores_are_those_of_predict(run: Run, small: Dataset) -> None:
 @pytest.mark.parametrize("settings", [{}, {"layers": 3}, {"skip_self": False}, {"conv": "gat", "layers": 3}])
 def test_leaving_out_the_last_pick_is_drawing_one_fewer(small: Dataset, settings: dict[str, object]) -> None:
     run = mggcn.fit(small, seed=3, device="cpu", settings={**QUICK, **settings})
-    fewer = replace(run, plan=methods.resolve("mg-gcn", "small", {**run.record.settings, "picks": 3}), scored_on=None)
+    fewer = replace(run, plan=resolve("mg-gcn", "small", {**run.record.settings, "picks": 3}), scored_on=None)
     result = Scorer.of(run, small).leave_one_out(5, 1)
     expected = Scorer.of(fewer, small).leave_one_out(5, 1)
     assert result.picks[:3] == expected.picks

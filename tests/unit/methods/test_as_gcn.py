@@ -5,12 +5,12 @@ import pytest
 import torch
 
 import mggcn
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.methods.as_gcn import PenalisedStack
 from mggcn.nn.adaptive import AdaptiveStack
+from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.full import WholeGraphSampler
 from mggcn.sampling.layerwise import AdaptiveSampler
@@ -145,7 +145,7 @@ def test_exact_blocks_give_the_papers_network(small: Dataset, skip: bool) -> Non
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_an_aggregated_input_is_the_first_layer(small: Dataset, layers: int) -> None:
-    built = methods.resolve("as-gcn", small.name, {"precompute": True, "layers": layers}).prepare(small, Key.of(0), CPU)
+    built = resolve("as-gcn", small.name, {"precompute": True, "layers": layers}).prepare(small, Key.of(0), CPU)
     ax = torch.from_numpy(propagation(small.graph) @ built.scaler.apply(small.x))
     receivers, senders = (ax @ built.model.sampling.weight).T
     whole = torch.from_numpy(propagation(small.graph).toarray())
@@ -162,7 +162,7 @@ def test_an_aggregated_input_is_the_first_layer(small: Dataset, layers: int) -> 
 
 
 def test_only_training_is_penalised(small: Dataset) -> None:
-    built = methods.resolve("as-gcn", small.name, {"variance": 2.0}).prepare(small, Key.of(0), CPU)
+    built = resolve("as-gcn", small.name, {"variance": 2.0}).prepare(small, Key.of(0), CPU)
     assert isinstance(built.model, PenalisedStack)
     batch = next(built.train.sampler.batches(small.split.train, Key.of(0), 30))
     rows = built.train.inputs.rows(batch.nodes)
@@ -183,4 +183,4 @@ def test_it_learns(small: Dataset, settings: dict[str, object]) -> None:
 
 def test_a_negative_penalty_is_refused() -> None:
     with pytest.raises(InputError, match=r"variance: -1.0 is less than 0"):
-        methods.resolve("as-gcn", "cora", {"variance": -1})
+        resolve("as-gcn", "cora", {"variance": -1})

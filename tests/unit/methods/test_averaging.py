@@ -8,12 +8,12 @@ import torch
 from scipy.sparse import random_array
 
 import mggcn
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.graph import Graph
 from mggcn.keys import Key
-from mggcn.methods import _averaging
+from mggcn.methods import _fine
+from mggcn.runs import resolve
 from mggcn.training._compute import Compute
 from mggcn.training._inputs import AveragedInputs, SparseInputs
 from mggcn.training._scoring import predict
@@ -39,9 +39,9 @@ def wide() -> Dataset:
 def test_scores_do_not_depend_on_the_form(
     wide: Dataset, settings: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = methods.resolve("mg-gcn", "tagged", settings, preset="paper")
+    plan = resolve("mg-gcn", "tagged", settings, preset="paper")
     later = plan.prepare(wide, Key.of(0), CPU)
-    monkeypatch.setattr(_averaging, "_MARGIN", np.inf)
+    monkeypatch.setattr(_fine, "_MARGIN", np.inf)
     averaged = plan.prepare(wide, Key.of(0), CPU, later.model.state_dict())
     assert isinstance(later.train.inputs, AveragedInputs)
     assert not isinstance(averaged.train.inputs, AveragedInputs)
@@ -52,9 +52,9 @@ def test_scores_do_not_depend_on_the_form(
 def test_short_averages_are_kept(wide: Dataset) -> None:
     few = replace(wide, graph=Graph.from_edges(*np.random.default_rng(0).integers(0, 300, (2, 300)), 300))
     for data in (few, tagged(40, 6000)):
-        inputs = methods.resolve("mg-gcn", "tagged", preset="paper").prepare(data, Key.of(0), CPU).train.inputs
+        inputs = resolve("mg-gcn", "tagged", preset="paper").prepare(data, Key.of(0), CPU).train.inputs
         assert not isinstance(inputs, AveragedInputs)
-    assert isinstance(methods.resolve("sgc", "tagged").prepare(few, Key.of(0), CPU).train.inputs, SparseInputs)
+    assert isinstance(resolve("sgc", "tagged").prepare(few, Key.of(0), CPU).train.inputs, SparseInputs)
 
 
 def test_the_choice_is_printed(wide: Dataset) -> None:

@@ -8,12 +8,12 @@ import torch
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.methods._fine import FineNorm, fine, fine_on
 from mggcn.nn.rows import to_dense
+from mggcn.runs import resolve
 from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
 from mggcn.training._compute import Compute
 from tests.gpu import GPU
@@ -71,7 +71,7 @@ def test_inputs_are_the_powers_side_by_side(
     monkeypatch.setattr(Compute, "holds", lambda *_: on_gpu)
     data = replace(small, x=csr_array(small.x)) if sparse else small
     changes = {"fine_norm": norm, "hops": hops, "scaling": "none", "explore": "breadth"}
-    plan = methods.resolve("mg-gcn", data.name, changes, preset="paper")
+    plan = resolve("mg-gcn", data.name, changes, preset="paper")
     prepared = plan.prepare(data, Key.of(0), Compute(GPU) if on_gpu else CPU)
     assert isinstance(prepared.train.sampler, DeviceMixGrainedSampler) == on_gpu
     parts = [small.x.astype(np.float64)]
@@ -87,5 +87,5 @@ def test_inputs_are_the_powers_side_by_side(
 
 def test_without_a_fine_layer_inputs_are_the_features(small: Dataset) -> None:
     changes = {"fine": False, "hops": 3, "scaling": "none"}
-    prepared = methods.resolve("mg-gcn", small.name, changes).prepare(small, Key.of(0), CPU)
+    prepared = resolve("mg-gcn", small.name, changes).prepare(small, Key.of(0), CPU)
     assert prepared.train.inputs.width == small.num_features

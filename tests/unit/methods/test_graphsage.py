@@ -6,12 +6,12 @@ import torch
 from torch.nn import functional
 
 import mggcn
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
 from mggcn.methods.graphsage import fanout_per_layer
 from mggcn.nn.conv import MeanConv
 from mggcn.nn.stack import Stack
+from mggcn.runs import resolve
 from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.training._compute import Compute
 from mggcn.training._scoring import predict
@@ -31,7 +31,7 @@ def test_every_depth_learns(small: Dataset, name: str, layers: int) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "graphsage-lstm"])  # which reads them in order
 def test_whole_neighbourhoods_are_what_a_large_fan_out_draws(small: Dataset, name: str) -> None:
     drawn, whole = (
-        methods.resolve(name, "small", {"fanouts": "99", "full_eval": full}).prepare(small, Key.of(1), CPU)
+        resolve(name, "small", {"fanouts": "99", "full_eval": full}).prepare(small, Key.of(1), CPU)
         for full in (False, True)
     )
     nodes = np.arange(60)
@@ -40,7 +40,7 @@ def test_whole_neighbourhoods_are_what_a_large_fan_out_draws(small: Dataset, nam
 
 
 def test_a_node_is_scored_alike_in_any_company(small: Dataset) -> None:
-    method = methods.resolve("graphsage-mean", "small", {"fanouts": "2,2"}).prepare(small, Key.of(1), CPU)
+    method = resolve("graphsage-mean", "small", {"fanouts": "2,2"}).prepare(small, Key.of(1), CPU)
     together = predict(method.model, method.eval, np.arange(60), Key.of(0), CPU)
     alone = [predict(method.model, method.eval, np.array([v]), Key.of(0), CPU) for v in range(60)]
     torch.testing.assert_close(together, torch.cat(alone))
@@ -67,4 +67,4 @@ def test_fan_outs_in_words() -> None:
 @pytest.mark.parametrize("words", ["", "25,", "25;10", "0", "-3", "2.5", "ten"])
 def test_bad_fan_outs_are_refused(words: str) -> None:
     with pytest.raises(mggcn.InputError, match=r"fanouts: .* is not a list of whole numbers above 0, such as 25,10"):
-        methods.resolve("graphsage-mean", "small", {"fanouts": words})
+        resolve("graphsage-mean", "small", {"fanouts": words})

@@ -15,10 +15,10 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 import mggcn
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
 from mggcn.methods import METHODS
+from mggcn.runs import resolve
 from mggcn.training._compute import Compute
 from mggcn.training._epochs import Epochs
 from mggcn.training._prepared import Fit
@@ -41,7 +41,7 @@ SETTINGS: dict[str, dict[str, object]] = {
 
 def weights_after(dataset: Dataset, name: str) -> list[Tensor]:
     """All weights and buffers after a few epochs without evaluation."""
-    plan = methods.resolve(name.partition(" ")[0], dataset.name, {"batch_size": 8, **SETTINGS[name]})
+    plan = resolve(name.partition(" ")[0], dataset.name, {"batch_size": 8, **SETTINGS[name]})
     prepared = plan.prepare(dataset, Key.of(1), CPU)
     if any(parameter.requires_grad for parameter in prepared.model.parameters()):
         with Epochs(Fit(prepared, dataset, plan.training, Key.of(1), CPU)) as epochs, torch.random.fork_rng([]):
@@ -112,7 +112,7 @@ def test_the_label_of_a_test_node_changes_its_own_score_only(small: Dataset, nam
     assert np.array_equal(before.probabilities, after.probabilities)
     for field in ("best_epoch", "val_loss", "val_accuracy", "val_macro_f1", "temperature", "nodes_per_batch"):
         assert getattr(one.record, field) == getattr(other.record, field), field
-    hits = int(before.labels[node] == y[node]) - int(before.labels[node] == small.y[node])
+    hits = int(before.class_index[node] == y[node]) - int(before.class_index[node] == small.y[node])
     change = (other.record.test_accuracy - one.record.test_accuracy) * small.split.test.size
     assert change == pytest.approx(hits)
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.experiments._definition import ABLATIONS
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
+from mggcn.runs import resolve
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import MixGrainedSampler
 from mggcn.training import Fit, train
@@ -55,7 +55,7 @@ def test_without_the_fine_layer_every_layer_has_a_block(small: Dataset) -> None:
 @pytest.mark.parametrize("variant", ABLATIONS, ids=lambda variant: variant.label)
 @pytest.mark.parametrize("layers", [2, 3])
 def test_every_variant_trains(small: Dataset, variant: object, layers: int) -> None:
-    plan = methods.resolve("mg-gcn", small.name, {**variant.settings, "layers": layers, "epochs": 2})
+    plan = resolve("mg-gcn", small.name, {**variant.settings, "layers": layers, "epochs": 2})
     method = plan.prepare(small, Key.of(0), CPU)
     assert method.train.inputs.width == (2 if plan.method.fine else 1) * small.num_features
     fitted = train(Fit(method, small, plan.training, Key.of(0), CPU), Silent())

@@ -120,8 +120,9 @@ def weights(run: mggcn.Run) -> list[Tensor]:
     return list(run.model.state_dict().values())
 
 
-def test_objects_are_used_as_they_are(small: Dataset) -> None:
-    run = mggcn.fit(small, MixGrained(picks=2, hidden=7), training=Training(lr=0.003, epochs=2), seed=1)
+def test_objects_keep_the_fields_that_they_were_given(small: Dataset) -> None:
+    method, training = MixGrained(picks=2, hidden=7), Training(lr=0.003, epochs=2)
+    run = mggcn.fit(small, method, training=training, seed=1, preset="paper")
     assert (run.record.method, run.record.settings["picks"], run.record.settings["hidden"]) == ("mg-gcn", 2, 7)
     assert (run.record.settings["lr"], run.record.epochs) == (0.003, 2)
     named = mggcn.fit(

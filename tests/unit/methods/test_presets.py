@@ -1,5 +1,7 @@
 """Presets: our recipe, which looks only at the kind of features, and the settings of the papers."""
 
+import pickle
+
 import pytest
 import tomli_w
 
@@ -8,6 +10,7 @@ from mggcn.cli import main
 from mggcn.methods import describe, published
 from mggcn.methods.mg_gcn import MixGrained
 from mggcn.methods.published import Traits
+from mggcn.runs import DataIdentity, resolve
 from mggcn.training._training import Training
 
 NEUTRAL = {"input_dropout": 0.0, "label_smoothing": 0.0, "consistency": 0.0, "averaging": 0.0, "draws": 1}
@@ -16,6 +19,7 @@ NAMES = ["cora", "citeseer", "cora:public", "pubmed", "reddit", "reddit-like", "
 
 
 SMALL_SPARSE = Traits(1000, 2.0, sparse=True)
+CORA = DataIdentity("cora", traits=SMALL_SPARSE)
 TRAITS = [
     SMALL_SPARSE,
     Traits(10**6, 9.0, sparse=True),
@@ -25,7 +29,7 @@ TRAITS = [
 
 
 def resolved(method: str, dataset: str, preset: methods.Preset, traits: Traits | None = None) -> dict[str, object]:
-    return methods.resolve(method, dataset, preset=preset, traits=traits).settings
+    return resolve(method, DataIdentity(dataset, traits=traits), preset=preset).settings
 
 
 @pytest.mark.parametrize("dataset", NAMES)
@@ -86,15 +90,32 @@ def test_a_method_without_a_recipe_has_its_papers_settings(dataset: str) -> None
 
 def test_changes_win_over_both_presets() -> None:
     for preset in ("default", "paper"):
-        plan = methods.resolve("mg-gcn", "cora", {"picks": 9, "averaging": 0.5}, preset=preset, traits=SMALL_SPARSE)
+        plan = resolve("mg-gcn", CORA, {"picks": 9, "averaging": 0.5}, preset=preset)
         assert (plan.method.picks, plan.training.averaging) == (9, 0.5)
 
 
-def test_an_object_keeps_its_fields() -> None:
-    method = MixGrained(picks=8, explore="both")
+def test_an_object_keeps_the_fields_that_were_given() -> None:
+    default = MixGrained.__dataclass_fields__["hidden"].default
+    assert resolve("mg-gcn", CORA).settings["hidden"] != default
     for preset in ("default", "paper"):
-        assert methods.resolve(method, "cora", preset=preset, traits=SMALL_SPARSE).method == method
-    assert methods.resolve(method, "cora", training=Training(), traits=SMALL_SPARSE).training == Training()
+        expected = resolve("mg-gcn", CORA, {"hidden": default, "explore": "both"}, preset=preset).method
+        for method in (MixGrained(hidden=default, explore="both"), MixGrained(2, default, explore="both")):
+            assert resolve(method, CORA, preset=preset).method == expected
+            assert resolve(pickle.loads(pickle.dumps(method)), CORA, preset=preset).method == expected  # noqa: S301
+    assert resolve(MixGrained(hidden=8), CORA, {"hidden": 4}).method.hidden == 4
+    assert resolve(MixGrained(), CORA, training=Training()).training == Training()
+
+
+@pytest.mark.parametrize("method", methods.METHODS)
+def test_a_name_a_class_and_an_object_without_fields_are_the_same_method(method: str) -> None:
+    kind = methods.METHODS[method]
+    for preset in ("default", "paper"):
+        plans = [resolve(each, CORA, preset=preset) for each in (method, kind, kind())]
+        assert plans[0] == plans[1] == plans[2]
+        assert resolve(plans[0].method, "pubmed").method == plans[0].method, "it is resolved already"
+    paper = resolve(method, CORA, preset="paper").method
+    assert kind.paper("cora") == paper
+    assert resolve(kind.paper("cora"), CORA).method == paper
 
 
 def test_all_settings_of_a_recipe_can_be_written_and_read_again() -> None:
@@ -103,7 +124,7 @@ def test_all_settings_of_a_recipe_can_be_written_and_read_again() -> None:
         text = tomli_w.dumps(settings)
         assert all(name in text for name in (*NEUTRAL, "hops", "fine_norm"))
         for other in ("default", "paper"):
-            assert methods.resolve("mg-gcn", "pubmed", settings, preset=other).settings == settings
+            assert resolve("mg-gcn", "pubmed", settings, preset=other).settings == settings
 
 
 def test_the_recipe_is_shown_beside_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:

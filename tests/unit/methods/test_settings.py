@@ -4,6 +4,7 @@ from mggcn import methods
 from mggcn.errors import InputError
 from mggcn.methods import settings
 from mggcn.methods.mg_gcn import MixGrained
+from mggcn.runs import resolve
 from mggcn.training._training import Training
 
 
@@ -50,11 +51,11 @@ def test_bad_values(kind: type, values: dict, message: str) -> None:
 
 def test_unknown_keys_name_the_nearest() -> None:
     with pytest.raises(InputError, match="unknown setting 'pics'; did you mean picks"):
-        methods.resolve("mg-gcn", "cora", {"pics": 3})
+        resolve("mg-gcn", "cora", {"pics": 3})
     with pytest.raises(InputError, match=r"unknown setting 'zzz'; valid: .*batch_size.*weight_decay"):
-        methods.resolve("mg-gcn", "cora", {"zzz": 3})
+        resolve("mg-gcn", "cora", {"zzz": 3})
     with pytest.raises(InputError, match="unknown method 'mg-gnc'; did you mean mg-gcn"):
-        methods.resolve("mg-gnc", "cora", {})
+        resolve("mg-gnc", "cora", {})
 
 
 def test_words_are_split_once() -> None:
@@ -76,12 +77,12 @@ def test_words_are_split_once() -> None:
     ],
 )
 def test_the_papers_settings(dataset: str, expected: dict) -> None:
-    resolved = methods.resolve("mg-gcn", dataset, {}, preset="paper").settings
+    resolved = resolve("mg-gcn", dataset, {}, preset="paper").settings
     assert {key: resolved[key] for key in expected} == expected
 
 
 def test_overrides_win() -> None:
-    assert methods.resolve("mg-gcn", "cora", {"picks": 2}).method.picks == 2
+    assert resolve("mg-gcn", "cora", {"picks": 2}).method.picks == 2
 
 
 @pytest.mark.parametrize("method", methods.METHODS.values(), ids=methods.METHODS)

@@ -6,13 +6,13 @@ import torch
 from scipy.sparse import csr_array, random_array
 
 import mggcn
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.methods.sign import HopNetwork, columns
 from mggcn.nn.rows import RepeatedRows, SparseRows, to_dense
+from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
 from mggcn.training._compute import Compute
 from mggcn.training._inputs import DenseInputs, SparseInputs
@@ -25,7 +25,7 @@ def test_it_learns(small: Dataset) -> None:
 
 
 def test_inputs_are_the_powers_side_by_side(small: Dataset) -> None:
-    method = methods.resolve("sign", small.name, {"hops": 2}).prepare(small, Key.of(0), CPU)
+    method = resolve("sign", small.name, {"hops": 2}).prepare(small, Key.of(0), CPU)
     x, adjacency = method.scaler.apply(small.x), propagation(small.graph).toarray()
     found = to_dense(method.train.inputs.rows(torch.arange(60))).numpy()
     np.testing.assert_allclose(found, np.hstack([x, adjacency @ x, adjacency @ adjacency @ x]), atol=1e-5)
@@ -72,4 +72,4 @@ def test_sparse_features_learn(small: Dataset) -> None:
 @pytest.mark.parametrize("change", [{"hops": -1}, {"hidden": 0}, {"dropout": 1.0}])
 def test_settings_are_checked(change: dict[str, object]) -> None:
     with pytest.raises(InputError, match=next(iter(change))):
-        methods.resolve("sign", "cora", change)
+        resolve("sign", "cora", change)

@@ -9,7 +9,6 @@ import torch
 from torch.nn import functional
 
 import mggcn
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
@@ -17,6 +16,7 @@ from mggcn.keys import Key
 from mggcn.methods import _skip_gram as embedding
 from mggcn.methods._skip_gram import SkipGram, embed
 from mggcn.methods.deepwalk import DeepWalk
+from mggcn.runs import resolve
 from mggcn.runs._loading import load_run
 from mggcn.training._compute import Compute
 
@@ -102,14 +102,14 @@ def test_another_graph_is_refused(small: Dataset) -> None:
 
 def test_an_inductive_data_set_is_embedded_whole(small: Dataset) -> None:
     data = replace(small, inductive=True)
-    plan = methods.resolve("deepwalk", data.name, QUICK)
+    plan = resolve("deepwalk", data.name, QUICK)
     method = plan.prepare(data, Key.of(0), CPU)
     assert method.train is method.eval
     with pytest.raises(InputError, match="whole graph"):
-        methods.resolve("deepwalk", data.name, QUICK | {"training_graph": "train"}).prepare(data, Key.of(0), CPU)
+        resolve("deepwalk", data.name, QUICK | {"training_graph": "train"}).prepare(data, Key.of(0), CPU)
 
 
 @pytest.mark.parametrize("change", [{"p": 0}, {"q": -1}])
 def test_node2vecs_biases_are_checked(change: dict[str, object]) -> None:
     with pytest.raises(InputError, match="is not a positive number"):
-        methods.resolve("node2vec", "cora", change)
+        resolve("node2vec", "cora", change)

@@ -10,13 +10,13 @@ import torch
 from scipy.sparse import csr_array
 
 import mggcn
-from mggcn import methods
 from mggcn._io.memory import size
 from mggcn.data import load_folder, save
 from mggcn.data._cache import Cache
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.runs import resolve
 from mggcn.training._compute import Compute
 
 CPU = torch.device("cpu")
@@ -27,7 +27,7 @@ CPU = torch.device("cpu")
 def test_rows_in_strips_have_the_bits_of_those_in_memory(
     small: Dataset, tmp_path: Path, scaling: str, hops: int, columns: int
 ) -> None:
-    plan = methods.resolve("mg-gcn", small.name, {"scaling": scaling, "hops": hops}, preset="paper")
+    plan = resolve("mg-gcn", small.name, {"scaling": scaling, "hops": hops}, preset="paper")
     in_memory = plan.prepare(small, Key.of(0), Compute(CPU))
     cache = Cache(tmp_path, memory=12 * small.num_nodes * columns)
     on_disk = plan.prepare(small, Key.of(0), Compute(CPU, cache=cache))
@@ -36,7 +36,7 @@ def test_rows_in_strips_have_the_bits_of_those_in_memory(
 
 
 def test_too_little_memory_for_a_column_is_refused(small: Dataset, tmp_path: Path) -> None:
-    plan, needed = methods.resolve("mg-gcn", small.name, {}), 12 * small.num_nodes
+    plan, needed = resolve("mg-gcn", small.name, {}), 12 * small.num_nodes
     cache = Cache(tmp_path, memory=needed - 1)
     with pytest.raises(InputError, match=f"memory: .* too little .*, at least {re.escape(size(needed))} are needed"):
         plan.prepare(small, Key.of(0), Compute(CPU, cache=cache))

@@ -5,13 +5,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mggcn import methods
 from mggcn.block import Block
 from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
 from mggcn.nn.attention import GATConv
 from mggcn.nn.conv import GCNConv, MeanConv
 from mggcn.nn.pool import PoolConv
+from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.full import FullSampler, WholeGraphSampler
 from mggcn.training._compute import Compute
@@ -96,7 +96,7 @@ def test_attention(x: Tensor, edge_index: Tensor, block: Block, heads: int, conc
 
 def test_sgc(small: Dataset, edge_index: Tensor) -> None:
     place = Compute(torch.device("cpu"), "fp32")
-    plan = methods.resolve("sgc", "small", {"hops": 3, "scaling": "none"})
+    plan = resolve("sgc", "small", {"hops": 3, "scaling": "none"})
     ours, theirs = plan.prepare(small, Key.of(0), place), pyg.SGConv(3, 3, K=3)
     put(ours.model.layers[0].weight, theirs.lin.weight)
     put(ours.model.layers[0].bias, theirs.lin.bias)

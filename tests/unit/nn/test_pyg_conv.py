@@ -54,7 +54,7 @@ def test_convolutions_train_above_the_fine_layer(small: Dataset, kind: type[nn.M
 
 
 def test_the_record_names_the_function(small: Dataset) -> None:
-    run = mggcn.fit(small, MixGrained(conv=sage), training=Training(epochs=2))
+    run = mggcn.fit(small, MixGrained(conv=sage), training=Training(epochs=2), preset="paper")
     assert run.record.settings["conv"] == f"{__name__}:sage"
     settings = {"conv": f"{__name__}:sage", "epochs": 2, "scaling": "auto"}
     named = mggcn.fit(small, "mg-gcn", settings=settings, preset="paper")

@@ -2,18 +2,22 @@ import hashlib
 import json
 import multiprocessing
 import re
+import tomllib
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
+import torch
 
-from mggcn import methods
+import mggcn
 from mggcn._io.files import sealed
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.experiments._ledger import Ledger
-from mggcn.runs._spec import RunSpec, identity
+from mggcn.methods import GCN, FeatureMLP, Traits
+from mggcn.runs import DataIdentity, resolve
+from mggcn.training import Training
 from mggcn.training._record import Epoch, RunRecord, near_best, seconds_until
 from tests import records
 
@@ -150,58 +154,52 @@ def test_processes_may_share_a_ledger(tmp_path: Path) -> None:
 
 def test_a_digest_is_of_contents_whether_stored_or_not(small: Dataset, tmp_path: Path) -> None:
     stored = save(small, tmp_path / "data")
-    assert identity(small) == identity(stored) == identity(load_folder(stored.path))
+    assert DataIdentity.of(small) == DataIdentity.of(stored) == DataIdentity.of(load_folder(stored.path))
     assert len(stored.digest) == 64
 
 
-def test_a_spec_is_its_values_not_how_they_are_written() -> None:
-    spec = RunSpec({"name": "a", "digest": "d"}, "gcn", 0, "cpu", {"lr": 1.0, "hidden": 16, "bias": True})
-    same = RunSpec({"digest": "d", "name": "a"}, "gcn", 0, "cpu", {"bias": True, "hidden": 16, "lr": 1})
-    assert spec.digest == same.digest
-    settings = '{"bias":true,"hidden":16,"lr":1}'
-    text = f'{{"dataset":{{"digest":"d","name":"a"}},"device":"cpu","method":"gcn","seed":0,"settings":{settings}}}'
-    assert spec.digest == hashlib.sha256(text.encode()).hexdigest()
+def test_a_plan_is_its_values_not_how_they_are_written() -> None:
+    data = DataIdentity("a", "d")
+    plan = resolve(GCN(hidden=16, dropout=0.0), data, training=Training(lr=1.0))
+    same = resolve(GCN(hidden=16, dropout=0), data, {"lr": "1"}, preset="paper")
+    same = replace(same, training=Training(lr=1))
+    assert plan.digest == same.digest
+    text = json.dumps(plan.identity, sort_keys=True, separators=(",", ":"))
+    assert plan.digest == hashlib.sha256(text.encode()).hexdigest()
     others = [
-        replace(spec, method_version=2),
-        RunSpec({"name": "a", "digest": "e"}, "gcn", 0, "cpu", spec.settings),
-        RunSpec(spec.dataset, "mlp", 0, "cpu", spec.settings),
-        RunSpec(spec.dataset, "gcn", 1, "cpu", spec.settings),
-        RunSpec(spec.dataset, "gcn", 0, "cuda", spec.settings),
-        RunSpec(spec.dataset, "gcn", 0, "cpu", {**spec.settings, "lr": 0.5}),
-        RunSpec(spec.dataset, "gcn", 0, "cpu", {**spec.settings, "more": 0}),
+        replace(plan, data=DataIdentity("a", "e")),
+        replace(plan, data=DataIdentity("a", "d", split_seed=0)),
+        replace(plan, method=FeatureMLP(hidden=16)),
+        replace(plan, seed=1),
+        replace(plan, device=torch.device("cuda")),
+        replace(plan, training=Training(lr=0.5)),
+        replace(plan, method=GCN(hidden=8)),
+        replace(plan, warm_start={"path": "p", "weights": "w"}),
     ]
-    assert len({one.digest for one in [spec, *others]}) == 8
+    assert len({one.digest for one in [plan, *others]}) == 9
+    without_effect = [
+        replace(plan, device=torch.device("cpu", 0)),
+        replace(plan, training=Training(lr=1.0, threads=3)),
+        replace(plan, data=DataIdentity("a", "d", Traits(10, 2.0, sparse=True))),
+    ]
+    assert {one.digest for one in without_effect} == {plan.digest}
 
 
-def test_ledgers_from_before_there_were_newer_settings_stay_valid() -> None:
-    older = RunSpec({"name": "a"}, "mg-gcn", 0, "cpu", {"picks": 4})
-    newer = {"hops": 1, "fine_norm": "mean", "input_dropout": 0.0, "label_smoothing": 0.0, "consistency": 0.0}
-    same = RunSpec(
-        {"name": "a", "sparse": True}, "mg-gcn", 0, "cpu", {"picks": 4, **newer, "averaging": 0.0, "draws": 1}
-    )
-    assert same.digest == older.digest
-    changes = ("hops", 2), ("fine_norm", "half"), ("consistency", 0.5), ("averaging", 0.9), ("draws", 4)
-    others = [replace(same, settings={**same.settings, name: value}) for name, value in changes]
-    assert len({one.digest for one in [older, *others]}) == 6
-    propagated = [RunSpec({"name": "a"}, "sgc", 0, "cpu", settings) for settings in ({}, {"hops": 1}, {"hops": 2})]
-    assert len({one.digest for one in propagated}) == 3, "hops of other methods have always been there"
+def test_all_that_names_a_run_is_written_from_its_plan(small: Dataset, tmp_path: Path) -> None:
+    run = mggcn.fit(small, "mlp", seed=3, device="cpu", settings={"epochs": 2}).save(tmp_path / "run")
+    loaded = mggcn.load_run(tmp_path / "run").plan
+    assert loaded.identity == run.plan.identity
+    assert {name: getattr(run.record, name) for name in run.plan.record_fields} == run.plan.record_fields
+    config = tomllib.loads((tmp_path / "run" / "config.toml").read_text())
+    assert config == run.plan.config(None)
+    again = resolve(config["method"], small, config["settings"], seed=config["seed"])
+    assert again.digest == run.plan.digest
 
 
-def test_a_run_with_a_prior_is_not_an_older_one_of_another_risk() -> None:
-    def digest(**settings: object) -> str:
-        return RunSpec({"name": "a", "digest": "d"}, "gcn", 0, "cpu", settings).digest
-
-    assert digest(background_prior=0.0, background_risk="likelihood") == digest()
-    older = digest(background_prior=0.1)
-    assert len({older, *(digest(background_prior=0.1, background_risk=r) for r in ("likelihood", "non-negative"))}) == 3
-
-
-def test_runs_of_the_papers_settings_are_still_found_in_ledgers_of_the_first_version() -> None:
-    first = {"picks", "hidden", "layers", "lr", "epochs", "patience", "scaling", "batch_size", "threads", "shuffle"}
-    first |= {"weight_decay", "select", "training_graph", "class_weights", "precision", "dropout", "bias", "conv"}
-    first |= {"redraw", "fine_self", "skip_self", "padding", "fine", "skip", "pick_by", "explore"}
-    now = methods.resolve("mg-gcn", "cora", preset="paper").settings
-    assert first < set(now)
-    older = {name: value for name, value in now.items() if name in first}
-    specs = [RunSpec({"name": "cora"}, "mg-gcn", 0, "cpu", settings) for settings in (now, older)]
-    assert specs[0].digest == specs[1].digest, "a newer setting is to be in _ADDED of mggcn/runs/_spec.py"
+def test_a_run_is_resumed_with_other_epochs_and_patience_only() -> None:
+    plan = resolve("mlp", DataIdentity("a", "d"))
+    longer = replace(plan, training=replace(plan.training, epochs=7, patience=9))
+    other = replace(plan, training=replace(plan.training, lr=0.5))
+    assert longer.identity_to_resume == plan.identity_to_resume
+    assert longer.digest != plan.digest
+    assert other.identity_to_resume != plan.identity_to_resume

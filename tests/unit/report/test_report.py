@@ -19,8 +19,8 @@ from mggcn.errors import InputError
 from mggcn.experiments._page import Format, render
 from mggcn.experiments._rows import PublishedLookup, Section, group
 from mggcn.experiments._section_tables import commands, remarks
-from mggcn.methods.plan import resolve
 from mggcn.methods.published import published
+from mggcn.runs import resolve
 from mggcn.training._record import Epoch, RunRecord
 from tests.records import RECORDS, ledger, record
 

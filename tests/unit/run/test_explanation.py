@@ -14,6 +14,7 @@ import mggcn
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.methods import METHODS
+from mggcn.runs import resolve
 from mggcn.runs._run import Run
 
 WITHOUT = ("label-propagation", "deepwalk", "node2vec", "random-forest")
@@ -100,9 +101,7 @@ def test_an_isolated_node_depends_on_its_own_features_alone(small: Dataset) -> N
 def test_effects_of_picks_are_leave_one_out(small: Dataset) -> None:
     run = mggcn.fit(small, device="cpu", settings={**QUICK, "picks": 3}, preset="paper")
     explanation = run.explain(node=5, label="green")
-    fewer = replace(
-        run, plan=mggcn.methods.resolve("mg-gcn", "small", {**run.record.settings, "picks": 2}), scored_on=None
-    )
+    fewer = replace(run, plan=resolve("mg-gcn", "small", {**run.record.settings, "picks": 2}), scored_on=None)
     last = next(pick for pick in explanation.picks if pick.order == 3)
     without = fewer.predict(small, nodes=[5], device="cpu").probabilities[0]
     np.testing.assert_allclose(last.changes, explanation.probabilities - without, atol=1e-6)

@@ -88,7 +88,7 @@ def test_runs_and_predictions_are_shown_in_a_line(small: Dataset, predictions: P
     assert run.val_accuracy == run.record.val_accuracy
     assert repr(predictions) == "Predictions(2 nodes of 'small', classes Phish, Börse)"
     assert len(repr(small)) < 300
-    assert repr(small).startswith("Dataset('small': 60 nodes, ")
+    assert repr(small).startswith("<Dataset small: 60 nodes, ")
 
 
 def test_cells_that_a_spreadsheet_takes_for_formulas_are_written_as_they_are(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ import json, sys
 from pathlib import Path
 from torch import distributed as dist
 import mggcn
-from mggcn import data as storage
+from mggcn.data import load_folder
 
 dist.init_process_group("gloo")
 data, records = load_folder(Path("data")), {}

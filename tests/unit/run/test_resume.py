@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from safetensors.torch import load_file
 
 import mggcn
@@ -21,6 +20,7 @@ from mggcn.data._split import Split
 from mggcn.errors import InputError, InputWarning
 from mggcn.experiments._records import read_records as read
 from mggcn.methods import METHODS
+from mggcn.runs import resolve
 from mggcn.runs._folder import RunFolder
 from mggcn.runs._run import Run
 from mggcn.training import _environment as environment
@@ -101,7 +101,7 @@ def test_a_run_is_resumed_more_than_once_and_from_the_start(small: Dataset, tmp_
         mggcn.resume(tmp_path / "run", small, progress=Interrupt(4), checkpoint_every=0)
     assert result(mggcn.resume(tmp_path / "run", small)) == result(whole)
     assert mggcn.load_run(tmp_path / "run").record.resumed == 2
-    folder = RunFolder.create(tmp_path / "new", small, whole.plan, 0, torch.device("cpu"))  # killed before a checkpoint
+    folder = RunFolder.create(tmp_path / "new", small, whole.plan)  # killed before a checkpoint
     assert result(mggcn.resume(folder.path, small)) == result(whole)
     assert mggcn.load_run(folder.path).record.resumed == 0
 
@@ -194,9 +194,8 @@ def test_a_run_that_cannot_start_leaves_nothing(small: Dataset, tmp_path: Path) 
 
 
 def test_folders_of_new_runs_never_collide(small: Dataset, tmp_path: Path) -> None:
-    plan = mggcn.methods.resolve("mlp", "small")
-    device = torch.device("cpu")
-    created = [RunFolder.create(tmp_path / "run", small, plan, 0, device, numbered=True) for _ in range(3)]
+    plan = resolve("mlp", "small")
+    created = [RunFolder.create(tmp_path / "run", small, plan, numbered=True) for _ in range(3)]
     assert [folder.path.name for folder in created] == ["run", "run-2", "run-3"]
 
 

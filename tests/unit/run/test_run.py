@@ -20,7 +20,7 @@ from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Graph
 from mggcn.methods.mg_gcn import MixGrained
 from mggcn.nn.conv import MeanConv
-from mggcn.runs._config import read_config
+from mggcn.runs._plan import read_config
 from mggcn.training._compute import choose_device
 from tests import sealing
 

@@ -14,7 +14,7 @@ from mggcn.errors import InputError, InputWarning
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
 from mggcn.keys import Key
-from mggcn.runs._config import read_config
+from mggcn.runs._plan import read_config
 from mggcn.runs._run import Run
 from mggcn.runs._warm_start import WarmStart
 from mggcn.training import _environment as environment
@@ -45,7 +45,7 @@ def later(small: Dataset) -> Dataset:
 
 def test_before_the_first_step_scores_are_those_of_the_origin(origin: Run, later: Dataset) -> None:
     start = WarmStart.of(origin)
-    plan = start.plan({})
+    plan = start.plan(later, {})
     compute = plan.compute(torch.device("cpu"))
     prepared = plan.prepare(start.match(later), Key.of(0), compute, origin.model.state_dict(), start.scaler)
     nodes = np.arange(later.num_nodes)

@@ -10,6 +10,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
+from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.cluster import ClusterSampler, partition
 from tests.properties import assert_batch_is_valid
@@ -107,4 +108,4 @@ def test_without_pymetis_the_error_says_what_to_install(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(("name", "value"), [("parts", -1), ("diagonal", -0.1), ("parts_per_batch", 0)])
 def test_settings_are_checked(name: str, value: float) -> None:
     with pytest.raises(InputError, match=f"{name}: {value}"):
-        mggcn.methods.resolve("cluster-gcn", "cora", {name: value})
+        resolve("cluster-gcn", "cora", {name: value})

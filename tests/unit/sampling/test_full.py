@@ -2,12 +2,12 @@ import numpy as np
 import pytest
 import torch
 
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.nn.conv import GCNConv
+from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.full import FullSampler, RowSampler, WholeGraphSampler
 from mggcn.training import predict
@@ -87,7 +87,7 @@ def test_the_whole_graph_is_prepared_once_for_the_same_targets() -> None:
 
 
 def test_targets_of_one_batch_are_not_shuffled(small: Dataset) -> None:
-    plan = methods.resolve("gcn", small.name, {"batches": "full"})
+    plan = resolve("gcn", small.name, {"batches": "full"})
     prepared = plan.prepare(small, Key.of(0), CPU)
     targets = small.require_split().train
     drawing = Drawing(prepared.train.sampler, targets, plan.training, Key.of(0))
@@ -107,7 +107,7 @@ def test_rows_alone() -> None:
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
 def test_full_and_mini_batches_score_alike(small: Dataset, layers: int) -> None:
-    plan = methods.resolve("gcn", small.name, {"layers": layers, "hidden": 8})
+    plan = resolve("gcn", small.name, {"layers": layers, "hidden": 8})
     method = plan.prepare(small, Key.of(0), CPU)
     nodes = np.random.default_rng(0).permutation(small.num_nodes)
     mini = predict(method.model, method.train, nodes, Key.of(0), CPU)
@@ -121,7 +121,7 @@ def test_sums_of_the_first_layer_that_are_computed_once_score_and_learn_alike(
     small: Dataset, layers: int, hidden: int
 ) -> None:
     settings = {"layers": layers, "hidden": hidden, "batches": "full", "dropout": 0.0}
-    plan = methods.resolve("gcn", small.name, settings)
+    plan = resolve("gcn", small.name, settings)
     prepared = plan.prepare(small, Key.of(0), CPU)
     nodes, gradients = small.require_split().train, []
     for view in (prepared.train, prepared.eval):
@@ -135,7 +135,7 @@ def test_sums_of_the_first_layer_that_are_computed_once_score_and_learn_alike(
 
 
 def test_sums_of_dropped_features_are_computed_in_every_step(small: Dataset) -> None:
-    plan = methods.resolve("gcn", small.name, {"batches": "full", "input_dropout": 0.5})
+    plan = resolve("gcn", small.name, {"batches": "full", "input_dropout": 0.5})
     prepared = plan.prepare(small, Key.of(0), CPU)
     assert prepared.train is prepared.eval
 
@@ -143,7 +143,7 @@ def test_sums_of_dropped_features_are_computed_in_every_step(small: Dataset) -> 
 def test_a_graph_that_does_not_fit_is_refused_beforehand(small: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Compute(torch.device("cpu")).free_bytes() is None or Compute(torch.device("cpu")).free_bytes() > 0
     monkeypatch.setattr(Compute, "free_bytes", lambda _: 100)
-    plan = methods.resolve("gcn", small.name, {"batches": "full"})
+    plan = resolve("gcn", small.name, {"batches": "full"})
     with pytest.raises(InputError, match=r"gcn: a step over the whole graph needs about .* GiB, 0\.0 GiB are free"):
         plan.prepare(small, Key.of(0), CPU)
-    methods.resolve("gcn", small.name, {"batches": "mini"}).prepare(small, Key.of(0), CPU)
+    resolve("gcn", small.name, {"batches": "mini"}).prepare(small, Key.of(0), CPU)

@@ -10,6 +10,7 @@ from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.nn.conv import GCNConv
 from mggcn.nn.history import HistoryConv
+from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.full import FullSampler
 from mggcn.sampling.history import HistorySampler
@@ -104,6 +105,6 @@ def test_training_learns(small: Dataset, layers: int, dropout: float) -> None:
 
 def test_settings_are_checked() -> None:
     with pytest.raises(InputError, match="layers: 1 is less than 2"):
-        mggcn.methods.resolve("vr-gcn", "cora", {"layers": 1})
+        resolve("vr-gcn", "cora", {"layers": 1})
     with pytest.raises(InputError, match="fanout: 0 is less than 1"):
-        mggcn.methods.resolve("vr-gcn", "cora", {"fanout": 0})
+        resolve("vr-gcn", "cora", {"fanout": 0})

@@ -6,13 +6,13 @@ import torch
 from scipy.sparse import csr_array
 
 import mggcn
-from mggcn import methods
 from mggcn.block import Batch, DrawnBlock
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.nn.conv import aggregate
+from mggcn.runs import resolve
 from mggcn.sampling import layerwise
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.layerwise import FastGCNSampler, LadiesSampler, draw, squared_columns
@@ -222,7 +222,7 @@ def test_fastgcn_learns_without_the_precomputed_layer(small: Dataset) -> None:
 @pytest.mark.parametrize("method", ["fastgcn", "mg-fastgcn", "ladies"])
 def test_scores_are_the_exact_network(small: Dataset, method: str) -> None:
     """Whole neighbourhoods by hand, from the method's own inputs and weights."""
-    built = methods.resolve(method, small.name, {}, preset="paper").prepare(small, Key.of(0), CPU)
+    built = resolve(method, small.name, {}, preset="paper").prepare(small, Key.of(0), CPU)
     adjacency = propagation(small.graph, "row" if method == "ladies" else "symmetric")
     whole = torch.from_numpy(adjacency.toarray())
     h = torch.cat(built.eval.inputs.parts, dim=1)
@@ -238,7 +238,7 @@ def test_scores_are_the_exact_network(small: Dataset, method: str) -> None:
 @pytest.mark.parametrize("method", ["fastgcn", "ladies", "mg-fastgcn", "as-gcn"])
 def test_a_sample_needs_a_node(method: str) -> None:
     with pytest.raises(InputError, match="samples: 0 is less than 1"):
-        methods.resolve(method, "cora", {"samples": 0})
+        resolve(method, "cora", {"samples": 0})
 
 
 def test_large_graphs_search_instead_of_allocating() -> None:

@@ -7,6 +7,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.nn.conv import aggregate
+from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.saint import SaintSampler
 from tests.properties import assert_batch_is_valid
@@ -85,4 +86,4 @@ def test_training_learns(small: Dataset, conv: str) -> None:
 @pytest.mark.parametrize("name", ["roots", "walk", "presample"])
 def test_settings_are_checked(name: str) -> None:
     with pytest.raises(InputError, match=f"{name}: 0 is less than 1"):
-        mggcn.methods.resolve("graphsaint", "cora", {name: 0})
+        resolve("graphsaint", "cora", {name: 0})

@@ -5,9 +5,9 @@ import pytest
 import torch
 from torch import nn
 
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
+from mggcn.runs import resolve
 from mggcn.training import Fit, Fitted, train
 from mggcn.training import _loop as loop
 from mggcn.training._averaging import WeightAverage
@@ -74,7 +74,7 @@ class Keeping:
 
 def trained(small: Dataset, averaging: float) -> tuple[list[torch.Tensor], Keeping, Fitted]:
     changes = {"epochs": 8, "batch_size": 16, "dropout": 0.3, "averaging": averaging, "lr": 0.05}
-    plan = methods.resolve("mg-gcn", small.name, changes, preset="paper")
+    plan = resolve("mg-gcn", small.name, changes, preset="paper")
     prepared = plan.prepare(small, Key.of(0), CPU)
     kept = Keeping(prepared.model)
     fitted = train(Fit(prepared, small, plan.training, Key.of(0), CPU), kept)

@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import nn
 
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.keys import Key
+from mggcn.runs import resolve
 from mggcn.sampling.full import RowSampler
 from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
 from mggcn.training._averaging import WeightAverage
@@ -191,7 +191,7 @@ def test_an_interval_below_zero_is_refused(tmp_path: Path) -> None:
 
 def test_the_state_of_another_model_is_refused(small: Dataset, tmp_path: Path) -> None:
     def trained(hidden: int, checkpoints: Checkpoints) -> None:
-        plan = methods.resolve("mlp", "small", {"epochs": 2, "hidden": hidden})
+        plan = resolve("mlp", "small", {"epochs": 2, "hidden": hidden})
         train(Fit(plan.prepare(small, Key.of(0), CPU), small, plan.training, Key.of(0), CPU), Silent(), checkpoints)
 
     with warnings.catch_warnings(action="error"), Checkpoints(tmp_path, {}, every=0) as checkpoints:

@@ -10,6 +10,7 @@ from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.runs import resolve
 from mggcn.training import Training, evaluate, predict
 from mggcn.training import _epochs as epochs
 from mggcn.training._compute import Compute
@@ -106,7 +107,7 @@ def test_selecting_by_macro_f1(small: Dataset) -> None:
 
 def test_each_epoch_draws_new_picks_unless_told_otherwise(small: Dataset) -> None:
     for redraw, expected in (("epoch", False), ("once", True)):
-        plan = methods.resolve("mg-gcn", small.name, {"redraw": redraw})
+        plan = resolve("mg-gcn", small.name, {"redraw": redraw})
         sampler = plan.prepare(small, Key.of(0), CPU).train.sampler
         one, two = (next(sampler.batches(small.split.train, Key.of(0).fold("picks", e), 30)) for e in (1, 2))
         assert torch.equal(one.nodes, two.nodes) == expected
@@ -114,13 +115,13 @@ def test_each_epoch_draws_new_picks_unless_told_otherwise(small: Dataset) -> Non
 
 def test_inductive_training_sees_training_nodes_only(small: Dataset) -> None:
     data = replace(small, inductive=True)
-    method = methods.resolve("mg-gcn", data.name, {}).prepare(data, Key.of(0), CPU)
+    method = resolve("mg-gcn", data.name, {}).prepare(data, Key.of(0), CPU)
     train_nodes = set(data.split.train.tolist())
     for batch in method.train.sampler.batches(data.split.train, Key.of(0), 10):
         assert set(batch.nodes.tolist()) <= train_nodes
     seen = {n for batch in method.eval.sampler.batches(data.split.test, Key.of(0), 10) for n in batch.nodes.tolist()}
     assert seen & train_nodes
-    whole = methods.resolve("mg-gcn", data.name, {"training_graph": "whole"}).prepare(data, Key.of(0), CPU)
+    whole = resolve("mg-gcn", data.name, {"training_graph": "whole"}).prepare(data, Key.of(0), CPU)
     assert whole.train is whole.eval
 
 

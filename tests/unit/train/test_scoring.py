@@ -8,13 +8,13 @@ import pytest
 import torch
 
 import mggcn
-from mggcn import methods
 from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
 from mggcn.nn.rows import num_bytes
 from mggcn.runs import _calibration as calibration
 from mggcn.runs import _predicting as predicting
 from mggcn.runs import _testing as testing
+from mggcn.runs import resolve
 from mggcn.training import _scoring as scoring
 from mggcn.training._compute import Compute
 from mggcn.training._metrics import Tally, calibration_error, score
@@ -52,7 +52,7 @@ def test_a_run_in_chunks_has_the_same_figures(small: Dataset, method: str, in_ch
 
 
 def prepared_eval(small: Dataset, method: str) -> tuple[Prepared, View]:
-    prepared = methods.resolve(method, small.name).prepare(small, Key.of(0), CPU)
+    prepared = resolve(method, small.name).prepare(small, Key.of(0), CPU)
     return prepared, prepared.eval.kept(CPU)
 
 
@@ -102,8 +102,8 @@ def test_at_most_so_many_nodes_are_used_for_calibration_and_ranking(
     monkeypatch.setattr(calibration, "CALIBRATED_ON", 6)
     monkeypatch.setattr(testing, "RANKED", 5)
     used: list[int] = []
-    choose = testing.train.choose_temperature
-    monkeypatch.setattr(testing.train, "choose_temperature", lambda p, y: used.append(y.size) or choose(p, y))
+    choose = testing.choose_temperature
+    monkeypatch.setattr(testing, "choose_temperature", lambda p, y: used.append(y.size) or choose(p, y))
     record = mggcn.fit(small, settings=SETTINGS, device="cpu").record
     assert used == [6]
     assert record.ranking.ks == [1, 2, 5]

@@ -10,13 +10,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from mggcn import methods
 from mggcn.block import Batch, Block, CPUSampler
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.kernels.adam import Adam
 from mggcn.keys import Key
 from mggcn.nn.stack import MLP
+from mggcn.runs import resolve
 from mggcn.training import Penalised, Prepared, View, predict, train
 from mggcn.training._compute import Compute
 from mggcn.training._epochs import Epochs, shuffled
@@ -53,7 +53,7 @@ class Penalising(nn.Module):
 
 
 def trained(small: Dataset, change: str, factor: float = 1.0) -> tuple[Tensor, float]:
-    plan = methods.resolve("mlp", small.name, {"epochs": 3, "batch_size": 16, "layers": 1})
+    plan = resolve("mlp", small.name, {"epochs": 3, "batch_size": 16, "layers": 1})
     method = plan.prepare(small, Key.of(0), CPU)
     weight = method.model.layers[0].weight
     if change == "weight":
@@ -80,7 +80,7 @@ def test_a_penalty_acts_on_the_weights(small: Dataset) -> None:
 
 
 def test_a_model_without_parameters_is_only_evaluated(small: Dataset) -> None:
-    plan = methods.resolve("mlp", small.name, {"epochs": 3})
+    plan = resolve("mlp", small.name, {"epochs": 3})
     method = plan.prepare(small, Key.of(0), CPU)
 
     class First(nn.Module):
@@ -99,7 +99,7 @@ def gradients(
     """A prepared method after one step whose weights stay as they were: the gradients and the loss of the epoch."""
     monkeypatch.setattr(Adam, "step", lambda _: None)
     settings = {"batch_size": 64, "hidden": 4, "picks": 3} if method == "mg-gcn" else {}
-    plan = methods.resolve(method, small.name, {**settings, **changes}, preset="paper")
+    plan = resolve(method, small.name, {**settings, **changes}, preset="paper")
     prepared = plan.prepare(small, Key.of(0), CPU)
     with Epochs(Fit(prepared, small, plan.training, Key.of(0), CPU)) as epochs:
         return prepared, epochs.run(1)
@@ -146,7 +146,7 @@ def test_the_gradient_is_that_of_plain_autograd(
 def test_two_draws_differ_and_consistency_pulls_them_together(small: Dataset) -> None:
     def distance(consistency: float) -> float:
         changes = {"consistency": consistency, "epochs": 40, "patience": 40, "picks": 1, "lr": 0.03}
-        plan = methods.resolve("mg-gcn", small.name, changes, preset="paper")
+        plan = resolve("mg-gcn", small.name, changes, preset="paper")
         prepared = plan.prepare(small, Key.of(0), CPU)
         train(Fit(prepared, small, plan.training, Key.of(0), CPU), Silent())
         one, other = (
@@ -171,7 +171,7 @@ def test_consistency_keeps_half_of_each_penalty(small: Dataset, monkeypatch: pyt
     found = []
     for consistency in (0.0, 1e-12):
         changes = {"batch_size": 64, "layers": 1, "consistency": consistency}
-        plan = methods.resolve("mlp", small.name, changes)
+        plan = resolve("mlp", small.name, changes)
         prepared = plan.prepare(small, Key.of(0), CPU)
         prepared = replace(prepared, model=Penalising(prepared.model, 10.0))
         with Epochs(Fit(prepared, small, plan.training, Key.of(0), CPU)) as epochs:
@@ -205,7 +205,7 @@ class Recording(nn.Module):
 
 def test_input_dropout_differs_between_epochs_steps_and_twins_and_follows_from_the_key(small: Dataset) -> None:
     changes = {"input_dropout": 0.5, "consistency": 1.0, "batch_size": 8, "shuffle": False, "layers": 1}
-    plan = methods.resolve("mlp", small.name, changes)
+    plan = resolve("mlp", small.name, changes)
     prepared = plan.prepare(small, Key.of(0), CPU)
 
     def rows(seed: int, numbers: Sequence[int]) -> list[Tensor]:

@@ -27,6 +27,7 @@ from mggcn.experiments import _tuning as tuning
 from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._search import SPACE, Choice, Range, Search
 from mggcn.experiments._tuning import Trial, Tuning
+from mggcn.runs import Plan, resolve
 from mggcn.runs._loading import load_run
 from mggcn.training import _environment as environment
 from mggcn.training._progress import Silent
@@ -89,7 +90,7 @@ def test_the_best_trial_is_trained_again_bit_for_bit(folder: Path, capsys: pytes
 
 def test_the_first_trial_is_the_method_as_it_is(small: Dataset, tmp_path: Path) -> None:
     first = search(small, tmp_path, 1)[0]
-    plain = methods.resolve("mlp", "small", {}).settings
+    plain = resolve("mlp", "small", {}).settings
     assert first.settings == {name: plain[name] for name in first.settings}
     assert set(first.settings) == {"lr", "weight_decay", "batch_size", "layers", "hidden", "dropout", *OF_TRAINING}
 
@@ -97,7 +98,7 @@ def test_the_first_trial_is_the_method_as_it_is(small: Dataset, tmp_path: Path) 
 def test_the_first_trial_is_of_the_preset(small: Dataset) -> None:
     for preset in ("default", "paper"):
         start = Search(small, "mg-gcn", preset=preset).start
-        plain = methods.resolve("mg-gcn", "small", preset=preset, traits=methods.Traits.of(small)).settings
+        plain = resolve("mg-gcn", small, preset=preset).settings
         assert start == {name: plain[name] for name in start}
         assert {"picks", "hops", "hidden", "fine_norm", "explore", "pick_by", *OF_TRAINING} < set(start)
         space = Search(small, "mg-gcn", preset=preset).space
@@ -165,7 +166,7 @@ def test_every_searched_value_belongs_to_a_setting_and_is_valid(small: Dataset) 
         assert owners, f"{name} is a setting of no method"
         values = space.values if isinstance(space, Choice) else (space.low, space.high)
         for value in values:
-            methods.resolve(owners[0], "small", {name: value})
+            resolve(owners[0], "small", {name: value})
 
 
 def test_a_start_outside_the_space_widens_it(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -313,7 +314,7 @@ def test_a_hopeless_trial_is_given_up_early(small: Dataset, tmp_path: Path, monk
     """Trials receive made-up epochs: five good trials, then one that is worse at epoch 20."""
     finished: list[int] = []
 
-    def fit(*args: Any, progress: Any, **options: Any) -> Any:
+    def fit(dataset: Dataset, plan: Plan, progress: Any, *rest: Any) -> Any:
         for number in range(1, 31):
             progress.epoch(Epoch(number, 1.0, 1.0, 0.9 if len(finished) < 5 else 0.2, 0.0, 0.0))
         finished.append(1)

@@ -1,0 +1,373 @@
+"""Plan: which run; from a plan and a data set to what the training loop needs, and to the files that name the run."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from mggcn import methods
+from mggcn._io.files import read_toml
+from mggcn._io.memory import size
+from mggcn.data import Cache, Dataset, prepared_folder
+from mggcn.errors import InputError
+from mggcn.kernels.threads import available
+from mggcn.keys import Key
+from mggcn.methods import Method, Preset, Traits, memory_for_rows, on_training_nodes, published, settings, view_of
+from mggcn.training import ALONE, Compute, Prepared, Ranks, Scaler, Training, is_read_dense
+from mggcn.training import _environment as environment
+
+_log = logging.getLogger(__name__)
+
+WITHOUT_EFFECT = ("threads",)
+"""Settings that cannot change the results of a model."""
+MAY_CHANGE = ("epochs", "patience")
+"""The settings that a run may be resumed with other values of."""
+_CPU = torch.device("cpu")
+_BYTES_PER_NODE = 24  # degrees, weights of picks and the membership of training nodes
+_BYTES_OF_BATCHES = 512 << 20  # libraries, batches and scores in chunks
+
+
+class DataIdentity(msgspec.Struct, frozen=True):
+    """The data of a run: what tells them from others, and what the settings of methods depend on.
+
+    Attributes:
+        name: of the data set.
+        digest: of its content, split included; None before it is loaded.
+        traits: see :class:`mggcn.methods.Traits`; None before it is loaded.
+        split_seed: of the random split that replaces that of the digest; None for the split of the digest.
+    """
+
+    name: str
+    digest: str | None = None
+    traits: Traits | None = None
+    split_seed: int | None = None
+
+    @classmethod
+    def of(cls, dataset: Dataset) -> "DataIdentity":
+        """The identity of a data set."""
+        return cls(dataset.name, dataset.digest, Traits.of(dataset))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which run: a method and training with every setting resolved, data, seed and device.
+
+    Attributes:
+        method: with its settings.
+        training: the settings of training.
+        data: on which it is trained.
+        seed: of weights, order and picks.
+        device: of the model; its type is part of the identity.
+        warm_start: what a record says of the run whose weights it starts with; None for weights drawn at random.
+    """
+
+    method: Method
+    training: Training
+    data: DataIdentity
+    seed: int = 0
+    device: torch.device = _CPU
+    warm_start: Mapping[str, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the method: one of :data:`mggcn.methods.METHODS`, or the import path of a user's own class."""
+        return methods.method_name(type(self.method))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All settings in one flat table, ready for JSON."""
+        values = {field.name: getattr(self.method, field.name) for field in fields(self.method)}
+        return {name: settings.plain(value) for name, value in {**values, **asdict(self.training)}.items()}
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """All that determines the result: what must be the same for two runs to be the same, ready for JSON."""
+        values = {name: value for name, value in self.settings.items() if name not in WITHOUT_EFFECT}
+        return {
+            "data_set": self.data.name,
+            "data_set_digest": self.data.digest,
+            "split_seed": self.data.split_seed,
+            "method": self.name,
+            "method_version": self.method.version,
+            "seed": self.seed,
+            "device": self.device.type,
+            "settings": {name: _plain(value) for name, value in values.items()},
+            "warm_start": self.warm_start and self.warm_start["weights"],
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """The sha256 of the identity as JSON with sorted keys: the key of the run in a ledger."""
+        text = json.dumps(self.identity, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def identity_to_resume(self) -> dict[str, Any]:
+        """The identity without what may change while a run is interrupted."""
+        values = self.identity
+        kept = {name: value for name, value in values["settings"].items() if name not in MAY_CHANGE}
+        return values | {"settings": kept}
+
+    @property
+    def record_fields(self) -> dict[str, Any]:
+        """The fields of a record that say which run it is of, except for the data."""
+        return {
+            "method": self.name,
+            "method_version": self.method.version,
+            "seed": self.seed,
+            "settings": self.settings,
+            "device": self.device.type,
+            "warm_start": self.warm_start,
+        }
+
+    def config(self, path: str | Path | None) -> dict[str, Any]:
+        """The content of ``config.toml``, from which the run can be trained again; ``path`` is that of its data."""
+        origin = {"warm_start": self.warm_start["path"]} if self.warm_start else {}
+        return {
+            "dataset": str(path or self.data.name),
+            "method": self.name,
+            "seed": self.seed,
+            "device": self.device.type,
+            **origin,
+            "settings": self.settings,
+        }
+
+    def check_ranks(self, ranks: Ranks) -> None:
+        """Raise InputError, on every rank, unless all have this plan and the same versions."""
+        if ranks != ALONE:
+            identity = self.identity | {"settings": self.settings} | environment.versions()
+            ranks.check(self.device, self.training.batch_size, identity)
+
+    def check_loadable(self) -> None:
+        """Raise InputError, naming the setting, if a run that is saved with this plan could not be loaded."""
+        settings.check_importable("method", type(self.method))
+        for field in fields(self.method):
+            settings.check_importable(field.name, getattr(self.method, field.name))
+
+    def compute(self, device: torch.device, ranks: Ranks = ALONE, dataset: Dataset | None = None) -> Compute:
+        """The device, precision, threads, ranks and cache of a run.
+
+        Ranks on one machine share its cores. What is computed from a mapped data set before training, or for several
+        ranks on a machine, is kept on disk.
+        """
+        threads = self.training.threads or (max(1, available() // ranks.local_size) if ranks.size > 1 else None)
+        on_disk = dataset is not None and (_is_as_stored(dataset) or ranks.local_size > 1)
+        cache = Cache(prepared_folder(dataset), dataset.access.memory) if dataset is not None and on_disk else None
+        return Compute(device, self.training.precision, threads, ranks, cache)
+
+    def prepare(
+        self,
+        dataset: Dataset,
+        key: Key,
+        compute: Compute,
+        weights: Mapping[str, Tensor] | None = None,
+        scaler: Scaler | None = None,
+    ) -> Prepared:
+        """Create the model, its inputs and its samplers.
+
+        The initial weights depend on ``key`` alone and the scaling on the training nodes, unless both are given.
+        """
+        split = dataset.require_split()
+        if self.method.uses_features and dataset.num_features == 0:
+            others = ", ".join(name for name, kind in methods.METHODS.items() if not kind.uses_features)
+            raise InputError(f"{dataset.name}: no features, which {self.name} needs; {others} do not need them")
+        scaler = scaler or Scaler.fit(self.training.scaling, dataset)
+        seed = key.fold("weights").torch_seed
+        with torch.random.fork_rng([]):
+            torch.manual_seed(seed)
+            generator = torch.Generator().manual_seed(seed)
+            model = self.method.model(dataset.num_features, dataset.num_classes, generator).to(compute.device)
+            if weights is not None:
+                self._load(model, weights)
+            scored = view_of(dataset, scaler, model, key, compute)
+            trained = replace(scored, training=self.training)
+            if not self.trains_on_part(dataset):
+                whole = self.method.prepare(trained)
+                return Prepared(model, whole.train, whole.eval, scaler)
+            whole = self.method.prepare(scored)
+            part = self.method.prepare(on_training_nodes(trained, split.train, _hash(split.train)))
+            return Prepared(model, part.train, whole.eval, scaler)
+
+    def trains_on_part(self, dataset: Dataset) -> bool:
+        """Whether the model trains on the sub-graph of the training nodes."""
+        on_train = self.training.training_graph
+        return on_train == "train" or (on_train == "auto" and dataset.inductive)
+
+    def _load(self, model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+        try:
+            model.load_state_dict(weights)
+        except RuntimeError:
+            raise InputError(f"weights: do not fit the model of {self.name} with these settings") from None
+
+
+def _is_as_stored(dataset: Dataset) -> bool:
+    """Whether a data set is mapped and its features are those of its folder."""
+    x = dataset.x
+    is_mapped = x.filename is not None if isinstance(x, np.memmap) else not isinstance(x, np.ndarray)
+    return dataset.mapped is not None and is_mapped
+
+
+def _hash(nodes: NDArray[np.int64]) -> str:
+    return hashlib.sha256(nodes.tobytes()).hexdigest()
+
+
+def resolve(
+    method: str | Method | type[Method],
+    data: Dataset | DataIdentity | str,
+    overrides: Mapping[str, object] | None = None,
+    training: Training | None = None,
+    *,
+    preset: Preset = "default",
+    seed: int = 0,
+    device: torch.device = _CPU,
+    warm_start: Mapping[str, Any] | None = None,
+) -> Plan:
+    """Resolve every setting of a method on a data set; nothing else does.
+
+    Each field is the first of these that is given: ``overrides``; the field of ``method``, if it is an object, or of
+    ``training``, of which every field counts as given; the preset's value for the data set in ``published.toml``; the
+    default of the class.
+
+    Args:
+        method: a name, ``package.module:Class``, a class or an object.
+        data: the data, their identity, or their name before they are loaded.
+        overrides: settings of the method or of training, which may still be text.
+        training: the training settings, used as they are.
+        preset: ``default`` is our recipe, ``paper`` what the method's paper and its authors' code use.
+        seed: of weights, order and picks.
+        device: of the model.
+        warm_start: as in :class:`Plan`.
+    """
+    if isinstance(data, str | Dataset):
+        data = DataIdentity(data) if isinstance(data, str) else DataIdentity.of(data)
+    kind = type(method) if isinstance(method, Method) else methods.method_class(method)
+    of_method, of_training = settings.divide(overrides or {}, kind, Training)
+    known = {field.name for owner in (kind, Training) for field in fields(owner)}
+    start = published.settings(data.name, methods.method_name(kind), preset, data.traits)
+    presets = settings.divide({key: value for key, value in start.items() if key in known}, kind, Training)
+    if training is not None and not isinstance(training, Training):
+        raise InputError(f"training: must be a Training, not {type(training).__name__}; single settings go in settings")
+    if training is None:
+        training = settings.build(Training, presets[1] | of_training)
+    elif of_training:
+        raise InputError(f"{next(iter(of_training))}: given in the settings and in training; name it once")
+    _log.debug("%s on %s: settings resolved", methods.method_name(kind), data.name)
+    of_preset, of_method = settings.convert(kind, presets[0]), settings.convert(kind, of_method)
+    of_object = method.given_fields if isinstance(method, Method) else {}
+    resolved = replace(kind(**{**of_preset, **of_object, **of_method}))  # of which all fields are given
+    return Plan(resolved, training, data, seed, device, warm_start)
+
+
+def published_results(
+    dataset: Mapping[str, Any], method: str, values: Mapping[str, Any] | None = None
+) -> dict[str, float]:
+    """MG-GCN's published results to show beside a run of ours, by what they measure.
+
+    This is the only rule: a result is shown only for the same data (by digest, which covers the split) and the same
+    settings, except those that cannot change results.
+
+    Args:
+        dataset: a record's description of its data set.
+        method: a record's method.
+        values: a record's settings; None for the results with the paper's settings, to be shown as such.
+    """
+    name = str(dataset["name"])
+    results: dict[str, float] = {}
+    data = published.published().data.get(name)
+    if data is None or dataset.get("digest") != data.digest:
+        return {}
+    for table in published.published().tables:
+        for row in table.rows if table.name != published.OWN else ():
+            if (row.dataset, row.method) != (name, method):
+                continue
+            if not row.settings if values is None else _has_settings(row, values):
+                results |= row.measured
+    return results
+
+
+def _has_settings(row: published.Result, values: Mapping[str, Any]) -> bool:
+    expected = resolve(row.method, row.dataset, row.settings, preset="paper").settings
+    return all(values.get(key, value) == value for key, value in expected.items() if key not in WITHOUT_EFFECT)
+
+
+@dataclass(frozen=True)
+class Requirements:
+    """What preparing mapped data and training or scoring on them need; what the system caches of files is not counted.
+
+    Attributes:
+        memory: bytes.
+        disk: bytes that are written, some of them for a while; 0 if the method computes in memory.
+        folder: where they are written.
+        kept: the bytes that are there already from this data set; the rest is computed again.
+        free: the free bytes of that disk.
+    """
+
+    memory: int
+    disk: int
+    folder: Path
+    kept: int
+    free: int
+
+    @classmethod
+    def of(cls, plan: Plan, dataset: Dataset, *, trains: bool = True) -> "Requirements | None":
+        """Of a mapped data set; None for others, and for methods that compute what they need in memory."""
+        graph, width = dataset.graph, dataset.num_features
+        disk = plan.method.on_disk(graph.num_nodes, width, graph.num_stored)
+        if dataset.mapped is None or not is_read_dense(dataset) or not disk:
+            return None
+        if trains and plan.trains_on_part(dataset):
+            disk += disk + graph.indptr.nbytes + graph.indices.nbytes
+        cache = Cache(prepared_folder(dataset), dataset.access.memory)
+        kept = sum(entry.num_bytes for entry in cache.entries() if entry.what.get("data") == dataset.digest)
+        strips = memory_for_rows(graph.num_nodes, width, cache.memory)
+        needed = strips + _BYTES_PER_NODE * graph.num_nodes + _BYTES_OF_BATCHES
+        return cls(needed, disk, cache.folder, kept, cache.free())
+
+    def __str__(self) -> str:
+        disk = f"{size(self.disk)} of disk in {self.folder}, where {size(self.free)} are free"
+        if self.kept:
+            disk += f" and {size(self.kept)} of this data set are kept"
+        return f"mapped: needs up to {size(self.memory)} of memory and {disk}"
+
+    def check(self) -> None:
+        """Raise InputError if the disk is too small."""
+        if not self.kept:
+            Cache(self.folder).require_disk(self.disk)
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """The fields of a ``config.toml``, which :meth:`Plan.config` or a user wrote; all are optional.
+
+    ``preset`` is where settings start that the file does not name. ``warm_start`` is the folder of the run whose
+    weights it starts with.
+    """
+
+    dataset: str | None = None
+    method: str | None = None
+    seed: int = 0
+    device: str = "auto"
+    preset: Preset = "paper"
+    warm_start: str | None = None
+    settings: dict[str, Any] = {}
+
+
+def read_config(path: Path, *, allow_import: bool = False) -> Config:
+    """Read a ``config.toml``; ``allow_import`` as in :func:`mggcn.runs.load_run`."""
+    config = read_toml(path, Config)
+    settings.refuse_imports(path, {"method": config.method, **config.settings}, allow_import=allow_import)
+    return config
+
+
+def _plain(value: object) -> object:
+    """A whole number without a point, so that 1 and 1.0 are the same."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
