@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from benchmarks.faults.processes import Ended, run
 from benchmarks.faults.stage import RUN, Stage
 from mggcn._io import answers
-from mggcn.data import _planetoid_files as planetoid_files
+from mggcn.data import _planetoid
 from mggcn.ethereum import _etherscan as etherscan
 from tests import hostile, sealing, tampering
 
@@ -97,7 +97,7 @@ def _judged(command: str, change: str, ended: Ended, folder: Path) -> tuple[str,
 def _with_little_patience(url: str) -> None:
     """In a new process: a second for each answer, no pauses between tries, no package index, and little memory."""
     os.environ |= {"MGGCN_PLANETOID_URL": url, "PIP_NO_INDEX": "1", "no_proxy": "127.0.0.1"}
-    etherscan._SECONDS = planetoid_files._SECONDS = 1.0  # noqa: SLF001
+    etherscan._SECONDS = _planetoid._SECONDS = 1.0  # noqa: SLF001
     sys.modules["tenacity.nap"].time = SimpleNamespace(sleep=lambda _: None)  # type: ignore[attr-defined]
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + _MEMORY, used + _MEMORY))

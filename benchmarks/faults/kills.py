@@ -6,7 +6,7 @@ from random import Random
 
 from benchmarks.faults.commands import ALL, arguments
 from benchmarks.faults.processes import Process, run
-from benchmarks.faults.stage import Stage, drafts
+from benchmarks.faults.stage import Stage, temporary_files
 from benchmarks.faults.whole import torn
 
 _IMPORT_SECONDS = 5.0
@@ -40,8 +40,8 @@ def case(number: int, draw: Random, stage: Stage) -> tuple[str, str]:
         ended = run(then, folder)
         if ended.code and not (ended.one_line() and _is_done(ended.error)):
             return what, f"the next command: {ended}"
-        if left := drafts(folder):
-            return what, f"drafts after the next command: {', '.join(left)}"
+        if left := temporary_files(folder):
+            return what, f"temporary files after the next command: {', '.join(left)}"
         return what, torn(folder)
 
 

@@ -35,8 +35,8 @@ _IMPORTED = (
     "stamina",
     "starlette.applications",
     "uvicorn",
-    *(f"mggcn.{part}" for part in ("bench", "cli", "cli.running", "doctor", "experiments", "explore.server")),
-    *(f"mggcn.{part}" for part in ("ethereum.build", "ethereum.crawl", "ethereum.simulate", "report", "run", "tune")),
+    *(f"mggcn.{part}" for part in ("cli", "experiments", "runs", "explore._server")),
+    *(f"mggcn.ethereum.{part}" for part in ("_build", "_crawl", "_simulate")),
 )
 _STEP = 0.002  # seconds between two looks at a child
 

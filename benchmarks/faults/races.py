@@ -7,7 +7,7 @@ from random import Random
 
 from benchmarks.faults.commands import TRAIN
 from benchmarks.faults.processes import Ended, Process
-from benchmarks.faults.stage import RUN, Stage, drafts
+from benchmarks.faults.stage import RUN, Stage, temporary_files
 from benchmarks.faults.whole import torn
 from mggcn.experiments._ledger import Ledger
 
@@ -91,5 +91,5 @@ def _problem(race: Race, ended: list[Ended], folder: Path) -> str:
             return str(each)
     if (lost := race.lost(folder, sum(each.code == 0 for each in ended))) > 0:
         return f"{lost} results lost"
-    left = drafts(folder)
-    return f"drafts left: {', '.join(left)}" if left else ""
+    left = temporary_files(folder)
+    return f"temporary files left: {', '.join(left)}" if left else ""

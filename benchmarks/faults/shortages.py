@@ -8,7 +8,7 @@ from random import Random
 
 from benchmarks.faults.commands import WRITING, arguments
 from benchmarks.faults.processes import run
-from benchmarks.faults.stage import Stage, drafts
+from benchmarks.faults.stage import Stage, temporary_files
 from benchmarks.faults.whole import torn
 
 _NOBODY = 65534
@@ -38,8 +38,8 @@ def case(number: int, draw: Random, stage: Stage) -> tuple[str, str]:
             return what, str(ended)
         if len(ended.error.split(": ")) < _PARTS or not any(word in ended.error for word in _NAMED[shortage]):
             return what, f"names nothing: {ended}"
-        left = drafts(folder)
-        return what, f"drafts left: {', '.join(left)}" if left else torn(folder)
+        left = temporary_files(folder)
+        return what, f"temporary files left: {', '.join(left)}" if left else torn(folder)
 
 
 def _limit(shortage: str, draw: Random, folder: Path) -> tuple[str, Callable[[], None]]:

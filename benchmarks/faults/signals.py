@@ -7,7 +7,7 @@ from random import Random
 from benchmarks.faults.commands import ALL, arguments
 from benchmarks.faults.kills import duration
 from benchmarks.faults.processes import Ended, Process
-from benchmarks.faults.stage import Stage, drafts
+from benchmarks.faults.stage import Stage, temporary_files
 from benchmarks.faults.whole import torn
 
 SECONDS = 3.0
@@ -45,5 +45,5 @@ def _problem(ended: Ended, number: signal.Signals) -> str:
 
 
 def _left(folder: Path) -> str:
-    left = [*drafts(folder), *(f"tmp/{path.name}" for path in (folder / "tmp").iterdir())]
+    left = [*temporary_files(folder), *(f"tmp/{path.name}" for path in (folder / "tmp").iterdir())]
     return f"left: {', '.join(left)}" if left else ""

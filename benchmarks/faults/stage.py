@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.faults.processes import Process, run
-from mggcn._io.temporary import is_draft
+from mggcn._io.temporary import is_temporary
 
 _NODES, _EDGES = 60, 200
 _EXPERIMENT = """
@@ -84,9 +84,9 @@ def staged() -> Iterator[Stage]:
         yield Stage(Path(scratch))
 
 
-def drafts(folder: Path) -> list[str]:
-    """The drafts and claims below a folder."""
-    return [str(path.relative_to(folder)) for path in folder.rglob("*") if is_draft(path.name)]
+def temporary_files(folder: Path) -> list[str]:
+    """The temporary files and locks below a folder."""
+    return [str(path.relative_to(folder)) for path in folder.rglob("*") if is_temporary(path.name)]
 
 
 def contents(folder: Path) -> dict[str, bytes | None]:

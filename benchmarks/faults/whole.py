@@ -11,7 +11,7 @@ import pyarrow.parquet
 from safetensors import safe_open
 
 from mggcn._io.files import sha256, unsealed
-from mggcn._io.temporary import is_draft
+from mggcn._io.temporary import is_temporary
 from mggcn.data import verify
 from mggcn.errors import InputError
 from mggcn.experiments._ledger import Ledger
@@ -22,7 +22,7 @@ def torn(folder: Path) -> str:
     """The first file that is not whole, and why; empty if all are. Drafts do not count."""
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
-        if not path.is_file() or inside.parts[0] == "tmp" or any(is_draft(part) for part in inside.parts):
+        if not path.is_file() or inside.parts[0] == "tmp" or any(is_temporary(part) for part in inside.parts):
             continue
         try:
             _CHECKS.get(path.name, _CHECKS.get(path.suffix, _anything))(path)
