@@ -191,12 +191,12 @@ def measure_predict(data: Path, cache: Path, runs: Path) -> Measured:
 
 _PREPARE = """
 import sys
-from mggcn import datasets, methods
+from mggcn import data, runs
 from mggcn.keys import Key
 from mggcn.training import choose_device
-data = datasets.load(sys.argv[1], mmap=True, cache=sys.argv[2], memory=sys.argv[3])
-plan = runs.resolve("mg-gcn", data, preset="paper")
-plan.prepare(data, Key.of(0), plan.compute(choose_device("cpu"), dataset=data))
+graph = data.load(sys.argv[1], mmap=True, cache=sys.argv[2], memory=sys.argv[3])
+plan = runs.resolve("mg-gcn", graph, preset="paper")
+plan.prepare(graph, Key.of(0), plan.compute(choose_device("cpu"), dataset=graph))
 """
 
 

@@ -41,7 +41,7 @@ def possessions(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> It
         for account in (source, target):
             calls[account].append(record(number, number, source, target))
     with serving(calls) as api:
-        monkeypatch.setattr(etherscan, "URL", api.url)
+        monkeypatch.setattr(etherscan, "ETHERSCAN_URL", api.url)
         monkeypatch.setenv(etherscan.KEY_VARIABLE, KEY)
         yield
 
