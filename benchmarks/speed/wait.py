@@ -62,7 +62,8 @@ def _run(options: Options, device: torch.device, scratch: Path, number: int) -> 
     done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)  # noqa: S603
     total = time.time() - began
     if done.returncode:
-        raise InputError(f"mggcn {' '.join(words)}: exit code {done.returncode}: {done.stderr.strip()[-200:]}")
+        error = (done.stderr.strip().splitlines() or [""])[-1]
+        raise InputError(f"mggcn {' '.join(words)}: exit code {done.returncode}: {error}")
     spent = json.loads(out.read_text())
     phases = {"python": spent["began"] - began, "torch": spent["torch"], **spent["phases"]}
     return {**phases, "other": total - sum(phases.values())}
