@@ -94,21 +94,7 @@ def test_every_committed_result_has_its_report(site: Path) -> None:
     assert ("No records are committed yet" in text) == (not committed)
 
 
-PACKAGES = [
-    "dataset",
-    "datasets",
-    "doctor",
-    "experiments",
-    "explore",
-    "methods",
-    "nn",
-    "records",
-    "report",
-    "run",
-    "sampling",
-    "train",
-    "tune",
-]
+PACKAGES = ["data", "experiments", "explore", "methods", "nn", "runs", "sampling", "training"]
 
 
 @pytest.mark.parametrize("package", ["", *PACKAGES])

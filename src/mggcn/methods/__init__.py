@@ -1,4 +1,7 @@
-"""Methods: one class per paper, whose fields are its settings. This file is the list of them."""
+"""Methods: one class per paper, whose fields are its settings. This file is the list of them.
+
+Names that are not in ``__all__`` are for the other packages.
+"""
 
 from dataclasses import is_dataclass
 
@@ -6,7 +9,7 @@ from torch import nn
 
 from mggcn.errors import InputError, unknown
 from mggcn.methods import settings
-from mggcn.methods._fine import memory_for_rows
+from mggcn.methods._fine import memory_for_rows as memory_for_rows
 from mggcn.methods.as_gcn import ASGCN as ASGCN
 from mggcn.methods.cluster_gcn import ClusterGCN as ClusterGCN
 from mggcn.methods.deepwalk import DeepWalk as DeepWalk
@@ -19,7 +22,8 @@ from mggcn.methods.graphsage import GraphSAGEPool as GraphSAGEPool
 from mggcn.methods.graphsaint import GraphSAINT as GraphSAINT
 from mggcn.methods.label_propagation import LabelPropagation as LabelPropagation
 from mggcn.methods.ladies import LADIES as LADIES
-from mggcn.methods.method import GraphView, Method, known_labels, on_training_nodes, view_of
+from mggcn.methods.method import GraphView, Method, known_labels, view_of
+from mggcn.methods.method import on_training_nodes as on_training_nodes
 from mggcn.methods.mg_fastgcn import MixGrainedFastGCN as MixGrainedFastGCN
 from mggcn.methods.mg_gcn import MixGrained as MixGrained
 from mggcn.methods.mg_graphsage import MixGrainedGraphSAGE as MixGrainedGraphSAGE
@@ -88,5 +92,5 @@ def method_name(kind: type[Method]) -> str:
 
 
 __all__ = ["METHODS", "GraphView", "Method", "Preset", "Traits"]
-__all__ += ["known_labels", "memory_for_rows", "method_class", "method_name", "on_training_nodes", "view_of"]
+__all__ += ["known_labels", "method_class", "method_name", "view_of"]
 __all__ += [method.__name__ for method in METHODS.values()]
