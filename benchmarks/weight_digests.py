@@ -62,15 +62,18 @@ def main() -> int:
     before = parser.parse_args().check
     torch.set_num_threads(1)
     dataset = mggcn.load("cora")
-    found = {}
+    expected = None if before is None else json.loads(before.read_text())
+    if expected is not None and expected.pop("data") != dataset.digest:
+        print(f"{before} is of another Cora than {dataset.source}: set MGGCN_DATA to the folder of Planetoid's files")  # noqa: T201
+        return 2
+    found: dict[str, str] = {}
     for method in METHODS:
         for settings in [{}, *VARIANTS.get(method, [])]:
             label = " ".join([method, *(f"{name}={value}" for name, value in settings.items())])
             found[label] = digest(dataset, method, settings)
-    if before is None:
-        print(json.dumps(found, indent=1))  # noqa: T201
+    if expected is None:
+        print(json.dumps({"data": dataset.digest, **found}, indent=1))  # noqa: T201
         return 0
-    expected = json.loads(before.read_text())
     changed = [label for label in expected | found if found.get(label) != expected.get(label)]
     print("\n".join([*(f"changed: {label}" for label in changed), f"{len(found)} digests, {len(changed)} changed"]))  # noqa: T201
     return 1 if changed else 0
