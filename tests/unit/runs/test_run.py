@@ -386,9 +386,9 @@ def test_a_run_that_could_not_be_loaded_is_not_saved(stored: Dataset, tmp_path: 
 
     training = mggcn.Training(epochs=1)
     for method, message in (
-        (MixGrained(conv=lambda i, o: MeanConv(i, o)), "conv: tests.unit.run.test_run:.*<lambda> cannot be imported"),
+        (MixGrained(conv=lambda i, o: MeanConv(i, o)), "conv: tests.unit.runs.test_run:.*<lambda> cannot be imported"),
         (MixGrained(conv=partial(mean_of)), "conv: functools:partial cannot be imported"),
-        (Local(), "method: tests.unit.run.test_run:.*Local cannot be imported"),
+        (Local(), "method: tests.unit.runs.test_run:.*Local cannot be imported"),
     ):
         run = mggcn.fit(stored, method, training=training, device="cpu")
         with pytest.raises(InputError, match=f"^{message}, so a saved run could not be loaded"):

@@ -19,7 +19,7 @@ from mggcn.runs._run import Run
 from mggcn.runs._warm_start import WarmStart
 from mggcn.training import _environment as environment
 from mggcn.training._scoring import predict
-from tests.unit.run.test_resume import Interrupt, result
+from tests.unit.runs.test_resume import Interrupt, result
 
 SETTINGS = {"epochs": 5, "picks": 4, "hidden": 8}
 
