@@ -2,9 +2,9 @@
 
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import App
+from cyclopts import App, Parameter
 from cyclopts.types import NonNegativeInt
 
 from mggcn.cli.options import Switch
@@ -190,7 +190,7 @@ def crawl(
     base_url: str | None = None,
     max_accounts: int | None = None,
     max_transactions: int | None = None,
-    chain_id: int = 1,
+    chain: Annotated[int, Parameter(name="--chain-id")] = 1,
     internal: Switch = False,
     quiet: Switch = False,
 ) -> None:
@@ -208,7 +208,7 @@ def crawl(
         base_url: The address of the API; by default Etherscan's API, version 2.
         max_accounts: The largest number of accounts to fetch in all.
         max_transactions: The largest number of transactions to fetch for one account, rounded up to pages of 1,000.
-        chain_id: The number of the chain; 1 is Ethereum's mainnet.
+        chain: The number of the chain; 1 is Ethereum's mainnet.
         internal: Also fetch internal transactions, which contracts made, into the folder internal; needs a second call
             for each account.
         quiet: Show no progress.
@@ -219,7 +219,7 @@ def crawl(
     accounts = ethereum.addresses(labels)
     shown = StageDisplay(quiet=quiet)
     key, url = ethereum.key_from_environment(), base_url or ethereum.ETHERSCAN_URL
-    client = ethereum.Etherscan(key, rate, url, chain=chain_id, on_pause=shown.note)
+    client = ethereum.Etherscan(key, rate, url, chain=chain, on_pause=shown.note)
     with closing(client) as api, shown:
         crawled = ethereum.crawl(
             api,

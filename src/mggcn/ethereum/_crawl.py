@@ -211,8 +211,8 @@ def crawl(
         on_progress: called after every finished account.
     """
     if not 0 <= two_hop <= 1:
-        raise InputError(f"two-hop: {two_hop} is not between 0 and 1")
-    for name, value in (("max-accounts", max_accounts), ("max-transactions", max_transactions)):
+        raise InputError(f"two_hop: {two_hop} is not between 0 and 1")
+    for name, value in (("max_accounts", max_accounts), ("max_transactions", max_transactions)):
         if value is not None and value < 1:
             raise InputError(f"{name}: {value} is not a positive number")
     accounts = sorted(set(labelled))

@@ -144,9 +144,7 @@ class Etherscan:
         if address.scheme != "https" and not (address.scheme == "http" and address.host in _LOOPBACK):
             raise InputError(f"{url}: not an https address; the key would be sent unencrypted")
         if chain < 1:
-            raise InputError(
-                f"chain-id: {chain} is not the number of a chain, such as {MAINNET} for Ethereum's mainnet"
-            )
+            raise InputError(f"chain: {chain} is not the number of a chain, such as {MAINNET} for Ethereum's mainnet")
         self.url, self.chain, self._key, self._on_pause = url, chain, key, on_pause
         self.calls, self.retries = 0, 0
         self._rate_limit = RateLimit(rate)

@@ -430,8 +430,9 @@ def test_the_key_is_not_sent_in_the_clear(url: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--two-hop", "1.5"], "two-hop: 1.5 is not between 0 and 1"),
-        (["--max-accounts", "0"], "max-accounts: 0"),
+        (["--two-hop", "1.5"], "--two-hop: 1.5 is not between 0 and 1"),
+        (["--chain-id", "0"], "--chain-id: 0 is not the number of a chain"),
+        (["--max-accounts", "0"], "--max-accounts: 0"),
         (["--rate", "-1"], "rate: -1"),
     ],
 )
