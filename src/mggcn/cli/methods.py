@@ -13,7 +13,8 @@ def methods(name: str | None = None, /) -> None:
         name: A method, or package.module:Class for a method of your own; default: list all methods.
     """
     from mggcn.cli.display import aligned
-    from mggcn.methods import METHODS, describe, method_class, published
+    from mggcn.methods import METHODS, method_class, published
+    from mggcn.methods import settings as describe
     from mggcn.training import Training
 
     if name is None:
@@ -32,7 +33,7 @@ def methods(name: str | None = None, /) -> None:
         print(f"\n{heading}, with their defaults:")  # noqa: T201
         for setting in describe.settings_of(owner):
             description = textwrap.indent(textwrap.fill(_plain(setting.description), _WIDTH), "    ")
-            print(f"  {setting.name}={setting.default}  ({setting.values})\n{description}")  # noqa: T201
+            print(f"  {setting.name}={setting.value}  ({setting.values})\n{description}")  # noqa: T201
 
 
 def _plain(text: str) -> str:
