@@ -6,7 +6,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from mggcn.block import Block
-from mggcn.kernels.gather_sum import Work, gather_sum
+from mggcn.kernels.gather import Work, gather_sum
 from tests.gpu import GPU
 from tests.reference import gather_sum as reference
 
@@ -22,7 +22,7 @@ def compare_on_cpu(block: Block, channels: int, work: Work) -> None:
 
 def compare_on_gpu(block: Block, channels: int) -> None:
     """Compare the same on the block's device."""
-    from mggcn.kernels.gpu import gather_sum as gpu
+    from mggcn.kernels.gpu import gather as gpu
 
     x, coming = _rows(block, channels)
     out, gradient = torch.full_like(coming, torch.nan), torch.full_like(x, torch.nan)

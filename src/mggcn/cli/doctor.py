@@ -43,7 +43,7 @@ def _examine(root: Path | None) -> dict[str, Any]:
     from mggcn.cli.doctor_kernels import check_kernels
     from mggcn.data import data_roots, stored, user_cache
     from mggcn.kernels import threads
-    from mggcn.kernels.gather_sum import sums
+    from mggcn.kernels.gather import sums
     from mggcn.training import _environment as environment
 
     required, extras = _requirements(_required())

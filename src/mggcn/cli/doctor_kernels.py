@@ -21,11 +21,9 @@ from mggcn.graph import Graph
 from mggcn.kernels.adam import Adam
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
 from mggcn.kernels.combine import combine_project, plain_combine
-from mggcn.kernels.gather_sum import gather_sum
-from mggcn.kernels.induce import induce, induce_on
+from mggcn.kernels.gather import gather_sum, sparse_product
 from mggcn.kernels.loss import cross_entropy
-from mggcn.kernels.pick import PickTable
-from mggcn.kernels.sparse_product import sparse_product
+from mggcn.kernels.pick import PickTable, induce, induce_on
 from mggcn.keys import Key
 
 BackEnd = Literal["cpu", "gpu"]
@@ -134,7 +132,7 @@ def _gather_sum(gpu: torch.device | None) -> Outcome:
         out = gather_sum(x.requires_grad_(), block)
         gradients = torch.autograd.grad(out.sum(), x)
         return [out, *gradients], [_SHARES @ _X, np.tile(_SHARES.sum(axis=0), (2, 1)).T]
-    from mggcn.kernels.gpu import gather_sum as kernel
+    from mggcn.kernels.gpu import gather as kernel
 
     block, out = block.to(gpu), torch.empty_like(x)
     kernel.sums(block.indptr, block.indices, block.factors, x, out)
@@ -173,10 +171,10 @@ def _product(gpu: torch.device | None) -> Outcome:
         out = sparse_product(csr_array(_X), nodes, weight.requires_grad_())
         (gradient,) = torch.autograd.grad(out.sum(), weight)
     else:
-        from mggcn.kernels.gpu import gather_product
+        from mggcn.kernels.gpu import gather
 
-        out = gather_product.product(x, nodes, weight)
-        gradient = gather_product.gradient(x, nodes, torch.ones_like(out), 2)
+        out = gather.product(x, nodes, weight)
+        gradient = gather.gradient(x, nodes, torch.ones_like(out), 2)
     return [out, gradient], [_X[[4, 0]] @ _WEIGHT[:2], np.tile(_X[[4, 0]].sum(axis=0), (3, 1)).T]
 
 

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from mggcn.kernels import threads as threading
-from mggcn.kernels._compiled import AnyInts, Floats, Ints, compiled
+from mggcn.kernels._compiled import compiled
 from mggcn.kernels.hashing import fold
 from mggcn.keys import Key
 
@@ -47,7 +47,7 @@ def dropout(
     Returns:
         [n, width].
     """
-    out: Tensor = _Dropout.apply(x, nodes, share, key, threads, work_a_chunk)  # type: ignore[no-untyped-call]
+    out: Tensor = _Dropout.apply(x, nodes, share, key, threads, work_a_chunk)
     return out
 
 
@@ -122,16 +122,7 @@ _ONE, _LOW, _S32 = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @compiled
-def _dense(
-    x: Floats,
-    nodes: AnyInts,
-    key: np.uint64,
-    limit: np.uint32,
-    scale: np.float32,
-    out: Floats,
-    start: int,
-    stop: int,
-) -> None:
+def _dense(x, nodes, key, limit, scale, out, start, stop):
     """Fill rows start … stop of ``out`` with the rows of x after dropout."""
     width = x.shape[1]
     hashes = np.empty((width + 1) // 2, np.uint64)
@@ -145,28 +136,14 @@ def _dense(
             out_row[c] = scale * x_row[c] if draws[c] >= limit else np.float32(0)
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def _is_kept(stream: Any, column: Any, limit: Any) -> Any:
+@njit(inline="always")
+def _is_kept(stream, column, limit):
     draw = fold(stream, column >> 1) >> (_S32 * (np.uint64(column) & _ONE))
     return (draw & _LOW) >= limit
 
 
 @compiled
-def _keep(
-    indptr: AnyInts,
-    indices: AnyInts,
-    data: Floats,
-    nodes: AnyInts,
-    key: np.uint64,
-    limit: np.uint32,
-    scale: np.float32,
-    starts: Ints,
-    kept_indices: AnyInts,
-    kept: Floats,
-    counts: AnyInts,
-    start: int,
-    stop: int,
-) -> None:
+def _keep(indptr, indices, data, nodes, key, limit, scale, starts, kept_indices, kept, counts, start, stop):
     """Write the kept entries of rows start … stop from ``starts`` on, and count them.
 
     Every entry is written, and the next one overwrites a dropped one: a branch would be mispredicted too often.
@@ -184,16 +161,7 @@ def _keep(
 
 
 @compiled
-def _pack(
-    starts: Ints,
-    kept_indices: AnyInts,
-    kept: Floats,
-    indptr: AnyInts,
-    indices: AnyInts,
-    data: Floats,
-    start: int,
-    stop: int,
-) -> None:
+def _pack(starts, kept_indices, kept, indptr, indices, data, start, stop):
     """Copy the kept entries of rows start … stop, which begin at ``starts``, to where ``indptr`` has them begin."""
     for row in range(start, stop):
         source, target = starts[row], indptr[row]

@@ -4,10 +4,9 @@ from functools import lru_cache
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.kernels._compiled import Floats, Ints, compiled
+from mggcn.kernels._compiled import Floats, compiled
 
 
 def cross_entropy(
@@ -63,15 +62,7 @@ def _ones(classes: int) -> Floats:
 
 
 @compiled
-def _finish(
-    smoothing: float,
-    logs: Floats,
-    labels: Ints,
-    targets: NDArray[np.int32],
-    weight: Floats,
-    tally: NDArray[np.float64],
-    out: Floats,
-) -> None:
+def _finish(smoothing, logs, labels, targets, weight, tally, out):
     """Replace the probabilities in ``out`` by the gradient, and add up the loss from their logarithms."""
     b, classes = out.shape
     mean = weight.mean()

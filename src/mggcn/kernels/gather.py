@@ -1,9 +1,12 @@
-"""Weighted sums and means over the edges of a block, differentiable in the rows and in the weights.
+"""Sums and products of rows that are gathered by their numbers, without copying them first; differentiable.
 
-Torch's embedding bags compute the same, but their backward pass sorts the edges in every call, and on a CPU it runs on
-one thread; here the edges of a large block are transposed once.
+Torch's embedding bags compute the same sums over the edges of a block, but their backward pass sorts the edges in every
+call, and on a CPU it runs on one thread; here the edges of a large block are transposed once. Edges are summed in their
+order; on several threads, each row is written by one.
 
-Edges are summed in their order; on several threads, each row is written by one.
+A sparse matrix on a CPU is multiplied row by row: torch's kernels for this (embedding bags, CSR products) take 10 to
+200 times as long at a batch's size. On a GPU only rows in bfloat16 are multiplied where they are. Rows in float32 are
+copied: Triton's products in tf32 are slower than those of cuBLAS by more than the copy takes.
 """
 
 from collections.abc import Callable
@@ -13,11 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numba import njit
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from mggcn.block import Block
 from mggcn.kernels import threads as threading
-from mggcn.kernels._compiled import AnyInts, Floats, compiled
+from mggcn.kernels._compiled import compiled
 
 
 class Work(NamedTuple):
@@ -38,7 +42,7 @@ def gather_sum(x: Tensor, block: Block, work: Work = _WORK) -> Tensor:
 
     Rows are float32, or on a GPU also bfloat16, which is summed in float32. The result does not depend on ``work``.
     """
-    out: Tensor = _GatherSum.apply(x, block.weight, block, work)  # type: ignore[no-untyped-call]
+    out: Tensor = _GatherSum.apply(x, block.weight, block, work)
     return out
 
 
@@ -73,7 +77,7 @@ def _over_rows(fill: Callable[[int, int], None], num_rows: int, count: int, work
 def _summed(indptr: Tensor, indices: Tensor, factors: Tensor, x: Tensor, work: Work) -> Tensor:
     x, out = x.detach(), x.new_empty(indptr.numel() - 1, x.shape[1])
     if x.device.type == "cuda":
-        from mggcn.kernels.gpu import gather_sum as gpu
+        from mggcn.kernels.gpu import gather as gpu
 
         gpu.sums(indptr, indices, factors, x, out)
         return out
@@ -94,7 +98,7 @@ def _sums_by_sender(block: Block, grad_out: Tensor, work: Work) -> Tensor:
 def _weight_gradient(block: Block, x: Tensor, grad_out: Tensor, work: Work) -> Tensor:
     indptr, indices, x, out = block.indptr, block.indices, x.detach(), torch.empty(block.indices.shape, device=x.device)
     if x.device.type == "cuda":
-        from mggcn.kernels.gpu import gather_sum as gpu
+        from mggcn.kernels.gpu import gather as gpu
 
         gpu.dots(indptr, indices, x, grad_out, out)
         return out
@@ -103,8 +107,8 @@ def _weight_gradient(block: Block, x: Tensor, grad_out: Tensor, work: Work) -> T
     return out
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def fill_row(indices: Any, factors: Any, first: Any, last: Any, x: Any, out_row: Any) -> None:
+@njit(inline="always")
+def fill_row(indices, factors, first, last, x, out_row):
     """Fill a row with the sum of factor times x over the edges first … last.
 
     Four edges at a time read and write the row once; terms are added in the same order as one by one.
@@ -124,14 +128,14 @@ def fill_row(indices: Any, factors: Any, first: Any, last: Any, x: Any, out_row:
 
 
 @compiled
-def sums(indptr: AnyInts, indices: AnyInts, factors: Floats, x: Floats, out: Floats, start: int, stop: int) -> None:
+def sums(indptr, indices, factors, x, out, start, stop):
     """Fill rows start … stop of ``out`` with the sum of factor times x over their edges."""
     for row in range(start, stop):
         fill_row(indices, factors, indptr[row], indptr[row + 1], x, out[row])
 
 
 @compiled
-def _scatter(indptr: AnyInts, indices: AnyInts, factors: Floats, grad_out: Floats, out: Floats) -> None:
+def _scatter(indptr, indices, factors, grad_out, out):
     """Add the gradients of the senders to ``out``: the sums over the transposed edges, in the same order."""
     channels = grad_out.shape[1]
     for row in range(grad_out.shape[0]):
@@ -143,7 +147,7 @@ def _scatter(indptr: AnyInts, indices: AnyInts, factors: Floats, grad_out: Float
 
 
 @compiled
-def _dots(indptr: AnyInts, indices: AnyInts, x: Floats, grad_out: Floats, out: Floats, start: int, stop: int) -> None:
+def _dots(indptr, indices, x, grad_out, out, start, stop):
     """Fill ``out`` for the edges of rows start … stop: the sender's x times the receiver's gradient."""
     channels = x.shape[1]
     for row in range(start, stop):
@@ -153,3 +157,85 @@ def _dots(indptr: AnyInts, indices: AnyInts, x: Floats, grad_out: Floats, out: F
             for c in range(channels):
                 total += sender[c] * grad_row[c]
             out[edge] = total
+
+
+def gather_product(table: Tensor, nodes: Tensor, weight: Tensor) -> Tensor:
+    """Compute ``table[nodes][:, :width] @ weight``; only the weights have a gradient.
+
+    Args:
+        table: [num_nodes, stride] float32 or bfloat16, with zeros in the columns from ``width`` on.
+        nodes: [n] rows of the table.
+        weight: [width, channels] float32.
+
+    Returns:
+        [n, channels] in the dtype of the table.
+    """
+    if table.dtype != torch.bfloat16:
+        return table.index_select(0, nodes)[:, : weight.shape[0]] @ weight
+    out: Tensor = _GatherProduct.apply(weight, table, nodes)
+    return out
+
+
+class _GatherProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, table: Tensor, nodes: Tensor) -> Tensor:
+        from mggcn.kernels.gpu import gather as gpu
+
+        ctx.table, ctx.nodes, ctx.width = table, nodes, weight.shape[0]
+        return gpu.product(table, nodes, weight.to(table.dtype).contiguous())
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        from mggcn.kernels.gpu import gather as gpu
+
+        return gpu.gradient(ctx.table, ctx.nodes, gradients[0].contiguous(), ctx.width), None, None
+
+
+def sparse_product(x: csr_array, nodes: Tensor, weight: Tensor) -> Tensor:
+    """Multiply the rows ``nodes`` of x by ``weight``, on the CPU.
+
+    Args:
+        x: [num_nodes, width] float32.
+        nodes: [n].
+        weight: [width, channels].
+
+    Returns:
+        [n, channels].
+    """
+    out: Tensor = _SparseProduct.apply(weight, x, nodes)
+    return out
+
+
+class _SparseProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, x: csr_array, nodes: Tensor) -> Tensor:
+        ctx.x, ctx.nodes, ctx.shape = x, nodes, weight.shape
+        out = weight.new_empty(nodes.numel(), weight.shape[1])
+        _product(x.indptr, x.indices, x.data, nodes.numpy(), weight.detach().numpy(), out.numpy())
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        grad_out, x = gradients[0].contiguous(), ctx.x
+        out = grad_out.new_zeros(ctx.shape)
+        _gradient(x.indptr, x.indices, x.data, ctx.nodes.numpy(), grad_out.numpy(), out.numpy())
+        return out, None, None
+
+
+@compiled
+def _product(indptr, indices, data, nodes, weight, out):
+    """Fill ``out`` [n, channels]."""
+    for row in range(nodes.size):
+        fill_row(indices, data, indptr[nodes[row]], indptr[nodes[row] + 1], weight, out[row])
+
+
+@compiled
+def _gradient(indptr, indices, data, nodes, grad_out, out):
+    """Add the gradient to ``out`` [width, channels], row after row in the order of ``nodes``."""
+    channels = grad_out.shape[1]
+    for row in range(nodes.size):
+        grad_row = grad_out[row]
+        for entry in range(indptr[nodes[row]], indptr[nodes[row] + 1]):
+            value, out_row = data[entry], out[indices[entry]]
+            for c in range(channels):
+                out_row[c] += value * grad_row[c]
