@@ -8,7 +8,7 @@ high ones for odd c, are less than share · 2³²; the other values are divided 
 computed first, in a loop that uses vector instructions.
 """
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -67,7 +67,7 @@ class _Dropout(torch.autograd.Function):
 def _dropped(x: Tensor, nodes: Tensor, share: float, key: Key, threads: int | None, work_a_chunk: int) -> Tensor:
     out = torch.empty(x.shape)
     arrays = (x.detach().contiguous().numpy(), nodes.numpy(), *_numbers(share, key), out.numpy())
-    _over_rows(lambda start, stop: _dense(*arrays, start, stop), nodes.numel(), x.numel(), threads, work_a_chunk)
+    threading.over_rows(partial(_dense, *arrays), nodes.numel(), x.numel(), chunk=work_a_chunk, threads=threads)
     return out
 
 
@@ -99,23 +99,17 @@ def dropout_sparse(
     kept = (np.empty(work, x.indices.dtype), np.empty(work, x.data.dtype))
     indptr = np.zeros(rows.size + 1, x.indptr.dtype)
     keep = (x.indptr, x.indices, x.data, rows, *_numbers(share, key), starts, *kept, indptr[1:])
-    _over_rows(lambda start, stop: _keep(*keep, start, stop), rows.size, work, threads, work_a_chunk)
+    threading.over_rows(partial(_keep, *keep), rows.size, work, chunk=work_a_chunk, threads=threads)
     np.cumsum(indptr, out=indptr)
     indices, data = (np.empty(indptr[-1], array.dtype) for array in kept)
     pack = (starts, *kept, indptr, indices, data)
-    _over_rows(lambda start, stop: _pack(*pack, start, stop), rows.size, work, threads, work_a_chunk)
+    threading.over_rows(partial(_pack, *pack), rows.size, work, chunk=work_a_chunk, threads=threads)
     return csr_array((data, indices, indptr), shape=(rows.size, x.shape[1]))
 
 
 def _numbers(share: float, key: Key) -> tuple[np.uint64, np.uint32, np.float32]:
     """The key, the least 32-bit number that keeps a value, and the factor of kept values."""
     return np.uint64(key.value), np.uint32(share * 2**32), np.float32(1 / (1 - share))
-
-
-def _over_rows(fill: Callable[[int, int], None], num_rows: int, work: int, threads: int | None, chunk: int) -> None:
-    """Small work runs without threads, which cost more than they save."""
-    chunks = max(1, work // chunk)
-    threading.over_ranges(fill, num_rows, chunk=max(1, -(-num_rows // chunks)), threads=threads)
 
 
 _ONE, _LOW, _S32 = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)

@@ -11,7 +11,7 @@ copied: Triton's products in tf32 are slower than those of cuBLAS by more than t
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,36 +23,26 @@ from mggcn.block import Block
 from mggcn.kernels import threads as threading
 from mggcn.kernels._compiled import compiled
 
-
-class Work(NamedTuple):
-    """Numbers of multiplications on a CPU: of a chunk, and the fewest for which several threads are used.
-
-    With fewer, one thread is faster, because torch's own still spin.
-    """
-
-    a_chunk: int = 1 << 20
-    for_threads: int = 1 << 23
+_FOR_THREADS = 1 << 23  # multiplications on a CPU; with fewer, one thread is faster, because torch's own still spin
 
 
-_WORK = Work()
-
-
-def gather_sum(x: Tensor, block: Block, work: Work = _WORK) -> Tensor:
+def gather_sum(x: Tensor, block: Block, for_threads: int = _FOR_THREADS) -> Tensor:
     """[num_src, channels] to [num_dst, channels]: weighted sums of senders, or their means.
 
-    Rows are float32, or on a GPU also bfloat16, which is summed in float32. The result does not depend on ``work``.
+    Rows are float32, or on a GPU also bfloat16, which is summed in float32. The result does not depend on
+    ``for_threads``, the fewest multiplications for which a CPU uses several threads.
     """
-    out: Tensor = _GatherSum.apply(x, block.weight, block, work)
+    out: Tensor = _GatherSum.apply(x, block.weight, block, for_threads)
     return out
 
 
 class _GatherSum(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor | None, block: Block, work: Work) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor | None, block: Block, for_threads: int) -> Tensor:
         x = x.contiguous()
         ctx.save_for_backward(x, weight)
-        ctx.block, ctx.work = block, work
-        return _summed(block.indptr, block.indices, block.factors, x, work)
+        ctx.block, ctx.for_threads = block, for_threads
+        return _summed(block.indptr, block.indices, block.factors, x, for_threads)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
@@ -61,20 +51,18 @@ class _GatherSum(torch.autograd.Function):
         grad_out = gradients[0].contiguous()
         grad_x = grad_weight = None
         if ctx.needs_input_grad[0]:
-            grad_x = _sums_by_sender(block, grad_out, ctx.work)
+            grad_x = _sums_by_sender(block, grad_out, ctx.for_threads)
         if weight is not None and ctx.needs_input_grad[1]:
-            grad_weight = _weight_gradient(block, x, grad_out, ctx.work)
+            grad_weight = _weight_gradient(block, x, grad_out, ctx.for_threads)
         return grad_x, grad_weight, None, None
 
 
-def _over_rows(fill: Callable[[int, int], None], num_rows: int, count: int, work: Work) -> None:
-    """Use torch's number of threads for large work; small work runs without threads, which cost more than they save."""
-    chunks = max(1, count // work.a_chunk) if count >= work.for_threads else 1
-    threads = torch.get_num_threads()
-    threading.over_ranges(fill, num_rows, chunk=max(1, -(-num_rows // chunks)), threads=threads)
+def _over_rows(fill: Callable[[int, int], None], num_rows: int, count: int, for_threads: int) -> None:
+    threads = torch.get_num_threads() if count >= for_threads else 1
+    threading.over_rows(fill, num_rows, count, chunk=max(1, for_threads // 8), threads=threads)
 
 
-def _summed(indptr: Tensor, indices: Tensor, factors: Tensor, x: Tensor, work: Work) -> Tensor:
+def _summed(indptr: Tensor, indices: Tensor, factors: Tensor, x: Tensor, for_threads: int) -> Tensor:
     x, out = x.detach(), x.new_empty(indptr.numel() - 1, x.shape[1])
     if x.device.type == "cuda":
         from mggcn.kernels.gpu import gather as gpu
@@ -82,20 +70,20 @@ def _summed(indptr: Tensor, indices: Tensor, factors: Tensor, x: Tensor, work: W
         gpu.sums(indptr, indices, factors, x, out)
         return out
     fill = partial(sums, indptr.numpy(), indices.numpy(), factors.numpy(), x.numpy(), out.numpy())
-    _over_rows(fill, out.shape[0], indices.numel() * x.shape[1], work)
+    _over_rows(fill, out.shape[0], indices.numel() * x.shape[1], for_threads)
     return out
 
 
-def _sums_by_sender(block: Block, grad_out: Tensor, work: Work) -> Tensor:
+def _sums_by_sender(block: Block, grad_out: Tensor, for_threads: int) -> Tensor:
     """The sums over the transposed edges; few edges on a CPU are not transposed for that."""
-    if grad_out.device.type == "cuda" or block.indices.numel() * grad_out.shape[1] >= work.for_threads:
-        return _summed(*block.transposed, grad_out, work)
+    if grad_out.device.type == "cuda" or block.indices.numel() * grad_out.shape[1] >= for_threads:
+        return _summed(*block.transposed, grad_out, for_threads)
     out = grad_out.new_zeros(block.num_src, grad_out.shape[1])
     _scatter(*(part.numpy() for part in (block.indptr, block.indices, block.factors, grad_out, out)))
     return out
 
 
-def _weight_gradient(block: Block, x: Tensor, grad_out: Tensor, work: Work) -> Tensor:
+def _weight_gradient(block: Block, x: Tensor, grad_out: Tensor, for_threads: int) -> Tensor:
     indptr, indices, x, out = block.indptr, block.indices, x.detach(), torch.empty(block.indices.shape, device=x.device)
     if x.device.type == "cuda":
         from mggcn.kernels.gpu import gather as gpu
@@ -103,7 +91,7 @@ def _weight_gradient(block: Block, x: Tensor, grad_out: Tensor, work: Work) -> T
         gpu.dots(indptr, indices, x, grad_out, out)
         return out
     fill = partial(_dots, indptr.numpy(), indices.numpy(), x.numpy(), grad_out.numpy(), out.numpy())
-    _over_rows(fill, block.num_dst, out.numel() * x.shape[1], work)
+    _over_rows(fill, block.num_dst, out.numel() * x.shape[1], for_threads)
     return out
 
 
