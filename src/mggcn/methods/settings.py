@@ -4,11 +4,12 @@ Errors name the setting. Descriptions are read from the classes: docstrings, typ
 """
 
 import dataclasses
-import importlib
 import inspect
+import pkgutil
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -20,6 +21,7 @@ from mggcn.errors import InputError, unknown
 T = TypeVar("T")
 
 _ENTRY = re.compile(r"^    (\w+): (.*)$")
+_IMPORT_ERRORS = (ImportError, AttributeError, ValueError, TypeError)
 _SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
 
 
@@ -69,11 +71,9 @@ def check_importable(key: str, value: object) -> None:
     """Raise InputError for a function or class that its import path does not lead to, as a lambda or a local one."""
     if not callable(value):
         return
-    path = import_path(value)
-    module, _, name = path.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
+    path, found = import_path(value), None
+    with suppress(*_IMPORT_ERRORS):
+        found = pkgutil.resolve_name(path)
     if found is not value:
         raise InputError(
             f"{key}: {path} cannot be imported, so a saved run could not be loaded; use a function or class of a module"
@@ -105,17 +105,13 @@ def refuse_imports(source: str | Path, names: Mapping[str, object], *, allow_imp
 
 def import_object(path: str) -> Any:
     """Import the object that ``package.module:Name`` names, also from modules in the working folder."""
-    module, _, name = path.partition(":")
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
-        value = importlib.import_module(module)
-        for part in name.split("."):
-            value = getattr(value, part)
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        return pkgutil.resolve_name(path)
+    except _IMPORT_ERRORS as error:
         raise InputError(f"{path}: cannot be imported ({error})") from None
-    return value
 
 
 def _convert(key: str, value: object, kind: Any) -> object:

@@ -18,8 +18,7 @@ from mggcn.kernels.pick import Explore
 from mggcn.keys import Key
 from mggcn.runs._calibration import temperature_of
 from mggcn.sampling import grains
-from mggcn.sampling.mix_grained import MixGrainedSampler
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
 from mggcn.training import Compute, View, calibrated, predict
 
 if TYPE_CHECKING:

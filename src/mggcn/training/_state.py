@@ -45,7 +45,7 @@ class State:
         tensors: by name: weights and buffers of the model, Adam's moments and its clock, the average of the weights,
             the best epoch's weights, and the states of torch's generators, which dropout reads.
         capacities: sizes that earlier batches fixed on a GPU, see
-            :class:`mggcn.sampling.mix_grained_gpu.DeviceMixGrainedSampler`.
+            :class:`mggcn.sampling.mix_grained.DeviceMixGrainedSampler`.
         seconds: spent on the run so far.
         resumed: how often the run was resumed before.
     """

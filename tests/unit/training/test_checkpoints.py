@@ -16,7 +16,7 @@ from mggcn.errors import InputError, InputWarning
 from mggcn.keys import Key
 from mggcn.runs import resolve
 from mggcn.sampling.full import RowSampler
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler
 from mggcn.training._averaging import WeightAverage
 from mggcn.training._checkpoints import BusyError, Checkpoints
 from mggcn.training._compute import Compute
