@@ -80,7 +80,6 @@ def from_networkx(
             name=name,
             seed=seed,
             direction=direction,
-            stacklevel=4,
             source=source,
             lists_edges_once=False,
         )

@@ -264,7 +264,7 @@ class OgbBinary:
         edges.close()
         database = connect(work, limit_of_duckdb(self.memory, num_nodes))
         try:
-            write_graph(database, edges.query(as_text=False), num_nodes, folder, "both", self.on_rows)
+            write_graph(database, edges.query("BIGINT"), num_nodes, folder, "both", self.on_rows)
         finally:
             database.close()
 

@@ -39,7 +39,6 @@ def from_pandas(
         name=name,
         seed=seed,
         direction=direction,
-        stacklevel=4,
         ids="" if index is None else f"index ({_NO_ID})" if is_assumed else f"index {index.name!r}",
         notes=[f"the ids are the numbers in the index: {_NO_ID}"] if is_assumed and _is_row_number(index) else (),
     )
