@@ -55,7 +55,7 @@ def read_npz(
     with np.load(file, allow_pickle=False) as archive:
         unused = set(archive.files) - (fields.keys() - (_CSR if "x" in fields else ()))
     with prefix_errors(file):
-        num_nodes = _num_nodes(fields["num_nodes"])
+        num_nodes = read_count(fields["num_nodes"], "num_nodes")
         parts, several = named_parts(fields.get, num_nodes)
         names = _names(fields, "feature_names") if features == "all" else None
         return from_arrays(
@@ -117,11 +117,12 @@ def _check_size(archive: Any, field: str, path: Path) -> None:
     memory.require(needed, f"{path}: {field}: an array of shape {list(shape)}")
 
 
-def _num_nodes(value: NDArray[Any]) -> int:
-    if value.size != 1 or not np.issubdtype(value.dtype, np.integer):
-        raise InputError(f"num_nodes: must be one integer, not {value.dtype} of shape {value.shape}")
+def read_count(value: NDArray[Any], what: str) -> int:
+    """The positive whole number in an array."""
+    if value.size != 1 or value.dtype.kind not in "iu":
+        raise InputError(f"{what}: must be one integer, not {value.dtype} of shape {value.shape}")
     if value.item() < 1:
-        raise InputError(f"num_nodes: {value.item()} is not positive")
+        raise InputError(f"{what}: {value.item()} is not positive")
     return int(value.item())
 
 
