@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import torch
     from torch_geometric.data import Data
 
-SOURCE = "torch_geometric Data"
 _MASKS = ("train_mask", "val_mask", "test_mask")
 
 
@@ -38,11 +37,10 @@ def from_pyg(
     seed: int | None,
     direction: Direction | None = None,
     inductive: bool = False,
-    source: str = SOURCE,
-    stacklevel: int = 4,
+    source: str = "torch_geometric Data",
 ) -> Dataset:
-    """See :meth:`mggcn.data.Dataset.from_pyg`; ``stacklevel`` is of the warnings, seen from ``from_arrays``."""
-    require(data, "torch_geometric.Data", "from_pyg takes PyG's Data")
+    """See :meth:`mggcn.data.Dataset.from_pyg`."""
+    require(data, "from_pyg takes PyG's Data", "torch_geometric.Data")
     with prefix_errors(name):
         x = _matrix(data.get("x"))
         num_nodes = _num_nodes(data) if x is None else x.shape[0]
@@ -70,7 +68,6 @@ def from_pyg(
             ],
             node_ids=None if ids is None else as_array(list(ids) if isinstance(ids, dict) else ids, "data.node_ids"),
             inductive=inductive,
-            stacklevel=stacklevel,
         )
 
 
