@@ -4,7 +4,6 @@ Names that are not in ``__all__`` are for the other packages.
 """
 
 from mggcn.data._background import BACKGROUND, draw_background
-from mggcn.data._background import draw_background_of_blocks as draw_background_of_blocks
 from mggcn.data._cache import Cache as Cache
 from mggcn.data._columns import Chunk as Chunk
 from mggcn.data._columns import Column

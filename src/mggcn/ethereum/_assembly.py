@@ -31,7 +31,7 @@ from mggcn.data import (
     FolderWriter,
     Split,
     check_finite,
-    draw_background_of_blocks,
+    draw_background,
 )
 from mggcn.errors import InputError
 from mggcn.ethereum import _features as features
@@ -90,14 +90,7 @@ class Labelled:
 
     def with_background(self, indptr: NDArray[np.int64], count: int, seed: int) -> "Labelled":
         """Add unlabelled accounts with similar degrees as a class."""
-        num_nodes = indptr.size - 1
-
-        def blocks() -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-            for number, y in enumerate(self.blocks(num_nodes)):
-                start = number * _BLOCK
-                yield y, np.diff(indptr[start : start + y.size + 1])
-
-        drawn = draw_background_of_blocks(blocks, count, seed)
+        drawn = draw_background(indptr, self.nodes, count, seed)
         nodes = np.concatenate([self.nodes, drawn])
         order = np.argsort(nodes)
         y = np.concatenate([self.y, np.full(drawn.size, len(self.classes), np.int64)])
