@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from mggcn._io.files import check_npy, read_json, replacing, sealed, write_durably
 from mggcn._io.mapping import MappedFiles
-from mggcn._io.memory import size
+from mggcn._io.memory import disk, size
 from mggcn._io.temporary import locked_name
 from mggcn.data._writer import META, ArrayFile, ArrayWriter
 from mggcn.errors import ARRAY_ERRORS, InputError, InputWarning, first_line
@@ -125,7 +125,7 @@ class Cache:
 
     def free(self) -> int:
         """The free bytes of the disk."""
-        return shutil.disk_usage(next(path for path in self.folder.absolute().parents if path.exists())).free
+        return disk(self.folder)[1]
 
     def _built(
         self, entry: Path, what: Mapping[str, Any], build: Callable[[Draft], None], num_bytes: int

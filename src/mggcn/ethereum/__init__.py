@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from mggcn.ethereum._pipeline import BuildInputs
     from mggcn.ethereum._simulate import simulate
     from mggcn.ethereum._sql import sql_script
-    from mggcn.ethereum._table_files import local_files, table_files
     from mggcn.ethereum._time_split import TimeSplit, parse_as_of
 
 __all__ = [
@@ -26,7 +25,6 @@ __all__ = [
     "build",
     "crawl",
     "key_from_environment",
-    "local_files",
     "merge_labels",
     "parse_as_of",
     "parse_columns",
@@ -34,7 +32,6 @@ __all__ = [
     "read_labels",
     "simulate",
     "sql_script",
-    "table_files",
     "write_labels",
 ]
 
@@ -49,7 +46,6 @@ _HOMES = {
     "build": "_build",
     "crawl": "_crawl",
     "key_from_environment": "_etherscan",
-    "local_files": "_table_files",
     "merge_labels": "_labels",
     "parse_as_of": "_time_split",
     "parse_columns": "_columns",
@@ -57,7 +53,6 @@ _HOMES = {
     "read_labels": "_labels",
     "simulate": "_simulate",
     "sql_script": "_sql",
-    "table_files": "_table_files",
     "write_labels": "_labels",
 }
 
