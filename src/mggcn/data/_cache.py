@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mggcn._io.files import read_json
 from mggcn._io.mapping import MappedFiles
-from mggcn._io.memory import size
+from mggcn._io.memory import disk, size
 from mggcn._io.temporary import locked_name
 from mggcn.data._folder import read_array
 from mggcn.data._writer import META, ArrayFile, FolderWriter, replacing_arrays, write_meta
@@ -85,7 +85,7 @@ class Cache:
 
     def free(self) -> int:
         """The free bytes of the disk."""
-        return shutil.disk_usage(next(path for path in self.folder.absolute().parents if path.exists())).free
+        return disk(self.folder)[1]
 
     def _built(
         self, entry: Path, what: Mapping[str, Any], build: Callable[[FolderWriter], None], num_bytes: int
