@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,25 +30,6 @@ OnRows = Callable[[str, int, int | None], None]
 """Called with a stage, the number of its rows that are done, and the number of all of them if that is known."""
 
 LABEL, SPLIT = "label", "split"
-
-
-class Source(Protocol):
-    """A table that can be read from its start more than once; as text, it is what messages call it."""
-
-    @property
-    def names(self) -> Sequence[str]:
-        """The columns."""
-
-    @property
-    def categorical(self) -> Sequence[str]:
-        """The columns whose type says that their values are categories."""
-
-    @property
-    def name(self) -> str:
-        """A short name, for the data set's source."""
-
-    def chunks(self, wanted: Sequence[str]) -> Iterator[Chunk]:
-        """The rows of the wanted columns."""
 
 
 @dataclass(frozen=True)
@@ -123,14 +104,14 @@ def read_tables(
             edges, nodes, columns, out, memory, name, seed, direction, overwrite=overwrite, on_rows=on_rows
         )
     node_table, edge_table = None if nodes is None else Table.of(nodes), Table.of(edges)
-    stem = out.resolve().name if out else (node_table or edge_table).files[0].name.partition(".")[0]
+    stem = out.resolve().name if out else (node_table or edge_table).name.partition(".")[0]
     dataset = from_tables(edge_table, node_table, columns, name=name or stem, seed=seed, direction=direction)
     return dataset if out is None else save(dataset, out, overwrite=overwrite)
 
 
 def from_tables(
-    edges: Source,
-    nodes: Source | None,
+    edges: Table,
+    nodes: Table | None,
     columns: TableColumns,
     *,
     name: str,
@@ -165,8 +146,8 @@ class TableImport:
 
     def __init__(
         self,
-        edges: Source,
-        nodes: Source | None,
+        edges: Table,
+        nodes: Table | None,
         columns: TableColumns,
         ids: str = "",
         on_rows: OnRows = lambda *_: None,
@@ -174,7 +155,7 @@ class TableImport:
         self.edges, self.nodes, self.columns, self.on_rows = edges, nodes, columns, on_rows
         self._ids_in = ids or f"column {columns.id!r}"
         self.ends = (columns.source, columns.target)
-        self.subject = str(nodes or edges)
+        self.subject = (nodes or edges).label
         self._numbers: dict[str, int] = {}
         self._edge_parts = [np.empty((2, 0), np.int64)]
 
@@ -244,7 +225,7 @@ class TableImport:
             "notes": notes,
         }
 
-    def chunks(self, stage: str, table: Source, wanted: Sequence[str], total: int | None = None) -> Iterator[Chunk]:
+    def chunks(self, stage: str, table: Table, wanted: Sequence[str], total: int | None = None) -> Iterator[Chunk]:
         """The rows of the wanted columns, with progress."""
         done = 0
         for chunk in table.chunks(wanted):
@@ -325,7 +306,7 @@ class TableImport:
         """The error for an id that two nodes have."""
         return InputError(f"{where}: {self.columns.id} {key!r} is listed twice")
 
-    def cell(self, table: Source, column: str, number: int) -> tuple[str, str]:
+    def cell(self, table: Table, column: str, number: int) -> tuple[str, str]:
         """Where the cell in the row of this number is, and its text; the table is read again for it."""
         for chunk in table.chunks([column]):
             if number < chunk.num_rows:
@@ -335,7 +316,7 @@ class TableImport:
         raise IndexError(number)
 
 
-def _node_columns(nodes: Source | None, columns: TableColumns) -> tuple[Sequence[str], str, list[str], Encoder]:
+def _node_columns(nodes: Table | None, columns: TableColumns) -> tuple[Sequence[str], str, list[str], Encoder]:
     """The feature columns of a node table, what to do without any, the other columns to read, and the encoder."""
     # A column that is only assumed to be there may be missing.
     named = (("label", columns.label, LABEL), ("split", columns.split, SPLIT))

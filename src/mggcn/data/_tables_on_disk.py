@@ -189,11 +189,6 @@ class _OnDisk(TableImport):
 
 
 def _blocks(path: Path) -> Iterator[NDArray[np.float32]]:
-    """The blocks of rows of a stored matrix, of which one at a time is mapped into memory."""
-    with path.open("rb") as file:
-        np.lib.format.read_magic(file)
-        (num_rows, width), _, dtype = np.lib.format.read_array_header_1_0(file)
-        offset = file.tell()
-    for start in range(0, num_rows, BLOCK):
-        shape = (min(BLOCK, num_rows - start), width)
-        yield np.memmap(path, dtype, "r+", offset + start * width * dtype.itemsize, shape)
+    """The blocks of rows of a stored matrix, mapped one after the other so that the memory of each is free again."""
+    for start in range(0, len(np.load(path, mmap_mode="r")), BLOCK):
+        yield np.load(path, mmap_mode="r+")[start : start + BLOCK]
