@@ -27,7 +27,7 @@ def explore(
     """
     import webbrowser
 
-    from mggcn.explore import HOST, Explorer, listen, require_starlette, serve
+    from mggcn.explore import HOST, Explorer, build, listen, require_starlette
     from mggcn.runs import load_run
 
     require_starlette()
@@ -38,4 +38,4 @@ def explore(
         print(f"{run} is shown at {address} until Ctrl-C", flush=True)  # noqa: T201
         if open:
             webbrowser.open(address)
-        serve(explorer, listener)
+        build(explorer).run(sockets=[listener])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from mggcn.data import UNLABELLED, Dataset, Measure, plain
 from mggcn.errors import InputError
 from mggcn.experiments import OKABE_ITO, SHAPES
-from mggcn.explore._lookups import IdIndex, Medians, Payments, features_of
+from mggcn.explore._lookups import PAYMENT, IdIndex, Medians, Payments
 from mggcn.explore._picks import is_neighbour, parents
 from mggcn.runs import Run, Scorer, explain
 
@@ -27,12 +27,7 @@ MAX_DRAWS = 1000
 Answer = dict[str, Any]
 
 _MAX_FEATURES, _MAX_NEIGHBOURS, _MAX_PICKED, _MAX_SUGGESTED = 20, 200, 60, 10
-_SATURATED = 0.99
-
-
-def _is_saturated(probability: float) -> bool:
-    """Whether a probability is so near 1 that what adds to it is hardly seen in it."""
-    return bool(probability > _SATURATED)
+_SATURATED = 0.99  # a probability so near 1 that what adds to it is hardly seen in it
 
 
 class _InTime:
@@ -114,7 +109,8 @@ class Explorer:
         Values and medians are in the unit of the feature, a ``difference`` is in standard deviations of the training
         nodes.
         """
-        row = features_of(self.dataset, node)
+        own = self.dataset.x[[node]]
+        row = (own if isinstance(own, np.ndarray) else own.toarray())[0].astype(np.float32)
         predicted, label = int(self._probabilities(node).argmax()), self._label(node)
         medians, names = self._medians.medians, self.dataset.feature_names
         differences = (row - medians[predicted]) / self._medians.deviation
@@ -146,7 +142,7 @@ class Explorer:
         ``reason`` says why there is none.
         """
         try:
-            logits = _is_saturated(self._probabilities(node).max())
+            logits = bool(self._probabilities(node).max() > _SATURATED)
             explained = explain(self.scorer, node, None, 1, logits=logits)
         except InputError as error:
             return {"reason": str(error), "total": self.dataset.num_features, "features": []}
@@ -214,7 +210,7 @@ class Explorer:
         in_time = _InTime(draws, seconds)
         label, (mean, effects) = self._label(node), self.scorer.effects(node, in_time)
         predicted = int(mean.argmax())
-        logits = _is_saturated(mean[predicted])
+        logits = bool(mean[predicted] > _SATURATED)
         changes = [effect.logit_changes if logits else effect.changes for effect in effects]
         names = self._names([effect.node for effect in effects])
         picks: list[Answer] = [
@@ -266,7 +262,8 @@ class Explorer:
 
     @cached_property
     def _payments(self) -> Payments | None:
-        return Payments.of(self.dataset)
+        is_paid = set(PAYMENT) <= set(self.dataset.edge_attributes) and self.dataset.graph.direction == "both"
+        return Payments(self.dataset) if is_paid else None
 
     def _measure(self, column: int) -> Measure:
         names = self.dataset.feature_names
