@@ -52,7 +52,7 @@ def compare(
         folder = out / experiment.folder.name if out and others else out
         sections += run(experiment, options, seeds=seeds, out=folder, per_class=per_class)
     if others:
-        print(f"\n{beside(sections).markdown()}")  # noqa: T201
+        print(f"\n{beside(sections).markdown()}")
 
 
 def ablate(

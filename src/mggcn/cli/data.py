@@ -22,7 +22,7 @@ def list_names() -> None:
     """List the names of the data sets."""
     from mggcn.data import names
 
-    print("\n".join(names()))  # noqa: T201
+    print("\n".join(names()))
 
 
 @app.command
@@ -37,9 +37,9 @@ def get(dataset: str, /, *, root: Path | None = None) -> None:
 
     data = load(dataset, root=root)
     folder = data.path or raw_folder(dataset, root)
-    print(f"{_size(data)}, {data.num_features:,} features, {data.num_classes:,} classes")  # noqa: T201
-    print(f"source      {data.source}")  # noqa: T201
-    print(f"folder      {f'{folder} (checksums verified)' if folder else 'none; nothing to fetch'}")  # noqa: T201
+    print(f"{_size(data)}, {data.num_features:,} features, {data.num_classes:,} classes")
+    print(f"source      {data.source}")
+    print(f"folder      {f'{folder} (checksums verified)' if folder else 'none; nothing to fetch'}")
     _print_notes(data)
 
 
@@ -69,7 +69,7 @@ def info(dataset: str, /, *, root: Path | None = None) -> None:
     ]
     if data.split is not None:
         lines.append("split       " + ", ".join(f"{nodes.size:,} {part}" for part, nodes in data.split.parts().items()))
-    print("\n".join(lines))  # noqa: T201
+    print("\n".join(lines))
     _print_notes(data)
 
 
@@ -88,7 +88,7 @@ def verify(folder: Path, /, *, quiet: Switch = False) -> None:
 
     with StageDisplay(quiet=quiet) as display:
         verified = storage.verify(folder, display.update)
-    print(f"{_size(verified.dataset)}: {verified.num_files} files, {verified.num_bytes:,} bytes verified")  # noqa: T201
+    print(f"{_size(verified.dataset)}: {verified.num_files} files, {verified.num_bytes:,} bytes verified")
 
 
 @Parameter(name="*")
@@ -193,7 +193,7 @@ def import_file(
                 )
         if data.path is None:
             storage.save(data, out, overwrite=overwrite)
-    print(f"{_size(data)} in {out}")  # noqa: T201
+    print(f"{_size(data)} in {out}")
     _print_notes(data)
 
 
@@ -207,9 +207,9 @@ def list_cache(folder: Path | None = None, /) -> None:
     total = 0
     for entry in _cache_of(folder).entries():
         what = ", ".join(f"{name} {value}" for name, value in entry.what.items() if name not in _HASHES)
-        print(f"{entry.path}  {entry.num_bytes:,} bytes  {what}")  # noqa: T201
+        print(f"{entry.path}  {entry.num_bytes:,} bytes  {what}")
         total += entry.num_bytes
-    print(f"{total:,} bytes in all")  # noqa: T201
+    print(f"{total:,} bytes in all")
 
 
 @_cache_app.command(name="clear")
@@ -219,7 +219,7 @@ def clear_cache(folder: Path | None = None, /) -> None:
     Args:
         folder: A dataset folder, beside which it is kept; by default the data root's.
     """
-    print(f"{_cache_of(folder).clear():,} bytes removed")  # noqa: T201
+    print(f"{_cache_of(folder).clear():,} bytes removed")
 
 
 def _cache_of(folder: Path | None) -> "Cache":
@@ -239,7 +239,7 @@ def _arguments(columns: ColumnOptions) -> dict[str, Any]:
 
 def _print_notes(data: "Dataset") -> None:
     for text in data.warnings:
-        print(f"note        {text}")  # noqa: T201
+        print(f"note        {text}")
 
 
 def _size(data: "Dataset") -> str:

@@ -5,7 +5,7 @@ import os
 import platform
 import re
 import sys
-from dataclasses import asdict
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def doctor(*, root: Path | None = None, as_json: JsonSwitch = False) -> int:
         as_json: Print one line of JSON instead.
     """
     state = _examine(root)
-    print(json.dumps(state) if as_json else "\n".join(_lines(state)))  # noqa: T201
+    print(json.dumps(state) if as_json else "\n".join(_lines(state)))
     return 1 if any(check["problem"] for check in state["kernels"]) else 0
 
 
@@ -44,9 +44,16 @@ def _examine(root: Path | None) -> dict[str, Any]:
     from mggcn.data import data_roots, stored, user_cache
     from mggcn.kernels import threads
     from mggcn.kernels.gather_sum import sums
-    from mggcn.training import _environment as environment
+    from mggcn.training import environment
 
-    required, extras = _requirements(_required())
+    try:
+        lines = metadata.requires(_PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        lines = []  # it runs from its source
+    groups = {
+        name: {package: environment.version(package) for package in packages}
+        for name, packages in _requirements(lines).items()
+    }
     has_gpu = torch.cuda.is_available()
     caches = {"data": user_cache(), "numba": Path(sums.stats.cache_path)}  # type: ignore[attr-defined]
     if has_gpu:
@@ -56,14 +63,18 @@ def _examine(root: Path | None) -> dict[str, Any]:
         "commit": environment.commit(),
         "python": platform.python_version(),
         "platform": platform.platform(),
-        "packages": _versions(required),
-        "extras": [{"name": name, "packages": _versions(packages)} for name, packages in extras.items()],
+        "packages": groups.pop("", {}),
+        "extras": [{"name": name, "packages": packages} for name, packages in groups.items()],
         "devices": _devices(),
         "threads": {"torch": torch.get_num_threads(), "samplers": threads.available()},
         "data_roots": [_folder(path) | {"datasets": stored(path)} for path in data_roots(root)],
         "caches": [{"name": name} | _folder(path) for name, path in caches.items()],
-        "kernels": [asdict(check) for check in check_kernels(torch.device("cuda") if has_gpu else None)],
+        "kernels": list(check_kernels(torch.device("cuda") if has_gpu else None)),
     }
+
+
+def _shown(folder: dict[str, Any]) -> str:
+    return f"{folder['path']}{'' if folder['writable'] else ' (read-only)'}"
 
 
 def _lines(state: dict[str, Any]) -> list[str]:
@@ -74,8 +85,8 @@ def _lines(state: dict[str, Any]) -> list[str]:
     lines += ["", "devices", *(f"  {device}" for device in state["devices"]), "", "threads"]
     lines += [f"  {name:20}{count}" for name, count in state["threads"].items()]
     lines += ["", "data roots, in the order of search"]
-    lines += [f"  {_path_text(root)}: {', '.join(root['datasets']) or 'no data sets'}" for root in state["data_roots"]]
-    lines += ["", "caches", *(f"  {cache['name']:20}{_path_text(cache)}" for cache in state["caches"])]
+    lines += [f"  {_shown(root)}: {', '.join(root['datasets']) or 'no data sets'}" for root in state["data_roots"]]
+    lines += ["", "caches", *(f"  {cache['name']:20}{_shown(cache)}" for cache in state["caches"])]
     lines += ["", "kernels on a graph of six nodes"]
     checks = state["kernels"]
     for check in checks:
@@ -92,47 +103,25 @@ def _extra_text(name: str, packages: dict[str, str | None]) -> str:
     return ", ".join(f"{package} {version}" for package, version in packages.items())
 
 
-def _path_text(folder: dict[str, Any]) -> str:
-    return f"{folder['path']}{'' if folder['writable'] else ' (read-only)'}"
-
-
 def _version() -> str:
-    from mggcn.training import _environment as environment
+    from mggcn.training import environment
 
     return environment.version(_PACKAGE) or "not installed, run from its source"
 
 
-def _required() -> list[str]:
-    """The requirements of mggcn with their markers; none if it runs from its source and is not installed."""
-    try:
-        return metadata.requires(_PACKAGE) or []
-    except metadata.PackageNotFoundError:
-        return []
+def _requirements(lines: Iterable[str]) -> dict[str, list[str]]:
+    """The packages that mggcn requires, as ``""``, and those of each extra, from lines such as ``a>=6; extra == 'x'``.
 
-
-def _requirements(lines: list[str]) -> tuple[list[str], dict[str, list[str]]]:
-    """The packages that mggcn requires, and those of each extra, from lines such as ``altair>=6; extra == 'x'``."""
+    Extras of mggcn that an extra includes are not repeated.
+    """
     groups: dict[str, list[str]] = {}
     for line in lines:
         requirement, _, marker = line.partition(";")
         system, extra = (re.search(rf"{field} == ['\"]([\w-]+)['\"]", marker) for field in ("sys_platform", "extra"))
-        if system is None or system[1] == sys.platform:
-            groups.setdefault(extra[1] if extra else "", []).append(requirement)
-
-    def names(group: str) -> list[str]:
-        packages: list[str] = []
-        for requirement in groups[group]:
-            name, inner = re.match(r"([\w.-]+)(?:\[([\w,-]+)\])?", requirement).groups()  # type: ignore[union-attr]
-            packages += [each for part in inner.split(",") for each in names(part)] if name == _PACKAGE else [name]
-        return list(dict.fromkeys(packages))
-
-    return names("") if "" in groups else [], {group: names(group) for group in groups if group}
-
-
-def _versions(packages: list[str]) -> dict[str, str | None]:
-    from mggcn.training import _environment as environment
-
-    return {name: environment.version(name) for name in packages}
+        name = re.split(r"[^\w.-]", requirement)[0]
+        if name != _PACKAGE and (system is None or system[1] == sys.platform):
+            groups.setdefault(extra[1] if extra else "", []).append(name)
+    return groups
 
 
 def _devices() -> list[str]:
@@ -140,7 +129,7 @@ def _devices() -> list[str]:
     import torch
 
     from mggcn.kernels import threads
-    from mggcn.training import _environment as environment
+    from mggcn.training import environment
 
     cpu = f"{environment.processor() or 'CPU'}, {threads.available()} cores"
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0

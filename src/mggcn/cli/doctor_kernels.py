@@ -3,11 +3,11 @@
 This finds a broken compiler or driver on a user's machine; the tests compare every kernel with a reference.
 """
 
+import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -28,7 +28,6 @@ from mggcn.kernels.pick import PickTable
 from mggcn.kernels.sparse_product import sparse_product
 from mggcn.keys import Key
 
-BackEnd = Literal["cpu", "gpu"]
 Outcome = tuple[Any, Any]
 """What a kernel gives, and what it must give."""
 
@@ -45,41 +44,22 @@ _PICKED = _ADJACENCY[np.array(_PICKS)[:, :, None], np.array(_PICKS)[:, None, :]]
 _WEIGHT = np.array([[1, -1, 2], [3, 0, 1], [0, 2, -1], [1, 1, 1]], np.float32)
 
 
-@dataclass(frozen=True)
-class KernelCheck:
-    """One back end of a kernel beside what it must give.
+def check_kernels(gpu: torch.device | None = None) -> Iterator[dict[str, Any]]:
+    """Check every kernel on the CPU, and on a GPU if a device is given: name, back end, milliseconds and problem.
 
-    Attributes:
-        kernel: its name; ``product`` is that of rows of x and a matrix, of sparse x on a CPU.
-        back_end: ``cpu`` or ``gpu``.
-        milliseconds: of the check; the first one on a machine includes compilation.
-        problem: the first line of what went wrong; empty if the results agree.
+    The times on a machine's first check include compilation; the problem is empty if the results agree.
     """
-
-    kernel: str
-    back_end: BackEnd
-    milliseconds: float
-    problem: str = ""
-
-
-def check_kernels(gpu: torch.device | None = None) -> Iterator[KernelCheck]:
-    """Check every kernel on the CPU, and on a GPU if a device is given."""
-    for kernel, check in _CHECKS.items():
-        yield _timed(kernel, "cpu", check, None)
-    for kernel, check in _CHECKS.items() if gpu is not None else ():
-        yield _timed(kernel, "gpu", check, gpu)
-
-
-def _timed(
-    kernel: str, back_end: BackEnd, check: Callable[[torch.device | None], Outcome], gpu: torch.device | None
-) -> KernelCheck:
-    started, problem = time.perf_counter(), ""
-    try:
-        if not all(map(_is_close, *check(gpu))):
-            problem = "another result than expected"
-    except Exception as error:  # noqa: BLE001 - a broken compiler or driver raises its own exceptions
-        problem = first_line(error)
-    return KernelCheck(kernel, back_end, round((time.perf_counter() - started) * 1000, 3), problem)
+    back_ends = [("cpu", None)] if gpu is None else [("cpu", None), ("gpu", gpu)]
+    for (back_end, device), check in itertools.product(back_ends, _CHECKS):
+        started, problem = time.perf_counter(), ""
+        try:
+            if not all(map(_is_close, *check(device))):
+                problem = "another result than expected"
+        except Exception as error:  # noqa: BLE001 - a broken compiler or driver raises its own exceptions
+            problem = first_line(error)
+        milliseconds = round((time.perf_counter() - started) * 1000, 3)
+        kernel = check.__name__.removeprefix("_")
+        yield {"kernel": kernel, "back_end": back_end, "milliseconds": milliseconds, "problem": problem}
 
 
 def _is_close(result: Any, expected: Any) -> bool:
@@ -180,13 +160,4 @@ def _product(gpu: torch.device | None) -> Outcome:
     return [out, gradient], [_X[[4, 0]] @ _WEIGHT[:2], np.tile(_X[[4, 0]].sum(axis=0), (3, 1)).T]
 
 
-_CHECKS: dict[str, Any] = {
-    "adam": _adam,
-    "aggregate": _aggregate,
-    "combine": _combine,
-    "gather_sum": _gather_sum,
-    "induce": _induce,
-    "loss": _loss,
-    "pick": _pick,
-    "product": _product,
-}
+_CHECKS = (_adam, _aggregate, _combine, _gather_sum, _induce, _loss, _pick, _product)

@@ -99,7 +99,7 @@ def build(
     time_split = TimeSplit.parse(split)
     if engine == "sql":
         with prefix_errors("--engine sql"):
-            print(ethereum.sql_script(transactions, dialect, roles, as_of=until, any_ids=ids == "text", into=into))  # noqa: T201
+            print(ethereum.sql_script(transactions, dialect, roles, as_of=until, any_ids=ids == "text", into=into))
         return
     if into is not None:
         raise InputError("--into: only --engine sql creates tables in a database")
@@ -149,7 +149,7 @@ def build(
             overwrite=overwrite,
             quiet=quiet,
         )
-    print(with_flags("\n".join(_build_lines(built, out))))  # noqa: T201
+    print(with_flags("\n".join(_build_lines(built, out))))
 
 
 def _build_lines(built: "Built", out: Path) -> list[str]:
@@ -242,7 +242,7 @@ def crawl(
     ]
     if crawled.cut:
         lines.append(f"cut short         {crawled.cut:,} accounts with {max_transactions or 0:,} transactions or more")
-    print("\n".join(lines))  # noqa: T201
+    print("\n".join(lines))
 
 
 @app.command
@@ -264,7 +264,7 @@ def labels(lists: list[str], /, *, out: Path, overwrite: Switch = False) -> None
 
     merged = merge_labels(parse_list(text) for text in lists)
     conflicts = write_labels(merged, out, overwrite=overwrite)
-    print("\n".join(_label_lines(merged, out, conflicts)))  # noqa: T201
+    print("\n".join(_label_lines(merged, out, conflicts)))
 
 
 def _label_lines(merged: "MergedLabels", out: Path, conflicts: Path) -> list[str]:
@@ -330,7 +330,7 @@ def simulate(
             on_progress=lambda rows, total: shown.bar("simulating", rows, total),
         )
     counts = ", ".join(f"{name} {count:,}" for name, count in simulation.labels.items())
-    print(  # noqa: T201
+    print(
         f"{out}: SIMULATED, {simulation.transactions:,} transactions, {simulation.accounts:,} accounts, "
         f"{simulation.edges:,} edges\n"
         f"{labels}: labels of simulated accounts, {counts}"

@@ -62,7 +62,7 @@ def list_files(folder: Path = PAPER, /, *, root: Path | None = None, allow_impor
         rows.append([str(experiment.path), f"{experiment.num_runs} runs", experiment.title + needs])
     if not rows:
         raise InputError(f"{folder}: holds no .toml file")
-    print(aligned(rows))  # noqa: T201
+    print(aligned(rows))
 
 
 @app.command
@@ -92,6 +92,6 @@ def status(
     sections = experiments.status(experiments.read(file, allow_import=allow_import), seeds=seeds, device=on, out=out)
     counts = [(section.dataset, row) for section in sections for row in section.rows]
     rows = [[dataset, row.label, str(row.done), str(row.seeds - row.done)] for dataset, row in counts]
-    print(aligned([["data set", "variant", "done", "to do"], *rows]))  # noqa: T201
+    print(aligned([["data set", "variant", "done", "to do"], *rows]))
     done, total = (sum(number) for number in zip(*((row.done, row.seeds) for _, row in counts), strict=True))
-    print(f"{done} of {total} runs on {on.type} are done")  # noqa: T201
+    print(f"{done} of {total} runs on {on.type} are done")

@@ -35,7 +35,7 @@ def explore(
         trained = load_run(run, allow_import=allow_import)
         explorer = Explorer.of(trained, trained.training_data(root))
         address = f"http://{HOST}:{listener.getsockname()[1]}/"
-        print(f"{run} is shown at {address} until Ctrl-C", flush=True)  # noqa: T201
+        print(f"{run} is shown at {address} until Ctrl-C", flush=True)
         if open:
             webbrowser.open(address)
         build(explorer).run(sockets=[listener])

@@ -37,7 +37,7 @@ class ExperimentDisplay(experiments.ExperimentProgress):
     def note(self, text: str) -> None:
         """Write a line."""
         if not self._quiet:
-            print(text, file=sys.stderr)  # noqa: T201
+            print(text, file=sys.stderr)
 
     def start(self, title: str, dataset: Dataset, section: Section, total: int) -> None:
         """Show the table of a data set."""
@@ -75,9 +75,9 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         self.sections.append(section)
         if section.problem:
             self.note(f"{section.dataset}: not run: {with_flags(section.problem)}")
-        print(markdown(section), end="")  # noqa: T201
+        print(markdown(section), end="")
         if self._per_class and section.measured:
-            print(f"\n{ranking_table(section.measured).markdown(text_columns=2)}")  # noqa: T201
+            print(f"\n{ranking_table(section.measured).markdown(text_columns=2)}")
 
     def _table(self) -> Table:
         assert self._section is not None  # noqa: S101  (set before the display starts)
@@ -142,7 +142,7 @@ def run(
             for section in shown.sections
         ]
         result |= tables[0] | {"dataset": shown.names[0]} if experiment.flat else {"tables": tables}
-        print(json.dumps(result if experiment.flat else {"experiment": experiment.name, **result}))  # noqa: T201
+        print(json.dumps(result if experiment.flat else {"experiment": experiment.name, **result}))
     if interrupted:
         raise KeyboardInterrupt
     selected, problems = experiment.selected(only), []

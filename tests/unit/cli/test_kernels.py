@@ -9,11 +9,11 @@ KERNELS = {"adam", "aggregate", "combine", "gather_sum", "induce", "loss", "pick
 
 def test_every_back_end_of_the_kernels_of_the_default_method_is_checked() -> None:
     checks = list(check_kernels(GPU))
-    assert [check for check in checks if check.problem] == []
-    on_cpu, on_gpu = ({check.kernel for check in checks if check.back_end == end} for end in ("cpu", "gpu"))
+    assert [check for check in checks if check["problem"]] == []
+    on_cpu, on_gpu = ({check["kernel"] for check in checks if check["back_end"] == end} for end in ("cpu", "gpu"))
     assert on_cpu == KERNELS
     assert on_gpu == KERNELS
-    assert all(check.milliseconds > 0 for check in checks)
+    assert all(check["milliseconds"] > 0 for check in checks)
 
 
 def test_any_exception_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -21,5 +21,5 @@ def test_any_exception_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError("no compiler\nwas found")
 
     monkeypatch.setattr(PickTable, "draw", broken)
-    [check] = [check for check in check_kernels() if check.problem]
-    assert (check.kernel, check.back_end, check.problem) == ("pick", "cpu", "no compiler")
+    [check] = [check for check in check_kernels() if check["problem"]]
+    assert (check["kernel"], check["back_end"], check["problem"]) == ("pick", "cpu", "no compiler")
