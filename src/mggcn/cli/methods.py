@@ -25,7 +25,7 @@ def methods(name: str | None = None, /) -> None:
     print(describe.title(kind))
     if recipe:
         print(
-            "\nValues are the defaults of the class, unless they are marked as our recipe; --preset paper leaves it out."
+            "\nValues are defaults of the class unless they are marked as our recipe, which --preset paper leaves out."
         )
     for heading, owner in (("Settings", kind), ("Settings of training, which all methods share", Training)):
         print(f"\n{heading}:")
