@@ -58,10 +58,10 @@ def show(results: list[Result], options: TrainOptions, tuned: "tuple[Trial, Path
         print(json.dumps(values))
 
 
-def line(record: "RunRecord") -> str:
+def figures(record: "RunRecord") -> str:
     """One of several runs, in a line."""
     scores = f"test accuracy {record.test_accuracy:.2%}, macro-F1 {record.test_macro_f1:.2%}"
-    return f"seed {record.seed}: {scores}, {_best_epoch(record)}, {record.total_seconds:.1f} s"
+    return f"{scores}, {_best_epoch(record)}, {record.total_seconds:.1f} s"
 
 
 def _write_pages(results: list[Result]) -> str:

@@ -184,7 +184,7 @@ def _train(
                 raise
         trained.append(results.Result(run.record, folder.path, picks_part(run, data) if options.report else None))
         if count > 1:
-            options.note(results.line(run.record))
+            options.note(f"seed {plan.seed}: {results.figures(run.record)}")
     return trained
 
 
