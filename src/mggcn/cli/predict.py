@@ -73,9 +73,18 @@ def predict(
     """
     import numpy as np
 
-    from mggcn.cli.predicted import Predicted
+    from mggcn.cli import predicted
     from mggcn.errors import InputError, InputWarning
-    from mggcn.runs import Ensemble, Requirements, check_embeddings_format, check_format, load_data, load_run, unlike
+    from mggcn.runs import (
+        Assessment,
+        Ensemble,
+        Requirements,
+        check_embeddings_format,
+        check_format,
+        load_data,
+        load_run,
+        unlike,
+    )
     from mggcn.training import Ranks
 
     ranks, root, access, device = Ranks.current(), options.root, options.access, options.device or "auto"
@@ -135,12 +144,12 @@ def predict(
         print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")
     if (warning := unlike(runs, data, root)) is not None:
         warnings.warn(warning, InputWarning, stacklevel=2)
-    predicted = Predicted(predictions)
-    lines = [*predicted.notes(), *predicted.metrics(calibrated=warning is None)]
+    assessed = Assessment(predictions)
+    lines = [*predicted.notes(assessed), *predicted.metrics(assessed, calibrated=warning is None)]
     if ranking is not None:
-        lines.append(predicted.top(*ranking, with_training=with_training))
+        lines.append(predicted.top(assessed, *ranking, with_training=with_training))
     if at_precision is not None:
-        lines.append(predicted.alerts())
+        lines.append(predicted.alerts(assessed))
     print("\n".join(lines), end="\n" * bool(lines))
 
 

@@ -1,9 +1,8 @@
 """The explorer as a local page: JSON answers and the files that show them, served only to 127.0.0.1.
 
-Starlette answers in threads, so that a long answer does not delay others, and those over many draws take a limited
-time. Web pages elsewhere can neither read answers nor start the work for them: requests for other host names are
-refused (also for a name that resolves to this machine), so are requests that a browser says come from another site, and
-no answer allows other origins.
+Starlette answers in threads, so that a long answer does not delay others. Web pages elsewhere can neither read answers
+nor start the work for them: requests for other host names are refused (also for a name that resolves to this machine),
+so are requests that a browser says come from another site, and no answer allows other origins.
 """
 
 import socket
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from starlette.routing import Route
 
 HOST = "127.0.0.1"
-_SECONDS = 10.0  # after which no further draw of an answer begins
 _HEADERS = {
     "content-security-policy": (
         "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
@@ -82,7 +80,7 @@ def application(explorer: Explorer) -> "Starlette":
 
         def respond(request: "Request") -> "Response":
             text = request.query_params.get("draws", str(default_draws))
-            draws = [_draws(text), _SECONDS] if default_draws else []
+            draws = [_draws(text)] if default_draws else []
             return json(answer(explorer.ids.find(request.query_params.get("id", "")), *draws))
 
         return Route(f"/api/{answer.__name__}", respond)

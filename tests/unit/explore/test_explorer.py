@@ -253,9 +253,9 @@ def test_the_addresses_answer(get: Callable[..., Any], small: Dataset) -> None:
     [
         ("node?id=nobody", "small: no node has the id 'nobody'"),
         ("picks", "small: no node has the id ''"),
-        ("picks?id=node-5&draws=0", "draws: '0' is not a number from 1 to 1,000"),
-        (f"picks?id=node-5&draws={'9' * 5000}", f"draws: '{'9' * 5000}' is not a number from 1 to 1,000"),
-        ("influence?id=node-5&draws=many", "draws: 'many' is not a number from 1 to 1,000"),
+        ("picks?id=node-5&draws=0", "draws: '0' is not a number from 1 to 200"),
+        (f"picks?id=node-5&draws={'9' * 5000}", f"draws: '{'9' * 5000}' is not a number from 1 to 200"),
+        ("influence?id=node-5&draws=many", "draws: 'many' is not a number from 1 to 200"),
     ],
 )
 def test_what_cannot_be_answered(get: Callable[..., Any], path: str, message: str) -> None:
