@@ -283,8 +283,7 @@ def published_results(
     """
     name = str(dataset["name"])
     results: dict[str, float] = {}
-    data = published.published().data.get(name)
-    if data is None or dataset.get("digest") != data.digest:
+    if name not in published.published().data or dataset.get("digest") != published.published().data[name]:
         return {}
     for table in published.published().tables:
         for row in table.rows if table.name != published.OWN else ():
