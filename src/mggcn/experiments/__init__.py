@@ -20,14 +20,13 @@ from mggcn.experiments._records import read_records as read_records
 from mggcn.experiments._rows import ExperimentInfo, Figures, PublishedLookup, Row, Section, environments, group
 from mggcn.experiments._running import ExperimentProgress, run, status
 from mggcn.experiments._schedule import Job, Outcome, Schedule
-from mggcn.experiments._search import SPACE, Choice, Range, Search
 from mggcn.experiments._section_tables import beside, markdown, notes, remarks
 from mggcn.experiments._section_tables import section_table as section_table
 from mggcn.experiments._table import Column, duration
 from mggcn.experiments._table import Table as Table
 from mggcn.experiments._table import percent as percent
 from mggcn.experiments._table import table_of_lines as table_of_lines
-from mggcn.experiments._tuning import BEST, Trial, Tuning, require_optuna
+from mggcn.experiments._tuning import BEST, SPACE, Choice, Range, Search, Trial, Tuning, require_optuna
 from mggcn.experiments._vega import vega
 
 __all__ = [
