@@ -1,22 +1,37 @@
-"""Precision, recall and F1 of each class, from the confusion matrices of records.
+"""The classes of rows: scores from the confusion matrices of records, and how well probabilities rank the test nodes.
 
 A matrix has a row for each true class and a column for each predicted class; those of a row's seeds are summed. Where
-there is nothing to divide by, a score is 0, as in scikit-learn. :mod:`mggcn.experiments._page` shows the scores and a
-heat map for the best row of a section.
+there is nothing to divide by, a score is 0, as in scikit-learn. The page of a report shows these for the best row of a
+section.
 """
 
-from collections.abc import Sequence
+import statistics
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from mggcn.experiments._charts import Spec, Values, as_spec, require_altair
+import numpy as np
+
+from mggcn.experiments._charts import OKABE_ITO, Spec, as_spec, require_altair
 from mggcn.experiments._rows import Row
 from mggcn.experiments._table import Column, Table, brief_percent, whole
+from mggcn.training import Alerts, Ranking
 
 Matrix = list[list[int]]
 
 _MOST_IN_CELLS, _MOST_DRAWN = 12, 60
 _CELL, _WIDEST = 42, 560
 _LIGHT = ["#f7fbff", "#4a98c9"]  # black digits are easy to read on all shades between
+REQUIRED = 0.95
+_KS = (10, 50, 100)
+_MOST_CURVES = len(OKABE_ITO)
+
+NOTE = (
+    "Test nodes ranked by the probability of a class. PR-AUC is the average precision; P@50 is the precision among the "
+    f"first 50 nodes. The threshold is the lowest probability with a precision of {REQUIRED:.0%} on the validation "
+    "nodes; alerts are the test nodes that reach it, with their precision and recall. Means over seeds; alerts are "
+    "those of all seeds together."
+)
 
 
 @dataclass(frozen=True)
@@ -33,9 +48,8 @@ class ClassScores:
 def confusion(row: Row) -> Matrix:
     """The sum of the matrices of a row's seeds; empty if their sizes differ."""
     matrices = [record.test_confusion for record in row.records]
-    if len({len(matrix) for matrix in matrices}) != 1:
-        return []
-    return [[sum(cells) for cells in zip(*rows, strict=True)] for rows in zip(*matrices, strict=True)]
+    total: Matrix = np.sum(matrices, axis=0).tolist() if len(set(map(len, matrices))) == 1 else []
+    return total
 
 
 def names(row: Row) -> list[str]:
@@ -94,12 +108,85 @@ def f1_table(rows: Sequence[Row]) -> Table[int]:
     return Table([Column(first, lines.__getitem__), *map(column, range(len(headings)))], range(len(lines)))
 
 
-def data(row: Row) -> Values:
-    """The cells of the heat map: true class, predicted class, nodes of a seed, share of the true class."""
-    matrix, named = confusion(row), names(row)
+@dataclass(frozen=True)
+class ClassRanking:
+    """How a row ranks the test nodes by the probability of one class, over its seeds."""
+
+    row: Row
+    label: int
+
+    @property
+    def support(self) -> int:
+        """The number of test nodes of the class, those of all seeds together."""
+        return sum(sum(record.test_confusion[self.label]) for record in self.row.records)
+
+    @property
+    def threshold(self) -> float | None:
+        """The mean threshold of the alerts."""
+        return _mean([alerts.thresholds[self.label] for alerts in self._alerts])
+
+    @property
+    def alerts(self) -> int:
+        """The number of alerts of all seeds."""
+        return sum(alerts.test[self.label] for alerts in self._alerts)
+
+    @property
+    def correct(self) -> int:
+        """The number of alerts of all seeds that are right."""
+        return sum(alerts.correct[self.label] for alerts in self._alerts)
+
+    def mean(self, figure: Callable[[Ranking], float | None]) -> float | None:
+        """The mean of a figure over the seeds that have it."""
+        return _mean([figure(ranking) for ranking in rankings(self.row)])
+
+    def precision_at(self, k: int) -> float | None:
+        """The mean precision among the first k nodes."""
+        return self.mean(lambda ranking: ranking.precision_at[self.label][ranking.ks.index(k)])
+
+    @property
+    def _alerts(self) -> list[Alerts]:
+        of_seeds = [alerts for ranking in rankings(self.row) for alerts in ranking.alerts]
+        return [alerts for alerts in of_seeds if alerts.required == REQUIRED]
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    """The mean over the seeds that have a value."""
+    known = [value for value in values if value is not None]
+    return statistics.fmean(known) if known else None
+
+
+def rankings(row: Row) -> list[Ranking]:
+    """The rankings of a row's seeds; none if a record has none or other classes."""
+    found = [record.ranking for record in row.records if record.ranking is not None]
+    return found if len(found) == row.done and len({len(one.pr_auc) for one in found}) == 1 else []
+
+
+def ranking_table(rows: Sequence[Row]) -> Table[ClassRanking]:
+    """A line for each row with rankings and each class: areas, precision at k, and alerts at the threshold."""
+    having = [row for row in rows if rankings(row)]
+    ks = [k for k in _KS if having and all(k in one.ks for row in having for one in rankings(row))]
+    columns: list[Column[ClassRanking]] = [Column("method", lambda line: line.row.label)] if len(having) != 1 else []
+    columns += [
+        Column("class", lambda line: names(line.row)[line.label]),
+        Column("test nodes", lambda line: line.support / line.row.done, whole),
+        Column("PR-AUC, %", lambda line: line.mean(lambda one: one.pr_auc[line.label]), brief_percent),
+        Column("ROC-AUC, %", lambda line: line.mean(lambda one: one.roc_auc[line.label]), brief_percent),
+        *(Column(f"P@{k}, %", partial(ClassRanking.precision_at, k=k), brief_percent) for k in ks),
+        Column(f"threshold for {REQUIRED:.0%}", lambda line: line.threshold, lambda value: f"{value:.4f}"),
+        Column("alerts", lambda line: line.alerts / line.row.done, whole),
+        Column("their precision, %", lambda line: line.correct / line.alerts if line.alerts else None, brief_percent),
+        Column("their recall, %", lambda line: line.correct / line.support if line.support else None, brief_percent),
+    ]
+    lines = [ClassRanking(row, label) for row in having for label in range(len(rankings(row)[0].pr_auc))]
+    return Table(columns, lines)
+
+
+def confusion_chart(title: str, row: Row) -> Spec | None:
+    """The heat map of a row with a confusion matrix, ``title`` before its label; None if it has too many classes."""
+    alt, matrix, named = require_altair(), confusion(row), names(row)
     if len(matrix) > _MOST_DRAWN:
-        return []
-    return [
+        return None
+    cells = [
         {
             "true": named[i],
             "predicted": named[j],
@@ -109,14 +196,8 @@ def data(row: Row) -> Values:
         for i, counts in enumerate(matrix)
         for j, cell in enumerate(counts)
     ]
-
-
-def chart(title: str, row: Row) -> Spec:
-    """The heat map of a row with a confusion matrix; ``title`` stands before its label."""
-    alt = require_altair()
-    named = names(row)
     axis = alt.Axis(labelLimit=130)
-    base = alt.Chart(alt.NamedData("confusion")).encode(
+    base = alt.Chart(alt.InlineData(values=cells)).encode(
         x=alt.X("predicted:N", title="predicted class", sort=named, axis=axis),
         y=alt.Y("true:N", title="true class", sort=named, axis=axis),
         tooltip=[
@@ -136,6 +217,35 @@ def chart(title: str, row: Row) -> Spec:
     full_title = f"{title}: confusion of {row.label}{per_seed}"
     step = alt.Step(min(_CELL, _WIDEST // len(named)))
     return as_spec(alt.layer(*layers).properties(title=full_title, width=step, height=step))
+
+
+def ranking_chart(title: str, row: Row) -> Spec | None:
+    """The precision at k of the most frequent classes of a row, ``title`` before its label; None without rankings."""
+    found = rankings(row)
+    if not found:
+        return None
+    alt, named = require_altair(), names(row)
+    support = [sum(counts) for counts in row.records[0].test_confusion]
+    most = sorted(range(len(support)), key=lambda label: -support[label])[:_MOST_CURVES]
+    drawn = [label for label in sorted(most) if support[label]]
+    order = [named[label] for label in drawn]
+    ks = [k for k in found[0].ks if all(k in one.ks for one in found)]
+    values = []
+    for label in drawn:
+        for k in ks:
+            precision = ClassRanking(row, label).precision_at(k) or 0.0
+            values.append({"class": named[label], "k": k, "precision": round(100 * precision, 3)})
+    colour = alt.Color("class:N", title=None, sort=order, scale=alt.Scale(domain=order, range=list(OKABE_ITO)))
+    base = alt.Chart(alt.InlineData(values=values)).encode(
+        x=alt.X("k:Q", title="first k test nodes", scale=alt.Scale(type="log")),
+        y=alt.Y("precision:Q", title="precision, %", scale=alt.Scale(domain=[0, 100])),
+        color=colour,
+        tooltip=["class:N", "k:Q", alt.Tooltip("precision:Q", format=".1f")],
+    )
+    limited = f" of the {len(order)} most frequent classes" if len(order) < len(named) else ""
+    full_title = f"{title}: precision at k of {row.label}{limited}"
+    layers = alt.layer(base.mark_line(), base.mark_point(filled=True, size=40))
+    return as_spec(layers.properties(title=full_title, width="container", height=260))
 
 
 def _share(part: int, whole: int) -> float:
