@@ -11,8 +11,17 @@ from mggcn.experiments._classes import confusion as confusion
 from mggcn.experiments._classes import names
 from mggcn.experiments._classes import ranking_table as ranking_table
 from mggcn.experiments._classes import scores as scores
-from mggcn.experiments._definition import ABLATIONS, Experiment, Reference, Variant, ablation, comparison, folder_name
-from mggcn.experiments._file import read, read_folder
+from mggcn.experiments._definition import (
+    ABLATIONS,
+    Experiment,
+    Reference,
+    Variant,
+    ablation,
+    comparison,
+    folder_name,
+    read,
+    read_folder,
+)
 from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._page import Part, render, vega
 from mggcn.experiments._records import pack, record_files

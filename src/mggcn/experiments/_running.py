@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, headline
 from mggcn.errors import InputError
 from mggcn.experiments import _execution, _parallel
-from mggcn.experiments._definition import Experiment, folder_name
-from mggcn.experiments._file import read
+from mggcn.experiments._definition import Experiment, folder_name, read
 from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._records import EXPERIMENT, RECORDS, pack, read_experiment
 from mggcn.experiments._rows import Section
@@ -128,7 +126,7 @@ class _Work:
     ) -> None:
         if seeds is not None and seeds < 1:
             raise InputError(f"seeds: {seeds} is less than 1")
-        self.experiment = experiment if seeds is None else replace(experiment, seeds=seeds)
+        self.experiment = experiment if seeds is None else msgspec.structs.replace(experiment, seeds=seeds)
         self.device, self.root, self.access = choose_device(device), root, access
         self.progress = progress or ExperimentProgress()
         experiment.check()

@@ -296,6 +296,8 @@ class Tuning:
     def _add(self, trial: Trial) -> None:
         """Keep a finished trial, with Optuna's form of it: the settings are checked, the curve is for the pruner."""
         states = self._optuna.trial.TrialState
+        if odd := trial.settings.keys() ^ self._space.keys():
+            raise InputError(f"settings: {min(odd)} is only in the trial or only in the search")
         try:
             frozen = self._optuna.trial.create_trial(
                 state=states.PRUNED if trial.value is None else states.COMPLETE,

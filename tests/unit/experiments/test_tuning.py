@@ -261,10 +261,10 @@ def test_a_changed_trial_is_noticed(small: Dataset, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"settings": {"lr": 0.1}}, "Inconsistent parameters"),
+        ({"settings": {"lr": 0.1}}, "settings: averaging is only in"),
         ({"changed": {"lr": 7.0}}, "The value 7.0 of parameter 'lr' isn't contained"),
         ({"changed": {"hidden": 17}}, "'17' not in"),
-        ({"changed": {"conv": "evil:conv"}}, "Inconsistent parameters"),
+        ({"changed": {"conv": "evil:conv"}}, "settings: conv is only in the trial"),
         ({"settings": ["lr"]}, "field settings: expected object, got array"),
         ({"value": "0.9"}, "field value: expected float | null, got str ('0.9')"),
         ({"value": float("nan")}, "field value"),
