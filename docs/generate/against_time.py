@@ -10,7 +10,7 @@ from generate.committed import about, packed, sections
 from generate.labels import Box, placed
 from mggcn.experiments._charts import ACCURACY, OKABE_ITO, Spec, Values, as_spec, require_altair, rows_data
 from mggcn.experiments._rows import Section
-from mggcn.experiments._table import duration, percent
+from mggcn.experiments._tables import duration, percent
 
 _WIDTH, _HEIGHT = 660, 480
 _INSET = 0.04

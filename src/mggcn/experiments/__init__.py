@@ -26,15 +26,14 @@ from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._page import Part, render, vega
 from mggcn.experiments._records import pack, record_files
 from mggcn.experiments._records import read_records as read_records
-from mggcn.experiments._rows import ExperimentInfo, Figures, PublishedLookup, Row, Section, environments, group
+from mggcn.experiments._rows import ExperimentInfo, Figures, Row, Section, environments, group
 from mggcn.experiments._running import ExperimentProgress, run, status
 from mggcn.experiments._schedule import Job, Outcome, Schedule
-from mggcn.experiments._section_tables import beside, markdown, notes, remarks
-from mggcn.experiments._section_tables import section_table as section_table
-from mggcn.experiments._table import Column, duration
-from mggcn.experiments._table import Table as Table
-from mggcn.experiments._table import percent as percent
-from mggcn.experiments._table import table_of_lines as table_of_lines
+from mggcn.experiments._tables import Column, beside, duration, markdown, notes, remarks
+from mggcn.experiments._tables import Table as Table
+from mggcn.experiments._tables import percent as percent
+from mggcn.experiments._tables import section_table as section_table
+from mggcn.experiments._tables import table_of_lines as table_of_lines
 from mggcn.experiments._tuning import BEST, SPACE, Choice, Range, Search, Trial, Tuning, require_optuna
 
 __all__ = [
@@ -53,7 +52,6 @@ __all__ = [
     "Ledger",
     "Outcome",
     "Part",
-    "PublishedLookup",
     "Range",
     "Reference",
     "Row",

@@ -14,7 +14,7 @@ import numpy as np
 
 from mggcn.experiments._charts import OKABE_ITO, Spec, as_spec, require_altair
 from mggcn.experiments._rows import Row
-from mggcn.experiments._table import Column, Table, brief_percent, whole
+from mggcn.experiments._tables import Column, Table, brief_percent, whole
 from mggcn.training import Alerts, Ranking
 
 Matrix = list[list[int]]

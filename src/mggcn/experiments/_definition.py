@@ -19,7 +19,7 @@ from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, data_roots, is_dataset
 from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.experiments._rows import ExperimentInfo
-from mggcn.experiments._table import GROWTH
+from mggcn.experiments._tables import GROWTH
 from mggcn.methods import Method, Preset, published
 from mggcn.methods.settings import convert, divide, is_import_path, refuse_imports
 from mggcn.runs import DataIdentity, Plan, resolve

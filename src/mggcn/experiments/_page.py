@@ -16,10 +16,10 @@ from mggcn._io.files import sealed, unsealed, write_atomically
 from mggcn.data import user_cache
 from mggcn.experiments import _charts as charts
 from mggcn.experiments import _classes as classes
-from mggcn.experiments import _section_tables as tables
+from mggcn.experiments import _tables as tables
 from mggcn.experiments._records import pack
 from mggcn.experiments._rows import Row, Section, environments
-from mggcn.experiments._table import duration
+from mggcn.experiments._tables import duration
 from mggcn.training import RunRecord
 
 Format = Literal["html", "md", "json"]
@@ -154,9 +154,9 @@ def _section(section: Section, number: int, drawn: set[str], name: str) -> str:
 
     about = f"<p>{escape(section.about)}</p>"
     warnings = [f'<p class="note">{escape(remark)}</p>' for remark in tables.remarks(section)]
-    figures = [tables.section_table(section, difference=True).html()]
+    figures = [tables.section_table(section).html()]
     if section.measured:
-        note = re.sub(r"\*(.+?)\*", r"<em>\1</em>", escape(tables.all_notes([section])))
+        note = re.sub(r"\*(.+?)\*", r"<em>\1</em>", escape(tables.notes([section])))
         figures.append(f'<details><summary>What the columns mean</summary><p class="note">{note}</p></details>')
     if _is_comparison(section):
         parts = [about, figures[0], *warnings, figures[1], *_comparison(section, chart), *_classes(section, chart)]

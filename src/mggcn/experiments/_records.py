@@ -15,7 +15,7 @@ import json
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -27,13 +27,10 @@ from mggcn.errors import InputError, InputWarning
 from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._rows import (
     ExperimentInfo,
-    PublishedLookup,
     Row,
     Section,
     experiment_section,
     group,
-    plain_label,
-    with_published,
 )
 from mggcn.training import (
     CHECKPOINT,
@@ -82,12 +79,11 @@ class _Runs(msgspec.Struct):
     curve: dict[str, list[Any]]
 
 
-def read_records(paths: Iterable[Path], published: PublishedLookup | None = None) -> list[Section]:
+def read_records(paths: Iterable[Path]) -> list[Section]:
     """Read all records of files and folders as sections, those of experiments first.
 
     Args:
         paths: run folders, ledgers, folders of experiments, packed files, and folders that contain these at any depth.
-        published: returns the published results for a record; see :func:`mggcn.runs.published_results`.
     """
     sections: list[Section] = []
     others: list[RunRecord] = []
@@ -99,7 +95,7 @@ def read_records(paths: Iterable[Path], published: PublishedLookup | None = None
         others += records
     if not sections and not others:
         raise InputError("report: name a run folder or a records.jsonl")
-    return [with_published(section, published) for section in [*sections, *group(others)]]
+    return [*sections, *group(others)]
 
 
 def record_files(paths: Iterable[Path]) -> set[Path]:
@@ -230,14 +226,14 @@ def _packed_row(
 ) -> dict[str, Any]:
     line: dict[str, Any] = {}
     if section.experiment:
-        said = replace(row, label=plain_label(section, row), specs=() if row.records else row.specs)
+        said = replace(row, specs=() if row.records else row.specs)
         line = {name: value for name in _SAID if (value := getattr(said, name))}
     if row.records:
         first = row.records[0]
         line |= {"dataset": _index(_shareable(first.dataset), datasets), "method": first.method}
         line |= {"device": first.device, "settings": first.settings}
         line["environments"] = [_index(record.environment, environments) for record in row.records]
-        runs = [{name: _plain(getattr(record, name)) for name in _PER_SEED} for record in row.records]
+        runs = [{name: getattr(record, name) for name in _PER_SEED} for record in row.records]
         runs = [{**run, "warm_start": _origin(run["warm_start"])} for run in runs]
         line["runs"] = _columns(runs, _DEFAULTS)
         line["curve"] = _columns([asdict(epoch) for epoch in _thinned(first.curve)], {})
@@ -260,7 +256,8 @@ def _records(line: dict[str, Any], file: _File) -> list[RunRecord]:
 def _columns(rows: Sequence[dict[str, Any]], defaults: dict[str, Any]) -> dict[str, list[Any]]:
     """A list for each field, except for fields that have only their default."""
     names = [name for name in (rows[0] if rows else ()) if any(row[name] != defaults.get(name, row) for row in rows)]
-    return {name: [_short(row[name]) for row in rows] for name in names}
+    columns: dict[str, list[Any]] = _short({name: [row[name] for row in rows] for name in names})
+    return columns
 
 
 def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
@@ -296,18 +293,11 @@ def _thinned(curve: Sequence[Epoch]) -> list[Epoch]:
     return kept
 
 
-def _plain(value: Any) -> Any:
-    """A value ready for JSON: a dataclass as an object."""
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-
-
 def _short(value: Any) -> Any:
-    """A value with six digits for each number, None for one that is not finite, which JSON cannot hold."""
-    if isinstance(value, dict):
-        return {name: _short(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_short(part) for part in value]
-    if isinstance(value, float):
-        rounded = float(f"{value:.6g}")
-        return (int(rounded) if rounded.is_integer() else rounded) if math.isfinite(value) else None
-    return value
+    """A value ready for JSON, with six digits for each number, None for one that is not finite."""
+    return json.loads(json.dumps(value, default=asdict), parse_float=_six_digits, parse_constant=lambda _: None)
+
+
+def _six_digits(text: str) -> float:
+    rounded = float(f"{float(text):.6g}")
+    return int(rounded) if rounded.is_integer() else rounded

@@ -19,7 +19,7 @@ from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._records import EXPERIMENT, RECORDS, pack, read_experiment
 from mggcn.experiments._rows import Section
 from mggcn.experiments._schedule import Job, Outcome, Schedule, outdated, recall
-from mggcn.experiments._section_tables import markdown, notes
+from mggcn.experiments._tables import markdown, notes
 from mggcn.runs import DataIdentity
 from mggcn.training import Progress, Silent, choose_device
 
@@ -196,7 +196,7 @@ class _Work:
 
     def _write_table(self, section: Section, first_line: str) -> None:
         above = "\n".join(part for part in (first_line, self.experiment.about) if part)
-        content = f"{above}\n\n{markdown(section)}\n{notes(section)}\n"
+        content = f"{above}\n\n{markdown(section)}\n{notes([section])}\n"
         write_atomically(self._folder(section.dataset) / TABLE, content.encode())
 
     def _describe(self, current: Section) -> None:

@@ -17,7 +17,7 @@ from mggcn.experiments import _drawing as drawing
 from mggcn.graph import Graph
 from mggcn.kernels.pick import Explore, PickTable
 from mggcn.keys import Key
-from mggcn.runs import Run, Scorer, published_results, without_padding
+from mggcn.runs import Run, Scorer, without_padding
 from mggcn.training import RunRecord, choose_device
 
 _MAX_SCORED, _WRONG, _CORRECT = 4096, 3, 2
@@ -76,8 +76,7 @@ def describe(dataset: Dataset, members: Sequence[int], explore: Explore = "both"
 
 def write_page(record: RunRecord, picks: Part | None, path: Path) -> None:
     """Write the page of a run, with the result of :func:`picks_part`."""
-    published = published_results(record.dataset, record.method, record.settings)
-    page = render(group([record], lambda _: published), "html", [picks] if picks else [])
+    page = render(group([record]), "html", [picks] if picks else [])
     write_atomically(path, page.encode())
 
 
