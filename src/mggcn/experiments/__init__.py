@@ -22,13 +22,12 @@ from mggcn.experiments._definition import (
     read,
     read_folder,
 )
-from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._execution import Job, Outcome
 from mggcn.experiments._page import Part, render, vega
-from mggcn.experiments._records import pack, record_files
+from mggcn.experiments._records import Ledger, pack, record_files
 from mggcn.experiments._records import read_records as read_records
 from mggcn.experiments._rows import ExperimentInfo, Figures, Row, Section, environments, group
-from mggcn.experiments._running import ExperimentProgress, run, status
-from mggcn.experiments._schedule import Job, Outcome, Schedule
+from mggcn.experiments._running import ExperimentProgress, Schedule, run, status
 from mggcn.experiments._tables import Column, beside, duration, markdown, notes, remarks
 from mggcn.experiments._tables import Table as Table
 from mggcn.experiments._tables import percent as percent

@@ -71,6 +71,24 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     heading: str
     datasets: Mapping[str, str] | None = None
 
+    def results(self, dataset: str, plan: Plan) -> dict[str, float]:
+        """The results of the table for a data set and a plan.
+
+        A result belongs to the plan with the same method and the same values of those settings in which the table's
+        results for that method differ.
+        """
+        table = published.table(self.table)
+        name = dataset if self.datasets is None else self.datasets.get(dataset)
+        rows = table.rows if table else []
+        results = [result for result in rows if (result.dataset, result.method) == (name, plan.name)]
+        settings = {name for result in results for name in result.settings}
+        compared = {name for name in settings if len({str(result.settings.get(name)) for result in results}) > 1}
+        same = (
+            result for result in results if all(result.settings.get(name) == plan.settings[name] for name in compared)
+        )
+        first = next(same, None)
+        return first.measured if first else {}
+
 
 class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Runs of several variants on several data sets, one table for each data set.
@@ -148,15 +166,6 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def folder(self) -> Path:
         """Where its results are written unless the caller names a folder."""
         return Path(self.name) / folder_name(self.datasets[0]) if self.flat else RUNS / self.name
-
-    @property
-    def about(self) -> str:
-        """The lines above its tables."""
-        sentences = [self.title, f"Of the paper: {self.reproduces}" * bool(self.reproduces)]
-        lines = [" ".join(f"{sentence}." for sentence in sentences if sentence)]
-        if self.settings:
-            lines.append("Settings changed:" + "".join(f" {name}={value}" for name, value in self.settings.items()))
-        return "\n".join(line for line in lines if line)
 
     def selected(self, only: str | None) -> dict[str, set[str]]:
         """The labels to run by data set: those where ``only`` is part of the label or of the data set's name."""

@@ -1,4 +1,6 @@
-"""Records in files: packed ones are written, and those of run folders, ledgers, experiments and packed files read.
+"""Records in files: the ledger of an experiment and packed files are written; these and run folders are read.
+
+A ledger is a log of the records of finished runs, each with the digest of its spec.
 
 A packed file holds the runs of sections in one small JSON file that can be committed. Shared values are written once:
 data sets and environments in lists to which rows refer by index; method, settings, device and what an experiment says,
@@ -17,14 +19,14 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
 from mggcn._io import regular
 from mggcn._io.files import parse_json, sealed, typed, unsealed
+from mggcn._io.log import Log
 from mggcn.errors import InputError, InputWarning
-from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._rows import (
     ExperimentInfo,
     Row,
@@ -77,6 +79,39 @@ class _Runs(msgspec.Struct):
     environments: list[int]
     runs: dict[str, list[Any]]
     curve: dict[str, list[Any]]
+
+
+class Ledger:
+    """Records by the digest of their spec: read when the ledger is opened, written to the disk as they are added.
+
+    Args:
+        path: the file; created with the first record.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._log = Log(path, "the record of a run", _parse)
+        self.records: dict[str, RunRecord] = dict(self._log.read())
+
+    def add(self, spec: str, record: RunRecord) -> None:
+        """Append a record and flush it to the disk; other processes may do the same."""
+        self._log.append({"spec": spec, **asdict(record)})
+        self.records[spec] = record
+
+    def unfinished(self, spec: str) -> Path:
+        """The folder for the checkpoints of a run whose record is not in the ledger yet."""
+        return self.path.parent / f"unfinished-{spec[:16]}"
+
+
+class _Line(TypedDict):
+    """What a line holds beside the record."""
+
+    spec: str
+
+
+def _parse(values: dict[str, Any]) -> tuple[str, RunRecord]:
+    spec = typed(_Line, values)["spec"]
+    return spec, RunRecord.of({name: value for name, value in values.items() if name != "spec"})
 
 
 def read_records(paths: Iterable[Path]) -> list[Section]:

@@ -292,9 +292,9 @@ def document(sections: Sequence[Section]) -> str:
     parts = ["# Results"]
     for section in sections:
         parts += [f"## {escaped(section.title)}", escaped(section.about), markdown(section).strip()]
-    parts += [notes(sections), "## Commands", NOTE_ON_COMMANDS, provenance(sections).markdown(text_columns=4)]
-    known = [escaped(environment(values)) for values in environments(sections)]
-    parts += ["## Environments", "\n".join(f"{number}. {text}" for number, text in enumerate(known, 1))]
+    if known := [escaped(environment(values)) for values in environments(sections)]:
+        parts += [notes(sections), "## Commands", NOTE_ON_COMMANDS, provenance(sections).markdown(text_columns=4)]
+        parts += ["## Environments", "\n".join(f"{number}. {text}" for number, text in enumerate(known, 1))]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 

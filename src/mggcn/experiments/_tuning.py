@@ -18,7 +18,7 @@ from mggcn._io.files import typed, write_atomically
 from mggcn._io.log import Log
 from mggcn.data import Dataset
 from mggcn.errors import InputError, first_line, prefix_errors
-from mggcn.experiments._ledger import Ledger
+from mggcn.experiments._records import Ledger
 from mggcn.keys import Key
 from mggcn.runs import Plan, continued, fit_plan, resolve
 from mggcn.training import Epoch, Finite, Progress, RunRecord, Training

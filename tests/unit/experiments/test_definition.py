@@ -11,9 +11,9 @@ from mggcn import experiments, methods
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.experiments import Schedule
 from mggcn.experiments._definition import ABLATIONS, Reference, Variant, variants_of
 from mggcn.experiments._rows import Section
-from mggcn.experiments._schedule import Schedule
 from mggcn.methods.published import published
 from mggcn.runs import DataIdentity, resolve
 

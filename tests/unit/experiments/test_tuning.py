@@ -24,8 +24,8 @@ from mggcn.cli import main
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.experiments import Ledger
 from mggcn.experiments import _tuning as tuning
-from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._tuning import SPACE, Choice, Range, Search, Trial, Tuning
 from mggcn.runs import Plan, resolve
 from mggcn.runs._loading import load_run

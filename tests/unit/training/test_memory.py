@@ -8,8 +8,8 @@ import pytest
 
 import mggcn
 from mggcn.data._dataset import Dataset
+from mggcn.experiments import Ledger
 from mggcn.experiments import _charts as charts
-from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
 from mggcn.experiments._rows import Row, Section
