@@ -113,24 +113,14 @@ def classes(records: "list[RunRecord]") -> "list[ClassScores]":
     return scores(confusion(row), names(row))
 
 
-def table(classes: "list[ClassScores]") -> str:
-    """The scores of every class as a table."""
+def tables(records: "list[RunRecord]") -> list[str]:
+    """The scores of every class, and how well its probability ranks the test nodes, as tables."""
     from mggcn.cli.display import aligned
+    from mggcn.experiments import class_table, group, ranking_table
 
-    rows = [["class", "precision", "recall", "F1", "test nodes"]]
-    for scores in classes:
-        shares = (scores.precision, scores.recall, scores.f1)
-        rows.append([scores.name, *(f"{share:.2%}" for share in shares), f"{scores.support:,}"])
-    return aligned(rows, right=(1, 2, 3, 4))
-
-
-def ranking(records: "list[RunRecord]") -> str:
-    """How well the probability of every class ranks the test nodes, as a table."""
-    from mggcn.cli.display import aligned
-    from mggcn.experiments import group, ranking_table
-
-    content = ranking_table(group(records)[0].rows)
-    return aligned([content.headings, *content.texts], right=range(1, len(content.columns)))
+    row = group(records)[0].rows[0]
+    shown = (class_table(row), ranking_table([row]))
+    return [aligned([table.headings, *table.texts], right=range(1, len(table.columns))) for table in shown]
 
 
 def summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:

@@ -231,15 +231,14 @@ class _Runs:
         print(results.text(self._results, has_page=self._report and not missing))  # noqa: T201
         if tuned is not None:
             print(results.of_search(*tuned))  # noqa: T201
-        classes = results.classes([record for record, _ in self._results]) if self._per_class else []
-        if classes:
-            print(f"\n{results.table(classes)}")  # noqa: T201
-            print(f"\n{results.ranking([record for record, _ in self._results])}")  # noqa: T201
+        records = [record for record, _ in self._results]
+        for table in results.tables(records) if self._per_class else []:
+            print(f"\n{table}")  # noqa: T201
         if self._options.as_json:
             by_class: dict[str, object] = {}
             if self._per_class:
-                rankings = [asdict(record.ranking) if record.ranking else None for record, _ in self._results]
-                by_class = {"per_class": [asdict(scores) for scores in classes], "rankings": rankings}
+                rankings = [asdict(record.ranking) if record.ranking else None for record in records]
+                by_class = {"per_class": [asdict(scores) for scores in results.classes(records)], "rankings": rankings}
             searched = {"tuned": {**asdict(tuned[0]), "out": str(tuned[1])}} if tuned else {}
             print(json.dumps(results.summary(self._results) | by_class | searched))  # noqa: T201
 

@@ -8,16 +8,19 @@ section.
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mggcn.experiments._charts import OKABE_ITO, Spec, as_spec, require_altair
 from mggcn.experiments._rows import Row
-from mggcn.experiments._tables import Column, Table, brief_percent, whole
-from mggcn.training import Alerts, Ranking
+from mggcn.experiments._tables import Column, Table, Value, brief_percent, whole
+from mggcn.training import Ranking, mean
 
 Matrix = list[list[int]]
+Counts = NDArray[np.int64]
 
 _MOST_IN_CELLS, _MOST_DRAWN = 12, 60
 _CELL, _WIDEST = 42, 560
@@ -61,13 +64,10 @@ def names(row: Row) -> list[str]:
 
 def scores(matrix: Matrix, named: Sequence[str]) -> list[ClassScores]:
     """The scores of each class of a confusion matrix."""
-    predicted = [sum(column) for column in zip(*matrix, strict=True)]
-    of_classes = []
-    for label, (name, counts) in enumerate(zip(named, matrix, strict=True)):
-        hits, support = counts[label], sum(counts)
-        f1 = _share(2 * hits, predicted[label] + support)
-        of_classes.append(ClassScores(name, _share(hits, predicted[label]), _share(hits, support), f1, support))
-    return of_classes
+    counts = np.array(matrix)
+    hits, predicted, support = counts.diagonal(), counts.sum(axis=0), counts.sum(axis=1)
+    shares = _share(hits, predicted), _share(hits, support), _share(2 * hits, predicted + support)
+    return list(map(ClassScores, named, *(share.tolist() for share in shares), support.tolist()))
 
 
 def best(rows: Sequence[Row]) -> Row | None:
@@ -108,93 +108,70 @@ def f1_table(rows: Sequence[Row]) -> Table[int]:
     return Table([Column(first, lines.__getitem__), *map(column, range(len(headings)))], range(len(lines)))
 
 
-@dataclass(frozen=True)
-class ClassRanking:
-    """How a row ranks the test nodes by the probability of one class, over its seeds."""
-
-    row: Row
-    label: int
-
-    @property
-    def support(self) -> int:
-        """The number of test nodes of the class, those of all seeds together."""
-        return sum(sum(record.test_confusion[self.label]) for record in self.row.records)
-
-    @property
-    def threshold(self) -> float | None:
-        """The mean threshold of the alerts."""
-        return _mean([alerts.thresholds[self.label] for alerts in self._alerts])
-
-    @property
-    def alerts(self) -> int:
-        """The number of alerts of all seeds."""
-        return sum(alerts.test[self.label] for alerts in self._alerts)
-
-    @property
-    def correct(self) -> int:
-        """The number of alerts of all seeds that are right."""
-        return sum(alerts.correct[self.label] for alerts in self._alerts)
-
-    def mean(self, figure: Callable[[Ranking], float | None]) -> float | None:
-        """The mean of a figure over the seeds that have it."""
-        return _mean([figure(ranking) for ranking in rankings(self.row)])
-
-    def precision_at(self, k: int) -> float | None:
-        """The mean precision among the first k nodes."""
-        return self.mean(lambda ranking: ranking.precision_at[self.label][ranking.ks.index(k)])
-
-    @property
-    def _alerts(self) -> list[Alerts]:
-        of_seeds = [alerts for ranking in rankings(self.row) for alerts in ranking.alerts]
-        return [alerts for alerts in of_seeds if alerts.required == REQUIRED]
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    """The mean over the seeds that have a value."""
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
-
-
 def rankings(row: Row) -> list[Ranking]:
     """The rankings of a row's seeds; none if a record has none or other classes."""
     found = [record.ranking for record in row.records if record.ranking is not None]
     return found if len(found) == row.done and len({len(one.pr_auc) for one in found}) == 1 else []
 
 
-def ranking_table(rows: Sequence[Row]) -> Table[ClassRanking]:
+def ranking_table(rows: Sequence[Row]) -> Table[Sequence[Value]]:
     """A line for each row with rankings and each class: areas, precision at k, and alerts at the threshold."""
     having = [row for row in rows if rankings(row)]
     ks = [k for k in _KS if having and all(k in one.ks for row in having for one in rankings(row))]
-    columns: list[Column[ClassRanking]] = [Column("method", lambda line: line.row.label)] if len(having) != 1 else []
-    columns += [
-        Column("class", lambda line: names(line.row)[line.label]),
-        Column("test nodes", lambda line: line.support / line.row.done, whole),
-        Column("PR-AUC, %", lambda line: line.mean(lambda one: one.pr_auc[line.label]), brief_percent),
-        Column("ROC-AUC, %", lambda line: line.mean(lambda one: one.roc_auc[line.label]), brief_percent),
-        *(Column(f"P@{k}, %", partial(ClassRanking.precision_at, k=k), brief_percent) for k in ks),
-        Column(f"threshold for {REQUIRED:.0%}", lambda line: line.threshold, lambda value: f"{value:.4f}"),
-        Column("alerts", lambda line: line.alerts / line.row.done, whole),
-        Column("their precision, %", lambda line: line.correct / line.alerts if line.alerts else None, brief_percent),
-        Column("their recall, %", lambda line: line.correct / line.support if line.support else None, brief_percent),
+    written: dict[str, Callable[[Any], str]] = {
+        "method": str,
+        "class": str,
+        "test nodes": whole,
+        "PR-AUC, %": brief_percent,
+        "ROC-AUC, %": brief_percent,
+        **{f"P@{k}, %": brief_percent for k in ks},
+        f"threshold for {REQUIRED:.0%}": "{:.4f}".format,
+        "alerts": whole,
+        "their precision, %": brief_percent,
+        "their recall, %": brief_percent,
+    }
+    columns: list[Column[Sequence[Value]]] = [
+        Column(heading, itemgetter(number), write) for number, (heading, write) in enumerate(written.items())
     ]
-    lines = [ClassRanking(row, label) for row in having for label in range(len(rankings(row)[0].pr_auc))]
-    return Table(columns, lines)
+    lines = [_ranked(row, label, ks) for row in having for label in range(len(names(row)))]
+    return Table(columns[1:] if len(having) == 1 else columns, lines)
+
+
+def _ranked(row: Row, label: int, ks: Sequence[int]) -> list[Value]:
+    """How a row ranks the test nodes by the probability of one class, over its seeds."""
+    found = rankings(row)
+    alerts = [one for ranking in found for one in ranking.alerts if one.required == REQUIRED]
+    support = sum(sum(record.test_confusion[label]) for record in row.records)
+    raised, correct = sum(one.test[label] for one in alerts), sum(one.correct[label] for one in alerts)
+    return [
+        row.label,
+        names(row)[label],
+        support / row.done,
+        mean(one.pr_auc[label] for one in found),
+        mean(one.roc_auc[label] for one in found),
+        *(mean(one.precision_at[label][one.ks.index(k)] for one in found) for k in ks),
+        mean(one.thresholds[label] for one in alerts),
+        raised / row.done,
+        correct / raised if raised else None,
+        correct / support if support else None,
+    ]
 
 
 def confusion_chart(title: str, row: Row) -> Spec | None:
     """The heat map of a row with a confusion matrix, ``title`` before its label; None if it has too many classes."""
-    alt, matrix, named = require_altair(), confusion(row), names(row)
-    if len(matrix) > _MOST_DRAWN:
+    alt, counts, named = require_altair(), np.array(confusion(row)), names(row)
+    if len(named) > _MOST_DRAWN:
         return None
+    shares = _share(counts, counts.sum(axis=1, keepdims=True))
     cells = [
         {
-            "true": named[i],
-            "predicted": named[j],
-            "nodes": round(cell / row.done, 2),
-            "share": round(_share(cell, sum(counts)), 4),
+            "true": true,
+            "predicted": predicted,
+            "nodes": round(int(counts[i, j]) / row.done, 2),
+            "share": round(float(shares[i, j]), 4),
         }
-        for i, counts in enumerate(matrix)
-        for j, cell in enumerate(counts)
+        for i, true in enumerate(named)
+        for j, predicted in enumerate(named)
     ]
     axis = alt.Axis(labelLimit=130)
     base = alt.Chart(alt.InlineData(values=cells)).encode(
@@ -230,11 +207,15 @@ def ranking_chart(title: str, row: Row) -> Spec | None:
     drawn = [label for label in sorted(most) if support[label]]
     order = [named[label] for label in drawn]
     ks = [k for k in found[0].ks if all(k in one.ks for one in found)]
-    values = []
-    for label in drawn:
-        for k in ks:
-            precision = ClassRanking(row, label).precision_at(k) or 0.0
-            values.append({"class": named[label], "k": k, "precision": round(100 * precision, 3)})
+    values = [
+        {
+            "class": named[label],
+            "k": k,
+            "precision": round(100 * statistics.fmean(one.precision_at[label][one.ks.index(k)] for one in found), 3),
+        }
+        for label in drawn
+        for k in ks
+    ]
     colour = alt.Color("class:N", title=None, sort=order, scale=alt.Scale(domain=order, range=list(OKABE_ITO)))
     base = alt.Chart(alt.InlineData(values=values)).encode(
         x=alt.X("k:Q", title="first k test nodes", scale=alt.Scale(type="log")),
@@ -248,5 +229,5 @@ def ranking_chart(title: str, row: Row) -> Spec | None:
     return as_spec(layers.properties(title=full_title, width="container", height=260))
 
 
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
+def _share(part: Counts, whole: Counts) -> NDArray[np.float64]:
+    return np.divide(part, whole, out=np.zeros(part.shape), where=whole > 0)
