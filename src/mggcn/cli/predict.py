@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,13 +90,10 @@ def predict(
 
     ranks, access = Ranks.current(), Access.of(mmap or None, cache, memory)
     _check(out, embeddings, top, at_precision, num_runs=1 + len(others))
-    runs = [load_run(folder, allow_import=allow_import) for folder in (run, *others)]
+    loaded = (load_run(folder, allow_import=allow_import, root=root) for folder in (run, *others))
+    runs = [replace(one, access=access) for one in loaded]
     model, ranking = Ensemble(runs), _class_and_count(top, runs[0].classes) if top is not None else None
-    if dataset:
-        data = load_data(dataset, root, ranks, access)
-    else:
-        model.check_same_data()
-        data = ranks.in_turn(lambda: runs[0].training_data(root, access))
+    data = load_data(dataset, root, ranks, access) if dataset else ranks.in_turn(lambda: model.training_data)
     selected = _selected(nodes, data)
     if selected.size < ranks.size:
         raise InputError(f"{data.name}: {selected.size} nodes are fewer than the ranks, {ranks.size}")
@@ -122,14 +120,13 @@ def predict(
         draws=draws,
         calibrated=calibrated,
         device=device,
-        root=root,
         scratch=None if out is None else _folder_of(out),
         ranks=ranks,
     )
     if out is not None:
         predictions.save(_part_of(out, ranks), part)
         print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")  # noqa: T201
-    if (warning := unlike(runs, data, root)) is not None:
+    if (warning := unlike(runs, data)) is not None:
         warnings.warn(warning, InputWarning, stacklevel=2)
     predicted = Predicted(predictions)
     lines = [*predicted.notes(), *predicted.metrics(calibrated=warning is None)]
@@ -146,7 +143,7 @@ def _check(
 ) -> None:
     """Raise InputError, before anything is loaded, if what is asked for cannot be written or printed."""
     from mggcn.errors import InputError
-    from mggcn.runs import check_embeddings_format, check_format
+    from mggcn.runs import check_format
 
     if out is None and top is None and embeddings is None and at_precision is None:
         raise InputError(
@@ -156,7 +153,7 @@ def _check(
     if out is not None:
         check_format(out)
     if embeddings is not None:
-        check_embeddings_format(embeddings)
+        check_format(embeddings, "embeddings")
     if embeddings is not None and num_runs > 1:
         raise InputError(f"--embeddings: those of {num_runs} runs cannot be averaged; name one run")
 

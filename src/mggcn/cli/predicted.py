@@ -47,7 +47,7 @@ class Predicted:
     def top(self, label: int, k: int, *, with_training: bool) -> str:
         """The nodes with the highest probability of a class, and how well it ranks the nodes that count."""
         assessed = self._assessment
-        best = assessed.top(label, k, with_training=with_training)
+        best = assessed.top(label, k, None if with_training else ~assessed.is_training)
         text = f"{self._table(best, label)}\n\n{self._precision(best, label)}"
         if excluded := 0 if with_training else int(assessed.is_training.sum()):
             text += f"; {excluded:,} training nodes left out"
@@ -61,7 +61,7 @@ class Predicted:
         ks = ks_of(min(k, count))
         curve = zip(ks, ranked.precision_at(ks), strict=True)
         shown.append("precision at " + ", ".join(f"{first:,}: {share:.2%}" for first, share in curve))
-        among = self._precision(assessed.top_counted(label, k), label)
+        among = self._precision(assessed.top(label, k, assessed.counted), label)
         return (
             f"{text}\namong the {count:,} {what} only, {among}\n{self._classes[label]} among them: {'; '.join(shown)}"
         )

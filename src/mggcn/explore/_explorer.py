@@ -8,7 +8,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -147,7 +147,7 @@ class Explorer:
         """
         try:
             logits = _is_saturated(self._probabilities(node).max())
-            explained = explain(self.scorer, node, None, 1, logits=logits)
+            explained = explain([replace(self.scorer, draws=1)], node, logits=logits)
         except InputError as error:
             return {"reason": str(error), "total": self.dataset.num_features, "features": []}
         size = np.maximum(np.abs(explained.target), np.abs(explained.others))

@@ -70,8 +70,6 @@ class SplitIds:
     @classmethod
     def read(cls, path: Path) -> "SplitIds":
         """What :meth:`to_bytes` wrote."""
-        if not path.is_file():
-            raise InputError(f"{path.parent}: not a run folder ({path.name} is missing)")
         fields = read_fields(path, PARTS)
         for part, names in fields.items():
             if names.ndim != 1 or names.dtype.kind not in "iuUS":
