@@ -88,7 +88,7 @@ class Explorer:
                 for label, name in enumerate(self.scorer.run.classes)
             ],
             "picks": picker.picks if picker else 0,
-            "redraws": self.scorer.redraws,
+            "redraws": picker is not None and picker.fixed_key is None,
             "examples": self._names(self._examples()),
         }
 

@@ -8,7 +8,7 @@ import itertools
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +26,7 @@ from mggcn.graph import Direction
 from mggcn.methods import Method, Preset
 from mggcn.runs._fitting import fit_plan
 from mggcn.runs._loading import WarmStart, is_finished, load_data, load_run
-from mggcn.runs._plan import MAY_CHANGE, Config, Plan, read_config, resolve
+from mggcn.runs._plan import MAY_CHANGE, Plan, read_config, resolve
 from mggcn.runs._run import Run
 from mggcn.training import (
     ALONE,
@@ -89,10 +89,10 @@ class RunFolder:
         def create() -> tuple[Path, tuple[Path, ...]]:
             if again and (left := _left(path, content)) is not None:
                 return left, ()
-            claimed, created = _claim(path, numbered=numbered)
-            (claimed / CHECKPOINT).mkdir()
-            write_atomically(claimed / CONFIG, content)
-            return claimed, created
+            created = _claim(path, numbered=numbered)
+            (created[0] / CHECKPOINT).mkdir()
+            write_atomically(created[0] / CONFIG, content)
+            return created[0], created
 
         plan.check_ranks(ranks)
         claimed, created = ranks.first(create)
@@ -114,15 +114,13 @@ class RunFolder:
 
         ``changes`` replace settings; a checkpoint accepts only other numbers of epochs, and another patience.
         """
-        config = ranks.first(lambda: _read_config(path, allow_import=allow_import))
+        if not ranks.first((path / CONFIG).is_file):
+            raise InputError(f"{path}: not a run folder ({CONFIG} is missing)")
+        config = ranks.first(lambda: read_config(path / CONFIG, allow_import=allow_import))
         if config.dataset is None or config.method is None:
             raise InputError(f"{path / CONFIG}: names no data set or no method")
-        for name in changes or {}:
-            if name not in MAY_CHANGE:
-                raise InputError(
-                    f"{name}: a run is resumed with its own settings, except for {' and '.join(MAY_CHANGE)}"
-                )
-        device = choose_device(config.device)
+        for name in {*(changes or {})} - {*MAY_CHANGE}:
+            raise InputError(f"{name}: a run is resumed with its own settings, except for {' and '.join(MAY_CHANGE)}")
         data = dataset or load_data(config.dataset, root, ranks, access)
         origin = WarmStart.of(config.warm_start, allow_import=allow_import) if config.warm_start else None
         plan = resolve(
@@ -131,7 +129,7 @@ class RunFolder:
             {**config.settings, **(changes or {})},
             preset=config.preset,
             seed=config.seed,
-            device=device,
+            device=choose_device(config.device),
             warm_start=origin.describe() if origin else None,
         )
         plan.check_ranks(ranks)
@@ -170,11 +168,9 @@ class RunFolder:
         """Remove what :meth:`create` created."""
         if self.created:
             shutil.rmtree(self.path)
-        for parent in self.created[1:]:
-            try:
+        with suppress(OSError):  # another run is in it
+            for parent in self.created[1:]:
                 parent.rmdir()
-            except OSError:
-                return  # another run is in it
 
 
 @contextmanager
@@ -316,40 +312,33 @@ def _origin(run: Run | str | Path) -> WarmStart:
         raise InputError(str(error).replace("allow it with allow_import=True", f"give {loaded}")) from None
 
 
-def _read_config(folder: Path, *, allow_import: bool) -> Config:
-    if not (folder / CONFIG).is_file():
-        raise InputError(f"{folder}: not a run folder ({CONFIG} is missing)")
-    return read_config(folder / CONFIG, allow_import=allow_import)
+def _numbered(path: Path) -> Iterator[Path]:
+    """A folder, and the others of its name."""
+    yield path
+    yield from (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
 
 
 def _left(path: Path, config: bytes) -> Path | None:
     """The newest folder of this name with an unfinished run of this configuration, which no process trains."""
-    for number in itertools.count(2):
-        numbered = path.with_name(f"{path.name}-{number}")
-        if not numbered.exists():
-            break
-        path = numbered if is_unfinished(numbered) else path
-    if not is_unfinished(path) or regular.read(path / CONFIG) != config:
+    others = [folder for folder in itertools.takewhile(Path.exists, _numbered(path)) if is_unfinished(folder)]
+    if not others or regular.read(others[-1] / CONFIG) != config:
         return None
-    try:
-        lock(path / CHECKPOINT).close()
-    except BusyError:
-        return None
-    return path
+    with suppress(BusyError):
+        lock(others[-1] / CHECKPOINT).close()
+        return others[-1]
+    return None
 
 
-def _claim(path: Path, *, numbered: bool) -> tuple[Path, tuple[Path, ...]]:
-    """Create a folder that does not exist; return it, and all folders that were created, the innermost first."""
+def _claim(path: Path, *, numbered: bool) -> tuple[Path, ...]:
+    """Create a folder that does not exist; return all folders that were created, this one first."""
     missing = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(path.parent, depth=2)
-    names = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
-    for candidate in itertools.chain([path], names):
-        try:
-            candidate.mkdir()
-        except FileExistsError:
-            if not numbered:
-                raise InputError(f"{path}: already exists") from None
-        else:
-            return candidate, (candidate, *missing)
-    raise AssertionError("there is always another number")
+    claimed = next(folder for folder in _numbered(path) if not (numbered and folder.exists()))
+    try:
+        claimed.mkdir()
+    except FileExistsError:
+        if numbered:  # another process was faster
+            return _claim(path, numbered=True)
+        raise InputError(f"{path}: already exists") from None
+    return (claimed, *missing)

@@ -7,10 +7,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors.torch import save as save_tensors
-from torch import Tensor, nn
+from torch import Tensor
 
 from mggcn._io import regular
 from mggcn._io.files import parse_tensors
@@ -21,8 +20,10 @@ from mggcn.methods.settings import refuse_imports
 from mggcn.runs._features import match_features
 from mggcn.runs._nodes import SPLIT, SplitIds
 from mggcn.runs._plan import DataIdentity, Plan, resolve
-from mggcn.runs._run import SCALER_ARRAYS, WEIGHTS, Run
-from mggcn.training import FITTED, RECORD, Ranks, RunRecord, Scaler, is_unfinished, read_record, unfinished
+from mggcn.runs._run import WEIGHTS, Run
+from mggcn.training import FITTED, RECORD, Ranks, Scaler, is_unfinished, read_record, unfinished
+
+_DEVIATION = "scaler.deviation"  # which is infinite for a constant column
 
 
 def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | None = None) -> Run:
@@ -62,9 +63,15 @@ def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | Non
     except ValueError as error:
         raise InputError(f"{path / WEIGHTS}: cannot be read ({error})") from None
     model = plan.method.model(record.dataset["num_features"], len(record.dataset["classes"]), None)
+    try:
+        model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
+    except RuntimeError:
+        raise InputError(f"{path / WEIGHTS}: does not fit the model that {RECORD} describes") from None
+    kind, width = record.settings["scaling"], record.dataset["num_features"]
+    fitted = {f"scaler.{name}": torch.empty(width) for name in FITTED.get(kind, ())}
     with prefix_errors(path / WEIGHTS):
-        _load_weights(model, {name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
-        scaler = _scaler(record, tensors)
+        _check_tensors(tensors, {f"model.{name}": tensor for name, tensor in model.state_dict().items()} | fitted)
+    scaler = Scaler(kind, **{name[7:]: tensors[name].numpy() for name in fitted})
     split = SplitIds.read(path / SPLIT)
     return Run(record, plan, model, scaler, path=path.resolve(), root=root, stored_split=split)
 
@@ -92,30 +99,19 @@ def _verified(path: Path, checksum: str) -> bytes:
     return content
 
 
-def _load_weights(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    expected = {name: tensor.dtype for name, tensor in model.state_dict().items()}
-    for name, tensor in weights.items():
-        if name in expected and tensor.dtype != expected[name]:
-            raise InputError(f"{name} holds {tensor.dtype}, but the model has {expected[name]}")
-        if not tensor.isfinite().all():
+def _check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Raise InputError unless tensors have the names, types and shapes of others, and finite numbers."""
+    for name in sorted(tensors.keys() | expected.keys()):
+        found, wanted = (_described(side.get(name)) for side in (tensors, expected))
+        if found != wanted:
+            raise InputError(f"{name} is {found}, but for {RECORD} it is {wanted}")
+        values = tensors[name]
+        if not (values.isfinite() | (values.isposinf() & (name == _DEVIATION))).all():
             raise InputError(f"{name} holds a number that is not finite")
-    try:
-        model.load_state_dict(weights)
-    except RuntimeError:
-        raise InputError(f"does not fit the model that {RECORD} describes") from None
 
 
-def _scaler(record: RunRecord, tensors: Mapping[str, Tensor]) -> Scaler:
-    parts = {name: tensors[f"scaler.{name}"].numpy() for name in SCALER_ARRAYS if f"scaler.{name}" in tensors}
-    scaler, width = Scaler(record.settings["scaling"], **parts), record.dataset["num_features"]
-    for name, array in parts.items():
-        is_valid = np.isfinite(array) | (np.isposinf(array) if name == "deviation" else False)  # of a constant column
-        if array.shape != (width,) or array.dtype != np.float32 or not is_valid.all():
-            raise InputError(f"scaler.{name} is not {width} finite numbers, one for each feature")
-    if set(parts) != FITTED.get(scaler.kind, set()):
-        held = " and ".join(parts) or "nothing"
-        raise InputError(f"holds {held} for the scaling of features, which does not fit scaling {scaler.kind}")
-    return scaler
+def _described(tensor: Tensor | None) -> str:
+    return "missing" if tensor is None else f"{tensor.dtype} {[*tensor.shape]}"
 
 
 @dataclass(frozen=True, eq=False)

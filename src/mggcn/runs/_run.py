@@ -35,6 +35,7 @@ from mggcn.runs._scoring import Nodes, Probabilities, Scorer
 from mggcn.training import (
     ALONE,
     CONFIG,
+    FITTED,
     RECORD,
     Compute,
     Ranks,
@@ -49,22 +50,44 @@ from mggcn.training import (
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-SCALER_ARRAYS = ("mean", "deviation", "idf")
 WEIGHTS = "weights.safetensors"
 
 
-class Predictor:
-    """One or several trained runs that score nodes."""
+class Ensemble:
+    """Runs with the same classes and features, whose probabilities are averaged, each run calibrated by itself.
+
+    A :class:`Run` is an ensemble of itself.
+
+    Args:
+        runs: at least one.
+    """
+
+    def __init__(self, runs: "Sequence[Run]") -> None:
+        if not runs:
+            raise InputError("ensemble: name at least one run")
+        self._runs = tuple(runs)
+        self._check_same("classes", lambda run: run.classes)
+        self._check_same("number of features", lambda run: run.record.dataset["num_features"])
+        self._check_same("feature names", lambda run: tuple(run.record.dataset.get("feature_names") or ()))
+
+    def __repr__(self) -> str:
+        return f"Ensemble({list(self.runs)!r})"
 
     @property
     def runs(self) -> "tuple[Run, ...]":
-        """The runs whose mean probabilities are predicted."""
-        raise NotImplementedError
+        """The runs."""
+        return self._runs
 
     @property
     def training_data(self) -> Dataset:
-        """The data set that all runs were trained on; an error if it has changed, or if they differ in it."""
-        raise NotImplementedError
+        """The data set that all runs were trained on; InputError if they differ in it or in its split."""
+
+        def data_and_split(run: Run) -> tuple[object, ...]:
+            data = run.record.dataset
+            return data["name"], (data["digest"] or "")[:8], run.record.split_seed
+
+        self._check_same("training data", data_and_split)
+        return self.runs[0].training_data
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -203,6 +226,16 @@ class Predictor:
         ]
         return explain(scorers, int(target), None if label is None else self.classes.index(label))
 
+    def _check_same(self, what: str, value: "Callable[[Run], object]") -> None:
+        """Raise InputError for the first run whose value differs from that of the first run."""
+        first = self._runs[0]
+        for number, run in enumerate(self._runs[1:], 2):
+            if value(run) != value(first):
+                raise InputError(
+                    f"{run.path or f'run {number}'}: {what} {_short(value(run))}, but {first.path or 'run 1'} has "
+                    f"{_short(value(first))}; an ensemble needs the same"
+                )
+
     def _data(self, dataset: "Dataset | Data | None", caller: str) -> Dataset:
         """The graph to score; the edges of a ``Data`` are read as those that the runs were trained on."""
         if dataset is None:
@@ -212,7 +245,7 @@ class Predictor:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run(Predictor):
+class Run(Ensemble):
     """A trained model with what it takes to score nodes.
 
     Attributes:
@@ -364,59 +397,11 @@ class Run(Predictor):
     def files(self) -> dict[str, bytes]:
         """The files of the run folder by name; the record, which marks it as finished, is the last."""
         tensors = {f"model.{name}": tensor.contiguous() for name, tensor in self.model.state_dict().items()}
-        for name in SCALER_ARRAYS:
-            if (array := getattr(self.scaler, name)) is not None:
-                tensors[f"scaler.{name}"] = torch.from_numpy(array)
+        fitted = FITTED.get(self.scaler.kind, set())
+        tensors |= {f"scaler.{name}": torch.from_numpy(getattr(self.scaler, name)) for name in fitted}
         files = {WEIGHTS: save_tensors(tensors), SPLIT: self.split_ids.to_bytes()}
         config = tomli_w.dumps(self.plan.config(self.record.dataset["path"])).encode()
         return {**files, CONFIG: config, RECORD: record_content(self.record, files)}
-
-
-class Ensemble(Predictor):
-    """Runs with the same classes and features, whose probabilities are averaged, each run calibrated by itself.
-
-    It predicts and explains as a :class:`Run` does, for the mean of the runs.
-
-    Args:
-        runs: at least one.
-    """
-
-    def __init__(self, runs: Sequence[Run]) -> None:
-        if not runs:
-            raise InputError("ensemble: name at least one run")
-        self._runs = tuple(runs)
-        self._check_same("classes", lambda run: run.classes)
-        self._check_same("number of features", lambda run: run.record.dataset["num_features"])
-        self._check_same("feature names", lambda run: tuple(run.record.dataset.get("feature_names") or ()))
-
-    def __repr__(self) -> str:
-        return f"Ensemble({list(self._runs)!r})"
-
-    @property
-    def runs(self) -> tuple[Run, ...]:
-        """The runs."""
-        return self._runs
-
-    @property
-    def training_data(self) -> Dataset:
-        """The data set that all runs were trained on; InputError if they differ in it or in its split."""
-        self._check_same("training data", _data_and_split)
-        return self._runs[0].training_data
-
-    def _check_same(self, what: str, value: Callable[[Run], object]) -> None:
-        """Raise InputError for the first run whose value differs from that of the first run."""
-        first = self._runs[0]
-        for number, run in enumerate(self._runs[1:], 2):
-            if value(run) != value(first):
-                raise InputError(
-                    f"{run.path or f'run {number}'}: {what} {_short(value(run))}, but {first.path or 'run 1'} has "
-                    f"{_short(value(first))}; an ensemble needs the same"
-                )
-
-
-def _data_and_split(run: Run) -> tuple[object, ...]:
-    data = run.record.dataset
-    return data["name"], (data["digest"] or "")[:8], run.record.split_seed
 
 
 def _short(value: object) -> str:

@@ -113,16 +113,11 @@ class Scorer:
         """Whose neighbours may be picked."""
         return "both" if self.picker is None else self.picker.explore
 
-    @property
-    def redraws(self) -> bool:
-        """Whether another draw can give other picks."""
-        return self.picker is not None and self.picker.fixed_key is None
-
     def chunks(self, nodes: Nodes) -> Iterator[Probabilities]:
         """[n, classes] the probabilities of some nodes at a time."""
         started = time.perf_counter()
         for scores in predict_chunks(self.run.model, self.view, nodes, self.run.key, self.compute, self.draws):
-            rows = self._probabilities(scores)
+            rows = calibrated(scores, self.temperature).exp().cpu().numpy()
             self.dataset.check_unchanged()
             yield from (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
         seconds, device = time.perf_counter() - started, self.compute.device
@@ -130,18 +125,11 @@ class Scorer:
 
     def probabilities(self, nodes: Nodes) -> Probabilities:
         """[n, classes] of some nodes; a method without picks scores all nodes at the first call."""
-        return np.asarray(self._all[nodes]) if self.picker is None else self._of(nodes)
+        return np.asarray(self._all[nodes]) if self.picker is None else np.concatenate([*self.chunks(nodes)])
 
     @cached_property
     def _all(self) -> Probabilities:
-        return self._of(np.arange(self.dataset.num_nodes))
-
-    def _of(self, nodes: Nodes) -> Probabilities:
-        scores = predict(self.run.model, self.view, nodes, self.run.key, self.compute, self.draws)
-        return self._probabilities(scores)
-
-    def _probabilities(self, scores: Tensor) -> Probabilities:
-        return np.asarray(calibrated(scores, self.temperature).exp().cpu().numpy(), np.float64)
+        return np.concatenate([*self.chunks(np.arange(self.dataset.num_nodes))])
 
     def members(self, node: int, draw: int) -> list[int]:
         """S(v) in one of the evaluation's draws: the target, then its picks in order."""

@@ -241,11 +241,11 @@ def test_bad_run_folders(run: mggcn.Run, tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"model.first.weight": np.float32(np.nan)}, "holds a number that is not finite"),
-        ({"model.first.weight": np.float64(1)}, "holds torch.float64, but the model has torch.float32"),
-        ({"scaler.mean": None}, "holds deviation for the scaling of features, which does not fit scaling standard"),
-        ({"scaler.mean": np.float32(np.inf)}, "scaler.mean is not 3 finite numbers"),
-        ({"scaler.deviation": np.ones(4, np.float32)}, "scaler.deviation is not 3 finite numbers"),
-        ({"scaler.idf": np.ones(3, np.float32)}, "holds mean and deviation and idf for the scaling"),
+        ({"model.first.weight": np.float64(1)}, "model.first.weight is torch.float64 ["),
+        ({"scaler.mean": None}, "scaler.mean is missing, but for record.json it is torch.float32 [3]"),
+        ({"scaler.mean": np.float32(np.inf)}, "scaler.mean holds a number that is not finite"),
+        ({"scaler.deviation": np.ones(4, np.float32)}, "scaler.deviation is torch.float32 [4], but for record.json"),
+        ({"scaler.idf": np.ones(3, np.float32)}, "scaler.idf is torch.float32 [3], but for record.json it is missing"),
     ],
 )
 def test_weights_that_cannot_be_right_are_refused_whatever_their_checksum(
