@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from mggcn import methods
 from mggcn.data import BACKGROUND, Dataset
 from mggcn.errors import InputError, InputWarning
-from mggcn.runs._features import match_features
-from mggcn.runs._nodes import NEW, TEST, TRAIN, VAL, labels_in, parts_of
+from mggcn.runs._matching import NEW, TEST, TRAIN, VAL, labels_in, match_features, parts_of
 from mggcn.runs._predictions import Predictions
 from mggcn.training import Ranked, Tally, Top
 from mggcn.training import _metrics as metrics

@@ -4,7 +4,7 @@ import logging
 import statistics
 import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -15,7 +15,6 @@ from torch import Tensor
 from mggcn.data import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.runs._loading import WarmStart
 from mggcn.runs._plan import Plan
 from mggcn.runs._run import Run
 from mggcn.runs._scoring import calibration_nodes
@@ -44,6 +43,9 @@ from mggcn.training import _environment as environment
 from mggcn.training import _memory as memory
 from mggcn.training import _ranking as ranking
 
+if TYPE_CHECKING:
+    from mggcn.runs._folder import WarmStart
+
 RANKED = 1_000_000
 """The most test nodes whose probabilities are kept to measure how well they rank; more are selected by hash."""
 
@@ -55,7 +57,7 @@ def fit_plan(
     plan: Plan,
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
-    origin: WarmStart | None = None,
+    origin: "WarmStart | None" = None,
     ranks: Ranks = ALONE,
 ) -> Run:
     """Train a method whose settings are resolved, see :func:`fit`; open checkpoints are continued and written.

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from mggcn._io.files import check_file_writable, replacing_file, write_atomically
 from mggcn.data import Dataset
 from mggcn.errors import InputError, prefix_errors, require
-from mggcn.runs._nodes import PART_NAMES
+from mggcn.runs._matching import PART_NAMES
 
 if TYPE_CHECKING:
     import pandas

@@ -1,7 +1,7 @@
 """Run and Ensemble: trained models with their records, and what follows from them for nodes.
 
 The folder of a run holds ``record.json`` (see :class:`mggcn.training.RunRecord`), ``weights.safetensors`` (model and
-scaling), ``split.npz`` (see :mod:`mggcn.runs._nodes`) and ``config.toml``, which reproduces the run.
+scaling), ``split.npz`` (see :mod:`mggcn.runs._matching`) and ``config.toml``, which reproduces the run.
 """
 
 import tempfile
@@ -27,8 +27,7 @@ from mggcn.keys import Key
 from mggcn.runs._assessment import Thresholds, validation_nodes
 from mggcn.runs._explaining import Explanation, check_reasons, explain, reasons_of
 from mggcn.runs._export import export, input_rows, row_shape
-from mggcn.runs._features import match_features
-from mggcn.runs._nodes import SPLIT, SplitIds, parts_of, targets_of
+from mggcn.runs._matching import SPLIT, SplitIds, match_features, parts_of, targets_of
 from mggcn.runs._plan import Plan
 from mggcn.runs._predictions import Embeddings, Predictions
 from mggcn.runs._scoring import Nodes, Probabilities, Scorer

@@ -12,7 +12,7 @@ from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.runs import _predictions as table
 from mggcn.runs import _scoring as scoring
-from mggcn.runs._loading import load_run
+from mggcn.runs._folder import load_run
 from mggcn.training import _epochs as epochs
 
 QUIET = ("--quiet", "--set", "epochs=2")

@@ -16,7 +16,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.graph import Graph
 from mggcn.runs._assessment import separability
-from mggcn.runs._loading import load_run
+from mggcn.runs._folder import load_run
 from mggcn.runs._run import Ensemble
 from tests import sealing
 

@@ -17,7 +17,7 @@ from mggcn.methods import _skip_gram as embedding
 from mggcn.methods._skip_gram import SkipGram, embed
 from mggcn.methods.deepwalk import DeepWalk
 from mggcn.runs import resolve
-from mggcn.runs._loading import load_run
+from mggcn.runs._folder import load_run
 from mggcn.training._compute import Compute
 
 CPU = Compute(torch.device("cpu"))

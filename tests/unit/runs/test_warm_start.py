@@ -15,7 +15,7 @@ from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
 from mggcn.keys import Key
 from mggcn.runs import resolve
-from mggcn.runs._loading import WarmStart
+from mggcn.runs._folder import WarmStart
 from mggcn.runs._plan import read_config
 from mggcn.runs._run import Run
 from mggcn.training import _environment as environment

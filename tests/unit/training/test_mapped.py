@@ -16,7 +16,7 @@ from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.methods import METHODS
-from mggcn.runs._loading import load_run
+from mggcn.runs._folder import load_run
 from mggcn.training import _inputs as inputs
 
 
