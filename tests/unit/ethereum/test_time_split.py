@@ -14,7 +14,7 @@ from mggcn.ethereum._build import build
 from mggcn.ethereum._pipeline import BuildInputs
 from mggcn.ethereum._simulate import simulate
 from mggcn.ethereum._time_split import TimeSplit, parse_as_of
-from mggcn.runs._nodes import PART_NAMES, SplitIds
+from mggcn.runs._matching import PART_NAMES, SplitIds
 
 DATES = ("2017-10-31", "2018-10-31")
 
