@@ -137,20 +137,16 @@ def unpickle(path: Path) -> Any:
     with prefix_errors(path), path.open("rb") as file:
         try:
             value = _Unpickler(file, encoding="latin1").load()
+            if not isinstance(value, _Fields):
+                return value
+            fields = vars(value)
+            data, indices, indptr = (np.asarray(fields[name]) for name in ("data", "indices", "indptr"))
+            rows, columns = map(int, fields["_shape"])
+            return csr_parts(data, indices, indptr, (rows, columns))
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001 - a damaged pickle can raise almost anything
             raise InputError(f"not a readable pickle ({first_line(error)})") from None
-        return _csr(vars(value)) if isinstance(value, _Fields) else value
-
-
-def _csr(fields: dict[str, Any]) -> csr_array:
-    try:
-        data, indices, indptr = (np.asarray(fields[name]) for name in ("data", "indices", "indptr"))
-        rows, columns = map(int, fields["_shape"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"pickled matrix lacks a part ({first_line(error)})") from None
-    return csr_parts(data, indices, indptr, (rows, columns))
 
 
 _log = logging.getLogger(__name__)

@@ -138,8 +138,6 @@ def _matrix(x: Any) -> NDArray[Any] | coo_array | None:
     if x is None:
         return None
     tensor = _tensor(x, "x")
-    if tensor.ndim != 2:
-        raise InputError(f"data.x: must have shape [num_nodes, num_features], not {list(tensor.shape)}")
     return as_array(tensor, "data.x") if str(tensor.layout) == "torch.strided" else _sparse(tensor)
 
 

@@ -177,7 +177,7 @@ SPARSE = {
             "train_idx: must be node numbers or a boolean mask, not float64",
         ),
         ({"train_idx": np.arange(N) % 2}, f"train_idx: {N} values of 0 and 1 are a mask of integers; give a boolean"),
-        ({"test_mask": np.arange(N) % 2}, f"test_mask must be booleans of shape [{N}], not int64 [{N}]"),
+        ({"test_mask": np.arange(N) % 2}, f"test_mask must be booleans, not int64 [{N}]"),
         (
             {"val_mask": np.arange(N) < 2, "valid_idx": np.array([0])},
             "val_mask and valid_idx are different nodes; remove one of the two",
