@@ -12,7 +12,7 @@ from mggcn.data._checks import check_labels
 from mggcn.data._columns import Column
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import Features, as_features
-from mggcn.data._labels import class_numbers, numbered_classes
+from mggcn.data._labels import class_numbers
 from mggcn.data._split import NO_SPLIT, PARTS, UNLABELLED, Split, complete_split
 from mggcn.errors import DataWarning, InputError, prefix_errors, warn_caller
 from mggcn.graph import Direction, Graph, node_numbers
@@ -64,8 +64,7 @@ def from_arrays(
             edge_index[0], edge_index[1], num_nodes, direction=direction or "both"
         )
     features = None if x is None else as_features(x)
-    labels = class_numbers(y, num_nodes)
-    names = numbered_classes(labels)
+    labels, names = class_numbers(y, num_nodes)
     if names and classes is not None:
         names = tuple(map(str, classes))
     check_labels(labels, len(names))
