@@ -90,9 +90,8 @@ def build(
     require("ibis", "ethereum")
     from mggcn import ethereum
     from mggcn.cli.options import with_flags
-    from mggcn.data import check_free
     from mggcn.errors import InputError, prefix_errors
-    from mggcn.ethereum import BuildInputs, TimeSplit, local_files, parse_as_of, parse_columns, table_files
+    from mggcn.ethereum import BuildInputs, TimeSplit, parse_as_of, parse_columns
 
     roles = None if columns is None else parse_columns(columns)
     until = None if as_of is None else parse_as_of(as_of)
@@ -117,38 +116,24 @@ def build(
         raise InputError("--out: the dataset folder to make is missing")
     if not 0 <= max_dropped <= 1:
         raise InputError(f"--max-dropped: {max_dropped:g} is not a share from 0 to 1")
-    check_free(out, overwrite=overwrite)
-    tables = [receipts, blocks, balances, *transactions]
-    with (
-        local_files([labels, features], out) as (label_file, feature_file),
-        table_files(tables, out, copied=engine != "spark") as (receipt_file, block_file, balance_file, *files),
-    ):
-        inputs = BuildInputs(
-            tuple(file for file in files if file is not None),
-            roles,
-            receipt_file,
-            block_file,
-            balance_file,
-            until,
-            ids == "text",
-            max_dropped,
-            from_tables,
-        )
-        built = ethereum.build(
-            inputs,
-            out,
-            labels=label_file,
-            engine=engine,
-            memory=memory,
-            name=name,
-            seed=seed,
-            background=background,
-            time_split=time_split,
-            own_features=feature_file,
-            stages=stages,
-            overwrite=overwrite,
-            quiet=quiet,
-        )
+    inputs = BuildInputs(
+        tuple(transactions), roles, receipts, blocks, balances, until, ids == "text", max_dropped, from_tables
+    )
+    built = ethereum.build(
+        inputs,
+        out,
+        labels=labels,
+        engine=engine,
+        memory=memory,
+        name=name,
+        seed=seed,
+        background=background,
+        time_split=time_split,
+        own_features=features,
+        stages=stages,
+        overwrite=overwrite,
+        quiet=quiet,
+    )
     print(with_flags("\n".join(_build_lines(built, out))))  # noqa: T201
 
 

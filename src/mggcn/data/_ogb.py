@@ -178,7 +178,7 @@ def _write_graph(
     edges.close()
     database = connect(work, limit)
     try:
-        write_graph(database, edges.query(as_text=False), num_nodes, folder, "both", on_rows)
+        write_graph(database, edges.query("BIGINT"), num_nodes, folder, "both", on_rows)
     finally:
         database.close()
 

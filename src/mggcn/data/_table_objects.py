@@ -3,8 +3,8 @@
 Neither library is imported here: whoever has such an object has imported it.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from mggcn.data._checks import require
 from mggcn.data._columns import Cells, Chunk
 from mggcn.data._dataset import Dataset
+from mggcn.data._table_files import Table
 from mggcn.data._tables import TableColumns as TableColumns
 from mggcn.data._tables import from_tables
 from mggcn.errors import InputError, prefix_errors
@@ -26,36 +27,20 @@ _NUMBERS = {"i": np.int64, "u": np.uint64, "f": np.float64, "b": np.bool_}
 _ID, _SOURCE, _TARGET = "(key)", "(source)", "(target)"  # no attribute is called so
 
 
-@dataclass(frozen=True)
-class _Table:
-    """A table in memory.
+def _in_memory(
+    name: str,
+    names: Sequence[str],
+    num_rows: int,
+    cells: Callable[[str], Cells],
+    at: Callable[[int], str],
+    categorical: Sequence[str] = (),
+) -> Table:
+    """A table of one chunk: ``cells`` returns those of a column, and ``at`` what messages call a row."""
 
-    Attributes:
-        name: what messages call it.
-        names: the columns.
-        num_rows: the number of rows.
-        cells: returns the cells of a column.
-        at: returns what messages call a row.
-        categorical: the columns whose type says that their values are categories.
-    """
+    def read(wanted: Sequence[str]) -> list[Chunk]:
+        return [Chunk({column: cells(column) for column in wanted}, num_rows, at)]
 
-    name: str
-    names: Sequence[str]
-    num_rows: int
-    cells: Callable[[str], Cells]
-    at: Callable[[int], str]
-    categorical: Sequence[str] = ()
-
-    def __str__(self) -> str:
-        return self.name
-
-    def chunks(self, wanted: Sequence[str]) -> Iterator[Chunk]:
-        """All rows as one chunk."""
-        for column in wanted:
-            if column not in self.names:
-                listed = ", ".join(map(repr, self.names))
-                raise InputError(f"{self}: column {column!r} is missing (it has {listed})")
-        yield Chunk({name: self.cells(name) for name in wanted}, self.num_rows, self.at)
+    return Table(name, name, names, read, categorical)
 
 
 def from_pandas(
@@ -77,13 +62,12 @@ def from_pandas(
         name=name,
         seed=seed,
         direction=direction,
-        stacklevel=4,
         ids="" if index is None else f"index ({_NO_ID})" if is_assumed else f"index {index.name!r}",
         notes=[f"the ids are the numbers in the index: {_NO_ID}"] if is_row_number else (),
     )
 
 
-def _frame(frame: Any, name: str, id_column: str = "") -> _Table:
+def _frame(frame: Any, name: str, id_column: str = "") -> Table:
     """A data frame as a table; its index is a column, too, if that holds the ids."""
     require(frame, f"from_pandas takes data frames of pandas as {name}", "pandas.DataFrame")
     names = list(frame.columns)
@@ -94,7 +78,7 @@ def _frame(frame: Any, name: str, id_column: str = "") -> _Table:
             raise InputError(f"{name}: column {column!r} is there twice")
     if id_column not in names and id_column in ("id", frame.index.name):
         names.insert(0, id_column)
-    return _Table(
+    return _in_memory(
         name,
         names,
         len(frame),
@@ -157,13 +141,12 @@ def from_networkx(
             nodes |= parts
         names = [*ends, *edge_attributes]
         data = from_tables(
-            _Table("the graph", names, len(graph.edges()), ends.__getitem__, lambda _: "edge"),
-            _Table("nodes", list(nodes), len(keys), nodes.__getitem__, lambda row: f"node {keys[row]!r}"),
+            _in_memory("the graph", names, len(graph.edges()), ends.__getitem__, lambda _: "edge"),
+            _in_memory("nodes", list(nodes), len(keys), nodes.__getitem__, lambda row: f"node {keys[row]!r}"),
             replace(columns, id=_ID, source=_SOURCE, target=_TARGET, features=features),
             name=name,
             seed=seed,
             direction=direction,
-            stacklevel=4,
             source=source,
             lists_edges_once=False,
         )

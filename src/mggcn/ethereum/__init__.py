@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from mggcn.ethereum._pipeline import BuildInputs
     from mggcn.ethereum._simulate import simulate
     from mggcn.ethereum._sql import sql_script
-    from mggcn.ethereum._table_files import local_files, table_files
     from mggcn.ethereum._time_split import TimeSplit, parse_as_of
 
 __all__ = [
@@ -27,7 +26,6 @@ __all__ = [
     "build",
     "crawl",
     "key_from_environment",
-    "local_files",
     "merge_labels",
     "parse_as_of",
     "parse_columns",
@@ -35,7 +33,6 @@ __all__ = [
     "read_labels",
     "simulate",
     "sql_script",
-    "table_files",
     "write_labels",
 ]
 
@@ -50,7 +47,6 @@ __getattr__ = lazy_names(
         "_pipeline": ["BuildInputs"],
         "_simulate": ["simulate"],
         "_sql": ["sql_script"],
-        "_table_files": ["local_files", "table_files"],
         "_time_split": ["TimeSplit", "parse_as_of"],
     },
 )
