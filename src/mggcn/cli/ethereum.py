@@ -292,7 +292,7 @@ def simulate(
 ) -> None:
     """Simulate transactions of accounts like those of the paper's six classes. These are not real data.
 
-    The file has the columns of ethereum-etl's transactions, and its metadata say that it is simulated.
+    The file has those columns of ethereum-etl that build reads, and its metadata say that it is simulated.
 
     Args:
         out: The Parquet file to write, named .parquet or .pq.

@@ -96,10 +96,10 @@ def read_tables(engine: Engine, paths: Sequence[str | Path], work: Location, on_
     links = _read(engine, files, "links", _tables.LINKS)
     features = _read(engine, files, "features", _tables.FEATURES)
     _check_complete(engine, links, features)
-    for name, table in (("links", _tables.sorted_links(links)), ("features", _tables.sorted_features(features))):
+    for name, table, types in (("links", links, _tables.LINKS), ("features", features, _tables.FEATURES)):
         on_stage(name)
-        engine.write(name, table)
-        check_types(name, stage_files(work, name), _tables.LINKS if name == "links" else _tables.FEATURES)
+        engine.write(name, table.order_by(*_tables.ORDERS[name]))
+        check_types(name, stage_files(work, name), types)
     pairs = links.filter(links.node != links.other)
     (total,) = engine.rows(pairs.agg(count=whole(pairs.out_count.sum().fill_null(0))))
     return Tally(total["count"], total["count"], {}, {}, (KIND,))
