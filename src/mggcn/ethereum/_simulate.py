@@ -6,7 +6,7 @@ its metadata, which :func:`is_simulated` reads. Not modelled: an account may spe
 of a part of the chain; there are no token transfers and no internal transactions.
 
 Accounts are numbered from 0. Users are numbered by the second in which they first appear, and older users are more
-active, so that :meth:`Accounts.users` draws from a heavy-tailed distribution in which nobody acts before being funded.
+active, so that :meth:`World.users` draws from a heavy-tailed distribution in which nobody acts before being funded.
 Every user has one of eight interests, so that services of one class share customers.
 
 Every behaviour takes the ``World`` and yields ``Transfers``. Classes overlap on purpose: services differ more in size,
@@ -16,11 +16,10 @@ hold large sums for a long time, and many services did almost nothing. Such acco
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,71 +64,14 @@ _TRANSFER_GAS = 21_000
 _HEX = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), dtype=np.uint16)
 
 
-@dataclass(frozen=True)
-class Accounts:
-    """The accounts of a simulated chain."""
-
-    groups: dict[str, Ints]  # account numbers by kind: the classes, the accounts around them, ``deposit`` and ``user``
-    collectors: Ints  # for each exchange, the account to which deposits are moved
-    payers: Ints  # for each exchange, the account that pays withdrawals; often the same one
-    vaults: Ints  # for each exchange, its cold wallet
-    owners: Ints  # for each deposit address, its exchange
-    popularity: Floats  # for each exchange, its share of the customers
-
-    @classmethod
-    def draw(cls, scale: float, rng: np.random.Generator) -> "Accounts":
-        """Draw the accounts of a chain at ``scale``."""
-        sizes = {name: max(_LEAST, round(count * scale)) for name, count in CLASSES.items()}
-        sizes |= {name: max(2, round(count * scale)) for name, count in _AROUND.items()}
-        sizes |= {"deposit": round(_DEPOSITS * scale), "user": round(_USERS * scale)}
-        ends = np.cumsum(list(sizes.values())).tolist()
-        groups = {name: np.arange(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
-        wallets = groups["Exchange"]
-        cold, split = round(_COLD * wallets.size), round(_SPLIT * wallets.size)
-        vaults, rest = wallets[:cold], wallets[cold:]
-        collectors = np.concatenate([rest[:split], rest[2 * split :]])
-        payers = np.concatenate([rest[split : 2 * split], rest[2 * split :]])
-        popularity = rng.lognormal(0, 2.2, collectors.size)
-        popularity /= popularity.sum()
-        return cls(
-            groups=groups,
-            collectors=collectors,
-            payers=payers,
-            vaults=vaults[np.arange(collectors.size) % cold],
-            owners=rng.choice(collectors.size, sizes["deposit"], p=popularity),
-            popularity=popularity,
-        )
-
-    @property
-    def total(self) -> int:
-        """The number of accounts."""
-        return int(self.groups["user"][-1]) + 1
-
-    @cached_property
-    def births(self) -> Ints:
-        """The second in which each user first appears, in the order of their numbers."""
-        count = self.groups["user"].size
-        return START + (((np.arange(count) + 0.5) / count) ** (1 / _GROWTH) * (END - START)).astype(np.int64)
-
-    def users(self, rng: np.random.Generator, seconds: Ints, interest: int | None = None) -> Ints:
-        """Draw a user for each of ``seconds`` among those that have appeared; three in four have the interest."""
-        born = np.searchsorted(self.births, seconds, side="right")
-        rank = (born * rng.random(born.shape) ** _ACTIVITY).astype(np.int64)
-        if interest is not None:
-            interested = rank - rank % _INTERESTS + interest
-            rank = np.where((rng.random(rank.shape) < _LOYAL) & (interested < born), interested, rank)
-        return self.groups["user"][rank]
-
-
-@dataclass(frozen=True)
-class Transfers:
-    """Transactions of one kind: the sending and receiving accounts, values and times."""
+class Transfers(NamedTuple):
+    """Transactions of one kind, or all of them: the sending and receiving accounts, values and times."""
 
     source: Ints
     target: Ints  # or NO_RECEIVER
-    gwei: Ints
+    gwei: Ints  # the value without its last nine digits
     second: Ints
-    call: bool = False  # whether they call a contract
+    call: bool | NDArray[np.bool_] = False  # whether they call a contract
 
 
 @dataclass(frozen=True)
@@ -166,16 +108,62 @@ class Visits(Lifetimes):
 
 @dataclass(frozen=True)
 class World:
-    """What a behaviour draws from."""
+    """The accounts of a simulated chain, and the random numbers of a behaviour."""
 
-    accounts: Accounts
-    exchanges: Lifetimes
     scale: float
     rng: np.random.Generator
+    groups: dict[str, Ints]  # account numbers by kind: the classes, the accounts around them, ``deposit`` and ``user``
+    births: Ints  # the second in which each user first appears, in the order of their numbers
+    collectors: Ints  # for each exchange, the account to which deposits are moved
+    payers: Ints  # for each exchange, the account that pays withdrawals; often the same one
+    vaults: Ints  # for each exchange, its cold wallet
+    owners: Ints  # for each deposit address, its exchange
+    popularity: Floats  # for each exchange, its share of the customers
+    exchanges: Lifetimes
 
-    def group(self, name: str) -> Ints:
-        """Return the account numbers of a kind."""
-        return self.accounts.groups[name]
+    @classmethod
+    def draw(cls, scale: float, key: Key) -> "World":
+        """Draw the accounts of a chain at ``scale``."""
+        rng = key.fold("accounts").generator()
+        sizes = {name: max(_LEAST, round(count * scale)) for name, count in CLASSES.items()}
+        sizes |= {name: max(2, round(count * scale)) for name, count in _AROUND.items()}
+        sizes |= {"deposit": round(_DEPOSITS * scale), "user": round(_USERS * scale)}
+        ends = np.cumsum(list(sizes.values())).tolist()
+        groups = {name: np.arange(end - size, end) for (name, size), end in zip(sizes.items(), ends, strict=True)}
+        age = ((np.arange(sizes["user"]) + 0.5) / sizes["user"]) ** (1 / _GROWTH)
+        wallets = groups["Exchange"]
+        cold, split = round(_COLD * wallets.size), round(_SPLIT * wallets.size)
+        vaults, rest = wallets[:cold], wallets[cold:]
+        collectors = np.concatenate([rest[:split], rest[2 * split :]])
+        payers = np.concatenate([rest[split : 2 * split], rest[2 * split :]])
+        popularity = rng.lognormal(0, 2.2, collectors.size)
+        popularity /= popularity.sum()
+        return cls(
+            scale=scale,
+            rng=rng,
+            groups=groups,
+            births=START + (age * (END - START)).astype(np.int64),
+            collectors=collectors,
+            payers=payers,
+            vaults=vaults[np.arange(collectors.size) % cold],
+            owners=rng.choice(collectors.size, sizes["deposit"], p=popularity),
+            popularity=popularity,
+            exchanges=draw_lifetimes(key.fold("desks").generator(), popularity.size, 300),
+        )
+
+    @property
+    def total(self) -> int:
+        """The number of accounts."""
+        return int(self.groups["user"][-1]) + 1
+
+    def users(self, seconds: Ints, interest: int | None = None) -> Ints:
+        """Draw a user for each of ``seconds`` among those that have appeared; three in four have the interest."""
+        born = np.searchsorted(self.births, seconds, side="right")
+        rank = (born * self.rng.random(born.shape) ** _ACTIVITY).astype(np.int64)
+        if interest is not None:
+            interested = rank - rank % _INTERESTS + interest
+            rank = np.where((self.rng.random(rank.shape) < _LOYAL) & (interested < born), interested, rank)
+        return self.groups["user"][rank]
 
     def scaled(self, count: int) -> int:
         """Convert a count at scale 1 to this scale."""
@@ -211,14 +199,14 @@ class World:
         early: float | None = None,  # the part of a service's life until two in three have come; None: evenly spread
     ) -> Visits:
         """Draw the visits of users with an interest to the services of a class."""
-        rng, services = self.rng, self.group(name)
+        rng, services = self.rng, self.groups[name]
         life = draw_lifetimes(rng, services.size, days)
         share = rng.lognormal(0, 2.0, services.size)
         users_of = np.maximum(2, np.rint(share / share.sum() * self.scaled(total))).astype(np.int64)
         pair = np.repeat(np.arange(services.size), users_of)
         when = rng.random(pair.size) if early is None else np.minimum(rng.exponential(early, pair.size), 1.0)
         joined = life.first[pair] + (when * (life.last - life.first)[pair]).astype(np.int64)
-        user = self.accounts.users(rng, joined, interest)
+        user = self.users(joined, interest)
         counts = rng.geometric(rng.uniform(*repeats, services.size)[pair])
         visit = np.repeat(np.arange(pair.size), counts)
         number = np.arange(visit.size) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -227,12 +215,12 @@ class World:
 
     def sell(self, source: Ints, gwei: Ints, second: Ints) -> Iterator[Transfers]:
         """Sell ether at an exchange: pay to a random deposit address, which is soon emptied."""
-        return self.deposit(source, self.rng.integers(self.accounts.owners.size, size=source.size), gwei, second)
+        return self.deposit(source, self.rng.integers(self.owners.size, size=source.size), gwei, second)
 
     def deposit(self, source: Ints, deposit: Ints, gwei: Ints, second: Ints) -> Iterator[Transfers]:
         """Pay to the given deposit addresses, which then pay to their exchanges."""
-        address = self.group("deposit")[deposit]
-        collector = self.accounts.collectors[self.accounts.owners[deposit]]
+        address = self.groups["deposit"][deposit]
+        collector = self.collectors[self.owners[deposit]]
         yield Transfers(source, address, gwei, second)
         yield Transfers(address, collector, np.maximum(gwei - FEE, 0), second + self.waits(4 * HOUR, second.size))
 
@@ -246,39 +234,39 @@ def draw_lifetimes(rng: np.random.Generator, count: int, days: float) -> Lifetim
 
 def exchanges(world: World) -> Iterator[Transfers]:
     """Customers' deposits, withdrawals, cold storage, and trade between exchanges."""
-    accounts, rng, open_times = world.accounts, world.rng, world.exchanges
-    owner = accounts.owners
+    rng, open_times = world.rng, world.exchanges
+    owner = world.owners
     opened = world.seconds_between(open_times.first[owner], open_times.last[owner])
-    holder = accounts.users(rng, opened)
+    holder = world.users(opened)
     deposit = np.repeat(np.arange(opened.size), rng.geometric(0.4, opened.size))
     second = opened[deposit] + world.waits(20 * DAY, deposit.size) * (rng.random(deposit.size) < 0.6)
     gwei = world.ether(open_times.amount[owner[deposit]], deposit.size)
     yield from world.deposit(holder[deposit], deposit, gwei, second)
 
-    exchange = rng.choice(accounts.payers.size, world.scaled(130_000), p=accounts.popularity)
+    exchange = rng.choice(world.payers.size, world.scaled(130_000), p=world.popularity)
     second = world.seconds_between(open_times.first[exchange], open_times.last[exchange])
-    customers = accounts.users(rng, second)
+    customers = world.users(second)
     gwei = world.ether(open_times.amount[exchange], exchange.size)
-    yield Transfers(accounts.payers[exchange], customers, gwei, second)
+    yield Transfers(world.payers[exchange], customers, gwei, second)
 
-    counts = np.maximum(2, rng.lognormal(1.5, 1.3, accounts.collectors.size)).astype(np.int64)
+    counts = np.maximum(2, rng.lognormal(1.5, 1.3, world.collectors.size)).astype(np.int64)
     exchange = np.repeat(np.arange(counts.size), counts)
     second = world.seconds_between(open_times.first[exchange], open_times.last[exchange])
     large = world.ether(6.0 * open_times.amount[exchange], exchange.size)
-    collector, payer, vault = accounts.collectors[exchange], accounts.payers[exchange], accounts.vaults[exchange]
+    collector, payer, vault = world.collectors[exchange], world.payers[exchange], world.vaults[exchange]
     yield Transfers(collector, vault, large, second)
     apart = collector != payer
     yield Transfers(collector[apart], payer[apart], large[apart] // 3, second[apart] + HOUR)
     back = rng.random(exchange.size) < 0.3
     yield Transfers(vault[back], payer[back], large[back] // 2, second[back] + 30 * DAY)
-    partner = rng.choice(accounts.collectors, exchange.size)
+    partner = rng.choice(world.collectors, exchange.size)
     yield Transfers(payer, partner, world.ether(2.0 * open_times.amount[exchange], exchange.size), second)
 
 
 def icos(world: World) -> Iterator[Transfers]:
     """Many contributions during a sale, refunds, then the sale of the proceeds; some use a contract."""
-    accounts, rng = world.accounts, world.rng
-    wallets, contracts = world.group("ICO"), world.group("sale contract")
+    rng = world.rng
+    wallets, contracts = world.groups["ICO"], world.groups["sale contract"]
     sales = world.visits("ICO", INVESTING, total=250_000, days=60, repeats=(0.5, 1.0), early=0.3)
     has_contract = rng.random(wallets.size) < 0.3
     front = np.where(has_contract, contracts[np.arange(wallets.size) % contracts.size], wallets)
@@ -294,7 +282,7 @@ def icos(world: World) -> Iterator[Transfers]:
     service, share = _parts(world, np.arange(wallets.size), raised, 6.0)
     second = sales.last[service] + world.waits(60 * DAY, service.size)
     team = rng.random(service.size) < 0.5
-    yield Transfers(wallets[service[team]], accounts.users(rng, second[team]), share[team], second[team])
+    yield Transfers(wallets[service[team]], world.users(second[team]), share[team], second[team])
     yield from world.sell(wallets[service[~team]], share[~team], second[~team])
 
 
@@ -308,7 +296,7 @@ def _parts(world: World, services: Ints, sums: Ints, mean: float) -> tuple[Ints,
 
 def pools(world: World) -> Iterator[Transfers]:
     """Small periodic payouts to many miners, who sell at exchanges; some pools are paid for their computing power."""
-    rng, wallets = world.rng, world.group("Mining")
+    rng, wallets = world.rng, world.groups["Mining"]
     pay = world.visits("Mining", MINING, total=170_000, days=300, repeats=(0.1, 0.5), gap=7)
     gwei = world.ether(0.5 * pay.amount[pay.service], pay.second.size, 0.5)
     yield Transfers(wallets[pay.service], pay.user, gwei, pay.second)
@@ -325,7 +313,7 @@ def pools(world: World) -> Iterator[Transfers]:
 
 def casinos(world: World) -> Iterator[Transfers]:
     """Bets, and for winners their bet divided by the odds, less the house's share, within minutes."""
-    rng, houses, wallets = world.rng, world.group("Gambling"), world.group("gambling wallet")
+    rng, houses, wallets = world.rng, world.groups["Gambling"], world.groups["gambling wallet"]
     bets = world.visits("Gambling", BETTING, total=50_000, days=200, repeats=(0.15, 0.8), gap=1)
     gwei = world.ether(0.5 * bets.amount[bets.service], bets.second.size)
     yield Transfers(bets.user, houses[bets.service], gwei, bets.second, call=True)
@@ -344,8 +332,8 @@ def casinos(world: World) -> Iterator[Transfers]:
 
 def converters(world: World) -> Iterator[Transfers]:
     """Steady swaps in both directions with traders, arbitrage bots and the hubs that route between converters."""
-    rng, wallets = world.rng, world.group("Converter")
-    bots, hubs = world.group("bot"), world.group("converter hub")
+    rng, wallets = world.rng, world.groups["Converter"]
+    bots, hubs = world.groups["bot"], world.groups["converter hub"]
     swaps = world.visits("Converter", TRADING, total=110_000, days=200, repeats=(0.2, 0.9), gap=10)
     count, kind = swaps.second.size, rng.random(swaps.second.size)
     near = (swaps.service * 7 + (bots.size / 6 * rng.random(count)).astype(np.int64)) % bots.size
@@ -363,7 +351,7 @@ def converters(world: World) -> Iterator[Transfers]:
 
 def phishers(world: World) -> Iterator[Transfers]:
     """Victims' payments, attracted by small gifts, and a quick cash-out through new accounts and an exchange."""
-    rng, wallets, mules = world.rng, world.group("Phish"), world.group("mule")
+    rng, wallets, mules = world.rng, world.groups["Phish"], world.groups["mule"]
     bait = world.visits("Phish", TRUSTING, total=22_000, days=60, repeats=(0.6, 1.0))
     gwei = world.ether(bait.amount[bait.service], bait.second.size)
     yield Transfers(bait.user, wallets[bait.service], gwei, bait.second)
@@ -389,27 +377,27 @@ def phishers(world: World) -> Iterator[Transfers]:
 
 def ordinary(world: World) -> Iterator[Transfers]:
     """First funding of users, payments between them, contract calls, creations, self-transfers and empty payments."""
-    accounts, rng = world.accounts, world.rng
-    users, births = world.group("user"), accounts.births
-    exchange = world.exchanges.open_at(births, accounts.popularity, rng)
-    friend = accounts.users(rng, births - 1 - rng.integers(0, DAY, users.size))
+    rng = world.rng
+    users, births = world.groups["user"], world.births
+    exchange = world.exchanges.open_at(births, world.popularity, rng)
+    friend = world.users(births - 1 - rng.integers(0, DAY, users.size))
     bought = (exchange >= 0) & (rng.random(users.size) < 0.7)
-    giver = np.where(bought, accounts.payers[exchange], friend)
-    giver[0] = accounts.payers[0]
+    giver = np.where(bought, world.payers[exchange], friend)
+    giver[0] = world.payers[0]
     yield Transfers(giver, users, world.ether(1.0, users.size), births)
 
     second = world.seconds(290_000)
     gwei = world.ether(0.5, second.size) * (rng.random(second.size) > 0.03)
-    yield Transfers(accounts.users(rng, second), accounts.users(rng, second), gwei, second)
+    yield Transfers(world.users(second), world.users(second), gwei, second)
 
-    dapps = world.group("dapp")
+    dapps = world.groups["dapp"]
     second = world.seconds(310_000)
     dapp = dapps[(dapps.size * rng.random(second.size) ** 2.2).astype(np.int64)]
     gwei = world.ether(0.2, second.size) * (rng.random(second.size) < 0.35)
-    yield Transfers(accounts.users(rng, second), dapp, gwei, second, call=True)
+    yield Transfers(world.users(second), dapp, gwei, second, call=True)
 
     second = world.seconds(9_000)
-    creator = accounts.users(rng, second)
+    creator = world.users(second)
     yield Transfers(creator, np.full_like(second, NO_RECEIVER), np.zeros_like(second), second, call=True)
     yield Transfers(creator, creator, world.ether(0.1, second.size), second + DAY)
 
@@ -471,29 +459,34 @@ def simulate(
     if not _LEAST_SCALE <= scale <= _LARGEST_SCALE:
         raise InputError(f"scale: {scale} is not between {_LEAST_SCALE} and {_LARGEST_SCALE:g}")
     key = Key.of(seed).fold("ethereum")
-    accounts = Accounts.draw(scale, key.fold("accounts").generator())
-    exchanges = draw_lifetimes(key.fold("desks").generator(), accounts.popularity.size, 300)
-    transfers: list[Transfers] = []
+    world = World.draw(scale, key)
+    parts: list[Transfers] = []
     for name, behaviour in BEHAVIOURS.items():
-        transfers += behaviour(World(accounts, exchanges, scale, key.fold(name).generator()))
-    rows = Rows.of(transfers, key.fold("rows"), accounts.total)
+        parts += behaviour(replace(world, rng=key.fold(name).generator()))
+    chain = _in_order(parts)
+    key = key.fold("rows")
+    addresses = _bytes(key.fold("address"), np.arange(world.total), 20)
+    num_rows = chain.second.size
     note = f"not real transactions: mggcn ethereum simulate, scale {scale:g}, seed {seed}"
-    schema = rows.table(0, 0).schema.with_metadata({"simulation": note})
+    schema = table(chain, key, addresses, 0, 0).schema.with_metadata({"simulation": note})
     out.parent.mkdir(parents=True, exist_ok=True)
     with temporary_file(out) as temporary:
         with pq.ParquetWriter(temporary, schema, compression="zstd") as file:
-            for first in range(0, len(rows), slice_rows):
-                last = min(first + slice_rows, len(rows))
-                file.write_table(rows.table(first, last).cast(schema))
-                on_progress(last, len(rows))
+            for first in range(0, num_rows, slice_rows):
+                last = min(first + slice_rows, num_rows)
+                file.write_table(table(chain, key, addresses, first, last).cast(schema))
+                on_progress(last, num_rows)
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
-        addresses = {name: hex_text(rows.addresses[accounts.groups[name]]).to_pylist() for name in CLASSES}
-        labelled = [(address, name) for name in CLASSES for address in addresses[name]]
+        labelled = [
+            (address, name) for name in CLASSES for address in hex_text(addresses[world.groups[name]]).to_pylist()
+        ]
         write_csv(labels, ("address", "label"), labelled)
         temporary.replace(out)
-    sizes = {name: accounts.groups[name].size for name in CLASSES}
-    return Simulation(len(rows), accounts.total, rows.num_pairs(), sizes)
+    between = (chain.target != NO_RECEIVER) & (chain.target != chain.source)
+    ends = np.sort([chain.source[between], chain.target[between]], axis=0)
+    num_pairs = np.unique(ends[0] * world.total + ends[1]).size
+    return Simulation(num_rows, world.total, num_pairs, {name: world.groups[name].size for name in CLASSES})
 
 
 def is_simulated(file: Location) -> bool:
@@ -508,72 +501,45 @@ def is_simulated(file: Location) -> bool:
             return False
 
 
-@dataclass(frozen=True)
-class Rows:
-    """All transactions, sorted by time."""
+def _in_order(parts: list[Transfers]) -> Transfers:
+    """Return transfers by time, without those after the end; transfers of one second keep their order."""
+    calls = [np.full(part.second.size, part.call) for part in parts]
+    source, target, gwei, second = (
+        np.concatenate(columns) for columns in zip(*(part[:4] for part in parts), strict=True)
+    )
+    order = np.argsort(second, kind="stable")
+    order = order[second[order] < END]
+    return Transfers(source[order], target[order], gwei[order], second[order], np.concatenate(calls)[order])
 
-    source: NDArray[np.int32]
-    target: NDArray[np.int32]  # or NO_RECEIVER
-    gwei: Ints  # the value without its last nine digits
-    block: NDArray[np.int32]  # the number of blocks since the first one
-    call: NDArray[np.bool_]  # whether a contract is called
-    key: Key  # of the values that are drawn per row or account
-    accounts: int  # their number
 
-    @classmethod
-    def of(cls, transfers: list[Transfers], key: Key, accounts: int) -> "Rows":
-        """Sort transfers by time, without those after the end; transfers of one second keep their order."""
-        second = np.concatenate([part.second for part in transfers])
-        order = np.argsort(second, kind="stable")
-        order = order[second[order] < END]
-        source, target, gwei = (
-            np.concatenate([getattr(part, name) for part in transfers])[order] for name in ("source", "target", "gwei")
-        )
-        call = np.repeat([part.call for part in transfers], [part.second.size for part in transfers])[order]
-        block = ((second[order] - START) // _BLOCK_SECONDS).astype(np.int32)
-        return cls(source.astype(np.int32), target.astype(np.int32), gwei, block, call, key, accounts)
+def table(chain: Transfers, key: Key, addresses: NDArray[np.uint8], first: int, last: int) -> Any:
+    """Return the rows ``first`` to ``last - 1`` with those columns of ethereum-etl that a build reads."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
 
-    def __len__(self) -> int:
-        return self.source.size
-
-    def num_pairs(self) -> int:
-        """Return the number of pairs of different accounts with a transaction."""
-        between = (self.target != NO_RECEIVER) & (self.target != self.source)
-        source, target = self.source[between].astype(np.int64), self.target[between].astype(np.int64)
-        return int(np.unique(np.minimum(source, target) * self.accounts + np.maximum(source, target)).size)
-
-    @cached_property
-    def addresses(self) -> NDArray[np.uint8]:
-        """The twenty bytes of every account's address."""
-        return _bytes(self.key.fold("address"), np.arange(self.accounts), 20)
-
-    def table(self, first: int, last: int) -> Any:
-        """Return the rows ``first`` to ``last - 1`` with those columns of ethereum-etl that a build reads."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        part, numbers = slice(first, last), np.arange(first, last)
-        target, gwei, call = self.target[part], self.gwei[part], self.call[part]
-        creation = target == NO_RECEIVER
-        gas, price, fails, dust = (_draws(self.key.fold(name), numbers) for name in ("gas", "price", "fails", "dust"))
-        used = np.where(call, _TRANSFER_GAS + (gas**3 * 300_000).astype(np.int64), _TRANSFER_GAS)
-        failed = fails < np.where(call, 0.035, 0.004)
-        typed = gwei % 10_000 == 0  # by a person: no digits below
-        wei = np.where(typed, 0, (dust * 10**9).astype(np.int64))
-        whole = pc.multiply(pa.array(gwei).cast(pa.decimal128(19, 0)), pa.scalar(Decimal(10**9), pa.decimal128(10, 0)))
-        receivers = hex_text(self.addresses[np.where(creation, 0, target)])
-        columns = {
-            "hash": hex_text(_bytes(self.key.fold("hash"), numbers, 32)),
-            "block_number": _FIRST_BLOCK + self.block[part].astype(np.int64),
-            "from_address": hex_text(self.addresses[self.source[part]]),
-            "to_address": pc.if_else(pa.array(~creation), receivers, pa.scalar(None, pa.string())),
-            "value": pc.add(whole, pa.array(wei).cast(pa.decimal128(19, 0))).cast(pa.decimal128(38, 0)),
-            "gas_price": (np.exp(2.3 + 0.9 * (price + gas - 1)) * 1e9).astype(np.int64),
-            "block_timestamp": START + self.block[part].astype(np.int64) * _BLOCK_SECONDS,
-            "receipt_gas_used": np.where(failed & call, used + used // 4, used),  # all that it was given if it failed
-            "receipt_status": 1 - failed.astype(np.int64),
-        }
-        return pa.table({name: pa.array(column) for name, column in columns.items()})
+    part, numbers = slice(first, last), np.arange(first, last)
+    source, target, gwei, second, call = (np.asarray(column)[part] for column in chain)
+    block = (second - START) // _BLOCK_SECONDS
+    creation = target == NO_RECEIVER
+    gas, price, fails, dust = (_draws(key.fold(name), numbers) for name in ("gas", "price", "fails", "dust"))
+    used = np.where(call, _TRANSFER_GAS + (gas**3 * 300_000).astype(np.int64), _TRANSFER_GAS)
+    failed = fails < np.where(call, 0.035, 0.004)
+    typed = gwei % 10_000 == 0  # by a person: no digits below
+    wei = np.where(typed, 0, (dust * 10**9).astype(np.int64))
+    whole = pc.multiply(pa.array(gwei).cast(pa.decimal128(19, 0)), pa.scalar(Decimal(10**9), pa.decimal128(10, 0)))
+    receivers = hex_text(addresses[np.where(creation, 0, target)])
+    columns = {
+        "hash": hex_text(_bytes(key.fold("hash"), numbers, 32)),
+        "block_number": _FIRST_BLOCK + block,
+        "from_address": hex_text(addresses[source]),
+        "to_address": pc.if_else(pa.array(~creation), receivers, pa.scalar(None, pa.string())),
+        "value": pc.add(whole, pa.array(wei).cast(pa.decimal128(19, 0))).cast(pa.decimal128(38, 0)),
+        "gas_price": (np.exp(2.3 + 0.9 * (price + gas - 1)) * 1e9).astype(np.int64),
+        "block_timestamp": START + block * _BLOCK_SECONDS,
+        "receipt_gas_used": np.where(failed & call, used + used // 4, used),  # all that it was given if it failed
+        "receipt_status": 1 - failed.astype(np.int64),
+    }
+    return pa.table({name: pa.array(column) for name, column in columns.items()})
 
 
 def _draws(key: Key, numbers: Ints) -> Floats:

@@ -18,9 +18,7 @@ from mggcn.ethereum._simulate import (
     END,
     FEE,
     START,
-    Accounts,
     World,
-    draw_lifetimes,
     is_simulated,
     simulate,
 )
@@ -44,10 +42,7 @@ def chain(folder: Path) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    key = Key.of(3)
-    accounts = Accounts.draw(SCALE, key.generator())
-    exchanges = draw_lifetimes(key.fold(1).generator(), accounts.popularity.size, 300)
-    return World(accounts, exchanges, SCALE, key.fold(2).generator())
+    return World.draw(SCALE, Key.of(3))
 
 
 def test_the_columns_are_those_that_a_build_reads(chain: pa.Table) -> None:
@@ -106,23 +101,23 @@ def test_amounts_and_accounts_are_in_range(world: World, name: str) -> None:
     for flow in BEHAVIOURS[name](world):
         assert flow.source.shape == flow.target.shape == flow.gwei.shape == flow.second.shape
         assert flow.gwei.min(initial=0) >= 0
-        assert 0 <= flow.source.min(initial=0) <= flow.source.max(initial=0) < world.accounts.total
-        assert -1 <= flow.target.min(initial=0) <= flow.target.max(initial=0) < world.accounts.total
+        assert 0 <= flow.source.min(initial=0) <= flow.source.max(initial=0) < world.total
+        assert -1 <= flow.target.min(initial=0) <= flow.target.max(initial=0) < world.total
 
 
 def test_a_deposit_is_swept_to_its_exchange(world: World) -> None:
     deposit = np.array([5, 9])
-    paid, swept = world.deposit(world.group("user")[:2], deposit, np.array([10**9, 100]), np.array([START, START]))
+    paid, swept = world.deposit(world.groups["user"][:2], deposit, np.array([10**9, 100]), np.array([START, START]))
     assert (swept.source == paid.target).all()
-    assert (swept.target == world.accounts.collectors[world.accounts.owners[deposit]]).all()
+    assert (swept.target == world.collectors[world.owners[deposit]]).all()
     assert swept.gwei.tolist() == [10**9 - FEE, 0]
     assert (swept.second > paid.second).all()
 
 
 def test_users_act_after_they_appear(world: World) -> None:
     seconds = np.linspace(START + 86_400 * 200, END - 1, 500).astype(np.int64)
-    drawn = world.accounts.users(world.rng, seconds, interest=2) - world.group("user")[0]
-    assert (world.accounts.births[drawn] <= seconds).all()
+    drawn = world.users(seconds, interest=2) - world.groups["user"][0]
+    assert (world.births[drawn] <= seconds).all()
     assert 0.65 < (drawn % 8 == 2).mean() < 0.9
 
 
