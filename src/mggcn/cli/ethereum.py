@@ -93,12 +93,21 @@ def build(
     from mggcn.errors import InputError, prefix_errors
     from mggcn.ethereum import BuildInputs, TimeSplit, parse_as_of, parse_columns
 
-    roles = None if columns is None else parse_columns(columns)
-    until = None if as_of is None else parse_as_of(as_of)
+    inputs = BuildInputs(
+        tuple(transactions),
+        None if columns is None else parse_columns(columns),
+        receipts,
+        blocks,
+        balances,
+        None if as_of is None else parse_as_of(as_of),
+        ids == "text",
+        max_dropped,
+        from_tables,
+    )
     time_split = TimeSplit.parse(split)
     if engine == "sql":
         with prefix_errors("--engine sql"):
-            print(ethereum.sql_script(transactions, dialect, roles, as_of=until, any_ids=ids == "text", into=into))  # noqa: T201
+            print(ethereum.sql_script(inputs, dialect, into=into))  # noqa: T201
         return
     if into is not None:
         raise InputError("--into: only --engine sql creates tables in a database")
@@ -116,9 +125,6 @@ def build(
         raise InputError("--out: the dataset folder to make is missing")
     if not 0 <= max_dropped <= 1:
         raise InputError(f"--max-dropped: {max_dropped:g} is not a share from 0 to 1")
-    inputs = BuildInputs(
-        tuple(transactions), roles, receipts, blocks, balances, until, ids == "text", max_dropped, from_tables
-    )
     built = ethereum.build(
         inputs,
         out,

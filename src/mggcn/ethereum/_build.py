@@ -26,9 +26,9 @@ from mggcn.ethereum import _pipeline as pipeline
 from mggcn.ethereum._assembly import ACCOUNTS, EDGES, assemble, require_space
 from mggcn.ethereum._features import add_columns, add_features
 from mggcn.ethereum._labels import read_labels
-from mggcn.ethereum._pipeline import BuildInputs, OnStage, Tally
+from mggcn.ethereum._pipeline import Tally
 from mggcn.ethereum._simulate import is_simulated
-from mggcn.ethereum._table_files import expand, local_copy
+from mggcn.ethereum._table_files import BuildInputs, expand, local_copy
 from mggcn.ethereum._time_split import TimeSplit
 
 EngineName = Literal["duckdb", "spark"]
@@ -188,7 +188,7 @@ def _source(tally: Tally, inputs: BuildInputs, labels: Path | None, split: str, 
 
 
 @contextmanager
-def _timed(quiet: bool) -> Iterator[OnStage]:
+def _timed(quiet: bool) -> Iterator[pipeline.OnStage]:
     """Print each stage with its duration on standard error."""
     current, started = "", 0.0
 

@@ -5,7 +5,7 @@ The script is for the database that holds the transactions; the tables that it c
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,11 +19,11 @@ from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.ethereum import _columns, _tables
 from mggcn.ethereum._columns import INT, INTERNAL, TEXT, WEI, Column, recognise, whole
 from mggcn.ethereum._table_files import (
+    BuildInputs,
     TableFiles,
     expand,
     extra_table,
     is_parquet,
-    local_copy,
     name_files,
     read_schema,
     transaction_tables,
@@ -44,39 +44,6 @@ _LITTLE, _FEWEST = 10**15, 100  # wei; values above 0
 _ALL_ETHER = 2 * 10**26  # wei, more than exist
 OnStage = Callable[[str], None]
 """Called with the name of each stage when it starts."""
-
-
-@dataclass(frozen=True)
-class BuildInputs:
-    """What a data set is built from.
-
-    Args:
-        transactions: files and folders: paths, or addresses such as ``s3://bucket/folder``.
-        columns: the column of each role, for a table in no known format.
-        receipts: a table for transactions without status, gas and contract.
-        blocks: a table for transactions without time.
-        balances: a table of balances in wei, used instead of the sums of the transactions.
-        as_of: seconds since 1970; later transactions are ignored.
-        any_ids: accounts are any text; else they must be addresses.
-        max_dropped: the largest share of rows that may be dropped because they cannot be read.
-        from_tables: the files are not transactions but the tables that the SQL script creates, exported as Parquet.
-    """
-
-    transactions: tuple[str | Path, ...]
-    columns: dict[str, str] | None = None
-    receipts: str | Path | None = None
-    blocks: str | Path | None = None
-    balances: str | Path | None = None
-    as_of: int | None = None
-    any_ids: bool = False
-    max_dropped: float = 0.01
-    from_tables: bool = False
-
-    def here(self, folder: Path) -> "BuildInputs":
-        """The same files, those at addresses as copies in a folder."""
-        transactions = tuple(local_copy(file, folder) for file in self.transactions)
-        extra = [file and local_copy(file, folder) for file in (self.receipts, self.blocks, self.balances)]
-        return replace(self, transactions=transactions, receipts=extra[0], blocks=extra[1], balances=extra[2])
 
 
 @dataclass(frozen=True)
@@ -222,9 +189,8 @@ def _rows(
             rows = _tables.apply_rules(
                 table,
                 roles,
-                as_of=inputs.as_of,
+                inputs,
                 latest=int(time.time()) + _DAY,
-                any_ids=inputs.any_ids,
                 internal=any(source.kind in INTERNAL for source in hashed),
                 alone=len(sources) == len(source.files) == 1,
             )
@@ -295,52 +261,40 @@ def _balances(engine: Engine, inputs: BuildInputs, work: Location) -> Table | No
     return each.drop("least")
 
 
-def sql_script(
-    names: Sequence[str],
-    dialect: str,
-    roles: Mapping[str, str] | None = None,
-    *,
-    as_of: int | None = None,
-    any_ids: bool = False,
-    into: str | None = None,
-) -> str:
+def sql_script(inputs: BuildInputs, dialect: str, *, into: str | None = None) -> str:
     """Return one ``CREATE TABLE … AS SELECT`` per stage, from a table of transactions to features.
 
     A time column that is a timestamp is filtered by ``as_of`` as it is, so that a database reads only the partitions
     of earlier days. No table is sorted as a whole.
 
     Args:
-        names: one table, as in ``project.dataset.table``, with BigQuery's columns or those of ``roles``.
+        inputs: one table, as in ``project.dataset.table``, with BigQuery's columns or those of ``columns``, which are
+            all treated as text; ``as_of`` and ``any_ids``.
         dialect: one of :data:`DIALECTS`.
-        roles: the column of each role; all are treated as text.
-        as_of: see :class:`BuildInputs`.
-        any_ids: see there.
         into: the schema of the tables that are created, as in ``project.dataset``; the database's default if None.
     """
     if dialect not in DIALECTS:
         raise unknown("dialect", dialect, DIALECTS)
-    if len(names) != 1:
-        raise InputError(f"one table is needed, not {len(names)}")
-    table = _table(names[0], dict.fromkeys(roles.values(), TEXT) if roles else _BIGQUERY)
-    kind, columns = recognise(table.columns, roles)
-    _tables.check_roles(columns, kind)
-    if as_of is not None and table[columns["time"]].type().is_timestamp():
-        end = ibis.literal(datetime.fromtimestamp(as_of + 1, UTC), type="timestamp('UTC')")
-        table = table.filter(table[columns["time"]] < end)
-    first = _tables.apply_rules(table, columns, as_of=as_of, any_ids=any_ids, internal=kind in INTERNAL)
+    if len(inputs.transactions) != 1:
+        raise InputError(f"one table is needed, not {len(inputs.transactions)}")
+    columns = dict.fromkeys(inputs.columns.values(), TEXT) if inputs.columns else _BIGQUERY
+    table = _table(str(inputs.transactions[0]), columns)
+    kind, roles = recognise(table.columns, inputs.columns)
+    _tables.check_roles(roles, kind)
+    if inputs.as_of is not None and table[roles["time"]].type().is_timestamp():
+        end = ibis.literal(datetime.fromtimestamp(inputs.as_of + 1, UTC), type="timestamp('UTC')")
+        table = table.filter(table[roles["time"]] < end)
     statements: list[str] = []
 
     def stage(name: str, table: Table, types: Types) -> Table:
         created = _table(f"{into}.{PREFIX}{name}" if into else f"{PREFIX}{name}", types)
-        target = next(
-            sqlglot.parse_one(ibis.to_sql(created, dialect=dialect), dialect=dialect).find_all(sqlglot.exp.Table)
-        )
-        target.set("alias", None)
+        place = created.op().namespace
+        target = sqlglot.exp.table_(created.get_name(), place.database, place.catalog, quoted=True)
         statements.append(f"CREATE TABLE {target.sql(dialect=dialect)} AS\n{ibis.to_sql(table, dialect=dialect)};")
         return created
 
     with unmerged_selects():
-        rows = stage("rows", first, _tables.ROWS)
+        rows = stage("rows", _tables.apply_rules(table, roles, inputs, internal=kind in INTERNAL), _tables.ROWS)
         transactions = stage("transactions", _tables.transactions(rows), _tables.TRANSACTIONS)
         _tables.store_stages(transactions, stage, is_sorted=False)
     return "\n\n".join(statements)

@@ -20,6 +20,7 @@ from mggcn._io.stages import Table, Types
 from mggcn.errors import InputError
 from mggcn.ethereum import _columns
 from mggcn.ethereum._columns import FLAG, INT, TEXT, WEI, Column, success_roles, whole
+from mggcn.ethereum._table_files import BuildInputs
 
 DROPPED = {
     "no_time": "its time is missing, or neither seconds since 1970 nor a time in UTC",
@@ -92,10 +93,9 @@ _SHARD = 4  # characters: 0x and two digits of an address, which makes 256 shard
 def apply_rules(
     table: Table,
     roles: Mapping[str, str],
+    inputs: BuildInputs,
     *,
-    as_of: int | None = None,
     latest: int | None = None,
-    any_ids: bool = False,
     internal: bool = False,
     alone: bool = True,
 ) -> Table:
@@ -107,13 +107,13 @@ def apply_rules(
     Args:
         table: of any format.
         roles: the column of each role.
-        as_of: seconds since 1970; later rows are dropped.
+        inputs: of which ``as_of`` and ``any_ids`` are used.
         latest: seconds since 1970; later rows are in the future.
-        any_ids: accounts are any text; else they must be addresses.
         internal: rows can be transfers within a transaction and share its hash. They are then duplicates only if
             sender, receiver and value are equal too. It must be the same for all tables of a build.
         alone: there is no other table; else rows without hashes get keys by which copies in other tables are found.
     """
+    any_ids = inputs.any_ids
     rows = _read(table, roles)
     if not any_ids:
         rows = rows.mutate(**{end: rows[f"spelled_{end}"].lower() for end in _ENDS})
@@ -124,7 +124,7 @@ def apply_rules(
     rows = rows.mutate(itself=~rows.genesis & (rows.sender == rows.target))
     rows = rows.mutate(
         moves=~(rows.failed | rows.itself | rows.genesis | (rows.creation & ~rows.made)),
-        dropped=_dropped(rows, as_of, latest, any_ids),
+        dropped=_dropped(rows, inputs.as_of, latest, any_ids),
     )
     rows = _with_keys(rows, roles, internal, alone)
     changes = [rows[end] != rows[f"spelled_{end}"] for end in _ENDS]

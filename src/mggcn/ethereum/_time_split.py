@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mggcn.data import COPY, UNLABELLED, Dataset, Split
 from mggcn.errors import InputError
-from mggcn.ethereum._pipeline import BuildInputs
+from mggcn.ethereum._table_files import BuildInputs
 from mggcn.graph import Graph, index_dtype
 
 _PREFIX = "time:"
