@@ -75,21 +75,13 @@ _DAY_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]
 
 @dataclass(frozen=True)
 class Format:
-    """A format of transactions.
-
-    Args:
-        name: for messages.
-        marks: the columns by which it is recognised.
-        roles: for each role its possible columns, the preferred first.
-        refusal: why it cannot be used; empty if it can.
-        internal: whether rows can be transfers within a transaction, which share its hash.
-    """
+    """A format of transactions."""
 
     name: str
-    marks: tuple[str, ...]
-    roles: Mapping[str, tuple[str, ...]]
-    refusal: str = ""
-    internal: bool = False
+    marks: tuple[str, ...]  # the columns by which it is recognised
+    roles: Mapping[str, tuple[str, ...]]  # for each role its possible columns, the preferred first
+    refusal: str = ""  # why it cannot be used; empty if it can
+    internal: bool = False  # whether rows can be transfers within a transaction, which share its hash
 
 
 FORMATS = (

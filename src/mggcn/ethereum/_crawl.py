@@ -39,25 +39,15 @@ INTERNAL = "internal"
 
 @dataclass(frozen=True)
 class Crawled:
-    """The contents of a folder after a crawl.
+    """The contents of a folder after a crawl."""
 
-    Args:
-        labelled: labelled accounts fetched, and their total.
-        neighbours: neighbours fetched, and the number selected.
-        records: transactions in the file; a transaction between two fetched accounts is there twice.
-        cut: accounts of which only the first transactions were fetched.
-        calls: API calls of this process.
-        retries: how many of them repeated a failed call.
-        internal: internal transactions, in a file of their own.
-    """
-
-    labelled: tuple[int, int]
-    neighbours: tuple[int, int]
-    records: int
-    cut: int
-    calls: int
-    retries: int
-    internal: int = 0
+    labelled: tuple[int, int]  # labelled accounts fetched, and their total
+    neighbours: tuple[int, int]  # neighbours fetched, and the number selected
+    records: int  # transactions in the file; one between two fetched accounts is there twice
+    cut: int  # accounts of which only the first transactions were fetched
+    calls: int  # API calls of this process
+    retries: int  # how many of them repeated a failed call
+    internal: int = 0  # internal transactions, in a file of their own
 
 
 class _Begun(msgspec.Struct, frozen=True):

@@ -60,17 +60,11 @@ class _Required(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Cursor:
-    """The position at which the next page of an account starts.
+    """The position at which the next page of an account starts."""
 
-    Args:
-        block: the start block of the query.
-        page: the page number, counted from that block.
-        seen: keys of the records already returned from the last block; the next page may repeat them.
-    """
-
-    block: int = 0
-    page: int = 1
-    seen: tuple[str, ...] = ()
+    block: int = 0  # the start block of the query
+    page: int = 1  # counted from that block
+    seen: tuple[str, ...] = ()  # keys of the records that were returned from the last block; the page may repeat them
 
 
 class _TemporaryError(Exception):

@@ -22,6 +22,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from mggcn._io.files import check_file_free, write_atomically
 from mggcn.errors import InputError, first_line, unknown
@@ -37,23 +38,13 @@ _REQUIRED_NAME = {"bancor": "converter", "phishhack": "fake_phishing"}
 """What the name of an address must contain for the label to count."""
 
 
-@dataclass(frozen=True)
-class LabelledAddress:
-    """An address with one of its labels.
+class LabelledAddress(NamedTuple):
+    """An address with one of its labels."""
 
-    Args:
-        address: in lower case; None if it belongs to another chain.
-        label: as spelled in the list.
-        name: the name tag of the address; None if the list has no names.
-        location: the file and the position in it, for messages.
-        mainnet: False if the list says that the address belongs to another chain.
-    """
-
-    address: str | None
-    label: str
-    name: str | None
-    location: str
-    mainnet: bool = True
+    address: str | None  # in lower case; None if it belongs to another chain
+    label: str  # as spelled in the list
+    name: str | None  # the name tag of the address; None if the list has no names
+    location: str  # the file and the position in it, for messages
 
 
 def read_list(path: Path, label: str | None = None) -> Iterator[LabelledAddress]:
@@ -63,15 +54,9 @@ def read_list(path: Path, label: str | None = None) -> Iterator[LabelledAddress]
 
 def addresses(path: Path) -> list[str]:
     """Return the mainnet addresses of a list, each once, whatever their labels."""
-    unique: dict[str, None] = {}
-    for entry in read_list(path, label="any"):
-        if not entry.mainnet:
-            continue
-        if entry.address is None:
-            raise InputError(f"{entry.location}: not an Ethereum address")
-        unique[entry.address] = None
+    unique = dict.fromkeys(entry.address for entry in read_list(path, label="any") if entry.address is not None)
     if not unique:
-        raise InputError(f"{path}: no addresses")
+        raise InputError(f"{path}: no addresses of Ethereum")
     return list(unique)
 
 
@@ -171,15 +156,15 @@ def _from_csv(path: Path, label: str | None) -> Iterator[LabelledAddress]:
     for location, fields in _rows(path, ("address",)):
         if label is None and len(fields) == 1:
             raise InputError(f"{path}: a list without labels; give its class as in Phish=FILE")
-        mainnet = fields.get("chainid", _MAINNET) == _MAINNET
-        address = _parse_address(fields["address"], location) if mainnet else None
-        name = label or fields.get("label", default)
-        yield LabelledAddress(address, name, fields.get("nametag"), location, mainnet)
+        is_mainnet = fields.get("chainid", _MAINNET) == _MAINNET
+        address = _parse_address(fields["address"], location) if is_mainnet else None
+        yield LabelledAddress(address, label or fields.get("label", default), fields.get("nametag"), location)
 
 
 def _parse_address(text: str, location: str) -> str | None:
     """Return an address in lower case, or None for another chain; a truncated or misspelt address is an error."""
-    return None if text.strip() and not text.strip().lower().startswith("0x") else _checked(text.strip(), location)
+    text = text.strip()
+    return None if text and not text.lower().startswith("0x") else _checked(text, location)
 
 
 def _checked(text: str, location: str) -> str:

@@ -48,23 +48,14 @@ OnStage = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Tally:
-    """The number of rows that each rule dropped or changed.
+    """The number of rows that each rule dropped or changed."""
 
-    Attributes:
-        rows: read from the files.
-        kept: not dropped.
-        dropped: by rule.
-        changed: by rule, among the rows kept.
-        formats: of the files.
-        notes: what the files do not contain, and what is assumed instead.
-    """
-
-    rows: int
-    kept: int
-    dropped: dict[str, int]
-    changed: dict[str, int]
-    formats: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    rows: int  # read from the files
+    kept: int  # not dropped
+    dropped: dict[str, int]  # by rule
+    changed: dict[str, int]  # by rule, among the rows kept
+    formats: tuple[str, ...]  # of the files
+    notes: tuple[str, ...] = ()  # what the files do not contain, and what is assumed instead
 
     def lines(self) -> list[str]:
         """Return a printable table; rules that apply to no row are left out."""

@@ -410,19 +410,12 @@ BEHAVIOURS: dict[str, Callable[[World], Iterator[Transfers]]] = {
 
 @dataclass(frozen=True)
 class Simulation:
-    """The size of a simulated chain.
-
-    Args:
-        transactions: the number of rows.
-        accounts: the number of accounts.
-        edges: the number of pairs of different accounts with a transaction.
-        labels: the number of labelled accounts of each class.
-    """
+    """The size of a simulated chain."""
 
     transactions: int
     accounts: int
-    edges: int
-    labels: dict[str, int]
+    edges: int  # pairs of different accounts with a transaction
+    labels: dict[str, int]  # the number of labelled accounts of each class
 
 
 def simulate(

@@ -40,15 +40,10 @@ def parse_as_of(text: str, option: str = "as_of") -> int:
 
 @dataclass(frozen=True)
 class TimeSplit:
-    """A split by time.
+    """A split by time."""
 
-    Attributes:
-        dates: the last ones of training and of validation, as given.
-        until: the last seconds since 1970 of both.
-    """
-
-    dates: tuple[str, str]
-    until: tuple[int, int]
+    dates: tuple[str, str]  # the last ones of training and of validation, as given
+    until: tuple[int, int]  # the last seconds since 1970 of both
 
     @classmethod
     def parse(cls, text: str) -> "TimeSplit | None":

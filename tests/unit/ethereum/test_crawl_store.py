@@ -65,5 +65,5 @@ def test_accounts_of_other_chains_are_not_fetched(tmp_path: Path) -> None:
     labels.write_text(f"address,chainId,label\n{A},1,ICO\n{B},10,ICO\n")
     assert addresses(labels) == [A]
     labels.write_text("address,label\nbnb10whzywcrge79,ICO\n")
-    with pytest.raises(InputError, match="line 2: not an Ethereum address"):
+    with pytest.raises(InputError, match=r"labels\.csv: no addresses of Ethereum"):
         addresses(labels)
