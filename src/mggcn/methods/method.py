@@ -260,7 +260,7 @@ def on_training_nodes(view: GraphView, nodes: NDArray[np.int64], digest: str) ->
     source = {**view.source, "graph": "train", "train": digest}
 
     def build(folder: FolderWriter) -> None:
-        indptr = folder.array("indptr", np.int64, (), view.graph.num_nodes + 1)
+        indptr = folder.array("indptr", np.int64)
         indices = folder.array("indices", view.graph.indices.dtype)
         indptr.append(np.zeros(1, np.int64))
         for ends, neighbours in view.graph.subgraph_rows(nodes):

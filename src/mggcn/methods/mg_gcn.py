@@ -126,7 +126,7 @@ class MixGrained(Network):
 
         def build(folder: FolderWriter) -> None:
             dtype = sums_dtype(graph, weights, view.threads)
-            writer = folder.array("sums", dtype, (), graph.num_stored)
+            writer = folder.array("sums", dtype)
             for sums in running_sums(graph, weights, dtype, view.threads):
                 writer.append(sums)
 
