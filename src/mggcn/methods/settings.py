@@ -140,15 +140,13 @@ class Setting(NamedTuple):
     Attributes:
         name: the field.
         values: the allowed values, in words.
-        value: what is used, as written on the command line.
-        origin: where this value comes from: ``default``, ``preset`` or ``given``.
+        value: the default, as written on the command line.
         description: from the docstring.
     """
 
     name: str
     values: str
     value: str
-    origin: str
     description: str
 
 
@@ -157,24 +155,13 @@ def title(kind: type) -> str:
     return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split()).rstrip(".")
 
 
-def settings_of(
-    kind: type, preset: Mapping[str, object] | None = None, given: Mapping[str, object] | None = None
-) -> list[Setting]:
-    """The settings of a method's class, or of :class:`mggcn.training.Training`, with the values that are used.
-
-    Args:
-        kind: the class, whose defaults are used where nothing else is said.
-        preset: the values of :func:`mggcn.methods.published.settings`, which replace defaults.
-        given: the values of the user, which replace both.
-    """
-    types, descriptions, settings = get_type_hints(kind), _descriptions(kind), []
-    for field in dataclasses.fields(kind):
-        name, value, origin = field.name, field.default, "default"
-        for other, values_of in (("preset", preset or {}), ("given", given or {})):
-            if name in values_of:
-                value, origin = values_of[name], other
-        settings.append(Setting(name, values(types[name]), written(value), origin, descriptions.get(name, "")))
-    return settings
+def settings_of(kind: type) -> list[Setting]:
+    """The settings of a method's class, or of :class:`mggcn.training.Training`."""
+    types, descriptions = get_type_hints(kind), _descriptions(kind)
+    return [
+        Setting(field.name, values(types[field.name]), written(field.default), descriptions.get(field.name, ""))
+        for field in dataclasses.fields(kind)
+    ]
 
 
 def values(kind: Any) -> str:
