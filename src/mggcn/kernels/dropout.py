@@ -80,19 +80,7 @@ def dropout_sparse(
     threads: int | None = None,
     work_a_chunk: int = _WORK_A_CHUNK,
 ) -> csr_array:
-    """The rows ``nodes`` of a sparse matrix without a share of their entries, and the others divided by 1 - share.
-
-    Args:
-        x: [num_nodes, width] float32.
-        nodes: [n].
-        share: in [0, 1).
-        key: of this dropout.
-        threads: all cores when None. The result does not depend on it.
-        work_a_chunk: values that a thread computes at a time.
-
-    Returns:
-        [n, width], with the entries that are kept.
-    """
+    """[n, width] the rows ``nodes`` [n] of a sparse matrix, with the entries that :func:`dropout` keeps."""
     rows, starts = nodes.numpy(), np.zeros(nodes.numel() + 1, np.int64)
     np.cumsum(np.diff(x.indptr)[rows], out=starts[1:])
     work = int(starts[-1])

@@ -180,16 +180,7 @@ class _GatherProduct(torch.autograd.Function):
 
 
 def sparse_product(x: csr_array, nodes: Tensor, weight: Tensor) -> Tensor:
-    """Multiply the rows ``nodes`` of x by ``weight``, on the CPU.
-
-    Args:
-        x: [num_nodes, width] float32.
-        nodes: [n].
-        weight: [width, channels].
-
-    Returns:
-        [n, channels].
-    """
+    """[n, channels] the rows ``nodes`` [n] of x, in float32, times ``weight`` [width, channels], on the CPU."""
     out: Tensor = _SparseProduct.apply(weight, x, nodes)
     return out
 

@@ -119,26 +119,12 @@ class AdaptiveStack(Layer, accepts_rows=True):
         return rows
 
     def importance(self, x: Rows, block: Block) -> Tensor:
-        """[num_src] the importance of each sender for all receivers: the sum of its factors times g.
-
-        Args:
-            x: [num_src, in_channels] input rows.
-            block: whole neighbourhoods.
-        """
+        """[num_src] the importance of each sender of whole neighbourhoods: the sum of its factors times g."""
         numbers: Tensor = self.sampling(x)
         return _importance(numbers, self._with_attention(block, numbers))
 
     def scored(self, x: Rows, blocks: Sequence[Block]) -> tuple[Tensor, Tensor]:
-        """Score targets.
-
-        Args:
-            x: [n, in_channels] input rows.
-            blocks: one per layer, the lowest first.
-
-        Returns:
-            [b, out_channels] class scores, before softmax; and the variance of their sums over the top layer's sample,
-            0 for a block that was not drawn.
-        """
+        """[b, out_channels] class scores, and the variance of their sums over the top layer's sample, 0 if none."""
         joined = torch.cat([self.layers[0].weight, self.sampling.weight], dim=1)  # type: ignore[list-item]
         rows, numbers = torch.tensor_split(x.matmul(joined), [joined.shape[1] - 2], dim=1)
         rows, skipped, variance = rows.contiguous(), None, rows.new_zeros(())

@@ -19,8 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.data import UNLABELLED, Features
-from mggcn.errors import InputError
+from mggcn.data import UNLABELLED
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn.rows import Rows, to_dense
 from mggcn.sampling.full import RowSampler
@@ -58,6 +57,9 @@ class RandomForest(Method):
         from sklearn.ensemble import RandomForestClassifier
 
         nodes = np.flatnonzero(view.known_labels != UNLABELLED)
+        x = view.x[nodes]
+        if not isinstance(x, np.ndarray):  # scikit-learn's trees accept 32-bit indices only
+            x = csr_array((x.data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), shape=x.shape)
         grown = RandomForestClassifier(
             self.trees,
             max_depth=self.max_depth or None,
@@ -65,7 +67,7 @@ class RandomForest(Method):
             class_weight="balanced_subsample" if self.balanced else None,
             random_state=view.key.fold("forest").value >> 32,
             n_jobs=view.threads or -1,
-        ).fit(_short_indices(view.x[nodes]), view.known_labels[nodes])
+        ).fit(x, view.known_labels[nodes])
         forest.plant(grown)
 
 
@@ -163,14 +165,3 @@ def _check(forest: Forest, _: object) -> None:
 
 def _all_in(values: Tensor, stop: int) -> bool:
     return bool(((values >= 0) & (values < stop)).all())
-
-
-def _short_indices(x: Features) -> Features:
-    """Features as scikit-learn's trees accept them: CSR with 32-bit indices, or dense."""
-    if isinstance(x, np.ndarray):
-        return x
-    if x.nnz > np.iinfo(np.int32).max:
-        raise InputError(
-            f"random forest: {x.nnz:,} feature values of training nodes are more than scikit-learn accepts"
-        )
-    return csr_array((x.data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), shape=x.shape)

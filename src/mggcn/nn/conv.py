@@ -239,11 +239,6 @@ def dropout(h: Tensor, share: float, training: bool) -> Tensor:
     """Set a share of hidden units to zero and scale the others up, in training only.
 
     On a CPU torch's generator is read once per call, for the key of the kernel; on a GPU it is torch's dropout.
-
-    Args:
-        h: [n, channels].
-        share: in [0, 1).
-        training: whether the module is in training.
     """
     if not (training and share):
         return h

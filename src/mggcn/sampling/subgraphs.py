@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -132,15 +133,8 @@ def _metis(graph: Graph, linked: Nodes, parts: int) -> Nodes:
     return np.asarray(labels, np.int64)
 
 
-@dataclass(frozen=True, eq=False)
-class Counts:
-    """How many of the sub-graphs drawn beforehand contain each node and each edge.
-
-    Attributes:
-        draws: the number of sub-graphs, N.
-        nodes: [num_nodes] C_v.
-        edges: [num_stored] C_uv of each stored entry.
-    """
+class Counts(NamedTuple):
+    """Of the sub-graphs drawn beforehand: their number, and how many contain each node and each stored edge."""
 
     draws: int
     nodes: NDArray[np.int32]
