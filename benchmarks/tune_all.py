@@ -31,7 +31,7 @@ from mggcn.experiments._search import Search
 from mggcn.experiments._tuning import Tuning
 from mggcn.methods import METHODS
 from mggcn.training._compute import choose_device
-from mggcn.training._progress import Silent
+from mggcn.training._loop import Silent
 
 BATCH = 256
 LARGE_BATCH = 1024

@@ -25,7 +25,7 @@ from mggcn.keys import Key
 from mggcn.runs import Plan, resolve
 from mggcn.runs._starting import fit
 from mggcn.training import Epochs, Fit
-from mggcn.training import _memory as memory
+from mggcn.training import _environment as memory
 from mggcn.training._inputs import AveragedInputs, SparseInputs
 from mggcn.training._scaling import Scaler
 

@@ -44,7 +44,7 @@ def _examine(root: Path | None) -> dict[str, Any]:
     from mggcn.data import data_roots, stored, user_cache
     from mggcn.kernels import threads
     from mggcn.kernels.gather_sum import sums
-    from mggcn.training import _environment as environment
+    from mggcn.training import environment
 
     required, extras = _requirements(_required())
     has_gpu = torch.cuda.is_available()
@@ -97,7 +97,7 @@ def _path_text(folder: dict[str, Any]) -> str:
 
 
 def _version() -> str:
-    from mggcn.training import _environment as environment
+    from mggcn.training import environment
 
     return environment.version(_PACKAGE) or "not installed, run from its source"
 
@@ -130,7 +130,7 @@ def _requirements(lines: list[str]) -> tuple[list[str], dict[str, list[str]]]:
 
 
 def _versions(packages: list[str]) -> dict[str, str | None]:
-    from mggcn.training import _environment as environment
+    from mggcn.training import environment
 
     return {name: environment.version(name) for name in packages}
 
@@ -140,7 +140,7 @@ def _devices() -> list[str]:
     import torch
 
     from mggcn.kernels import threads
-    from mggcn.training import _environment as environment
+    from mggcn.training import environment
 
     cpu = f"{environment.processor() or 'CPU'}, {threads.available()} cores"
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0

@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from mggcn.training import Finite, RunRecord, mean
-from mggcn.training._record import Count
+from mggcn.training import Finite, RunRecord, Whole, mean
 
 PublishedLookup = Callable[[RunRecord], Mapping[str, float]]
 """Returns the published results to show beside a record, by what they measure."""
@@ -167,7 +166,7 @@ class ExperimentInfo:
     title: str
     reproduces: str
     measure: str
-    seeds: Count
+    seeds: Whole
     reference: str = ""
 
 

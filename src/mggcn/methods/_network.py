@@ -11,8 +11,7 @@ from torch import nn
 from mggcn.methods.method import Method
 from mggcn.nn.conv import Linear
 from mggcn.nn.stack import Stack
-from mggcn.training import Share
-from mggcn.training._bounds import Count
+from mggcn.training import Count, Share
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ from mggcn._io import memory
 from mggcn.graph import Graph
 from mggcn.kernels.walk import walk
 from mggcn.keys import Key
-from mggcn.training import Compute, Positive
-from mggcn.training._bounds import Count
+from mggcn.training import Compute, Count, Positive
 
 WALKS_PER_STEP = 128
 _SHARED = 128

@@ -36,8 +36,7 @@ from mggcn.nn.adaptive import AdaptiveStack
 from mggcn.nn.rows import Rows
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.layerwise import AdaptiveSampler
-from mggcn.training import NonNegative, Penalised, Views
-from mggcn.training._bounds import Count
+from mggcn.training import Count, NonNegative, Penalised, Views
 
 
 @dataclass(frozen=True)

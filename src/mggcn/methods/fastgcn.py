@@ -23,8 +23,7 @@ from mggcn.nn.conv import GCNConv
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.full import RowSampler
 from mggcn.sampling.layerwise import AdaptiveSampler, Candidates, FastGCNSampler
-from mggcn.training import Inputs, View, Views
-from mggcn.training._bounds import Count
+from mggcn.training import Count, Inputs, View, Views
 
 
 @dataclass(frozen=True)

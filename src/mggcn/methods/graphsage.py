@@ -34,8 +34,7 @@ from mggcn.nn.lstm import LSTMConv
 from mggcn.nn.pool import PoolConv
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.neighbor import NeighborSampler
-from mggcn.training import Share, View, Views
-from mggcn.training._bounds import Count
+from mggcn.training import Count, Share, View, Views
 
 
 @dataclass(frozen=True)

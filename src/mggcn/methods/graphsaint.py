@@ -24,8 +24,7 @@ from mggcn.methods.method import GraphView
 from mggcn.nn.mg_gcn import CONVS
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.saint import SaintSampler
-from mggcn.training import View, Views
-from mggcn.training._bounds import Count
+from mggcn.training import Count, View, Views
 
 
 @dataclass(frozen=True)

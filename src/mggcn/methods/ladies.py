@@ -26,8 +26,7 @@ from mggcn.methods.method import GraphView
 from mggcn.nn.conv import GCNConv
 from mggcn.sampling.adjacency import Normalisation, propagation
 from mggcn.sampling.layerwise import LadiesSampler
-from mggcn.training import View, Views
-from mggcn.training._bounds import Count
+from mggcn.training import Count, View, Views
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from mggcn.methods.method import GraphView
 from mggcn.nn.conv import GCNConv
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.layerwise import Candidates, FastGCNSampler
-from mggcn.training import Views
-from mggcn.training._bounds import Count
+from mggcn.training import Count, Views
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ from mggcn.nn.mg_gcn import MGGCN, WITHOUT_ROOT
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import MixGrainedSampler
 from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
-from mggcn.training import DenseInputs, View, Views
-from mggcn.training._bounds import Count
+from mggcn.training import Count, DenseInputs, View, Views
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from mggcn.errors import InputError
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn.forest import Forest
 from mggcn.sampling.full import RowSampler
-from mggcn.training import NaturalNumber, View, Views, inputs_of
-from mggcn.training._bounds import Count
+from mggcn.training import Count, NaturalNumber, View, Views, inputs_of
 
 
 @dataclass(frozen=True)

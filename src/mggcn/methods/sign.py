@@ -24,8 +24,7 @@ from mggcn.nn.conv import Layer, Linear
 from mggcn.nn.dropout import dropout
 from mggcn.nn.rows import DistinctRows, RepeatedRows, Rows, SparseRows, to_dense
 from mggcn.sampling.adjacency import propagated, propagation
-from mggcn.training import NaturalNumber, Share, Views
-from mggcn.training._bounds import Count
+from mggcn.training import Count, NaturalNumber, Share, Views
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from mggcn.methods.method import GraphView
 from mggcn.nn.history import HistoryConv
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.history import HistorySampler
-from mggcn.training import View, Views
-from mggcn.training._bounds import Count
+from mggcn.training import Count, View, Views
 
 
 @dataclass(frozen=True)

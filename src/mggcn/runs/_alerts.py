@@ -83,7 +83,7 @@ def choose_thresholds(
     """The thresholds for a precision on nodes with these probabilities."""
     values, labels = np.full(len(classes), np.nan), labels_in(data, classes, nodes)
     for label, name in enumerate(classes):
-        bound = Ranked.of(probabilities[:, label], labels == label).threshold_for(required)
+        bound = Ranked(probabilities[:, label], labels == label).threshold_for(required)
         if bound is not None and name != BACKGROUND:
             values[label] = bound
     reached = (probabilities >= values).sum(axis=0)

@@ -12,7 +12,6 @@ from mggcn import methods
 from mggcn.runs._nodes import NEW, TEST, TRAIN, VAL, labels_in
 from mggcn.runs._predictions import Predictions
 from mggcn.training import Ranked, Tally, Top
-from mggcn.training import _metrics as metrics
 
 _AT_ONCE = 1 << 17
 
@@ -88,18 +87,18 @@ class Assessment:
     def top(self, label: int, k: int, *, with_training: bool = False) -> Top:
         """The rows with the highest probability of a class, and their precision."""
         rows = np.arange(self.labels.size) if with_training else np.flatnonzero(~self.is_training)
-        top = metrics.precision_at(k, self.predictions.probabilities[rows, label], self.labels[rows], label)
+        top = Top.of(k, self.predictions.probabilities[rows, label], self.labels[rows], label)
         return Top(rows[top.indices], top.known, top.correct)
 
     def top_counted(self, label: int, k: int) -> Top:
         """The same among the nodes that count only."""
         p, y = self.predictions.probabilities[self.counted, label], self.labels[self.counted]
-        return metrics.precision_at(k, p, y, label)
+        return Top.of(k, p, y, label)
 
     def ranked(self, label: int) -> Ranked:
         """How well the probabilities of a class rank the nodes that count."""
         p, y = self.predictions.probabilities[self.counted, label], self.labels[self.counted]
-        return Ranked.of(p, y == label)
+        return Ranked(p, y == label)
 
     def alerts(self) -> NDArray[np.int64]:
         """[classes, 4] the alerts among the nodes that count, those of the class, its nodes, and other alerts."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from mggcn.data import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.training import Compute, View, choose_temperature, predict
+from mggcn.training import Compute, Inference, View, choose_temperature
 
 if TYPE_CHECKING:
     from mggcn.runs._run import Run
@@ -47,5 +47,5 @@ def temperature_of(run: "Run", draws: int, data: Dataset, view: View, compute: C
             ) from None
         view, compute = run.view(data, compute.device)
     nodes = calibration_nodes(data, run.key)
-    scores = predict(run.model, view, nodes, run.key, compute, draws)
+    scores = Inference(run.model, view, run.key, compute, draws).predict(nodes)
     return choose_temperature(scores.cpu().numpy(), data.y[nodes])

@@ -21,18 +21,18 @@ from mggcn.training import (
     AveragedInputs,
     Checkpoints,
     Fit,
+    NotedProgress,
     Progress,
     Ranks,
     RunRecord,
     Silent,
+    environment,
     epoch_seconds,
     near_best,
     nodes_per_batch,
     seconds_until,
     train,
 )
-from mggcn.training import _environment as environment
-from mggcn.training import _memory as memory
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ def fit_plan(
     _log.info(
         "%s on %s, seed %d, on %s with %d threads", plan.name, dataset.name, plan.seed, device, torch.get_num_threads()
     )
-    memory.reset_peak(device)
+    environment.reset_peak(device)
     started = time.perf_counter()
     if origin is None:
         prepared = plan.prepare(dataset, key, compute)
@@ -64,7 +64,7 @@ def fit_plan(
         dataset = origin.match(dataset)
         prepared = plan.prepare(dataset, key, compute, origin.run.model.state_dict(), origin.scaler)
     prepare_seconds = time.perf_counter() - started
-    prepare_peak = memory.peak(device)
+    prepare_peak = environment.peak(device)
     parts = (type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
     phase = {"phase": "prepare", "seconds": prepare_seconds}
     _log.debug("inputs: %s, sampler: %s, prepared in %.2f s", *parts, prepare_seconds, extra=phase)
@@ -72,12 +72,12 @@ def fit_plan(
     ranks.every(None)  # some prepare longer than others
     if ranks.size > 1 and not prepared.train.sampler.draws_per_target:
         raise InputError(f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches")
-    if (note := getattr(progress, "note", None)) is not None:
+    if isinstance(progress, NotedProgress):
         if isinstance(prepared.train.inputs, AveragedInputs):
-            note(prepared.train.inputs.reason)
+            progress.note(prepared.train.inputs.reason)
         seconds = epoch_seconds(fit) if dataset.mapped is not None else None
         if seconds is not None:
-            note(f"an epoch takes about {seconds:.1f} s")
+            progress.note(f"an epoch takes about {seconds:.1f} s")
     fitted = train(fit, progress or Silent(), checkpoints)
     trained_seconds = time.perf_counter() - started
     tested = test(fit)
@@ -92,7 +92,7 @@ def fit_plan(
         split.test.size,
         tested.seconds,
     )
-    peak_memory = max(prepare_peak, fitted.first_peak or 0, memory.peak(device))
+    peak_memory = max(prepare_peak, fitted.first_peak or 0, environment.peak(device))
     curve = fitted.curve
     several = {"ranks": ranks.size} if ranks.size > 1 else {}
     plan = replace(plan, training=replace(plan.training, scaling=prepared.scaler.kind))

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from mggcn import training as train
 from mggcn.data import Dataset, as_dataset
 from mggcn.errors import InputError, warn_caller
 from mggcn.graph import Direction
@@ -21,7 +20,7 @@ from mggcn.runs._nodes import parts_of, targets_of
 from mggcn.runs._predictions import Predictions
 from mggcn.runs._reasons import check_reasons, reasons_of
 from mggcn.runs._scoring import Probabilities, Scorer
-from mggcn.training import ALONE, CHUNK, Ranks, choose_device
+from mggcn.training import ALONE, CHUNK, Inference, Ranks, calibrated, choose_device
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -172,8 +171,8 @@ def mean_chunks(scorers: Sequence[Scorer], nodes: NDArray[np.int64]) -> Iterator
 
 def _chunks(scorer: Scorer, nodes: NDArray[np.int64]) -> Iterator[Probabilities]:
     run, compute, started = scorer.run, scorer.compute, time.perf_counter()
-    for scores in train.predict_chunks(run.model, scorer.view, nodes, run.key, compute, scorer.draws):
-        rows = train.calibrated(scores, scorer.temperature).exp().cpu().numpy()
+    for scores in Inference(run.model, scorer.view, run.key, compute, scorer.draws).predict_chunks(nodes):
+        rows = calibrated(scores, scorer.temperature).exp().cpu().numpy()
         scorer.dataset.check_unchanged()
         yield from (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
     seconds = time.perf_counter() - started

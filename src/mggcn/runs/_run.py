@@ -31,7 +31,18 @@ from mggcn.runs._plan import Plan
 from mggcn.runs._predicting import Predictor
 from mggcn.runs._predictions import Embeddings
 from mggcn.runs._scoring import Scorer
-from mggcn.training import CONFIG, RECORD, Compute, RunRecord, Scaler, View, choose_device, hidden, record_content
+from mggcn.training import (
+    CONFIG,
+    RECORD,
+    Compute,
+    Embedder,
+    Inference,
+    RunRecord,
+    Scaler,
+    View,
+    choose_device,
+    record_content,
+)
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data
@@ -130,12 +141,12 @@ class Run(Predictor):
             device: ``auto``, ``cpu``, ``cuda`` or a device.
             root: the folder in which named data sets are searched.
         """
-        if not hasattr(self.model, "hidden"):
+        if not isinstance(self.model, Embedder):
             raise InputError(f"{self.record.method}: its model has no hidden representations")
         data = self.data(dataset, "embed", root)
         targets = targets_of(data, nodes, ids)
         view, compute = self.view(data, choose_device(device))
-        values = hidden(self.model, view, targets, self.key, compute, self.draws_of(draws))
+        values = Inference(self.model, view, self.key, compute, self.draws_of(draws)).hidden(targets)
         data.check_unchanged()
         return Embeddings(targets, data.ids_of(targets), values.cpu().numpy(), data.id_name)
 

@@ -20,7 +20,7 @@ from mggcn.runs._calibration import temperature_of
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import MixGrainedSampler
 from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
-from mggcn.training import Compute, View, calibrated, predict
+from mggcn.training import Compute, Inference, View, calibrated
 
 if TYPE_CHECKING:
     from mggcn.runs._run import Run
@@ -158,7 +158,7 @@ class Scorer:
         return self._scores(self.view, np.arange(self.dataset.num_nodes), self.draws)
 
     def _scores(self, view: View, nodes: NDArray[np.int64], draws: int = 1) -> Probabilities:
-        scores = predict(self.run.model, view, nodes, self.run.key, self.compute, draws)
+        scores = Inference(self.run.model, view, self.run.key, self.compute, draws).predict(nodes)
         return np.asarray(calibrated(scores, self.temperature).exp().cpu().numpy(), np.float64)
 
     def _score_members(self, rows: list[list[int]]) -> Probabilities:

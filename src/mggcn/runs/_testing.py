@@ -13,15 +13,15 @@ from mggcn.runs._calibration import calibration_nodes
 from mggcn.training import (
     ECE_BINS,
     Fit,
+    Inference,
     Ranking,
     Scores,
     Tally,
     calibrated,
     calibration_gaps,
     choose_temperature,
-    scores_of,
+    ranking_of,
 )
-from mggcn.training import _ranking as ranking
 
 RANKED = 1_000_000
 """The most test nodes whose probabilities are kept to measure how well they rank; more are selected by hash."""
@@ -66,12 +66,13 @@ def test(fit: Fit) -> Tested:
     """Fit the temperature on validation nodes, and measure the test nodes."""
     dataset, split, temperature = fit.dataset, fit.split, 1.0
     val, ranked = calibration_nodes(dataset, fit.key), fit.key.fold("ranking").select(split.test, RANKED)
-    val_scores = torch.cat([*scores_of(fit, val)])
+    inference = Inference.of(fit)
+    val_scores = inference.predict(val)
     if not fit.training.background_prior:
         temperature = choose_temperature(val_scores.cpu().numpy(), dataset.y[val])
     started, first = time.perf_counter(), 0
     tally, raw_gaps, kept = Tally(dataset.num_classes, fit.compute.device), np.zeros(ECE_BINS), []
-    for scores in scores_of(fit, split.test):
+    for scores in inference.predict_chunks(split.test):
         nodes = split.test[first : first + len(scores)]
         y, p = dataset.y[nodes], _probabilities(calibrated(scores, temperature))
         tally.add(scores, torch.from_numpy(y).to(fit.compute.device), p)
@@ -86,7 +87,7 @@ def test(fit: Fit) -> Tested:
         temperature,
         tally.calibration_error,
         float(np.abs(raw_gaps).sum() / tally.count),
-        ranking.measure(val_p, dataset.y[val], np.concatenate(kept), dataset.y[ranked]),
+        ranking_of(val_p, dataset.y[val], np.concatenate(kept), dataset.y[ranked]),
         seconds,
     )
 

@@ -17,13 +17,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Sampler
-from mggcn.data import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import GOLDEN, MIX_1, MIX_2, Key, folds
-from mggcn.training import _memory as memory
-from mggcn.training._background import BackgroundRisk
+from mggcn.training._environment import peak, restart_peak
 from mggcn.training._prepared import Fit
 from mggcn.training._ranks import Shares
 from mggcn.training._step import Step
@@ -44,25 +41,16 @@ class Epochs:
     """
 
     def __init__(self, fit: Fit) -> None:
-        prepared, dataset, training, key, compute = fit.prepared, fit.dataset, fit.training, fit.key, fit.compute
-        self._training, self._key, self._device = training, key, compute.device
-        one_batch = prepared.train.sampler.one_batch  # the same in every epoch
-        self._dataset, self._view = dataset, prepared.train.kept(compute) if one_batch else prepared.train
+        view, ranks = fit.prepared.train, fit.compute.ranks
+        self._fit = fit
         self.first_peak: int | None = None
-        memory.restart_peak(compute.device)
-        labels = shared_tensor(dataset.y).to(compute.device)
-        weight = _class_weights(dataset, training, compute.device)
-        prior, ranks = training.background_prior, compute.ranks
-        if prior and ranks.size > 1:
-            raise InputError(
-                f"background_prior: {ranks.size} ranks cannot train with it, because its risk is of whole batches"
-            )
-        risk = BackgroundRisk.of(dataset, fit.split.train, prior, training.background_risk) if prior else None
-        self.step = Step(prepared.model, self._view, labels, weight, training, compute, risk)
-        sampler = prepared.train.sampler
+        self._view = view.kept(fit.compute) if view.sampler.one_batch else view  # one batch is the same in every epoch
+        restart_peak(fit.compute.device)
+        self.step = Step(fit, self._view)
+        sampler = view.sampler
         if ranks.size > 1:
-            sampler = Shares(sampler, ranks, labels, weight)
-        self._drawing = Drawing(sampler, fit.split.train, training, key)
+            sampler = Shares(sampler, ranks, self.step.labels, self.step.class_weight)
+        self._drawing = Drawing(sampler, fit.split.train, fit.training, fit.key)
 
     def __enter__(self) -> "Epochs":
         return self
@@ -74,14 +62,15 @@ class Epochs:
 
     def run(self, number: int) -> float:
         """Train the epoch of this number, counted without gaps; return its mean loss."""
+        training = self._fit.training
         batches = self._view.prefetched(self._drawing.take(number))
-        twins = self._view.prefetched(self._drawing.again(number)) if self._training.consistency else None
-        loss = self.step.over(batches, twins, key=self._key.fold("inputs", number))
+        twins = self._view.prefetched(self._drawing.again(number)) if training.consistency else None
+        loss = self.step.over(batches, twins, key=self._fit.key.fold("inputs", number))
         if self.first_peak is None:
-            self.first_peak = memory.peak(self._device)
-        self._dataset.check_unchanged()
+            self.first_peak = peak(self._fit.compute.device)
+        self._fit.dataset.check_unchanged()
         if not math.isfinite(loss):
-            raise InputError(f"lr: training diverged at epoch {number} with learning rate {self._training.lr}")
+            raise InputError(f"lr: training diverged at epoch {number} with learning rate {training.lr}")
         return loss
 
 
@@ -135,14 +124,6 @@ class Drawing:
     def _order(self, number: int) -> Targets:
         is_ordered = not self._training.shuffle or self._sampler.one_batch
         return self._targets if is_ordered else shuffled(self._targets, self._key.fold("order", number))
-
-
-def _class_weights(dataset: Dataset, training: Training, device: torch.device) -> Tensor | None:
-    if training.class_weights == "none" or dataset.split is None:
-        return None
-    counts = np.bincount(dataset.y[dataset.split.train], minlength=dataset.num_classes)
-    weights = np.divide(counts.sum(), counts * np.count_nonzero(counts), out=np.zeros(counts.size), where=counts > 0)
-    return torch.from_numpy(weights.astype(np.float32)).to(device)
 
 
 def nodes_per_batch(fit: Fit) -> float:

@@ -1,7 +1,7 @@
 """Ranks: the processes that train one model together, each with its share of every batch.
 
 They are the processes of PyTorch's default group, which ``torchrun`` or the caller starts. Every rank holds the whole
-graph and the same weights. One process alone is a :class:`Ranks`, too, whose sums and gathers change nothing.
+graph and the same weights.
 """
 
 import hashlib
@@ -44,26 +44,48 @@ _GLOO = re.compile(r"\[\S*\.cc:\d+\] ")  # gloo's messages start with a line of 
 
 @dataclass(frozen=True)
 class Ranks:
-    """One process that trains alone; :class:`ProcessGroup` is several.
+    """The processes that train one model together; by default one process alone, whose sums and gathers change nothing.
 
     Attributes:
         rank: the number of this process.
         size: the number of processes.
         local_size: the number of processes on this machine.
         is_restarted: whether ``torchrun`` has started them again after a failure.
+        local_rank: the number of this process on its machine.
+        group: for values that are not tensors, whose ranks wait long for each other; None for one process alone.
+        store: that the ranks share, if :meth:`join` has started them.
     """
 
     rank: int = 0
     size: int = 1
     local_size: int = 1
     is_restarted: bool = False
+    local_rank: int = 0
+    group: Any = field(default=None, repr=False)
+    store: Any = field(default=None, repr=False)
 
     @staticmethod
     def current() -> "Ranks":
         """The ranks of PyTorch's default process group; one process alone if there is no group."""
-        if not (dist.is_available() and dist.is_initialized()):
-            return ALONE
-        return _of_world()
+        return _of_world() if dist.is_available() and dist.is_initialized() else ALONE
+
+    @staticmethod
+    def join() -> "Ranks":
+        """Start PyTorch's default process group with the ranks that ``torchrun`` has started."""
+        from torch._C._distributed_c10d import PrefixStore
+        from torch.distributed.rendezvous import rendezvous
+
+        store, rank, size = next(iter(rendezvous("env://")))
+        local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+        has_gpus = torch.cuda.is_available() and dist.is_nccl_available()
+        if has_gpus and local_rank < torch.cuda.device_count():
+            torch.cuda.set_device(local_rank)
+        backend = "cpu:gloo,cuda:nccl" if has_gpus else "gloo"
+        of_start = PrefixStore(name_of_start(store, rank, size), store)
+        is_restarted = store.check([_STARTED]) or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+        dist.init_process_group(backend, store=of_start, rank=rank, world_size=size, timeout=_TIMEOUT)
+        store.set(_STARTED, "")
+        return _of_world(of_start, is_restarted=is_restarted)
 
     @property
     def is_first(self) -> bool:
@@ -87,116 +109,85 @@ class Ranks:
             batch_size: targets per step, over all ranks.
             identity: what must be the same on all ranks.
         """
-
-    def add_gradients(self, parameters: Iterable[Tensor]) -> None:
-        """Replace every gradient by its sum over the ranks; a missing one counts as zero."""
-
-    def add(self, values: Tensor) -> Tensor:
-        """The sums over the ranks, which are added in their order, so that all ranks have the same bits."""
-        return values
-
-    def gather(self, rows: Tensor) -> Tensor:
-        """The rows of all ranks, in their order, on the device of ``rows``."""
-        return rows
-
-    def every(self, value: T) -> list[T]:
-        """The values of all ranks."""
-        return [value]
-
-    def first(self, function: Callable[[], T]) -> T:
-        """Call a function on the first rank; all ranks have its result, or its InputError."""
-        return function()
-
-    def in_turn(self, function: Callable[[], T]) -> T:
-        """Call a function on the first rank of every machine, then on the others, which find what it stored."""
-        return function()
-
-
-ALONE = Ranks()
-"""One process."""
-
-
-@dataclass(frozen=True)
-class ProcessGroup(Ranks):
-    """The ranks of PyTorch's default process group.
-
-    Attributes:
-        local_rank: the number of this process on its machine.
-        control: a group for values that are not tensors, whose ranks wait long for each other.
-        store: that the ranks share, if :func:`join` has started them.
-    """
-
-    local_rank: int = 0
-    control: Any = field(default=None, repr=False)
-    store: Any = field(default=None, repr=False)
-
-    def check(self, device: torch.device, batch_size: int, identity: Mapping[str, Any]) -> None:
+        if self.group is None:
+            return
         identities = self.every(dict(identity))
         for rank, other in enumerate(identities):
             if found := difference(identities[0], other):
                 raise InputError(f"rank {rank}: {found[0]} {found[2]}, but rank 0 has {found[1]}")
         if batch_size < self.size:
             raise InputError(f"batch_size: {batch_size} is smaller than the number of ranks, {self.size}")
-        self._agree(self._device_problem(device))
-
-    def _device_problem(self, device: torch.device) -> InputError | None:
-        backends, num_gpus = dist.get_backend_config(), torch.cuda.device_count()
+        problem, backends, num_gpus = "", dist.get_backend_config(), torch.cuda.device_count()
         backend = f"{device.type}:{'nccl' if device.type == 'cuda' else 'gloo'}"
         if backend not in backends:
-            return InputError(f"device: {device.type} needs a process group with {backend}, not {backends}")
-        if device.type == "cuda" and self.local_size > num_gpus:
-            return InputError(f"device: {self.local_size} ranks on a machine with {num_gpus} GPUs; each needs its own")
-        return None
+            problem = f"device: {device.type} needs a process group with {backend}, not {backends}"
+        elif device.type == "cuda" and self.local_size > num_gpus:
+            problem = f"device: {self.local_size} ranks on a machine with {num_gpus} GPUs; each needs its own"
+        self._agree(problem)
 
     def add_gradients(self, parameters: Iterable[Tensor]) -> None:
+        """Replace every gradient by its sum over the ranks; a missing one counts as zero."""
+        if self.group is None:
+            return
         trained = [parameter for parameter in parameters if parameter.requires_grad]
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
         flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
-        with self._watching():
+        with _watching():
             dist.all_reduce(flat)
         for parameter, gradient in zip(trained, torch.split(flat, [p.numel() for p in trained]), strict=True):
             parameter.grad = gradient.view_as(parameter)
 
     def add(self, values: Tensor) -> Tensor:
+        """The sums over the ranks, which are added in their order, so that all ranks have the same bits."""
+        if self.group is None:
+            return values
         parts = [torch.empty_like(values) for _ in range(self.size)]
-        with self._watching():
+        with _watching():
             dist.all_gather(parts, values)
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        return total
+        return sum(parts[1:], start=parts[0])
 
     def gather(self, rows: Tensor) -> Tensor:
+        """The rows of all ranks, in their order, on the device of ``rows``."""
+        if self.group is None:
+            return rows
         return torch.cat([part.to(rows.device) for part in self.every(rows.cpu()) if part.numel()])
 
     def every(self, value: T) -> list[T]:
-        values: list[Any] = [None] * self.size
-        with self._watching():
-            dist.all_gather_object(values, value, group=self.control)
+        """The values of all ranks."""
+        values: list[Any] = [value] * self.size
+        if self.group is not None:
+            with _watching():
+                dist.all_gather_object(values, value, group=self.group)
         return values
 
     def first(self, function: Callable[[], T]) -> T:
+        """Call a function on the first rank; all ranks have its result, or its InputError."""
+        if self.group is None:
+            return function()
         result: list[Any] = [None, None]
         if self.is_first:
             try:
                 result[0] = function()
             except InputError as error:
                 result[1] = error
-        with self._watching():
-            dist.broadcast_object_list(result, 0, group=self.control)
+        with _watching():
+            dist.broadcast_object_list(result, 0, group=self.group)
         if result[1] is not None:
             raise result[1]
         value: T = result[0]
         return value
 
     def in_turn(self, function: Callable[[], T]) -> T:
+        """Call a function on the first rank of every machine, then on the others, which find what it stored."""
+        if self.group is None:
+            return function()
         results: list[T] = []
         for is_turn in (self.local_rank == 0, self.local_rank > 0):
-            problem = None
+            problem = ""
             try:
                 results += [function()] if is_turn else []
             except InputError as error:
-                problem = error
+                problem = str(error)
             self._agree(problem)
         return results[0]
 
@@ -211,23 +202,27 @@ class ProcessGroup(Ranks):
         except RuntimeError:  # it has none, or it has ended and with it the store
             return False
 
-    def _agree(self, problem: InputError | None) -> None:
+    def _agree(self, problem: str) -> None:
         """Raise the problem of the first rank that has one, on all ranks."""
-        for rank, message in enumerate(self.every(problem and str(problem))):
-            if message is not None:
+        for rank, message in enumerate(self.every(problem)):
+            if message:
                 raise InputError(f"rank {rank}: {message}" if rank else message)
 
-    @contextmanager
-    def _watching(self) -> Iterator[None]:
-        """Turn the errors of a lost connection into one line; ``torchrun`` names the rank that was lost."""
-        try:
-            yield
-        except RuntimeError as error:
-            reason = _GLOO.sub("", first_line(error)).partition(". ")[0]
-            raise RankError(f"another rank ended or does not answer ({reason})") from None
+
+ALONE = Ranks()
+"""One process."""
+
+_groups: WeakKeyDictionary[Any, Ranks] = WeakKeyDictionary()  # what is left when Python ends can abort it
 
 
-_groups: WeakKeyDictionary[Any, ProcessGroup] = WeakKeyDictionary()  # what is left when Python ends can abort it
+@contextmanager
+def _watching() -> Iterator[None]:
+    """Turn the errors of a lost connection into one line; ``torchrun`` names the rank that was lost."""
+    try:
+        yield
+    except RuntimeError as error:
+        reason = _GLOO.sub("", first_line(error)).partition(". ")[0]
+        raise RankError(f"another rank ended or does not answer ({reason})") from None
 
 
 def name_of_start(store: "Store", rank: int, size: int) -> str:
@@ -245,35 +240,14 @@ def name_of_start(store: "Store", rank: int, size: int) -> str:
         time.sleep(_POLL)
 
 
-def join() -> ProcessGroup:
-    """Start PyTorch's default process group with the ranks that ``torchrun`` has started."""
-    from torch._C._distributed_c10d import PrefixStore
-    from torch.distributed.rendezvous import rendezvous
-
-    store, rank, size = next(iter(rendezvous("env://")))
-    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
-    has_gpus = torch.cuda.is_available() and dist.is_nccl_available()
-    if has_gpus and local_rank < torch.cuda.device_count():
-        torch.cuda.set_device(local_rank)
-    backend = "cpu:gloo,cuda:nccl" if has_gpus else "gloo"
-    start = name_of_start(store, rank, size)
-    is_restarted = store.check([_STARTED]) or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
-    of_start = PrefixStore(start, store)
-    dist.init_process_group(backend, store=of_start, rank=rank, world_size=size, timeout=_TIMEOUT)
-    store.set(_STARTED, "")
-    return _of_world(of_start, is_restarted=is_restarted)
-
-
-def _of_world(store: "Store | None" = None, *, is_restarted: bool = False) -> ProcessGroup:
+def _of_world(store: "Store | None" = None, *, is_restarted: bool = False) -> Ranks:
     """The ranks of the default process group; every rank calls it at the same time."""
     world = dist.group.WORLD
     if world not in _groups:
-        control = dist.new_group(backend="gloo", timeout=_PATIENCE)
-        local_rank, local_size = (os.environ.get(name) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+        group = dist.new_group(backend="gloo", timeout=_PATIENCE)
         rank, size = dist.get_rank(), dist.get_world_size()
-        _groups[world] = ProcessGroup(
-            rank, size, int(local_size or size), is_restarted, int(local_rank or rank), control, store
-        )
+        local_rank, local_size = (os.environ.get(name) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+        _groups[world] = Ranks(rank, size, int(local_size or size), is_restarted, int(local_rank or rank), group, store)
     return _groups[world]
 
 

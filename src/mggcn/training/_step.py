@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
+from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch
 from mggcn.errors import InputError
 from mggcn.kernels.adam import Adam
@@ -17,44 +19,46 @@ from mggcn.nn import Layer
 from mggcn.nn.rows import dropped
 from mggcn.training._background import BackgroundRisk
 from mggcn.training._capture import Captured
-from mggcn.training._compute import Compute
 from mggcn.training._inputs import DenseInputs
-from mggcn.training._prepared import Penalised, View
-from mggcn.training._training import Training
+from mggcn.training._prepared import Fit, Penalised, View
 
 
 class Step:
     """Trains a model batch by batch.
 
     Args:
-        model: takes input rows and blocks; returns scores, or scores with a penalty.
+        fit: its model takes input rows and blocks, and returns scores, or scores with a penalty.
         view: the view it trains on.
+
+    Attributes:
         labels: [num_nodes] on the model's device.
         class_weight: [num_classes] or None.
-        training: the settings.
-        compute: the device, precision and threads.
-        risk: takes the place of the cross-entropy if nodes are unlabelled.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        view: View,
-        labels: Tensor,
-        class_weight: Tensor | None,
-        training: Training,
-        compute: Compute,
-        risk: BackgroundRisk | None = None,
-    ) -> None:
-        self._risk = risk
-        self._model, self._view, self._labels, self._class_weight = model, view, labels, class_weight
-        self._training, self._compute = training, compute
+    def __init__(self, fit: Fit, view: View) -> None:
+        dataset, training, compute, model = fit.dataset, fit.training, fit.compute, fit.model
+        self._model, self._view, self._training, self._compute = model, view, training, compute
+        self.labels = shared_tensor(dataset.y).to(compute.device)
+        self.class_weight: Tensor | None = None
+        if training.class_weights == "balanced":
+            counts = np.bincount(dataset.y[fit.split.train], minlength=dataset.num_classes)
+            shares, zeros = counts * np.count_nonzero(counts), np.zeros(counts.size)
+            weights = np.divide(counts.sum(), shares, out=zeros, where=counts > 0).astype(np.float32)
+            self.class_weight = torch.from_numpy(weights).to(compute.device)
+        self._risk: BackgroundRisk | None = None  # takes the place of the cross-entropy if nodes are unlabelled
+        if training.background_prior:
+            if compute.ranks.size > 1:
+                reason = "cannot train with it, because its risk is of whole batches"
+                raise InputError(f"background_prior: {compute.ranks.size} ranks {reason}")
+            nodes = fit.split.train
+            self._risk = BackgroundRisk.of(dataset, nodes, training.background_prior, training.background_risk)
         self._key = Key.of(0)  # of input dropout, another one for every step
         on_gpu = compute.device.type == "cuda"
         self._tally = torch.zeros(2, dtype=torch.float32 if on_gpu else torch.float64, device=compute.device)
         self._adam = Adam(model.parameters(), training.lr, training.weight_decay, self._tally[1:])
         if on_gpu:
-            _give_autograd_a_context(compute.device)
+            # a small backward pass gives autograd's thread a CUDA context; without one cuBLAS would warn
+            torch.zeros(1, device=compute.device, requires_grad=True).sum().backward()  # type: ignore[no-untyped-call]
         has_fixed_shapes = view.sampler.device.type == "cuda" and isinstance(view.inputs, DenseInputs)
         can_capture = on_gpu and has_fixed_shapes and isinstance(model, Layer) and model.capturable
         self._captured = Captured(self._run) if can_capture else None
@@ -106,7 +110,7 @@ class Step:
             self._count(loss, batch)
             (loss if penalty is None else loss + penalty * _share(batch)).backward()  # type: ignore[no-untyped-call]
         else:
-            arrays = (scores.detach(), self._labels, batch.targets, self._class_weight, self._tally)
+            arrays = (scores.detach(), self.labels, batch.targets, self.class_weight, self._tally)
             gradient = cross_entropy(*arrays, self._training.label_smoothing)
             _Root.apply(scores, gradient).backward()  # type: ignore[no-untyped-call]
 
@@ -134,17 +138,15 @@ class Step:
 
     def _loss(self, scores: Tensor, batch: Batch) -> Tensor:
         """The loss through autograd, for what the fused kernel does not support."""
-        labels = self._labels[batch.targets.long()]
+        labels = self.labels[batch.targets.long()]
         if self._risk is not None:
             if batch.weight is not None:
                 raise InputError("background_prior: needs a method whose targets have equal weights in a batch")
             return self._risk(scores, labels)
         loss_of = partial(functional.cross_entropy, label_smoothing=self._training.label_smoothing)
         if batch.weight is None:
-            loss = loss_of(scores, labels, self._class_weight)
-        else:
-            loss = batch.weight @ loss_of(scores, labels, self._class_weight, reduction="none")
-        return loss
+            return loss_of(scores, labels, self.class_weight)
+        return batch.weight @ loss_of(scores, labels, self.class_weight, reduction="none")
 
     def _count(self, loss: Tensor, batch: Batch) -> None:
         self._tally += torch.stack([loss.detach() * batch.whole_count, loss.new_ones(())]).to(self._tally)
@@ -177,8 +179,3 @@ def _check_targets(draws: tuple[Batch, ...], *, is_first: bool) -> None:
         torch.equal(draws[0].targets, draw.targets) for draw in draws[1:]
     ):
         raise InputError("consistency: needs a method whose batches have the same targets in every draw")
-
-
-def _give_autograd_a_context(device: torch.device) -> None:
-    """Give autograd's thread a CUDA context by a small backward pass; without one cuBLAS would warn."""
-    torch.zeros(1, device=device, requires_grad=True).sum().backward()  # type: ignore[no-untyped-call]

@@ -18,7 +18,7 @@ from mggcn.graph import Graph
 from mggcn.runs._ensemble import Ensemble
 from mggcn.runs._loading import load_run
 from mggcn.runs._resemblance import separability
-from mggcn.training._record_file import read_record
+from mggcn.training import read_record, record_content
 
 RUNS = ("runs/small-mlp-seed0", "runs/small-mlp-seed1")
 
@@ -141,7 +141,7 @@ def test_a_training_node_of_any_run_is_one_of_the_ensemble(folder: Path, small: 
 def test_a_split_that_cannot_be_read(later: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
     train()
     folder, command = Path(RUNS[0]), ["predict", RUNS[0], "--dataset", "later", "--out", "p.csv"]
-    (folder / "record.json").write_text(read_record(folder / "record.json")[0].to_json())
+    (folder / "record.json").write_bytes(record_content(read_record(folder / "record.json")[0], {}))
     (folder / "split.npz").write_bytes(b"PK")
     capsys.readouterr()
     assert main(command) == 2

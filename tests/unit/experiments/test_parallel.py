@@ -19,7 +19,7 @@ from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._schedule import Job, Outcome, Schedule
 from mggcn.kernels import threads
 from mggcn.runs import DataIdentity
-from mggcn.training._progress import Silent
+from mggcn.training._loop import Silent
 
 pytestmark = pytest.mark.slow
 

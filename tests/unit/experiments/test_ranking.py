@@ -9,8 +9,7 @@ from mggcn.experiments import _ranking as ranking
 from mggcn.experiments._page import render
 from mggcn.experiments._records import pack, unpack
 from mggcn.experiments._rows import group
-from mggcn.training._ranking_record import Alerts, Ranking
-from mggcn.training._record import RunRecord
+from mggcn.training._record import Alerts, Ranking, RunRecord
 from tests.records import record
 
 
@@ -70,7 +69,7 @@ def test_rankings_are_packed_and_read_again() -> None:
 
 def test_rankings_of_other_classes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"field ranking\.roc_auc has 1 entries for 2 classes"):
-        RunRecord.from_json(ranked(roc_auc=[0.5]).to_json())
+        RunRecord.of(json.loads(ranked(roc_auc=[0.5]).to_json()))
     with pytest.raises(ValueError, match=r"ranking\.precision_at has other lengths"):
-        RunRecord.from_json(ranked(ks=[1]).to_json())
-    assert RunRecord.from_json(ranked().to_json()).ranking == ranked().ranking
+        RunRecord.of(json.loads(ranked(ks=[1]).to_json()))
+    assert RunRecord.of(json.loads(ranked().to_json())).ranking == ranked().ranking

@@ -13,7 +13,7 @@ from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import MixGrainedSampler
 from mggcn.training import Fit, train
 from mggcn.training._compute import Compute
-from mggcn.training._progress import Silent
+from mggcn.training._loop import Silent
 from tests.properties import assert_batch_is_valid
 
 CPU = Compute(torch.device("cpu"))

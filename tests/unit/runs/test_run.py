@@ -21,7 +21,7 @@ from mggcn.graph import Graph
 from mggcn.methods.mg_gcn import MixGrained
 from mggcn.nn.conv import MeanConv
 from mggcn.runs._plan import read_config
-from mggcn.training._compute import choose_device
+from mggcn.training import choose_device, record_content
 from tests import sealing
 
 NEWER = {"input_dropout": 0, "label_smoothing": 0, "consistency": 0, "averaging": 0, "draws": 1}
@@ -228,7 +228,7 @@ def test_bad_run_folders(run: mggcn.Run, tmp_path: Path) -> None:
     (run.path / "weights.safetensors").unlink()
     with pytest.raises(InputError, match=r"weights\.safetensors: missing, though record\.json lists it"):
         mggcn.load_run(run.path)
-    (run.path / "record.json").write_text(run.record.to_json())
+    (run.path / "record.json").write_bytes(record_content(run.record, {}))
     with pytest.raises(InputError, match=r"weights\.safetensors is missing"):
         mggcn.load_run(run.path)
     (run.path / "weights.safetensors").write_bytes(whole[:-40])
@@ -236,9 +236,10 @@ def test_bad_run_folders(run: mggcn.Run, tmp_path: Path) -> None:
         mggcn.load_run(run.path)
 
 
-def test_a_folder_of_an_earlier_version_has_no_checksums_and_is_read(run: mggcn.Run) -> None:
+def test_a_record_without_a_checksum_is_refused(run: mggcn.Run) -> None:
     (run.path / "record.json").write_text(run.record.to_json())
-    assert mggcn.load_run(run.path).record == run.record
+    with pytest.raises(InputError, match=r"record\.json: not a run record \(its checksum is missing\)"):
+        mggcn.load_run(run.path)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +265,7 @@ def test_weights_that_cannot_be_right_are_refused_without_checksums_too(
         elif value is not None:
             tensors[name] = np.full(old.shape, value)
     save_file(tensors, path)
-    (run.path / "record.json").write_text(run.record.to_json())
+    (run.path / "record.json").write_bytes(record_content(run.record, {}))
     with pytest.raises(InputError, match=re.escape(message)):
         mggcn.load_run(run.path)
 
@@ -286,23 +287,23 @@ def test_a_record_that_does_not_fit_the_weights(run: mggcn.Run) -> None:
         ({"dataset": {}}, "field 'dataset.name' is missing"),
         ({"dataset": None}, "field dataset: expected object, got null (None)"),
         ({"dataset.name": 3}, "field dataset.name: expected str, got int (3)"),
-        ({"dataset.path": ...}, "field dataset has no path"),
-        ({"dataset.digest": ...}, "field dataset has no digest"),
-        ({"dataset.num_features": ...}, "field dataset has no num_features"),
-        ({"dataset.num_features": -3}, "field dataset has num_features -3"),
+        ({"dataset.path": ...}, "field 'dataset.path' is missing"),
+        ({"dataset.digest": ...}, "field 'dataset.digest' is missing"),
+        ({"dataset.num_features": ...}, "field 'dataset.num_features' is missing"),
+        ({"dataset.num_features": -3}, "field dataset.num_features: expected int >= 0 (-3)"),
         ({"dataset.num_features": "3"}, "field dataset.num_features: expected int | null, got str ('3')"),
-        ({"dataset.num_features": None}, "field dataset has num_features None"),
-        ({"dataset.classes": ...}, "field dataset has no classes"),
-        ({"dataset.classes": []}, "field dataset has no classes"),
+        ({"dataset.num_features": None}, "field dataset.num_features: expected int, got null (None)"),
+        ({"dataset.classes": ...}, "field 'dataset.classes' is missing"),
+        ({"dataset.classes": []}, "field dataset.classes: expected array of length >= 1 ([])"),
         ({"dataset.classes": "abc"}, "field dataset.classes: expected array | null, got str ('abc')"),
         ({"settings": []}, "field settings: expected object, got array ([])"),
-        ({"settings": {}}, "field settings has no scaling"),
+        ({"settings": {}}, "field 'settings.scaling' is missing"),
         ({"settings.hidden": []}, "hidden: [] is not a whole number"),
         ({"method": 3}, "field method: expected str, got int (3)"),
         ({"method": "mg"}, "unknown method 'mg'"),
         ({"seed": "x"}, "field seed: expected int, got str ('x')"),
         ({"temperature": None}, "field temperature: expected float, got null (None)"),
-        ({"temperature": 0}, "field temperature is 0"),
+        ({"temperature": 0}, "field temperature: expected float > 0.0 (0.0)"),
     ],
 )
 def test_a_damaged_record_is_named(folder: Path, changes: dict[str, object], message: str) -> None:
