@@ -37,11 +37,15 @@ class Inputs(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class DenseInputs:
-    """Dense rows on one device: one matrix, or on a CPU with little memory several side by side, which views share."""
+    """Dense rows on one device: one matrix, or on a CPU with little memory several side by side, which views share.
+
+    Rows that do not fit on a GPU stay on the CPU; those of a batch are gathered in pinned memory and copied.
+    """
 
     parts: tuple[Tensor, ...]
     mapped: tuple[MappedRows, ...] = ()  # the parts that are in mapped files and may not stay in memory
     padding: int = 0  # columns of zeros at the end
+    copied_to: torch.device | None = None  # the GPU that rows of a batch are copied to
 
     @classmethod
     def on_gpu(cls, parts: list[Tensor], dtype: torch.dtype) -> "DenseInputs":
@@ -57,20 +61,20 @@ class DenseInputs:
 
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Tensor | TableRows | RepeatedRows:
         """[n, width]; on a GPU repeated rows are merged only if ``repeats`` says which, so that shapes stay fixed."""
+        table, gpu = self.parts[0], self.copied_to
+        if gpu is not None:
+            found, index = _distinct(nodes.cpu(), table.shape[0])
+            pinned = torch.empty(found.numel(), self.width, dtype=table.dtype, pin_memory=True)
+            return RepeatedRows(self.gather(found, pinned).to(gpu, non_blocking=True), index.to(gpu))
         if repeats is not None:
-            return RepeatedRows(TableRows(self.parts[0], repeats.nodes, self.width), repeats.index, repeats)
-        if self.padding or self.parts[0].device.type != "cpu":
-            return TableRows(self.parts[0], nodes.to(self.parts[0].device), self.width)
-        if len(self.parts) == 1 and _is_all(nodes, self.parts[0].shape[0]):
-            return self.parts[0]
-        found, index = _distinct(nodes, self.parts[0].shape[0])
-        rows = self.gather(found, self.parts[0].new_empty(found.numel(), self.width))
+            return RepeatedRows(TableRows(table, repeats.nodes, self.width), repeats.index, repeats)
+        if self.padding or table.device.type != "cpu":
+            return TableRows(table, nodes.to(table.device), self.width)
+        if len(self.parts) == 1 and _is_all(nodes, table.shape[0]):
+            return table
+        found, index = _distinct(nodes, table.shape[0])
+        rows = self.gather(found, table.new_empty(found.numel(), self.width))
         return rows if found.numel() == nodes.numel() else RepeatedRows(rows, index)
-
-    def prefetch(self, nodes: Tensor) -> None:
-        """Have the rows of nodes read from mapped files in the background."""
-        for part in self.mapped:
-            part.prefetch(nodes.numpy())
 
     def gather(self, nodes: Tensor, out: Tensor) -> Tensor:
         """Fill ``out`` [n, width] with the rows of ``nodes``, all parts side by side, on the CPU."""
@@ -80,26 +84,6 @@ class DenseInputs:
         for part, share in zip(self.parts, shares, strict=True):
             torch.index_select(part, 0, nodes, out=share)
         return out
-
-
-@dataclass(frozen=True, eq=False)
-class HostInputs:
-    """Dense rows that do not fit on the GPU: gathered in pinned memory on the host and copied batch by batch."""
-
-    table: DenseInputs
-    device: torch.device
-
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return self.table.width
-
-    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> RepeatedRows:  # noqa: ARG002
-        """[n, width] on the GPU."""
-        found, index = _distinct(nodes.cpu(), self.table.parts[0].shape[0])
-        pinned = torch.empty(found.numel(), self.width, dtype=self.table.parts[0].dtype, pin_memory=True)
-        moved = self.table.gather(found, pinned).to(self.device, non_blocking=True)
-        return RepeatedRows(moved, index.to(self.device))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,23 +161,17 @@ def inputs_of(parts: list[Features], compute: Compute) -> Inputs:
     """Matrices side by side: on the GPU if they fit, else sparse if most entries are zero, else dense."""
     if compute.holds(4 * sum(part.shape[0] * part.shape[1] for part in parts)):
         return DenseInputs.on_gpu([dense(part).to(compute.device) for part in parts], compute.dtype)
-    sparse = sparse_inputs(parts)
-    if sparse is not None:
+    if (sparse := sparse_inputs(parts)) is not None:
         return sparse
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
     is_large = is_too_large(sum(array.nbytes for array in arrays))
-    mapped = [MappedRows.of(array) for array in arrays] if is_large else []
+    mapped = [rows for array in arrays if (rows := MappedRows.of(array)) is not None] if is_large else []
     tables = [dense(part) for part in parts]
-    if not is_too_large(_COPIES * sum(table.nbytes for table in tables)):
-        tables = [_joined(tables)] if len(tables) > 1 else tables
-    table = DenseInputs(tuple(tables), tuple(part for part in mapped if part is not None))
-    return table if compute.device.type == "cpu" else HostInputs(table, compute.device)
-
-
-def _joined(tables: list[Tensor]) -> Tensor:
-    """Matrices side by side in an array of numpy, which asks the system for huge pages: rows are found faster there."""
-    shape = (tables[0].shape[0], sum(table.shape[1] for table in tables))
-    return torch.cat(tables, dim=1, out=torch.from_numpy(np.empty(shape, np.float32)))
+    if len(tables) > 1 and not is_too_large(_COPIES * sum(table.nbytes for table in tables)):
+        # in an array of numpy, which asks the system for huge pages: rows are found faster there
+        joined = np.empty((tables[0].shape[0], sum(table.shape[1] for table in tables)), np.float32)
+        tables = [torch.cat(tables, dim=1, out=torch.from_numpy(joined))]
+    return DenseInputs(tuple(tables), tuple(mapped), copied_to=None if compute.device.type == "cpu" else compute.device)
 
 
 def _distinct(nodes: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:

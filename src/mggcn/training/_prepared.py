@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor, nn
 
+from mggcn._io.mapping import MappedRows
 from mggcn.block import Batch, Nodes, Sampler
 from mggcn.data import Dataset, Split
 from mggcn.errors import InputError
@@ -15,7 +16,7 @@ from mggcn.keys import Key
 from mggcn.nn import Layer
 from mggcn.nn.rows import Rows, gathered, num_bytes, to_dense
 from mggcn.training._compute import Compute
-from mggcn.training._inputs import DenseInputs, HostInputs, Inputs
+from mggcn.training._inputs import DenseInputs, Inputs
 from mggcn.training._scaling import Scaler
 from mggcn.training._training import Training
 
@@ -49,13 +50,13 @@ class View:
 
         A sampler that draws whole batches may read the model, so its next batch is not drawn before it is needed.
         """
-        table = self._mapped
-        if table is None:
+        if not self._mapped:
             yield from batches
             return
         waiting: deque[Batch] = deque()
         for batch in batches:
-            table.prefetch(batch.nodes.cpu())
+            for rows in self._mapped:
+                rows.prefetch(batch.nodes.cpu().numpy())
             waiting.append(batch)
             if len(waiting) > (_AHEAD if self.sampler.draws_per_target else 0):
                 yield waiting.popleft()
@@ -65,15 +66,14 @@ class View:
         """This view for passes that repeat: their batches and rows are kept if the sampler and memory allow."""
         stays = self.sampler.draws_per_target or self.sampler.one_batch
         free = compute.free_bytes()
-        if not stays or free is None or self._mapped is not None:
+        if not stays or free is None or self._mapped:
             return self
         return KeptView(self.inputs, self.sampler, free // _KEPT_SHARE)
 
     @property
-    def _mapped(self) -> DenseInputs | None:
-        """The input rows, if they are in mapped files."""
-        table = self.inputs.table if isinstance(self.inputs, HostInputs) else self.inputs
-        return table if isinstance(table, DenseInputs) and table.mapped else None
+    def _mapped(self) -> tuple[MappedRows, ...]:
+        """The input rows that are in mapped files."""
+        return self.inputs.mapped if isinstance(self.inputs, DenseInputs) else ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch import distributed as dist
 
@@ -164,17 +163,17 @@ class Ranks:
         """Call a function on the first rank; all ranks have its result, or its InputError."""
         if self.group is None:
             return function()
-        result: list[Any] = [None, None]
+        result: list[Any] = [None]
         if self.is_first:
             try:
-                result[0] = function()
+                result = [function()]
             except InputError as error:
-                result[1] = error
+                result = [error]
         with _watching():
             dist.broadcast_object_list(result, 0, group=self.group)
-        if result[1] is not None:
-            raise result[1]
-        value: T = result[0]
+        value: T | InputError = result[0]
+        if isinstance(value, InputError):
+            raise value
         return value
 
     def in_turn(self, function: Callable[[], T]) -> T:
@@ -255,20 +254,14 @@ def _of_world(store: "Store | None" = None, *, is_restarted: bool = False) -> Ra
 class Shares(Sampler):
     """Draws this rank's share of every batch of a sampler, so that losses of the ranks add up to that of one process.
 
-    All ranks have the same number of batches. A rank without a share of the last one, which can be smaller than the
-    number of ranks, has an empty batch in its place.
-
-    Args:
-        sampler: declares ``draws_per_target``: what it draws for a target does not depend on the rest of the batch.
-        ranks: the processes that train together.
-        labels: [num_nodes] on the model's device.
-        class_weight: [num_classes] or None.
+    What the sampler draws for a target does not depend on the rest of the batch. All ranks have the same number of
+    batches; one without a share of the last, which can be smaller than the number of ranks, has an empty one.
     """
 
     sampler: Sampler
     ranks: Ranks
-    labels: Tensor
-    class_weight: Tensor | None
+    labels: Tensor  # [num_nodes]
+    class_weight: Tensor | None  # [num_classes]
 
     @property
     def device(self) -> torch.device:
@@ -277,19 +270,14 @@ class Shares(Sampler):
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``, which all ranks have in the same order; ``batch_size`` is that of all ranks."""
-        count = len(targets)
+        count, each = len(targets), self.ranks.part(batch_size)
         sizes = [min(batch_size, count - start) for start in range(0, count, batch_size)]
-        rows = self._rows(sizes, batch_size)
-        own = targets[torch.from_numpy(rows).to(targets.device)] if isinstance(targets, Tensor) else targets[rows]
-        size = self.ranks.part(batch_size)
-        drawn = self.sampler.batches(own, key, size.stop - size.start)
-        return self._weighted(drawn, sizes, self._factors(targets, sizes))
-
-    def _rows(self, sizes: list[int], batch_size: int) -> NDArray[np.int64]:
-        """The positions of this rank's targets."""
         parts = [self.ranks.part(size) for size in sizes]
         ranges = [np.arange(part.start, part.stop) + n * batch_size for n, part in enumerate(parts)]
-        return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
+        rows = np.concatenate([np.empty(0, np.int64), *ranges])
+        own = targets[torch.from_numpy(rows).to(targets.device)] if isinstance(targets, Tensor) else targets[rows]
+        drawn = self.sampler.batches(own, key, each.stop - each.start)
+        return self._weighted(drawn, sizes, parts, self._factors(targets, sizes))
 
     def _factors(self, targets: Nodes | Tensor, sizes: list[int]) -> Tensor:
         """[batches] the factor of a target's loss in every batch: 1 over the sum of the whole batch's weights."""
@@ -301,12 +289,13 @@ class Shares(Sampler):
         totals = torch.zeros(len(sizes), device=counts.device, dtype=torch.float64)
         return (1 / totals.index_add(0, number, self.class_weight[self.labels[nodes]].double())).float()
 
-    def _weighted(self, drawn: Iterator[Batch], sizes: list[int], factors: Tensor) -> Iterator[Batch]:
+    def _weighted(
+        self, drawn: Iterator[Batch], sizes: list[int], parts: list[slice], factors: Tensor
+    ) -> Iterator[Batch]:
         if factors.is_cuda:
             factors.record_stream(torch.cuda.current_stream())
         nothing = torch.empty(0, dtype=torch.int64, device=self.device)
-        for size, factor in zip(sizes, factors, strict=True):
-            part = self.ranks.part(size)
+        for size, part, factor in zip(sizes, parts, factors, strict=True):
             batch = next(drawn) if part.stop > part.start else Batch(nothing, (), nothing)
             yield replace(batch, weight=factor.expand(batch.targets.numel()).contiguous(), count=size)
 
@@ -327,6 +316,5 @@ def _short(value: object) -> str:
         text = str(value)
     except RecursionError:
         return "a value that is nested too deeply"
-    if len(text) == _DIGEST:
-        return f"{text[:12]}…"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    shown = 12 if len(text) == _DIGEST else _SHOWN
+    return text if len(text) <= shown else f"{text[:shown]}…"

@@ -24,11 +24,7 @@ from mggcn.training._prepared import Fit, Penalised, View
 
 
 class Step:
-    """Trains a model batch by batch.
-
-    Args:
-        fit: its model takes input rows and blocks, and returns scores, or scores with a penalty.
-        view: the view it trains on.
+    """Trains a model batch by batch on a view.
 
     Attributes:
         labels: [num_nodes] on the model's device.
@@ -59,7 +55,8 @@ class Step:
         if on_gpu:
             # a small backward pass gives autograd's thread a CUDA context; without one cuBLAS would warn
             torch.zeros(1, device=compute.device, requires_grad=True).sum().backward()  # type: ignore[no-untyped-call]
-        has_fixed_shapes = view.sampler.device.type == "cuda" and isinstance(view.inputs, DenseInputs)
+        is_resident = isinstance(view.inputs, DenseInputs) and view.inputs.copied_to is None
+        has_fixed_shapes = view.sampler.device.type == "cuda" and is_resident
         can_capture = on_gpu and has_fixed_shapes and isinstance(model, Layer) and model.capturable
         self._captured = Captured(self._run) if can_capture else None
 
@@ -69,12 +66,9 @@ class Step:
         return {"adam.clock": self._tally, **moments}
 
     def over(self, batches: Iterable[Batch], twins: Iterable[Batch] | None = None, *, key: Key) -> float:
-        """Make one step for each batch; return the mean loss over all targets.
+        """Make one step for each batch of an epoch; return the mean loss over all targets.
 
-        Args:
-            batches: of an epoch.
-            twins: other draws of the same batches, if training is for consistency.
-            key: of the epoch's input dropout.
+        ``twins`` are other draws of the same batches, if training is for consistency; ``key`` is that of input dropout.
         """
         self._model.train()
         self._tally[:1].zero_()
@@ -82,7 +76,10 @@ class Step:
         process: Callable[..., None] = self._captured or self._run
         with self._compute.arithmetic():
             for number, draws in enumerate(zip(batches) if twins is None else zip(batches, twins, strict=True)):
-                _check_targets(draws, is_first=not count)
+                first, *others = (draw.targets for draw in draws)
+                is_checked = not count or first.device.type == "cpu"  # on a GPU it means to wait
+                if is_checked and not all(torch.equal(first, other) for other in others):
+                    raise InputError("consistency: needs a method whose batches have the same targets in every draw")
                 if self._training.input_dropout:
                     self._key = key.fold(number)
                 process(*draws)
@@ -91,39 +88,32 @@ class Step:
                 self._captured.finish()
         return float(self._compute.ranks.add(self._tally[:1].double())) / count
 
-    def _run(self, batch: Batch, twin: Batch | None = None) -> None:
+    def _run(self, *draws: Batch) -> None:
         self._adam.clear()
-        if batch.targets.numel() == 0:  # this rank has no share of the last batch
+        if draws[0].targets.numel():
+            self._backward(draws)
+        else:  # this rank has no share of the last batch
             self._tally[1:] += 1
-        elif twin is None:
-            self._backward(batch)
-        else:
-            self._backward_both(batch, twin)
         self._compute.ranks.add_gradients(self._model.parameters())
         self._adam.step()
 
-    def _backward(self, batch: Batch) -> None:
-        scores, penalty = self._scores(batch, 0)
-        batch = batch.to(self._compute.device)
-        if penalty is not None or batch.weight is not None or self._risk is not None:
-            loss = self._loss(scores, batch)
-            self._count(loss, batch)
-            (loss if penalty is None else loss + penalty * _share(batch)).backward()  # type: ignore[no-untyped-call]
-        else:
-            arrays = (scores.detach(), self.labels, batch.targets, self.class_weight, self._tally)
+    def _backward(self, draws: tuple[Batch, ...]) -> None:
+        """Of two draws of a batch: the mean of their losses, and the squared distance of their probabilities."""
+        found, penalties = zip(*(self._scores(one, draw) for draw, one in enumerate(draws)), strict=True)
+        batch = draws[0].to(self._compute.device)
+        if len(draws) == 1 and penalties[0] is None and batch.weight is None and self._risk is None:
+            arrays = (found[0].detach(), self.labels, batch.targets, self.class_weight, self._tally)
             gradient = cross_entropy(*arrays, self._training.label_smoothing)
-            _Root.apply(scores, gradient).backward()  # type: ignore[no-untyped-call]
-
-    def _backward_both(self, batch: Batch, twin: Batch) -> None:
-        """Two draws of a batch: the mean of their losses, and the squared distance of their probabilities."""
-        drawn = [self._scores(one, draw) for draw, one in enumerate((batch, twin))]
-        batch = batch.to(self._compute.device)
-        loss = sum((self._loss(scores, batch) for scores, _ in drawn), torch.zeros((), device=self._tally.device)) / 2
-        self._count(loss, batch)
-        one, other = (functional.softmax(scores, dim=1) for scores, _ in drawn)
-        loss = loss + self._training.consistency * _share(batch) * (one - other).square().sum(dim=1).mean()
-        for _, penalty in drawn:
-            loss = loss if penalty is None else loss + penalty * _share(batch) / 2
+            _Root.apply(found[0], gradient).backward()  # type: ignore[no-untyped-call]
+            return
+        zero, share = torch.zeros((), device=self._tally.device), batch.targets.numel() / batch.whole_count
+        loss = sum((self._loss(scores, batch) for scores in found), zero) / len(draws)
+        self._tally += torch.stack([loss.detach() * batch.whole_count, loss.new_ones(())]).to(self._tally)
+        if len(draws) == 2:
+            one, other = (functional.softmax(scores, dim=1) for scores in found)
+            loss = loss + self._training.consistency * share * (one - other).square().sum(dim=1).mean()
+        for penalty in penalties:
+            loss = loss if penalty is None else loss + penalty * share / len(draws)
         loss.backward()  # type: ignore[no-untyped-call]
 
     def _scores(self, batch: Batch, draw: int) -> tuple[Tensor, Tensor | None]:
@@ -148,15 +138,9 @@ class Step:
             return loss_of(scores, labels, self.class_weight)
         return batch.weight @ loss_of(scores, labels, self.class_weight, reduction="none")
 
-    def _count(self, loss: Tensor, batch: Batch) -> None:
-        self._tally += torch.stack([loss.detach() * batch.whole_count, loss.new_ones(())]).to(self._tally)
-
 
 class _Root(torch.autograd.Function):
-    """A number on the CPU, from which a backward pass continues at scores with a gradient that is known.
-
-    ``scores.backward(gradient)`` is the same, but imports sympy, which takes longer than the first epoch on a GPU.
-    """
+    """``scores.backward(gradient)``, which itself imports sympy: that takes longer than the first epoch on a GPU."""
 
     @staticmethod
     def forward(ctx: Any, scores: Tensor, gradient: Tensor) -> Tensor:  # noqa: ARG004
@@ -166,16 +150,3 @@ class _Root(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:  # noqa: ARG004
         return ctx.gradient, None
-
-
-def _share(batch: Batch) -> float:
-    """The share of the whole batch's targets that this rank has."""
-    return batch.targets.numel() / batch.whole_count
-
-
-def _check_targets(draws: tuple[Batch, ...], *, is_first: bool) -> None:
-    """Check that draws of a batch have the same targets; on a GPU, where it means to wait, of the first batch only."""
-    if (is_first or draws[0].targets.device.type == "cpu") and not all(
-        torch.equal(draws[0].targets, draw.targets) for draw in draws[1:]
-    ):
-        raise InputError("consistency: needs a method whose batches have the same targets in every draw")
