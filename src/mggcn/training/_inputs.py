@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack, vstack
 from torch import Tensor
 
@@ -196,5 +197,9 @@ def sparse_inputs(parts: list[Features]) -> SparseInputs | None:
 
 def dense(part: Features) -> Tensor:
     """A feature matrix as a dense tensor in memory."""
-    array = part if isinstance(part, np.ndarray) else np.asarray(part.toarray(), np.float32)
-    return shared_tensor(array)
+    return shared_tensor(dense_array(part))
+
+
+def dense_array(part: Features) -> NDArray[np.float32]:
+    """A feature matrix as a dense array in memory."""
+    return part if isinstance(part, np.ndarray) else np.asarray(part.toarray(), np.float32)
