@@ -10,13 +10,13 @@ import json
 import math
 import shutil
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, BinaryIO, Self
+from warnings import warn
 
 import msgspec
 import torch
@@ -94,16 +94,6 @@ class _Generation(msgspec.Struct, forbid_unknown_fields=True):
     seconds: Annotated[float, Meta(ge=0, le=1e12)]
     resumed: _Natural
     tensors: str
-
-    def check(self, name: str) -> None:
-        """Raise ValueError if fields contradict each other, or the name of the file."""
-        curve, best = self.fitted.curve, self.fitted.best_epoch
-        if [epoch.number for epoch in curve] != list(range(1, int(name) + 1)):
-            raise ValueError(f"field fitted.curve: its epochs are not numbered from 1 to {int(name)}")
-        if any(min(epoch.train_seconds, epoch.eval_seconds) < 0 for epoch in curve):
-            raise ValueError("field fitted.curve: an epoch of less than 0 seconds")
-        if best > len(curve):
-            raise ValueError(f"field fitted.best_epoch: {best} of {len(curve)} epochs")
 
 
 class Checkpoints:
@@ -193,10 +183,8 @@ class Checkpoints:
 
     def _write(self, state: State) -> None:
         path = self.folder / f"{state.epoch:06d}.json"
-        copied = {
-            name: value.cpu().clone(memory_format=torch.contiguous_format) for name, value in state.tensors.items()
-        }
-        tensors = save_tensors(copied)
+        form = torch.contiguous_format
+        tensors = save_tensors({name: value.cpu().clone(memory_format=form) for name, value in state.tensors.items()})
         checksum, environment = hashlib.sha256(tensors).hexdigest(), self._environment()
         written = _Generation(self._identity, environment, state.fitted, state.seconds, self.resumed, checksum)
         write_atomically(path.with_suffix(".safetensors"), tensors)
@@ -209,17 +197,21 @@ class Checkpoints:
         damaged: list[tuple[Path, str]] = []
         for path in sorted(self.folder.glob("*.json"), reverse=True):
             try:
-                generation, state = _parse(path)
+                read, tensors = _parse(path)
             except (OSError, ValueError) as error:
                 damaged.append((path, " ".join(str(error).split())))
                 continue
-            if changed := _change(generation.identity, self._identity):
+            but, warnings = "; it was started with", []
+            if changed := difference(read.identity, self._identity, but):
                 raise InputError(f"{self.folder.parent}: cannot be resumed with {changed}")
-            if changed := _change(generation.environment, self._environment()):
-                _warn(f"{self.folder.parent}: resumed with {changed}; results may differ in their last digits")
+            if changed := difference(read.environment, self._environment(), but):
+                warnings += [f"{self.folder.parent}: resumed with {changed}; results may differ in their last digits"]
+            state = State(read.fitted, tensors, read.seconds, read.resumed)
             for other, problem in damaged:
-                _warn(f"{other}: damaged ({problem}), so the checkpoint of epoch {state.epoch} is used")
+                warnings += [f"{other}: damaged ({problem}), so the checkpoint of epoch {state.epoch} is used"]
                 _unlink(other)
+            for warning in warnings:
+                warn(warning, InputWarning, stacklevel=2)
             return state
         if damaged:
             path, problem = damaged[0]
@@ -246,29 +238,25 @@ def lock(folder: Path) -> BinaryIO:
     return file
 
 
-def _parse(path: Path) -> tuple[_Generation, State]:
+def _parse(path: Path) -> tuple[_Generation, Tensors]:
     """Read a generation; raises OSError or ValueError if it is not what was written."""
     content, is_sealed = unsealed(regular.read(path))
     if not is_sealed:
         raise ValueError("its checksum is missing")
     read = typed(_Generation, parse_json(content))
-    read.check(path.stem)
+    curve, best = read.fitted.curve, read.fitted.best_epoch
+    if [epoch.number for epoch in curve] != list(range(1, int(path.stem) + 1)):
+        raise ValueError(f"field fitted.curve: its epochs are not numbered from 1 to {int(path.stem)}")
+    if any(min(epoch.train_seconds, epoch.eval_seconds) < 0 for epoch in curve):
+        raise ValueError("field fitted.curve: an epoch of less than 0 seconds")
+    if best > len(curve):
+        raise ValueError(f"field fitted.best_epoch: {best} of {len(curve)} epochs")
     tensors = regular.read(path.with_suffix(".safetensors"))
     if hashlib.sha256(tensors).hexdigest() != read.tensors:
         raise ValueError(f"wrong checksum of {path.stem}.safetensors")
-    return read, State(read.fitted, parse_tensors(tensors), read.seconds, read.resumed)
-
-
-def _change(old: Identity, new: Identity) -> str:
-    """The first field in which two identities differ, with both values; empty if there is none."""
-    found = difference(old, new)
-    return f"{found[0]} {found[2]}; it was started with {found[1]}" if found else ""
+    return read, parse_tensors(tensors)
 
 
 def _unlink(path: Path) -> None:
     path.unlink(missing_ok=True)
     path.with_suffix(".safetensors").unlink(missing_ok=True)
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, InputWarning, stacklevel=2)

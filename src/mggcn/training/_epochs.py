@@ -130,10 +130,10 @@ def nodes_per_batch(fit: Fit) -> float:
     """The mean number of distinct nodes behind a batch's input rows, over the first batches of an extra epoch."""
     key, sampler = fit.key.fold("count"), fit.prepared.train.sampler
     order: Targets = np.array(fit.split.train)
-    if sampler.device.type == "cuda":
-        order = torch.from_numpy(order).to(sampler.device)
     if fit.training.shuffle:
         order = shuffled(order, key.fold("order"))
+    if sampler.device.type == "cuda":
+        order = torch.from_numpy(order).to(sampler.device)
     with torch.no_grad():
         batches = islice(sampler.batches(order, key, fit.training.batch_size), _COUNTED_BATCHES)
         return statistics.fmean(torch.unique(batch.nodes).numel() for batch in batches)
@@ -144,10 +144,9 @@ def epoch_seconds(fit: Fit) -> float | None:
 
     A copy of the model is trained on some targets, so that kernels are compiled, and timed on others.
     """
-    split, few = fit.split, _PROBED_BATCHES * fit.training.batch_size
-    if fit.compute.device.type != "cpu" or not fit.prepared.train.sampler.draws_per_target:
-        return None
-    if fit.compute.ranks.size > 1 or split.train.size < 2 * few:
+    split, few, is_alone = fit.split, _PROBED_BATCHES * fit.training.batch_size, fit.compute.ranks.size == 1
+    is_split = fit.prepared.train.sampler.draws_per_target and split.train.size >= 2 * few
+    if not is_split or not is_alone or fit.compute.device.type != "cpu":
         return None
     first, second = np.array_split(fit.key.fold("probe").select(split.train, 2 * few), 2)
     seconds = 0.0
@@ -171,16 +170,13 @@ def shuffled(targets: Targets, key: Key) -> Targets:
 
 def _folds_on(device: torch.device, value: int, count: int) -> Tensor:
     """The hashes as signed integers in the order of the unsigned ones."""
-    z = torch.arange(1, count + 1, device=device) * _signed(GOLDEN) + _signed(value)
-    z = (z ^ _shift(z, 30)) * _signed(MIX_1)
-    z = (z ^ _shift(z, 27)) * _signed(MIX_2)
+    golden, start, mix_1, mix_2 = np.array([GOLDEN, value, MIX_1, MIX_2], np.uint64).view(np.int64).tolist()
+    z: Tensor = torch.arange(1, count + 1, device=device) * golden + start
+    z = (z ^ _shift(z, 30)) * mix_1
+    z = (z ^ _shift(z, 27)) * mix_2
     return z ^ _shift(z, 31) ^ -(1 << 63)
 
 
 def _shift(z: Tensor, bits: int) -> Tensor:
     """An unsigned right shift."""
     return (z >> bits) & ((1 << (64 - bits)) - 1)
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >> 63 else value

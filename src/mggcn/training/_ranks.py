@@ -112,8 +112,8 @@ class Ranks:
             return
         identities = self.every(dict(identity))
         for rank, other in enumerate(identities):
-            if found := difference(identities[0], other):
-                raise InputError(f"rank {rank}: {found[0]} {found[2]}, but rank 0 has {found[1]}")
+            if found := difference(identities[0], other, ", but rank 0 has"):
+                raise InputError(f"rank {rank}: {found}")
         if batch_size < self.size:
             raise InputError(f"batch_size: {batch_size} is smaller than the number of ranks, {self.size}")
         problem, backends, num_gpus = "", dist.get_backend_config(), torch.cuda.device_count()
@@ -300,15 +300,15 @@ class Shares(Sampler):
             yield replace(batch, weight=factor.expand(batch.targets.numel()).contiguous(), count=size)
 
 
-def difference(one: Identity, other: Identity) -> tuple[str, str, str] | None:
-    """The first field in which two identities differ, with its value in each; None if they are the same."""
+def difference(one: Identity, other: Identity, but: str) -> str:
+    """The first field in which two identities differ: its value in the other, ``but`` and that in the one; or empty."""
     for name in sorted({*one, *other}):
         left, right = one.get(name), other.get(name)
         if left != right:
             if isinstance(left, Mapping) and isinstance(right, Mapping):
-                return difference(left, right)
-            return name.replace("_", " "), _short(left), _short(right)
-    return None
+                return difference(left, right, but)
+            return f"{name.replace('_', ' ')} {_short(right)}{but} {_short(left)}"
+    return ""
 
 
 def _short(value: object) -> str:
