@@ -4,15 +4,13 @@ Names that are not in ``__all__`` are for the other packages.
 """
 
 from mggcn.data._background import BACKGROUND, draw_background
-from mggcn.data._background import draw_background_of_blocks as draw_background_of_blocks
 from mggcn.data._cache import Cache as Cache
-from mggcn.data._cache import Draft as Draft
 from mggcn.data._columns import Chunk as Chunk
 from mggcn.data._columns import Column
 from mggcn.data._columns import Encoder as Encoder
-from mggcn.data._columns import FeatureTable as FeatureTable
 from mggcn.data._columns import encoding_notes as encoding_notes
 from mggcn.data._columns import feature_names as feature_names
+from mggcn.data._columns import fill as fill
 from mggcn.data._columns import text_of as text_of
 from mggcn.data._dataset import Dataset, headline
 from mggcn.data._features import Features, Measure, as_features

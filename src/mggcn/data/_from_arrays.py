@@ -1,23 +1,21 @@
 """A data set from plain arrays or SciPy's adjacency matrix, checked; a missing split or validation part is drawn."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array, issparse, sparray, spmatrix
+from scipy.sparse import coo_array, sparray, spmatrix
 
 from mggcn.data._checks import check_labels
 from mggcn.data._columns import Column
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import Features, as_features
 from mggcn.data._labels import class_numbers, numbered_classes
-from mggcn.data._objects import refused
 from mggcn.data._split import NO_SPLIT, PARTS, UNLABELLED, Split, complete_split
-from mggcn.errors import DataWarning, InputError, prefix_errors
-from mggcn.graph import Direction, Graph, as_array, node_numbers
+from mggcn.errors import DataWarning, InputError, prefix_errors, warn_caller
+from mggcn.graph import Direction, Graph, node_numbers
 
 _KNOWN = {"num_nodes", "num_edges", "num_features", "num_classes", "name", "n_id", "e_id", "input_id", "batch_size"}
 """Names of what the other arrays say, and of what PyG's loaders add; leaving them out changes nothing."""
@@ -37,7 +35,6 @@ def from_arrays(
     lists_edges_once: bool = False,
     source: str = "",
     notes: Sequence[str] = (),
-    stacklevel: int = 3,
     **fields: Any,
 ) -> Dataset:
     """Build a data set from arrays; errors name the array and the value.
@@ -58,7 +55,6 @@ def from_arrays(
         lists_edges_once: whether such data usually hold an undirected edge once, so that this note is not a warning.
         source: one line on where the data came from; a note on what was drawn is added.
         notes: what of the input is not used; each is also a :class:`mggcn.errors.DataWarning`.
-        stacklevel: of these warnings; 3 is the caller of the function that calls this one.
         fields: further fields of :class:`mggcn.data.Dataset`.
     """
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
@@ -93,7 +89,7 @@ def from_arrays(
         quiet=unlabelled if is_known else (),
     )
     for text in shown:
-        warnings.warn(f"{name}: {text}", DataWarning, stacklevel=stacklevel)
+        warn_caller(f"{name}: {text}", DataWarning)
     return Dataset(name, graph, made.x, labels, names, split, source=source, notes=notes, **fields)
 
 
@@ -194,41 +190,8 @@ def removed_note(num_loops: int, num_duplicates: int) -> list[str]:
     return [f"{' and '.join(parts)} removed"] if parts else []
 
 
-def from_scipy(
-    adjacency: Any,
-    x: Any,
-    y: ArrayLike | None,
-    name: str,
-    classes: Iterable[Any] | None,
-    split: Split | Sequence[ArrayLike | None] | None,
-    seed: int | None,
-    direction: Direction | None,
-    **fields: Any,
-) -> Dataset:
-    """See :meth:`mggcn.data.Dataset.from_scipy`."""
-    if not issparse(adjacency):
-        raise refused(adjacency, "from_scipy takes a sparse matrix of SciPy")
-    with prefix_errors(name):
-        edge_index, is_weighted = edges_of(adjacency, "adjacency")
-        num_nodes = adjacency.shape[0]
-        return from_arrays(
-            name,
-            num_nodes,
-            edge_index,
-            x,
-            y=None if y is None else as_array(y, "y"),
-            classes=classes,
-            parts=_parts(split, num_nodes),
-            seed=seed,
-            direction=direction,
-            notes=ignored_edge_data(["values"] * is_weighted, "adjacency"),
-            stacklevel=4,
-            **fields,
-        )
-
-
 def edges_of(matrix: Any, field: str) -> tuple[NDArray[Any], bool]:
-    """Return the [2, E] rows and columns of the values other than 0, and whether one of them is not 1."""
+    """The [2, E] rows and columns of the values other than 0 of a sparse matrix, and whether one of them is not 1."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"{field}: must be square, not of shape {list(matrix.shape)}")
     entries = coo_array(matrix)
@@ -237,7 +200,8 @@ def edges_of(matrix: Any, field: str) -> tuple[NDArray[Any], bool]:
     return np.stack([rows[kept], columns[kept]]), bool((entries.data[kept] != 1).any())
 
 
-def _parts(split: Split | Sequence[ArrayLike | None] | None, num_nodes: int) -> Sequence[NDArray[np.int64] | None]:
+def parts_of(split: Split | Sequence[ArrayLike | None] | None, num_nodes: int) -> Sequence[NDArray[np.int64] | None]:
+    """The nodes of train, val and test of a split as :meth:`mggcn.data.Dataset.from_scipy` takes it."""
     if split is None:
         return NO_SPLIT
     parts = list(split.parts().values()) if isinstance(split, Split) else split

@@ -1,7 +1,7 @@
 """Objects that are given where a data set is expected: converted, or refused with a line that says what to call."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
@@ -26,7 +26,7 @@ _OTHERS = "use mggcn.load(name), or Dataset.from_pyg, from_networkx, from_pandas
 
 
 def as_dataset(
-    value: "Dataset | Data", purpose: str, *, needs_split: bool, direction: Direction | None = None, stacklevel: int = 6
+    value: "Dataset | Data", purpose: str, *, needs_split: bool, direction: Direction | None = None
 ) -> Dataset:
     """Return a data set as it is and PyG's ``Data`` converted; anything else is an InputError that says what to do.
 
@@ -35,43 +35,29 @@ def as_dataset(
         purpose: the function that takes it, for the error.
         needs_split: whether a ``Data`` without masks must have enough labels to draw a split.
         direction: of a ``Data``, see :meth:`mggcn.Dataset.from_pyg`; the graph of a data set has one already.
-        stacklevel: of warnings about a ``Data``, so that they are at the user's line.
     """
     if isinstance(value, Dataset):
         return value
-    if not is_a(value, "torch_geometric.Data"):
-        raise refused(value, f"{purpose} takes a Dataset or PyG's Data")
+    require(value, f"{purpose} takes a Dataset or PyG's Data", "torch_geometric.Data")
     from mggcn.data._pyg import from_pyg
 
-    def convert(seed: int | None) -> Dataset:
-        return from_pyg(value, "pyg", seed, direction, stacklevel=stacklevel)
-
     try:
-        return convert(seed=0)
+        return from_pyg(value, "pyg", 0, direction)
     except InputError:
         if needs_split:
             raise
-        return convert(seed=None)
+        return from_pyg(value, "pyg", None, direction)
 
 
-def require(value: object, kind: str, expected: str) -> None:
-    """Raise InputError, beginning with what is ``expected``, unless ``value`` is of a kind such as networkx.Graph."""
-    if not is_a(value, kind):
-        raise refused(value, expected)
+def require(value: object, expected: str, *kinds: str) -> None:
+    """Raise InputError unless ``value`` is of a kind such as ``networkx.Graph``, the class's package and name.
 
-
-def is_a(value: object, kind: str) -> bool:
-    """Whether a class of ``value``, named by its package as in ``networkx.Graph``, is ``kind``; imports nothing."""
-    return kind in _kinds(value)
-
-
-def refused(value: object, expected: str) -> InputError:
-    """The error for a value of another type: what is expected, and what to do with this one."""
+    The error says what is ``expected``, and what to do with this object. Nothing is imported.
+    """
+    found = [f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in type(value).__mro__]
+    if any(kind in found for kind in kinds):
+        return
     if isinstance(value, str | Path):
-        return InputError(f"{expected}, not {str(value)!r}: use mggcn.load({str(value)!r})")
-    advice = next((_ADVICE[kind] for kind in _kinds(value) if kind in _ADVICE), _OTHERS)
-    return InputError(f"{expected}, not {type(value).__name__}: {advice}")
-
-
-def _kinds(value: Any) -> list[str]:
-    return [f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in type(value).__mro__]
+        raise InputError(f"{expected}, not {str(value)!r}: use mggcn.load({str(value)!r})")
+    advice = next((_ADVICE[kind] for kind in found if kind in _ADVICE), _OTHERS)
+    raise InputError(f"{expected}, not {type(value).__name__}: {advice}")

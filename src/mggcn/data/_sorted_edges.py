@@ -6,7 +6,7 @@ An entry is one 64-bit number, (row · num_nodes + neighbour) · 2, plus 1 if it
 these numbers sorts the rows, and the last bit says which edges were there twice.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn._io.database import Database, first_row, one_line_errors
-from mggcn.data._columns import Cells, text_of
 from mggcn.data._tables import OnRows
 from mggcn.data._writer import CsrWriter, FolderWriter
 from mggcn.errors import InputError
@@ -30,22 +29,22 @@ _LEAST_FOR_DUCKDB = 400  # megabytes
 _BYTES_PER_NODE = 24  # labels, split and the temporary arrays of drawing one
 
 
-def ids_of(values: Cells) -> Ids:
-    """Return the cells of an id column as integers if all are, else as text, which is empty for empty cells."""
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64):
-        integers = values.astype(np.int64, copy=False)
-        return integers if integers.min(initial=0) > _LEAST else [str(value) for value in integers.tolist()]
+def ids_of(keys: NDArray[Any] | list[str]) -> Ids:
+    """Return ids as integers if all are in the plain form of one, else as text."""
     import pyarrow
 
-    texts = [text_of(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)]
-    column = pyarrow.array(texts, pyarrow.string())
+    if isinstance(keys, np.ndarray):
+        if np.can_cast(keys.dtype, np.int64) and keys.min(initial=0) > _LEAST:
+            return keys.astype(np.int64, copy=False)
+        keys = [str(key) for key in keys.tolist()]
+    column = pyarrow.array(keys, pyarrow.string())
     try:
         parsed = column.cast(pyarrow.int64())
     except pyarrow.ArrowInvalid:
-        return texts
+        return keys
     is_plain = parsed.cast(pyarrow.string()).equals(column)
     numbers: NDArray[np.int64] = parsed.to_numpy(zero_copy_only=False)
-    return numbers if is_plain and numbers.min(initial=0) > _LEAST else texts
+    return numbers if is_plain and numbers.min(initial=0) > _LEAST else keys
 
 
 class IdsOnDisk:
@@ -54,8 +53,6 @@ class IdsOnDisk:
     Attributes:
         num_rows: written so far.
         has_text: whether an id is not an integer.
-        is_sorted: whether the first column is integers in increasing order, each once.
-        counts_up: whether the first column is the row numbers.
 
     Args:
         folder: for the files.
@@ -66,70 +63,46 @@ class IdsOnDisk:
     def __init__(self, folder: Path, table: str, columns: Sequence[str]) -> None:
         self._folder, self._table, self._columns = folder, table, tuple(columns)
         self._writers: dict[str, Any] = {}
-        self.num_rows, self.has_text, self.is_sorted, self.counts_up = 0, False, True, True
-        self._last: int | None = None
+        self.num_rows = 0
+
+    @property
+    def has_text(self) -> bool:
+        return "text" in self._writers
 
     def append(self, columns: Sequence[Ids]) -> None:
         """Write rows, given as the ids of each column."""
         import pyarrow
         from pyarrow import parquet
 
-        count = len(columns[0])
-        if count == 0:
-            return
         kind = "integer" if all(isinstance(ids, np.ndarray) for ids in columns) else "text"
-        self._watch(columns[0])
-        arrays = [pyarrow.array(ids) if kind == "integer" else _as_text(ids) for ids in columns]
-        numbers = pyarrow.array(np.arange(self.num_rows, self.num_rows + count))
+        numbers = np.arange(self.num_rows, self.num_rows + len(columns[0]))
+        arrays = [
+            pyarrow.array(ids).cast(pyarrow.int64() if kind == "integer" else pyarrow.string()) for ids in columns
+        ]
         batch = pyarrow.RecordBatch.from_arrays([numbers, *arrays], names=["number", *self._columns])
         if kind not in self._writers:
-            self._writers[kind] = parquet.ParquetWriter(
-                self._path(kind), batch.schema, compression="zstd", use_dictionary=False
-            )
+            path = self._folder / f"{self._table}-{kind}.parquet"
+            self._writers[kind] = parquet.ParquetWriter(path, batch.schema, compression="zstd", use_dictionary=False)
         self._writers[kind].write_batch(batch)
-        self.has_text |= kind == "text"
-        self.num_rows += count
+        self.num_rows += numbers.size
 
     def close(self) -> None:
         """Complete the files."""
+        if not self._writers:
+            self.append([np.empty(0, np.int64)] * len(self._columns))
         for writer in self._writers.values():
             writer.close()
 
-    def query(self, *, as_text: bool) -> str:
-        """SQL that selects the rows in any order; all ids as text or, if none is text, all as integers."""
-        parts = []
-        for kind in self._writers or ("integer",):
-            if not self._writers:
-                columns = ", ".join(f"NULL::BIGINT AS {name}" for name in ("number", *self._columns))
-                parts.append(f"SELECT {columns} WHERE false")
-                continue
-            cast = "::VARCHAR" if as_text else ""
-            columns = ", ".join(f"{name}{cast} AS {name}" for name in self._columns)
-            path = str(self._path(kind)).replace("'", "''")
-            parts.append(f"SELECT number, {columns} FROM read_parquet('{path}')")  # noqa: S608 - a file of ours
-        return " UNION ALL ".join(parts)
-
-    def _path(self, kind: str) -> Path:
-        return self._folder / f"{self._table}-{kind}.parquet"
-
-    def _watch(self, ids: Ids) -> None:
-        if not isinstance(ids, np.ndarray):
-            self.is_sorted = self.counts_up = False
-        elif self.is_sorted:
-            follows = self._last is None or self._last < ids[0]
-            self.is_sorted = bool(follows and np.all(ids[1:] > ids[:-1]))
-            self._last = int(ids[-1])
-            self.counts_up &= self.is_sorted and ids[0] == self.num_rows and ids[-1] == self.num_rows + ids.size - 1
-        else:
-            self.counts_up = False
+    def query(self, kind: str) -> str:
+        """SQL that selects the rows in any order, with the ids as ``BIGINT`` if none is text, or as ``VARCHAR``."""
+        columns = ", ".join(f"{name}::{kind} AS {name}" for name in self._columns)
+        files = quoted(self._folder / f"{self._table}-*.parquet")
+        return f"SELECT number, {columns} FROM read_parquet({files}, union_by_name = true)"
 
 
-def _as_text(ids: Ids) -> Any:
-    import pyarrow
-
-    if isinstance(ids, np.ndarray):
-        return pyarrow.array(ids).cast(pyarrow.string())
-    return pyarrow.array(ids, pyarrow.string())
+def quoted(path: Path) -> str:
+    """A path in SQL."""
+    return "'" + str(path).replace("'", "''") + "'"
 
 
 def limit_of_duckdb(memory: int, num_nodes: int) -> int:
@@ -159,13 +132,13 @@ def write_graph(
     if num_nodes > MOST_NODES:
         raise InputError(f"{num_nodes:,} nodes are more than can be sorted, {MOST_NODES:,}")
     with one_line_errors("sorting the edges"):
-        query = f"SELECT count(*), count(*) FILTER (source = target) FROM ({edges})"  # noqa: S608
+        query = f"SELECT count(*), count(*) FILTER (source = target) FROM ({edges})"
         num_rows, num_loops = first_row(database, query)
         num_proper = num_rows - num_loops
         ends = ("target", "source") if direction == "in" else ("source", "target")
         parts = [(*ends, 0), (*ends[::-1], 1)] if direction == "both" else [(*ends, 0)]
         entries = " UNION ALL ".join(
-            f"SELECT ({row}::UBIGINT * {num_nodes} + {other}::UBIGINT) * 2 + {mirrored} AS entry "  # noqa: S608
+            f"SELECT ({row}::UBIGINT * {num_nodes} + {other}::UBIGINT) * 2 + {mirrored} AS entry "
             f"FROM ({edges}) WHERE source <> target"
             for row, other, mirrored in parts
         )
@@ -173,9 +146,9 @@ def write_graph(
         on_rows("sorted edges", 0, total)
         graph = CsrWriter(folder, num_nodes, direction)
         num_distinct, num_stored, done, last = 0, 0, 0, -1
-        for batch in _batches(database, f"{entries} ORDER BY entry"):
-            done += batch.size
-            batch = _without_repeats(batch, last)
+        for arrow in database.sql(f"{entries} ORDER BY entry").arrow(_BATCH):
+            done += arrow.num_rows
+            batch = _without_repeats(arrow.column(0).to_numpy(), last)
             if batch.size:
                 num_distinct += int(np.count_nonzero(batch & np.uint64(1) == 0))
                 pairs = _without_repeats(batch >> np.uint64(1), last >> 1)
@@ -186,39 +159,6 @@ def write_graph(
             on_rows("sorted edges", done, total)
         graph.close()
     return num_loops, num_proper - num_distinct, num_stored - num_distinct
-
-
-def number_ends(database: Database, edges: str, nodes: str, work: Path) -> str:
-    """Replace ids by node numbers; return SQL for the edges, with null for ids that are not in the node table.
-
-    Args:
-        database: does the work.
-        edges: SQL for a table of ids, ``source`` and ``target``, and the ``number`` of each row.
-        nodes: SQL for a table of the ``id`` of each node and its ``number``.
-        work: a folder for the result.
-    """
-    path = str(work / "numbered.parquet").replace("'", "''")
-    with one_line_errors("the join of edges with node ids"):
-        database.execute(
-            f"COPY (SELECT e.number, s.number::UINTEGER AS source, t.number::UINTEGER AS target FROM ({edges}) e "  # noqa: S608
-            f"LEFT JOIN ({nodes}) s ON e.source = s.id LEFT JOIN ({nodes}) t ON e.target = t.id) "
-            f"TO '{path}' (FORMAT parquet, COMPRESSION zstd)"
-        )
-    return f"SELECT number, source, target FROM read_parquet('{path}')"  # noqa: S608
-
-
-def first_unknown(database: Database, edges: str) -> tuple[int, str, int] | None:
-    """The number of the first row with a missing end, which it is, and how many are missing; they are null."""
-    missing = "sum((source IS NULL)::BIGINT + (target IS NULL)::BIGINT)"
-    rows = f"({edges}) WHERE source IS NULL OR target IS NULL"
-    query = f"SELECT min(number), arg_min(source IS NULL, number), {missing} FROM {rows}"  # noqa: S608
-    number, is_source, count = first_row(database, query)
-    return None if number is None else (int(number), "source" if is_source else "target", int(count))
-
-
-def _batches(database: Database, query: str) -> Iterator[NDArray[np.uint64]]:
-    for batch in database.sql(query).arrow(_BATCH):
-        yield batch.column(0).to_numpy()
 
 
 def _without_repeats(values: NDArray[np.uint64], last: int) -> NDArray[np.uint64]:

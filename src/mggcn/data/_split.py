@@ -164,13 +164,8 @@ def complete_split(y: NDArray[np.int64], parts: Sequence[NDArray[Any] | None], s
             raise InputError(f"{np.sum(y != UNLABELLED)} labelled nodes, no 60/20/20 split ({error})") from None
     train, val, test = (np.empty(0, np.int64) if part is None else part for part in parts)
     if parts[1] is not None:
-        return _split(train, val, test), ""
-    train = _split(train, np.array([UNLABELLED]), test).train  # checks both parts before nodes move between them
+        return Split(train, val, test), ""
+    Split(train, np.array([UNLABELLED]), test)  # checks both parts before nodes move between them
     check_part("train", train, y)
     val, train = divide(y, train, seed, [VAL_SHARE])
-    return _split(train, val, test), f"validation: {val.size} training nodes held out by seed {seed}"
-
-
-def _split(*parts: NDArray[Any]) -> Split:
-    """Return a split of int64 from integers of any width; Split rejects all other types."""
-    return Split(*(part.astype(np.int64) if part.dtype.kind in "iu" else part for part in parts))
+    return Split(train, val, test), f"validation: {val.size} training nodes held out by seed {seed}"

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -52,21 +52,27 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     num_nodes: int
     num_edges: int
     num_features: int
-    direction: Direction
-    classes: list[str]
-    inductive: bool
-    source: str
+    direction: Direction = "both"
+    classes: tuple[str, ...]
+    inductive: bool = False
+    source: str = ""
     split_seed: int | None = None
-    split_shares: list[float] = []
+    split_shares: tuple[float, ...] = ()
     id_name: str = "id"
-    feature_names: list[str] = []
-    encoding: list[Column] = []
+    feature_names: tuple[str, ...] = ()
+    encoding: tuple[Column, ...] = ()
     measures: dict[str, Measure] = {}
     copies: int = 0
-    notes: list[str] = []
+    notes: tuple[str, ...] = ()
     tables: dict[str, str] = {}
     files: dict[str, ArrayFile] = {}
     checked: str = ""
+
+
+def described(owner: object) -> dict[str, Any]:
+    """The fields that a data set and ``meta.json`` have in common, of either."""
+    names = ("name", "classes", "inductive", "source", "id_name", "feature_names", "encoding", "measures")
+    return {name: getattr(owner, name) for name in (*names, "copies", "notes")}
 
 
 def is_dataset(folder: str | Path) -> bool:
@@ -97,18 +103,14 @@ def read_meta(root: Path) -> Meta:
     return meta
 
 
-def digest_of(files: Mapping[str, ArrayFile]) -> str:
-    """Return the sha256 of the checksums of all arrays."""
-    lines = "".join(f"{name}:{files[name].sha256}\n" for name in sorted(files))
-    return hashlib.sha256(lines.encode()).hexdigest()
-
-
 def checked_value(meta: Meta) -> str:
     """Return the sha256 of everything that the checks of Graph and Dataset read.
 
     A folder that stores this value was checked when it was written and has not been changed since.
     """
-    fields = [digest_of(meta.files), meta.direction, len(meta.classes), meta.num_features, meta.num_nodes]
+    lines = "".join(f"{name}:{meta.files[name].sha256}\n" for name in sorted(meta.files))
+    arrays = hashlib.sha256(lines.encode()).hexdigest()
+    fields = [arrays, meta.direction, len(meta.classes), meta.num_features, meta.num_nodes]
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
 
 
@@ -208,26 +210,24 @@ class FolderWriter:
         classes: Sequence[str],
         *,
         split: Split | None = None,
-        source: str = "",
         direction: Direction = "both",
-        inductive: bool = False,
         num_features: int | None = None,
-        id_name: str = "id",
-        feature_names: Sequence[str] = (),
-        encoding: Sequence[Column] = (),
-        measures: Mapping[str, Measure] | None = None,
-        copies: int = 0,
-        notes: Sequence[str] = (),
+        **fields: Any,
     ) -> Meta:
-        """Write the split and ``meta.json``, with sizes, checksums and tables; arguments are as in a data set.
+        """Write the split and ``meta.json``, with sizes, checksums and tables.
 
-        ``num_features`` is the width of ``x`` if it is left out, which sparse features do not say.
+        Args:
+            name: as in a data set.
+            classes: as in a data set.
+            split: as in a data set.
+            direction: of the graph.
+            num_features: the width of ``x`` if it is left out, which sparse features do not say.
+            fields: ``inductive``, ``source``, ``id_name``, ``feature_names``, ``encoding``, ``measures``, ``copies``
+                and ``notes`` of a data set.
         """
         for part, nodes in split.parts().items() if split else ():
             self.write(part, nodes)
-        for writer in self._arrays.values():
-            writer.close()
-        files = {writer.path.name: writer.describe() for writer in self._arrays.values()}
+        files = {f"{name}.npy": file for name, file in self.close().items()}
         names = [name for name in _ORDER if name in files] + [name for name in files if name.startswith(EDGE)]
         num_stored = files["indices.npy"].shape[0]
         meta = Meta(
@@ -236,23 +236,22 @@ class FolderWriter:
             num_edges=num_stored // 2 if direction == "both" else num_stored,
             num_features=files["x.npy"].shape[1] if num_features is None else num_features,
             direction=direction,
-            classes=list(classes),
-            inductive=inductive,
-            source=source,
+            classes=tuple(classes),
             split_seed=split.seed if split else None,
-            split_shares=list(split.shares) if split else [],
-            id_name=id_name,
-            feature_names=list(feature_names),
-            encoding=list(encoding),
-            measures=dict(measures or {}),
-            copies=copies,
-            notes=list(notes),
+            split_shares=split.shares if split else (),
             tables=self._tables,
             files={name: files[name] for name in names},
+            **fields,
         )
         meta = msgspec.structs.replace(meta, checked=checked_value(meta))
-        write_durably(self.path / META, sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
+        write_meta(self.path, meta)
         return meta
+
+    def close(self) -> dict[str, ArrayFile]:
+        """Complete all arrays and describe them."""
+        for writer in self._arrays.values():
+            writer.close()
+        return {name: writer.describe() for name, writer in self._arrays.items()}
 
     def abandon(self) -> None:
         """Close all files as they are."""
@@ -260,16 +259,28 @@ class FolderWriter:
             writer.abandon()
 
 
+def write_meta(folder: Path, meta: msgspec.Struct) -> None:
+    """Write ``meta.json``."""
+    write_durably(folder / META, sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
+
+
 @contextmanager
-def writing(target: Path, *, overwrite: bool = False) -> Iterator[FolderWriter]:
-    """Write a dataset folder; it appears as ``target`` at the end of the block, and nothing is left if that fails."""
-    check_free(target, overwrite=overwrite)
-    with replacing(target, partial(check_free, overwrite=overwrite)) as path:
+def replacing_arrays(target: Path, check: Callable[[Path], None]) -> Iterator[FolderWriter]:
+    """Write arrays to a folder that appears as ``target`` at the end; ``check`` is that of :func:`replacing`."""
+    with replacing(target, check) as path:
         folder = FolderWriter(path)
         try:
             yield folder
         finally:
             folder.abandon()
+
+
+@contextmanager
+def writing(target: Path, *, overwrite: bool = False) -> Iterator[FolderWriter]:
+    """Write a dataset folder; it appears as ``target`` at the end of the block, and nothing is left if that fails."""
+    check_free(target, overwrite=overwrite)
+    with replacing_arrays(target, partial(check_free, overwrite=overwrite)) as folder:
+        yield folder
 
 
 def check_free(target: Path, *, overwrite: bool) -> None:

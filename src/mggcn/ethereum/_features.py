@@ -22,11 +22,11 @@ from mggcn.data import (
     Column,
     Dataset,
     Encoder,
-    FeatureTable,
     Measure,
     Table,
     encoding_notes,
     feature_names,
+    fill,
     text_of,
 )
 from mggcn.errors import InputError
@@ -169,16 +169,15 @@ def add_features(snapshots: Sequence[Dataset], path: Path, *, any_ids: bool) -> 
 
     encoder = Encoder(names)
     for chunk in chunks():
-        encoder.survey(chunk)
-    encoded = encoder.encode(chunks())
-    whole = FeatureTable(encoded.x[np.concatenate(rows)], encoded.columns)
-    own, notes = whole.fill(None)
+        encoder.add(chunk)
+    whole = encoder.encode(chunks())[np.concatenate(rows)]
+    own, notes = fill(lambda: [whole], encoder.columns, None)
     notes = [
         f"{path.name}: {num_known:,} of {rows[0].size:,} accounts, {', '.join(names)}; used as given at all dates",
         *encoding_notes(own),
         *notes,
     ]
-    parts = np.split(whole.x, np.cumsum([of_snapshot.size for of_snapshot in rows])[:-1])
+    parts = np.split(whole, np.cumsum([of_snapshot.size for of_snapshot in rows])[:-1])
     encoding = (*(Column(name, "number") for name in NAMES), *own)
     return [
         replace(

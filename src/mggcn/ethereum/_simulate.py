@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mggcn._io import regular
 from mggcn._io.files import check_file_free
+from mggcn._io.locations import Location
 from mggcn._io.temporary import temporary_file
 from mggcn.errors import InputError, require
 from mggcn.ethereum._labels import write_csv
@@ -122,15 +123,16 @@ def simulate(
     return Simulation(len(rows), accounts.total, rows.num_pairs(), sizes)
 
 
-def is_simulated(file: str | Path | IO[bytes]) -> bool:
-    """Return whether a file, opened or not, is Parquet whose metadata marks it as simulated."""
+def is_simulated(file: Location) -> bool:
+    """Return whether a file is Parquet whose metadata marks it as simulated."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        return b"simulation" in (pq.read_metadata(file).metadata or {})
-    except (pa.ArrowException, OSError):
-        return False
+    with file.open() as opened:
+        try:
+            return b"simulation" in (pq.read_metadata(opened).metadata or {})
+        except (pa.ArrowException, OSError):
+            return False
 
 
 @dataclass(frozen=True)

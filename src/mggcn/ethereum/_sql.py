@@ -2,18 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 
 import ibis
 import pyarrow
 import sqlglot
 
-from mggcn._io.locations import Location, Source
+from mggcn._io.locations import Location
 from mggcn._io.stages import Engine, Table, Types, check_types, stage_files, unmerged_selects
-from mggcn.errors import InputError, prefix_errors, unknown
+from mggcn.errors import InputError, unknown
 from mggcn.ethereum import _tables
 from mggcn.ethereum._columns import INT, INTERNAL, TEXT, recognise, whole
 from mggcn.ethereum._pipeline import OnStage, Tally
-from mggcn.ethereum._table_files import TableFiles, expand, name_files, read_schema
+from mggcn.ethereum._table_files import TableFiles, expand, is_parquet, name_files, read_schema
 
 DIALECTS = ("bigquery", "clickhouse", "databricks", "datafusion", "duckdb", "snowflake", "trino")
 PREFIX = "mggcn_"
@@ -86,7 +87,7 @@ def _table(name: str, types: Types) -> Table:
     return ibis.table(dict(types), name=last, catalog=catalog, database=database)
 
 
-def read_tables(engine: Engine, paths: Sequence[Source], work: Location, on_stage: OnStage) -> Tally:
+def read_tables(engine: Engine, paths: Sequence[str | Path], work: Location, on_stage: OnStage) -> Tally:
     """Write the sorted stages to ``work``; the tally only counts the transactions between two accounts.
 
     The Parquet files of a table have its name, or are in a folder of its name.
@@ -120,21 +121,20 @@ def _check_complete(engine: Engine, links: Table, features: Table) -> None:
         )
 
 
-def _read(engine: Engine, files: Sequence[Source], stage: str, types: Types) -> Table:
+def _read(engine: Engine, files: Sequence[Location], stage: str, types: Types) -> Table:
     """Return an exported table in the types of its stage; databases export other widths and decimals."""
     name = f"{PREFIX}{stage}"
     parts = tuple(file for file in files if file.name.startswith(name) or name in file.parent.name)
     if not parts:
         raise InputError(f"{name_files(files)}: no Parquet file of the table {name}")
     for part in parts:
-        with prefix_errors(str(part)):
-            if part.suffix.lower() not in (".parquet", ".pq"):
-                raise InputError("exported tables are read as Parquet only")
-            schema = read_schema(part)
-            for column in types:
-                if column not in schema.names:
-                    raise InputError(f"column {column!r} is missing")
-                if pyarrow.types.is_floating(schema.field(column).type):
-                    raise InputError(f"column {column!r} holds floats, which are not exact")
-    table = engine.read(TableFiles(parts, parts, "parquet", tuple(types)))
+        if not is_parquet(part):
+            raise InputError(f"{part}: exported tables are read as Parquet only")
+        schema = read_schema(part)
+        for column in types:
+            if column not in schema.names:
+                raise InputError(f"{part}: column {column!r} is missing")
+            if pyarrow.types.is_floating(schema.field(column).type):
+                raise InputError(f"{part}: column {column!r} holds floats, which are not exact")
+    table = engine.read(TableFiles(parts, "parquet", tuple(types)))
     return table.select(**{column: table[column].cast(kind) for column, kind in types.items()})

@@ -14,7 +14,7 @@ from torch import nn
 
 from mggcn import methods
 from mggcn.block import CPUSampler
-from mggcn.data import UNLABELLED, Cache, Dataset, Draft, Features, names_in_draws
+from mggcn.data import UNLABELLED, Cache, Dataset, Features, FolderWriter, names_in_draws
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.methods import published, settings
@@ -200,9 +200,9 @@ def on_training_nodes(view: GraphView, nodes: NDArray[np.int64], digest: str) ->
         return replace(view, graph=view.graph.subgraph(nodes))
     source = {**view.source, "graph": "train", "train": digest}
 
-    def build(draft: Draft) -> None:
-        indptr = draft.array("indptr", np.int64, (), view.graph.num_nodes + 1)
-        indices = draft.array("indices", view.graph.indices.dtype)
+    def build(folder: FolderWriter) -> None:
+        indptr = folder.array("indptr", np.int64, (), view.graph.num_nodes + 1)
+        indices = folder.array("indices", view.graph.indices.dtype)
         indptr.append(np.zeros(1, np.int64))
         for ends, neighbours in view.graph.subgraph_rows(nodes):
             indptr.append(ends)

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from mggcn.data import Draft
+from mggcn.data import FolderWriter
 from mggcn.kernels.pick import Explore, PickTable, running_sums, sums_dtype
 from mggcn.methods._fine import FineNorm, averaged_later, fine_inputs, fine_on, rows_on_disk
 from mggcn.methods._network import Network
@@ -125,9 +125,9 @@ class MixGrained(Network):
         if view.cache is None:
             return PickTable.of(graph, weights=weights, names=view.names, threads=view.threads)
 
-        def build(draft: Draft) -> None:
+        def build(folder: FolderWriter) -> None:
             dtype = sums_dtype(graph, weights, view.threads)
-            writer = draft.array("sums", dtype, (), graph.num_stored)
+            writer = folder.array("sums", dtype, (), graph.num_stored)
             for sums in running_sums(graph, weights, dtype, view.threads):
                 writer.append(sums)
 

@@ -69,7 +69,7 @@ class Predictor:
         if dataset is None:
             self.check_same_data()
             return self.runs[0].training_data(root)
-        return as_dataset(dataset, caller, needs_split=False, direction=self.direction, stacklevel=7)
+        return as_dataset(dataset, caller, needs_split=False, direction=self.direction)
 
     def check_same_data(self) -> None:
         """Raise InputError unless all runs were trained on the same data and split."""

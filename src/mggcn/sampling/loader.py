@@ -83,7 +83,7 @@ class MixGrainedLoader(NodeLoader):  # type: ignore[misc]
         seed: int = 0,
         **kwargs: Any,
     ) -> None:
-        require(data, "torch_geometric.Data", "MixGrainedLoader takes PyG's Data")
+        require(data, "MixGrainedLoader takes PyG's Data", "torch_geometric.Data")
         if data.x is None or data.edge_index is None:
             raise InputError("data: MixGrainedLoader needs x and edge_index")
         if picks < 1:

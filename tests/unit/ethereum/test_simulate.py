@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mggcn._io.locations import Location
 from mggcn.cli import main
 from mggcn.data import _table_files as columns
 from mggcn.errors import InputError
@@ -49,13 +50,12 @@ def test_the_columns_are_those_of_ethereum_etl(chain: pa.Table) -> None:
 
 
 def test_the_file_is_named_a_simulation(folder: Path, tmp_path: Path) -> None:
-    assert is_simulated(folder / "chain.parquet")
+    assert is_simulated(Location.of(folder / "chain.parquet"))
     assert b"scale 0.004, seed 7" in pq.read_metadata(folder / "chain.parquet").metadata[b"simulation"]
     pq.write_table(pa.table({"hash": ["0x1"]}), tmp_path / "real.parquet")
     (tmp_path / "real.csv").write_text("hash\n0x1\n")
-    assert not is_simulated(tmp_path / "real.parquet")
-    assert not is_simulated(tmp_path / "real.csv")
-    assert not is_simulated(tmp_path / "absent.parquet")
+    assert not is_simulated(Location.of(tmp_path / "real.parquet"))
+    assert not is_simulated(Location.of(tmp_path / "real.csv"))
 
 
 def test_rows_depend_on_the_seed_and_not_on_the_slices(chain: pa.Table, folder: Path, tmp_path: Path) -> None:

@@ -127,11 +127,16 @@ def test_all_settings_of_a_recipe_can_be_written_and_read_again() -> None:
             assert resolve("mg-gcn", "pubmed", settings, preset=other).settings == settings
 
 
-def test_the_recipe_is_shown_beside_the_defaults(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_values_that_training_uses_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert published.recipe("sgc") == {}
     assert main(["methods", "mg-gcn"]) == 0
-    out = " ".join(capsys.readouterr().out.split())
+    lines = capsys.readouterr().out.splitlines()
     for condition, values in published.recipe("mg-gcn").items():
-        assert f"{condition}: {' '.join(f'{key}={describe.written(value)}' for key, value in values.items())}" in out
+        for name, value in values.items():
+            used = f"  {name}={describe.written(value)}  "
+            end = "" if condition == "any features" else f"for {condition} (our recipe)"
+            assert any(line.startswith(used) and "our recipe" in line and line.endswith(end) for line in lines)
+    assert "  picks=4  (a whole number; our recipe, the class has 5)" in lines
+    assert "  layers=2  (a whole number)" in lines
     assert main(["methods", "sgc"]) == 0
     assert "recipe" not in capsys.readouterr().out
