@@ -26,7 +26,7 @@ from mggcn.runs import Plan, resolve
 from mggcn.runs._starting import fit
 from mggcn.training import Epochs, Fit
 from mggcn.training import _environment as memory
-from mggcn.training._inputs import AveragedInputs, SparseInputs
+from mggcn.training._prepared import AveragedInputs, SparseInputs
 from mggcn.training._scaling import Scaler
 
 _LABELS = {"epoch": "training epoch", "floor": "bare products of an epoch", "dense": "training epoch, dense form"}

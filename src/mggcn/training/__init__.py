@@ -11,10 +11,6 @@ from mggcn.training._compute import Compute, Precision, choose_device
 from mggcn.training._compute import wake as wake
 from mggcn.training._epochs import Epochs, nodes_per_batch
 from mggcn.training._epochs import epoch_seconds as epoch_seconds
-from mggcn.training._inputs import DENSE_ABOVE, DenseInputs, Inputs, inputs_of
-from mggcn.training._inputs import AveragedInputs as AveragedInputs
-from mggcn.training._inputs import features_by_density as features_by_density
-from mggcn.training._inputs import is_read_dense as is_read_dense
 from mggcn.training._loop import NotedProgress as NotedProgress
 from mggcn.training._loop import Progress, train
 from mggcn.training._loop import Silent as Silent
@@ -26,8 +22,11 @@ from mggcn.training._metrics import Top as Top
 from mggcn.training._metrics import calibration_gaps as calibration_gaps
 from mggcn.training._metrics import ks_of as ks_of
 from mggcn.training._metrics import ranking_of as ranking_of
+from mggcn.training._prepared import DENSE_ABOVE, DenseInputs, Inputs, Penalised, Prepared, View, Views, inputs_of
+from mggcn.training._prepared import AveragedInputs as AveragedInputs
 from mggcn.training._prepared import Fit as Fit
-from mggcn.training._prepared import Penalised, Prepared, View, Views
+from mggcn.training._prepared import features_by_density as features_by_density
+from mggcn.training._prepared import is_read_dense as is_read_dense
 from mggcn.training._ranks import ALONE, Ranks
 from mggcn.training._record import CHECKPOINT, CONFIG, MAY_DIVERGE, RECORD, Finite, unfinished
 from mggcn.training._record import Alerts as Alerts

@@ -15,12 +15,11 @@ from torch import nn
 from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.training._background import BackgroundRisk
 from mggcn.training._checkpoints import Checkpoints, Fitted, State, Tensors
-from mggcn.training._epochs import Epochs
+from mggcn.training._epochs import Epochs, Step
 from mggcn.training._metrics import Scores
 from mggcn.training._prepared import Fit
 from mggcn.training._record import Epoch
 from mggcn.training._scoring import Inference, evaluate
-from mggcn.training._step import Step
 
 _log = logging.getLogger(__name__)
 

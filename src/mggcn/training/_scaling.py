@@ -13,10 +13,10 @@ from scipy.sparse import csr_array, diags_array
 from torch import Tensor
 
 from mggcn._io import memory
+from mggcn._io.arrays import shared_tensor
 from mggcn.data import Dataset, Features
 from mggcn.errors import warn_caller
 from mggcn.kernels import threads as threading
-from mggcn.training._inputs import dense, dense_array
 
 Scaling = Literal["auto", "row", "root", "tfidf", "standard", "none"]
 
@@ -161,3 +161,13 @@ def _warn_of_constant(
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         shown = ", ".join(names[:_NAMED]) + more
         warn_caller(f"{dataset.name}: features with one value on all training nodes are not used: {shown}")
+
+
+def dense(part: Features) -> Tensor:
+    """A feature matrix as a dense tensor in memory."""
+    return shared_tensor(dense_array(part))
+
+
+def dense_array(part: Features) -> NDArray[np.float32]:
+    """A feature matrix as a dense array in memory."""
+    return part if isinstance(part, np.ndarray) else np.asarray(part.toarray(), np.float32)

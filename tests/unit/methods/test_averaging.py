@@ -15,7 +15,7 @@ from mggcn.keys import Key
 from mggcn.methods import _fine
 from mggcn.runs import resolve
 from mggcn.training._compute import Compute
-from mggcn.training._inputs import AveragedInputs, SparseInputs
+from mggcn.training._prepared import AveragedInputs, SparseInputs
 from mggcn.training._scoring import Inference
 
 CPU = Compute(torch.device("cpu"))

@@ -12,7 +12,7 @@ from scipy.sparse import random_array
 import mggcn
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
-from mggcn.training._inputs import AveragedInputs
+from mggcn.training._prepared import AveragedInputs
 from tests.conftest import small_dataset
 from tests.ranks import finished, torchrun
 

@@ -19,11 +19,11 @@ from mggcn.runs import resolve
 from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
 from mggcn.training._checkpoints import BusyError, Checkpoints, Fitted, State
 from mggcn.training._compute import Compute
+from mggcn.training._epochs import Step
 from mggcn.training._loop import Live, Silent, WeightAverage, train
 from mggcn.training._metrics import Scores
 from mggcn.training._prepared import Fit, View
 from mggcn.training._record import Epoch
-from mggcn.training._step import Step
 
 IDENTITY = {"method": "gcn", "settings": {"lr": 0.1, "sizes": (1, 2)}}
 CPU = Compute(torch.device("cpu"))

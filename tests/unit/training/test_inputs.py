@@ -15,7 +15,7 @@ from mggcn.keys import Key
 from mggcn.nn.conv import Linear
 from mggcn.nn.rows import RepeatedRows, TableRows, dropped, gathered, num_bytes, to_dense
 from mggcn.training._compute import Compute
-from mggcn.training._inputs import AveragedInputs, DenseInputs, SparseInputs, inputs_of, sparse_inputs
+from mggcn.training._prepared import AveragedInputs, DenseInputs, SparseInputs, inputs_of, sparse_inputs
 from tests.conftest import small_dataset
 
 
@@ -48,7 +48,7 @@ def test_parts_stand_side_by_side() -> None:
 def test_parts_are_joined_if_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     one, two, cpu = np.ones((9, 4), np.float32), np.zeros((9, 3), np.float32), Compute(torch.device("cpu"))
     joined = inputs_of([one, two], cpu)
-    monkeypatch.setattr("mggcn.training._inputs.is_too_large", lambda num_bytes: num_bytes > 3 * 9 * 7 * 4)
+    monkeypatch.setattr("mggcn.training._prepared.is_too_large", lambda num_bytes: num_bytes > 3 * 9 * 7 * 4)
     shared = inputs_of([one, two], cpu)
     assert isinstance(joined, DenseInputs)
     assert isinstance(shared, DenseInputs)
