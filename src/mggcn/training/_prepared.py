@@ -42,11 +42,6 @@ _KEPT_SHARE = 8  # kept rows take at most one part in so many of the free memory
 class Inputs(Protocol):
     """A matrix with one row per node."""
 
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        ...
-
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Rows:
         """The rows of ``nodes``, on the device of the inputs; ``repeats``, if known, saves some work."""
         ...
@@ -109,11 +104,6 @@ class SparseInputs:
 
     x: csr_array
 
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return int(self.x.shape[1])
-
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> SparseRows | RepeatedRows:  # noqa: ARG002
         """The rows of ``nodes``."""
         if _is_all(nodes, self.x.shape[0]):
@@ -137,11 +127,6 @@ class AveragedInputs:
     a: csr_array
     hops: int
     reason: str
-
-    @property
-    def width(self) -> int:
-        """The number of columns."""
-        return (1 + self.hops) * int(self.x.shape[1])
 
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> RepeatedRows:  # noqa: ARG002
         """The rows of ``nodes``."""
@@ -178,9 +163,12 @@ def inputs_of(parts: list[Features], compute: Compute) -> Inputs:
     """Matrices side by side: on the GPU if they fit, else sparse if most entries are zero, else dense."""
     if compute.holds(4 * sum(part.shape[0] * part.shape[1] for part in parts)):
         return DenseInputs.on_gpu([dense(part).to(compute.device) for part in parts], compute.dtype)
-    if (sparse := sparse_inputs(parts)) is not None:
-        return sparse
     arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if not arrays:
+        sparse = csr_array(hstack(parts, format="csr"))
+        if sparse.nnz < DENSE_ABOVE * sparse.shape[0] * sparse.shape[1]:
+            sparse.sort_indices()
+            return SparseInputs(sparse)
     is_large = is_too_large(sum(array.nbytes for array in arrays))
     mapped = [rows for array in arrays if (rows := MappedRows.of(array)) is not None] if is_large else []
     tables = [dense(part) for part in parts]
@@ -198,17 +186,6 @@ def _distinct(nodes: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
 
 def _is_all(nodes: Tensor, count: int) -> bool:
     return nodes.numel() == count and torch.equal(nodes, torch.arange(count, dtype=nodes.dtype, device=nodes.device))
-
-
-def sparse_inputs(parts: list[Features]) -> SparseInputs | None:
-    """Sparse matrices side by side, or None if one of them is dense or too many entries are nonzero."""
-    if any(isinstance(part, np.ndarray) for part in parts):
-        return None
-    joined = csr_array(hstack(parts, format="csr"))
-    if joined.nnz >= DENSE_ABOVE * joined.shape[0] * joined.shape[1]:
-        return None
-    joined.sort_indices()
-    return SparseInputs(joined)
 
 
 @dataclass(frozen=True, eq=False)

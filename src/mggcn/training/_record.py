@@ -210,10 +210,6 @@ class RunRecord:
         """Whether training went on after the best epoch without improvement; True if nothing is trained."""
         return self.epochs == 0 or self.best_epoch < self.epochs
 
-    def to_json(self) -> str:
-        """The record as indented JSON."""
-        return json.dumps(asdict(self), indent=2) + "\n"
-
     @classmethod
     def of(cls, values: object) -> "RunRecord":
         """A record from parsed JSON; raises ValueError that names the field and its value."""

@@ -1,6 +1,7 @@
 """The part of a report on rankings."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -69,7 +70,7 @@ def test_rankings_are_packed_and_read_again() -> None:
 
 def test_rankings_of_other_classes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"field ranking\.roc_auc has 1 entries for 2 classes"):
-        RunRecord.of(json.loads(ranked(roc_auc=[0.5]).to_json()))
+        RunRecord.of(asdict(ranked(roc_auc=[0.5])))
     with pytest.raises(ValueError, match=r"ranking\.precision_at has other lengths"):
-        RunRecord.of(json.loads(ranked(ks=[1]).to_json()))
-    assert RunRecord.of(json.loads(ranked().to_json())).ranking == ranked().ranking
+        RunRecord.of(asdict(ranked(ks=[1])))
+    assert RunRecord.of(asdict(ranked())).ranking == ranked().ranking

@@ -2,7 +2,7 @@ import csv
 import json
 import re
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -237,7 +237,7 @@ def test_bad_run_folders(run: mggcn.Run, tmp_path: Path) -> None:
 
 
 def test_a_record_without_a_checksum_is_refused(run: mggcn.Run) -> None:
-    (run.path / "record.json").write_text(run.record.to_json())
+    (run.path / "record.json").write_text(json.dumps(asdict(run.record)))
     with pytest.raises(InputError, match=r"record\.json: not a run record \(its checksum is missing\)"):
         mggcn.load_run(run.path)
 
