@@ -275,7 +275,7 @@ def published_results(
     """
     name = str(dataset["name"])
     data = published.published().data.get(name)
-    if data is None or dataset.get("digest") != data.digest:
+    if data is None or dataset.get("digest") != data:
         return {}
 
     def is_same(row: published.Result) -> bool:

@@ -243,7 +243,7 @@ class Ensemble:
         if dataset is None:
             return self.training_data
         direction = self.runs[0].record.dataset.get("direction", "both")
-        return as_dataset(dataset, caller, needs_split=False, direction=direction, stacklevel=7)
+        return as_dataset(dataset, caller, needs_split=False, direction=direction)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

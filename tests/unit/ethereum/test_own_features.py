@@ -13,7 +13,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.ethereum import _features as features
 from mggcn.ethereum._build import build
-from mggcn.ethereum._pipeline import BuildInputs
+from mggcn.ethereum._table_files import BuildInputs
 from mggcn.ethereum._time_split import TimeSplit
 from mggcn.runs._explaining import reasons_of
 from mggcn.runs._scoring import Scorer

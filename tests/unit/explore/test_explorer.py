@@ -27,7 +27,7 @@ from mggcn.errors import InputError
 from mggcn.explore import _server as server
 from mggcn.explore._explorer import Explorer
 from mggcn.explore._lookups import IdIndex, Medians
-from mggcn.explore._picks import draw_picks, is_neighbour, picks_part
+from mggcn.explore._picks import is_neighbour, parents, picks_part
 from mggcn.keys import Key
 from mggcn.runs import resolve
 from mggcn.runs._run import Run
@@ -61,13 +61,15 @@ def get(run: Run, small: Dataset) -> Iterator[Callable[..., Any]]:
         yield ask
 
 
-def test_drawn_picks_are_the_evaluations(small: Dataset) -> None:
+def test_picks_are_the_evaluations(run: Run, small: Dataset) -> None:
+    scorer = Scorer.of(run, small)
     for target in (5, 17, 58):
-        drawn = draw_picks(small, target, picks=4, seed=3, draw=2)
         key, name = Key.of(3).fold("eval", 2), int(names_in_draws(small)[target])
-        expected = pick_one(small.graph, small.graph.degrees.tolist(), target, 4, key, name=name)
-        assert list(drawn.names) == [f"node-{node}" for node in expected]
-        for parent, pick in drawn.edges:
+        expected = pick_one(
+            small.graph, small.graph.degrees.tolist(), target, 4, key, name=name, explore=scorer.explore
+        )
+        assert scorer.members(target, 2) == expected
+        for pick, parent in enumerate(parents(small.graph, expected), 1):
             assert is_neighbour(small.graph, expected[parent], expected[pick])
             assert not any(is_neighbour(small.graph, other, expected[pick]) for other in expected[:parent])
 
@@ -247,20 +249,20 @@ def test_the_addresses_answer(get: Callable[..., Any], small: Dataset) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "message"),
+    ("path", "message"),
     [
-        ("node?id=nobody", 404, "small: no node has the id 'nobody'"),
-        ("picks", 404, "small: no node has the id ''"),
-        ("picks?id=node-5&draws=0", 400, "draws: '0' is not a number from 1 to 1,000"),
-        (f"picks?id=node-5&draws={'9' * 5000}", 400, f"draws: '{'9' * 5000}' is not a number from 1 to 1,000"),
-        ("influence?id=node-5&draws=many", 400, "draws: 'many' is not a number from 1 to 1,000"),
+        ("node?id=nobody", "small: no node has the id 'nobody'"),
+        ("picks", "small: no node has the id ''"),
+        ("picks?id=node-5&draws=0", "draws: '0' is not a number from 1 to 200"),
+        (f"picks?id=node-5&draws={'9' * 5000}", f"draws: '{'9' * 5000}' is not a number from 1 to 200"),
+        ("influence?id=node-5&draws=many", "draws: 'many' is not a number from 1 to 200"),
     ],
 )
-def test_what_cannot_be_answered(get: Callable[..., Any], path: str, status: int, message: str) -> None:
+def test_what_cannot_be_answered(get: Callable[..., Any], path: str, message: str) -> None:
     with pytest.raises(HTTPError) as caught:
         urlopen(f"{get.address}/api/{path}")  # type: ignore[attr-defined] # noqa: S310
     with caught.value as answer:
-        assert answer.code == status
+        assert answer.code == 400
         assert json.load(answer) == {"error": message}
 
 
