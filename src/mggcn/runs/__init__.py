@@ -7,7 +7,8 @@ from mggcn.runs._assessment import Assessment as Assessment
 from mggcn.runs._assessment import Thresholds as Thresholds
 from mggcn.runs._assessment import separability as separability
 from mggcn.runs._assessment import unlike as unlike
-from mggcn.runs._explaining import Explanation, explain
+from mggcn.runs._explaining import Explanation
+from mggcn.runs._explaining import explain as explain
 from mggcn.runs._fitting import fit_plan as fit_plan
 from mggcn.runs._folder import RunFolder as RunFolder
 from mggcn.runs._folder import WarmStart as WarmStart
@@ -45,7 +46,6 @@ __all__ = [
     "Plan",
     "Predictions",
     "Run",
-    "explain",
     "fit",
     "load_run",
     "published_results",
