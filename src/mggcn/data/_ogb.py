@@ -20,7 +20,7 @@ from mggcn.data._checks import check_labels, check_names, check_shape
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features, check_finite
 from mggcn.data._folder import load_folder, save
-from mggcn.data._labels import class_numbers, numbered_classes
+from mggcn.data._labels import class_numbers
 from mggcn.data._npz import read_count, read_fields
 from mggcn.data._root import find_folder, load_or_build, notice, writable_root
 from mggcn.data._split import Split, check_part
@@ -98,8 +98,7 @@ def import_ogb(
     with prefix_errors(counts):
         num_nodes = read_count(count, "number of nodes")
     with prefix_errors(labels):
-        y = class_numbers(values, num_nodes)
-        numbered = numbered_classes(y)
+        y, numbered = class_numbers(values, num_nodes)
         check_labels(y, len(numbered))
     names = _class_names(folder / "mapping")
     classes = tuple(names.get(number, text) for number, text in enumerate(numbered))
