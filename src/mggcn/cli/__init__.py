@@ -21,7 +21,6 @@ from mggcn.cli import (
     options,
     predict,
     process,
-    report,
     train,
     tune,
 )
@@ -43,7 +42,7 @@ app.command(predict.predict)
 app.command(experiment.compare)
 app.command(experiment.ablate)
 app.command(tune.tune)
-app.command(report.report)
+app.command(experiment.report)
 app.command(explore.explore)
 app.command(experiment.app)
 app.command(data.app)
