@@ -257,10 +257,7 @@ def _label_lines(merged: "MergedLabels", out: Path, conflicts: Path) -> list[str
     rows.append([out.name, *(f"{merged.counts[name]:,}" for name in names), f"{len(merged.classes):,} in all"])
     lines = [aligned(rows, right=range(1, len(names) + 2))]
     if merged.conflicts:
-        lines.append(f"{len(merged.conflicts):,} addresses of two classes are left out, see {conflicts}:")
-        shown = list(merged.conflicts.items())[:_MOST_SHOWN]
-        lines += [f"  {address} {' and '.join(classes)}" for address, classes in shown]
-        lines += ["  …"] * (len(merged.conflicts) > _MOST_SHOWN)
+        lines.append(f"{len(merged.conflicts):,} addresses of two classes are left out, see {conflicts}")
     if merged.unnamed:
         lines.append(f"name without Converter or Fake_Phishing, left out: {_most_common(merged.unnamed)}")
     if merged.dropped:
