@@ -89,16 +89,24 @@ def build(
     require("ibis", "ethereum")
     from mggcn import ethereum
     from mggcn.cli.options import with_flags
-    from mggcn.data import check_free
     from mggcn.errors import InputError, prefix_errors
-    from mggcn.ethereum import BuildInputs, TimeSplit, local_files, parse_as_of, parse_columns, table_files
+    from mggcn.ethereum import BuildInputs, TimeSplit, parse_as_of, parse_columns
 
-    roles = None if columns is None else parse_columns(columns)
-    until = None if as_of is None else parse_as_of(as_of)
+    inputs = BuildInputs(
+        tuple(transactions),
+        None if columns is None else parse_columns(columns),
+        receipts,
+        blocks,
+        balances,
+        None if as_of is None else parse_as_of(as_of),
+        ids == "text",
+        max_dropped,
+        from_tables,
+    )
     time_split = TimeSplit.parse(split)
     if engine == "sql":
         with prefix_errors("--engine sql"):
-            print(ethereum.sql_script(transactions, dialect, roles, as_of=until, any_ids=ids == "text", into=into))
+            print(ethereum.sql_script(inputs, dialect, into=into))
         return
     if into is not None:
         raise InputError("--into: only --engine sql creates tables in a database")
@@ -108,31 +116,21 @@ def build(
             raise InputError(f"--{option}: has no effect on exported tables; give it to the script that creates them")
     if out is None:
         raise InputError("--out: the dataset folder to make is missing")
-    check_free(out, overwrite=overwrite)
-    tables = [receipts, blocks, balances, *transactions]
-    with (
-        local_files([labels, features], out) as (label_file, feature_file),
-        table_files(tables, out, copied=engine != "spark") as (receipt_file, block_file, balance_file, *files),
-    ):
-        read = tuple(file for file in files if file is not None)
-        inputs = BuildInputs(
-            read, roles, receipt_file, block_file, balance_file, until, ids == "text", max_dropped, from_tables
-        )
-        built = ethereum.build(
-            inputs,
-            out,
-            labels=label_file,
-            engine=engine,
-            memory=memory,
-            name=name,
-            seed=seed,
-            background=background,
-            time_split=time_split,
-            own_features=feature_file,
-            stages=stages,
-            overwrite=overwrite,
-            quiet=quiet,
-        )
+    built = ethereum.build(
+        inputs,
+        out,
+        labels=labels,
+        engine=engine,
+        memory=memory,
+        name=name,
+        seed=seed,
+        background=background,
+        time_split=time_split,
+        own_features=features,
+        stages=stages,
+        overwrite=overwrite,
+        quiet=quiet,
+    )
     print(with_flags("\n".join(_build_lines(built, out))))
 
 
@@ -285,7 +283,7 @@ def simulate(
 ) -> None:
     """Simulate transactions of accounts like those of the paper's six classes. These are not real data.
 
-    The file has the columns of ethereum-etl's transactions, and its metadata say that it is simulated.
+    The file has those columns of ethereum-etl that build reads, and its metadata say that it is simulated.
 
     Args:
         out: The Parquet file to write, named .parquet or .pq.
