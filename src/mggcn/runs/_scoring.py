@@ -21,8 +21,7 @@ from mggcn.kernels.pick import Explore
 from mggcn.keys import Key
 from mggcn.nn.rows import to_dense
 from mggcn.sampling import grains
-from mggcn.sampling.mix_grained import MixGrainedSampler
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
 from mggcn.training import CHUNK, Compute, Inference, View, calibrated, choose_temperature, log_odds
 
 if TYPE_CHECKING:
@@ -118,8 +117,6 @@ class Scorer:
         started = time.perf_counter()
         inference = Inference(self.run.model, self.view, self.run.key, self.compute, self.draws)
         for scores in inference.predict_chunks(nodes):
-            nodes
-        ):
             rows = calibrated(scores, self.temperature).exp().cpu().numpy()
             self.dataset.check_unchanged()
             yield from (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
