@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from mggcn._io.files import write_atomically
 from mggcn.data import UNLABELLED, Dataset, names_in_draws
 from mggcn.experiments import Part, group, render
-from mggcn.experiments import _drawing as drawing
+from mggcn.explore import _drawing as drawing
 from mggcn.graph import Graph
 from mggcn.kernels.pick import Explore, PickTable
 from mggcn.keys import Key
