@@ -3,11 +3,12 @@
 import logging
 import statistics
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mggcn.experiments import ClassScores, Part, Trial
+    from mggcn.experiments import Part, Trial
     from mggcn.training import RunRecord
 
 _log = logging.getLogger(__name__)
@@ -105,12 +106,11 @@ def of_search(best: "Trial", folder: Path) -> str:
     return f"settings        trial {best.number} of {folder / BEST}, {value}: {text_of(best.settings)}"
 
 
-def classes(records: "list[RunRecord]") -> "list[ClassScores]":
+def classes(records: "list[RunRecord]") -> list[dict[str, Any]]:
     """The scores of every class over the test nodes of all runs together."""
-    from mggcn.experiments import confusion, group, names, scores
+    from mggcn.experiments import group, scores
 
-    row = group(records)[0].rows[0]
-    return scores(confusion(row), names(row))
+    return [asdict(each) for each in scores(group(records)[0].rows[0])]
 
 
 def tables(records: "list[RunRecord]") -> list[str]:

@@ -238,7 +238,7 @@ class _Runs:
             by_class: dict[str, object] = {}
             if self._per_class:
                 rankings = [asdict(record.ranking) if record.ranking else None for record in records]
-                by_class = {"per_class": [asdict(scores) for scores in results.classes(records)], "rankings": rankings}
+                by_class = {"per_class": results.classes(records), "rankings": rankings}
             searched = {"tuned": {**asdict(tuned[0]), "out": str(tuned[1])}} if tuned else {}
             print(json.dumps(results.summary(self._results) | by_class | searched))  # noqa: T201
 
