@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import total_ordering
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeAlias
+from typing import Any
 
 import pyarrow
 from pyarrow import fs
@@ -31,18 +30,17 @@ def open_address(address: str) -> tuple[Any, str]:
     return system, path
 
 
-@total_ordering
 @dataclass(frozen=True)
 class Location:
     """A file or folder.
 
     Attributes:
-        address: by which Spark finds it, and which messages show.
+        shown: in messages: the name that was given.
         path: in the file system.
         system: pyarrow's file system.
     """
 
-    address: str
+    shown: str
     path: str
     system: Any = field(repr=False, compare=False)
 
@@ -50,20 +48,21 @@ class Location:
     def of(cls, name: str | Path) -> "Location":
         """A path of this machine, or an address; InputError if no file system has such addresses."""
         if isinstance(name, Path) or not is_address(name):
-            path = Path(name).absolute()
-            return cls(f"file://{path}", str(path), fs.LocalFileSystem())
+            return cls(str(name), str(Path(name).absolute()), fs.LocalFileSystem())
         with name_errors(name):
             system, path_there = open_address(_SAME_AS_S3.sub("s3://", name))
         return cls(name.rstrip("/"), path_there.rstrip("/"), system)
 
     def __str__(self) -> str:
-        return self.address
-
-    def __lt__(self, other: "Location") -> bool:
-        return self.address < other.address
+        return self.shown
 
     def __truediv__(self, name: str) -> "Location":
-        return Location(f"{self.address}/{name}", f"{self.path}/{name}", self.system)
+        return Location(f"{self.shown}/{name}", f"{self.path}/{name}", self.system)
+
+    @property
+    def address(self) -> str:
+        """By which Spark finds it."""
+        return f"file://{self.path}" if self.local else self.shown
 
     @property
     def name(self) -> str:
@@ -104,50 +103,46 @@ class Location:
 
     def files(self) -> list["Location"]:
         """All files in a folder and in the folders inside it, by name."""
-        with name_errors(self.address):
+        with name_errors(self.shown):
             inside = self.system.get_file_info(fs.FileSelector(self.path, recursive=True))
         names = [info.path.removeprefix(self.path).lstrip("/") for info in inside if info.is_file]
         return [self / name for name in sorted(names)]
 
     def open(self) -> Any:
         """Open a file for reading, at any position."""
-        with name_errors(self.address):
+        with name_errors(self.shown):
             return self.system.open_input_file(self.path)
 
     def write(self, content: bytes) -> None:
         """Write a file."""
         with (
-            name_errors(self.address, "written"),
+            name_errors(self.shown, "written"),
             self.system.open_output_stream(self.path, compression=None) as file,
         ):
             file.write(content)
 
     def create(self) -> None:
         """Create a folder."""
-        with name_errors(self.address, "written"):
+        with name_errors(self.shown, "written"):
             self.system.create_dir(self.path, recursive=True)
 
     def remove(self) -> None:
         """Remove a folder, if it is there, with all that is in it."""
-        with name_errors(self.address, "removed"):
+        with name_errors(self.shown, "removed"):
             if self.is_dir():
                 self.system.delete_dir(self.path)
 
     def _info(self) -> Any:
-        with name_errors(self.address):
+        with name_errors(self.shown):
             return self.system.get_file_info(self.path)
 
 
-Source: TypeAlias = Path | Location
-"""A file or folder of a user."""
-
-
 @contextmanager
-def name_errors(address: str, done: str = "read") -> Iterator[None]:
-    """Replace an error of a file system by an InputError of one line that names the address."""
+def name_errors(name: str, done: str = "read") -> Iterator[None]:
+    """Replace an error of a file system by an InputError of one line that names the file."""
     try:
         yield
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{address}: cannot be {done} ({first_line(error)})") from None
+        raise InputError(f"{name}: cannot be {done} ({first_line(error)})") from None

@@ -1,7 +1,8 @@
-"""The memory of the machine: what is available, and errors for what needs more, before it is allocated."""
+"""The memory and the disks of the machine: what is free, and errors for what needs more, before it is allocated."""
 
 import re
 import resource
+import shutil
 from pathlib import Path
 
 from mggcn.errors import InputError
@@ -36,6 +37,12 @@ def require_address_space() -> None:
     left = _below_ulimit()
     if left is not None and left < _FOR_LIBRARIES:
         raise InputError(f"ulimit -v: {size(max(0, left))} are left, and libraries need {size(_FOR_LIBRARIES)}")
+
+
+def disk(folder: Path) -> tuple[int, int]:
+    """The number of the disk of a folder, which may not be there yet, and its free bytes."""
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    return existing.stat().st_dev, shutil.disk_usage(existing).free
 
 
 def amount(text: str, option: str = "memory") -> int:

@@ -15,7 +15,7 @@ import ibis
 from pyarrow import parquet
 
 from mggcn._io.database import connect, megabytes, one_line_errors
-from mggcn._io.locations import Location, Source
+from mggcn._io.locations import Location
 from mggcn.errors import InputError, first_line, require
 
 Table: TypeAlias = Any
@@ -37,7 +37,7 @@ class TableFiles(Protocol):
     """Files with the same columns of the same types."""
 
     @property
-    def files(self) -> Sequence[Source]:
+    def files(self) -> Sequence[Location]:
         """The files to read."""
 
     @property
@@ -64,7 +64,7 @@ class DuckDB:
 
     def read(self, files: TableFiles) -> Table:
         """Return files as a table."""
-        paths = [str(file) for file in files.files]
+        paths = [file.path for file in files.files]
         as_text = dict.fromkeys(files.columns, "VARCHAR")
         with one_line_errors(files.label):
             if files.format == "parquet":
@@ -122,7 +122,7 @@ class Spark:
 
     def read(self, files: TableFiles) -> Table:
         """Return files as a table."""
-        paths = [(file if isinstance(file, Location) else Location.of(file)).address for file in files.files]
+        paths = [file.address for file in files.files]
         reader = self._session.read
         with _spark_errors(files.label):
             if files.format == "parquet":

@@ -32,4 +32,4 @@ def report(
     content = render(sections, format).encode()
     write_atomically(out, content)
     count = sum(row.done for section in sections for row in section.rows)
-    print(f"{count:,} run{'s' * (count != 1)} in {out}, {len(content) / 1000:,.0f} kB")  # noqa: T201
+    print(f"{count:,} run{'s' * (count != 1)} in {out}, {len(content) / 1000:,.0f} kB")

@@ -1,7 +1,8 @@
 """Ethereum: collect or simulate transactions, and build a data set of accounts from them."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mggcn._io.lazy import lazy_names
 
 if TYPE_CHECKING:
     from mggcn.ethereum._build import Built, build
@@ -9,10 +10,9 @@ if TYPE_CHECKING:
     from mggcn.ethereum._crawl import crawl
     from mggcn.ethereum._etherscan import ETHERSCAN_URL, Etherscan, key_from_environment
     from mggcn.ethereum._labels import MergedLabels, addresses, merge_labels, parse_list, read_labels, write_labels
-    from mggcn.ethereum._pipeline import BuildInputs
+    from mggcn.ethereum._pipeline import sql_script
     from mggcn.ethereum._simulate import simulate
-    from mggcn.ethereum._sql import sql_script
-    from mggcn.ethereum._table_files import local_files, table_files
+    from mggcn.ethereum._table_files import BuildInputs
     from mggcn.ethereum._time_split import TimeSplit, parse_as_of
 
 __all__ = [
@@ -26,7 +26,6 @@ __all__ = [
     "build",
     "crawl",
     "key_from_environment",
-    "local_files",
     "merge_labels",
     "parse_as_of",
     "parse_columns",
@@ -34,35 +33,20 @@ __all__ = [
     "read_labels",
     "simulate",
     "sql_script",
-    "table_files",
     "write_labels",
 ]
 
-_HOMES = {
-    "BuildInputs": "_pipeline",
-    "Built": "_build",
-    "ETHERSCAN_URL": "_etherscan",
-    "Etherscan": "_etherscan",
-    "MergedLabels": "_labels",
-    "TimeSplit": "_time_split",
-    "addresses": "_labels",
-    "build": "_build",
-    "crawl": "_crawl",
-    "key_from_environment": "_etherscan",
-    "local_files": "_table_files",
-    "merge_labels": "_labels",
-    "parse_as_of": "_time_split",
-    "parse_columns": "_columns",
-    "parse_list": "_labels",
-    "read_labels": "_labels",
-    "simulate": "_simulate",
-    "sql_script": "_sql",
-    "table_files": "_table_files",
-    "write_labels": "_labels",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "_build": ["Built", "build"],
+        "_columns": ["parse_columns"],
+        "_crawl": ["crawl"],
+        "_etherscan": ["ETHERSCAN_URL", "Etherscan", "key_from_environment"],
+        "_labels": ["MergedLabels", "addresses", "merge_labels", "parse_list", "read_labels", "write_labels"],
+        "_pipeline": ["sql_script"],
+        "_simulate": ["simulate"],
+        "_table_files": ["BuildInputs"],
+        "_time_split": ["TimeSplit", "parse_as_of"],
+    },
+)

@@ -16,21 +16,19 @@ from pathlib import Path
 from typing import Any, Literal
 from uuid import uuid4
 
-from mggcn._io import regular
 from mggcn._io.files import check_writable
-from mggcn._io.locations import Location, Source
+from mggcn._io.locations import Location
 from mggcn._io.stages import open_engine
 from mggcn._io.temporary import locked_name, temporary_folder
 from mggcn.data import BACKGROUND, Dataset, check_free, load_folder, save, writing
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _pipeline as pipeline
-from mggcn.ethereum._assembly import ACCOUNTS, EDGES, Space, assemble
+from mggcn.ethereum._assembly import ACCOUNTS, EDGES, assemble, require_space
 from mggcn.ethereum._features import add_columns, add_features
 from mggcn.ethereum._labels import read_labels
-from mggcn.ethereum._pipeline import BuildInputs, OnStage, Tally
+from mggcn.ethereum._pipeline import Tally
 from mggcn.ethereum._simulate import is_simulated
-from mggcn.ethereum._sql import read_tables
-from mggcn.ethereum._table_files import expand, open_bytes
+from mggcn.ethereum._table_files import BuildInputs, expand, local_copy
 from mggcn.ethereum._time_split import TimeSplit
 
 EngineName = Literal["duckdb", "spark"]
@@ -65,14 +63,14 @@ def build(
     inputs: BuildInputs,
     out: Path,
     *,
-    labels: Path | None = None,
+    labels: str | Path | None = None,
     engine: EngineName = "duckdb",
     memory: str = "4GB",
     name: str | None = None,
     seed: int = 0,
     background: int = 0,
     time_split: TimeSplit | None = None,
-    own_features: Path | None = None,
+    own_features: str | Path | None = None,
     stages: str | Path | None = None,
     overwrite: bool = False,
     quiet: bool = True,
@@ -99,54 +97,56 @@ def build(
         quiet: do not print the required disk space and the stages on standard error.
     """
     check_free(out, overwrite=overwrite)
-    files = expand(inputs.transactions)
-    for file in files:
-        if isinstance(file, Path) and regular.real(file).is_relative_to(regular.real(out)):
-            raise InputError(f"{out}: holds {file.name}, which is to be read, so it is not replaced")
-    account_labels, notes = ({}, []) if labels is None else read_labels(labels, any_ids=inputs.any_ids)
-    if background and (labels is None or BACKGROUND.lower() in map(str.lower, account_labels.values())):
-        problem = "needs labelled accounts" if labels is None else f"{labels} has a class of the name {BACKGROUND}"
-        raise InputError(f"background: {problem}")
-    if time_split is not None:
-        time_split.check(inputs, has_labels=labels is not None)
-    is_whole = time_split is None and own_features is None
-    space = Space.of(files, engine, 1 if is_whole else 2 if time_split is None else 6)
     with (
         locked_name(out),
         temporary_folder(out) as folder,
         _stage_folder(stages, folder, engine) as tables,
         _timed(quiet) as on_stage,
     ):
-        space.check(out, tables)
+        if engine == "duckdb":
+            inputs = inputs.here(folder)
+        files = expand(inputs.transactions)
+        label_file = None if labels is None else local_copy(labels, folder)
+        own_file = None if own_features is None else local_copy(own_features, folder)
+        account_labels, notes = ({}, []) if label_file is None else read_labels(label_file, any_ids=inputs.any_ids)
+        if background and (label_file is None or BACKGROUND.lower() in map(str.lower, account_labels.values())):
+            problem = f"{label_file} has a class of the name {BACKGROUND}" if label_file else "needs labelled accounts"
+            raise InputError(f"background: {problem}")
+        if time_split is not None:
+            time_split.check(inputs, has_labels=labels is not None)
+        is_whole = time_split is None and own_file is None
+        space = require_space(files, engine, 1 if is_whole else 2 if time_split is None else 6, out, tables.local)
         if not quiet:
             sys.stderr.write(f"{space}\n")
-        snapshots, tallies, labelled = [], [], []
-        simulated = any(_is_simulated(file) for file in files)
+        simulated = any(map(is_simulated, files))
         title = _name(name or f"ethereum:{out.name}", simulated)
+        snapshots, tallies, counts = [], [], []
         for number, dated in enumerate(time_split.inputs(inputs) if time_split else [inputs]):
             work = tables / str(number)
             work.create()
-            tallies.append(_compute(dated, work, engine, memory, on_stage))
+            with open_engine(engine, work, memory) as running:
+                compute = pipeline.read_tables if inputs.from_tables else pipeline.run
+                tallies.append(compute(running, dated, work, on_stage))
             on_stage("data set")
             how = str(time_split) if time_split else f"7:1:2 split of seed {seed}"
-            source = "SIMULATED: " * simulated + _source(tallies[0], inputs, labels, how, background)
+            source = "SIMULATED: " * simulated + _source(tallies[0], inputs, label_file, how, background)
             described: dict[str, Any] = {"name": title, "source": source, "seed": seed, "notes": notes}
             target = out if is_whole else folder / f"snapshot-{number}"
-            with prefix_errors(labels or out), writing(target, overwrite=overwrite) as writer:
+            with prefix_errors(label_file or out), writing(target, overwrite=overwrite) as writer:
                 drawn, is_split = background if number == 0 else 0, time_split is None
-                labelled.append(assemble(writer, work, account_labels, drawn, is_split=is_split, **described))
+                counts.append(assemble(writer, work, account_labels, drawn, is_split=is_split, **described))
             snapshots.append(load_folder(target, mmap=True))
         if not is_whole:
             extra = {file: folder / "snapshot-0" / file for file in (ACCOUNTS, EDGES)}
-            if own_features is not None:
-                snapshots = add_features(snapshots, own_features, any_ids=inputs.any_ids)
+            if own_file is not None:
+                snapshots = add_features(snapshots, own_file, any_ids=inputs.any_ids)
                 add_columns(extra[ACCOUNTS], snapshots[0])
-            with prefix_errors(labels or out):
+            with prefix_errors(label_file or out):
                 joined = time_split.join(snapshots) if time_split else snapshots[0]
             save(joined, out, overwrite=overwrite, tables=extra)
-    known = labelled[0].nodes.size - labelled[0].num_background
+    num_known, num_background = counts[0]
     dataset = load_folder(out, mmap=True)
-    return Built(dataset, tallies[0], len(account_labels), len(account_labels) - known, labelled[0].num_background)
+    return Built(dataset, tallies[0], len(account_labels), len(account_labels) - num_known, num_background)
 
 
 @contextmanager
@@ -154,32 +154,19 @@ def _stage_folder(stages: str | Path | None, folder: Path, engine: EngineName) -
     """Yield an empty folder for the stages, which is removed at the end: in ``stages``, or by default in ``folder``."""
     with prefix_errors("stages"):
         parent = Location.of(folder if stages is None else stages)
-    if engine == "duckdb" and parent.local is None:
-        raise InputError(f"stages: {parent} is not on this machine, as DuckDB needs; engine='spark' writes there")
     if parent.local is not None:
         check_writable(parent.local, "stages")
         with temporary_folder(parent.local / folder.name.strip(".")) as empty:
-            yield Location(f"{parent.address}/{empty.name}", str(empty), parent.system)
+            yield Location.of(empty)
         return
+    if engine == "duckdb":
+        raise InputError(f"stages: {parent} is not on this machine, as DuckDB needs; engine='spark' writes there")
     folder_there = parent / f"mggcn-{uuid4().hex[:12]}"
     folder_there.create()
     try:
         yield folder_there
     finally:
         folder_there.remove()
-
-
-def _compute(inputs: BuildInputs, work: Location, engine: EngineName, memory: str, on_stage: OnStage) -> Tally:
-    """Compute the stages of a build in a folder."""
-    with open_engine(engine, work, memory) as running:
-        if inputs.from_tables:
-            return read_tables(running, inputs.transactions, work, on_stage)
-        return pipeline.run(running, inputs, work, on_stage)
-
-
-def _is_simulated(file: Source) -> bool:
-    with open_bytes(file) as opened:
-        return is_simulated(opened)
 
 
 def _name(name: str, simulated: bool) -> str:
@@ -201,7 +188,7 @@ def _source(tally: Tally, inputs: BuildInputs, labels: Path | None, split: str, 
 
 
 @contextmanager
-def _timed(quiet: bool) -> Iterator[OnStage]:
+def _timed(quiet: bool) -> Iterator[pipeline.OnStage]:
     """Print each stage with its duration on standard error."""
     current, started = "", 0.0
 

@@ -7,7 +7,6 @@ from mggcn.experiments._charts import OKABE_ITO, SHAPES
 from mggcn.experiments._charts import require_altair as require_altair
 from mggcn.experiments._classes import class_table as class_table
 from mggcn.experiments._classes import ranking_table as ranking_table
-from mggcn.experiments._classes import scores as scores
 from mggcn.experiments._definition import (
     ABLATIONS,
     Experiment,
@@ -26,6 +25,7 @@ from mggcn.experiments._records import read_records as read_records
 from mggcn.experiments._rows import ExperimentInfo, Figures, Row, Section, environments, group
 from mggcn.experiments._running import ExperimentProgress, Schedule, run, status
 from mggcn.experiments._tables import Column, beside, duration, markdown, notes, remarks
+from mggcn.experiments._tables import Table as Table
 from mggcn.experiments._tables import section_table as section_table
 from mggcn.experiments._tuning import BEST, SPACE, Choice, Range, Search, Trial, Tuning, require_optuna
 

@@ -313,7 +313,7 @@ def test_the_papers_figure_is_of_its_own_data_and_settings(
     ]
     assert main(call) == 0
     assert "paper" not in capsys.readouterr().out, "another split of the same name"
-    known = {"cora": published.Data(data.digest)}
+    known = {"cora": data.digest}
     monkeypatch.setattr(published, "published", lambda: msgspec.structs.replace(FILE, data=known))
     defaults = [*call[:-2], "--set", "threads=1"]
     assert main(defaults) == 0

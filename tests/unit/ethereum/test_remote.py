@@ -39,7 +39,7 @@ def test_files_in_an_object_store_give_the_same_data_set(opened: list[str], sche
     assert opened == []
     assert main([*remote, "--out", "there"]) == 0
     kept = "s3" if scheme == "s3a" else scheme
-    assert opened == [f"{kept}://bucket/labels.csv", f"{kept}://bucket/days"]
+    assert opened == [f"{kept}://bucket/days", f"{kept}://bucket/labels.csv"]
     here, there = load_folder("here"), load_folder("there")
     assert (here.digest, here.source) == (there.digest, there.source)
     assert sorted(path.name for path in Path().iterdir()) == ["bucket", "here", "there"]

@@ -11,7 +11,7 @@ from mggcn._io.locations import Location
 from mggcn.cli import main
 from mggcn.errors import InputError
 from mggcn.ethereum import _assembly
-from mggcn.ethereum._assembly import Space
+from mggcn.ethereum._assembly import num_rows, require_space
 from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import A, B, transaction, write
 
@@ -24,12 +24,12 @@ def test_rows_are_counted_in_parquet_and_estimated_in_text(tmp_path: Path, monke
     text = write_csv(tmp_path / "t.csv", ROWS)
     packed = tmp_path / "t.csv.gz"
     packed.write_bytes(gzip.compress(text.read_bytes()))
-    assert Space.of([write(tmp_path / "t.parquet", ROWS)], "duckdb").rows == 300
-    assert Space.of([text], "duckdb").rows == pytest.approx(300, rel=0.2)
-    assert Space.of([packed], "duckdb").rows == pytest.approx(300, rel=0.5)
+    assert num_rows(Location.of(write(tmp_path / "t.parquet", ROWS))) == 300
+    assert num_rows(Location.of(text)) == pytest.approx(300, rel=0.2)
+    assert num_rows(Location.of(packed)) == pytest.approx(300, rel=0.5)
     (tmp_path / "bad.csv.gz").write_text("not compressed")
     (tmp_path / "bad.parquet").write_text("no table")
-    assert Space.of([tmp_path / "bad.csv.gz", tmp_path / "bad.parquet"], "duckdb").rows == 0
+    assert num_rows(Location.of(tmp_path / "bad.csv.gz")) == num_rows(Location.of(tmp_path / "bad.parquet")) == 0
 
 
 def test_a_disk_that_is_too_small_is_refused_with_both_figures(
@@ -46,8 +46,8 @@ def test_a_disk_that_is_too_small_is_refused_with_both_figures(
 
 
 def test_stages_elsewhere_do_not_count_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**6, 0, 2048))
-    space = Space(rows=1, stages=2000, folders=2000)
-    space.check(tmp_path / "out", Location("s3://bucket/stages", "bucket/stages", None))
-    with pytest.raises(InputError, match=r"out: 1 rows need about 3\.9 KiB of disk, and 2 KiB are free"):
-        space.check(tmp_path / "out", Location.of(tmp_path / "stages"))
+    file = Location.of(write(tmp_path / "t.parquet", ROWS[:1]))
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(10**6, 0, 320))
+    require_space([file], "duckdb", 1, tmp_path / "out", None)
+    with pytest.raises(InputError, match="out: 1 rows need about 350 bytes of disk, and 320 bytes are free"):
+        require_space([file], "duckdb", 1, tmp_path / "out", tmp_path / "stages")

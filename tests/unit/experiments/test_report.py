@@ -234,7 +234,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_paper_is_shown_for_the_same_data_and_settings_only(tmp_path: Path) -> None:
     defaults = resolve("gcn", "cora", preset="paper").settings
-    data = {"name": "cora", "digest": published().data["cora"].digest}
+    data = {"name": "cora", "digest": published().data["cora"]}
     random_split = {"name": "cora", "digest": "0" * 64, "source": "LINQS cora; random split"}
     records = [
         record(settings=defaults, dataset=data),

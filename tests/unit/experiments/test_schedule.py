@@ -95,7 +95,7 @@ def paper_column(name: str, digest: str, variants: tuple[Variant, ...], **settin
 
 
 def test_only_the_method_as_published_has_the_papers_figure() -> None:
-    digest = published().data["cora"].digest
+    digest = published().data["cora"]
     assert paper_column("cora", digest, ABLATIONS) == [0.858] + [None] * 6
     assert paper_column("cora", digest, ABLATIONS[:1], picks="1") == [None]
     assert paper_column("cora", digest, ABLATIONS[:1], picks="6", threads="2") == [0.858], "as in the paper"

@@ -28,7 +28,7 @@ from mggcn.experiments import Ledger
 from mggcn.experiments import _tuning as tuning
 from mggcn.experiments._tuning import SPACE, Choice, Range, Search, Trial, Tuning
 from mggcn.runs import Plan, resolve
-from mggcn.runs._loading import load_run
+from mggcn.runs._folder import load_run
 from mggcn.training import _environment as environment
 from mggcn.training._progress import Silent
 from mggcn.training._record import Epoch
@@ -356,11 +356,11 @@ def test_time_runs_out(small: Dataset, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--trials", "0"], "--trials: 0 is less than 1"),
-        (["--trials", "2", "--seeds", "0"], "--seeds: 0 is less than 1"),
-        (["--timeout", "0"], "--timeout: 0 is not more than 0"),
-        (["--timeout", "-0.5"], "--timeout: -0.5 is not more than 0"),
-        (["--timeout", "nan"], "--timeout: nan is not more than 0"),
+        (["--trials", "0"], 'Invalid value "0" for --trials. Must be > 0.'),
+        (["--trials", "2", "--seeds", "0"], 'Invalid value "0" for --seeds. Must be > 0.'),
+        (["--timeout", "0"], 'Invalid value "0.0" for --timeout. Must be > 0.'),
+        (["--timeout", "-0.5"], 'Invalid value "-0.5" for --timeout. Must be > 0.'),
+        (["--timeout", "nan"], 'Invalid value "nan" for --timeout. Must be > 0.'),
         (["--trials", "2", "--set", "lrr=1"], "unknown setting 'lrr'"),
         (["--trials", "2", "--method", "mlpp"], "unknown method 'mlpp'"),
     ],
@@ -373,7 +373,7 @@ def test_bad_calls(folder: Path, capsys: pytest.CaptureFixture[str], arguments: 
 
 def test_seeds_are_checked_before_data_are_loaded(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["tune", "nowhere", "--seeds", "0"]) == 2
-    assert capsys.readouterr().err == "mggcn: error: --seeds: 0 is less than 1\n"
+    assert capsys.readouterr().err == 'mggcn: error: Invalid value "0" for --seeds. Must be > 0.\n'
 
 
 def test_without_optuna(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,6 @@ def test_a_folder_here_and_at_an_address(tmp_path: Path, monkeypatch: pytest.Mon
     assert (root / "a" / "b" / "z.csv.gz").read_bytes() == b"one"
     first, second = folder.files()
     assert [str(first), str(second)] == [f"{folder}/b/z.csv.gz", f"{folder}/y.json"]
-    assert first < second
     assert (first.name, first.suffix, first.suffixes, first.parent.name) == ("z.csv.gz", ".gz", [".csv", ".gz"], "b")
     assert (first.num_bytes(), first.is_file(), folder.is_file(), folder.is_dir()) == (3, True, False, True)
     with first.open() as file:
