@@ -9,7 +9,7 @@ from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
 from mggcn.nn.stack import MGGCN
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
-from mggcn.training._inputs import DenseInputs
+from mggcn.training._prepared import DenseInputs
 from tests.gpu import GPU
 from tests.properties import assert_batch_is_valid
 
