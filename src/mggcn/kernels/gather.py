@@ -148,15 +148,10 @@ def _dots(indptr, indices, x, grad_out, out, start, stop):
 
 
 def gather_product(table: Tensor, nodes: Tensor, weight: Tensor) -> Tensor:
-    """Compute ``table[nodes][:, :width] @ weight``; only the weights have a gradient.
+    """[n, channels] ``table[nodes][:, :width] @ weight`` in the table's dtype; only the weights have a gradient.
 
-    Args:
-        table: [num_nodes, stride] float32 or bfloat16, with zeros in the columns from ``width`` on.
-        nodes: [n] rows of the table.
-        weight: [width, channels] float32.
-
-    Returns:
-        [n, channels] in the dtype of the table.
+    The table [num_nodes, stride], in float32 or bfloat16, has zeros in the columns from ``width`` on; ``weight`` is
+    [width, channels] in float32.
     """
     if table.dtype != torch.bfloat16:
         return table.index_select(0, nodes)[:, : weight.shape[0]] @ weight

@@ -139,14 +139,8 @@ def averaged_later(
     """The rows ``[x | Ax | … ]`` in the form that multiplies first, or None if the averages themselves are better.
 
     Dropout of input values is then that of x before it is averaged, so the choice may not depend on the number of
-    processes, nor on whether the data set is mapped. A GPU holds the averages.
-
-    Args:
-        view: the graph and its features.
-        hops: the highest power of A.
-        norm: of A, see :func:`fine`.
-        include_self: whether a mean includes the node itself.
-        members: the input rows of a target.
+    processes, nor on whether the data set is mapped. A GPU holds the averages. ``members`` are the input rows of a
+    target.
     """
     if hops == 0 or view.compute.device.type != "cpu" or isinstance(view.scaled.rows(0, 1), np.ndarray):
         return None

@@ -175,13 +175,8 @@ def _variance(rows: Tensor, numbers: Tensor, block: Block, total: Tensor) -> Ten
 
     A receiver's sum is the mean over n draws of z = a(v, u) Â(v, u) h(u) / q(u), so its variance is that of z over n.
     The block holds the probabilities q as numbers; this function restores their gradient. As the draws follow q, its
-    normalising constant changes like the mean, over the draws, of the change of importance.
-
-    Args:
-        rows: [num_src, channels] the senders h.
-        numbers: [num_src, 2] the two numbers of every node.
-        block: the edges with their final weights.
-        total: [num_dst, channels] the sums.
+    normalising constant changes like the mean, over the draws, of the change of importance. ``rows`` [num_src,
+    channels] are the senders h, ``numbers`` [num_src, 2] are of every node, ``total`` [num_dst, channels] are the sums.
     """
     if not isinstance(block, DrawnBlock) or block.weight is None:
         return total.new_zeros(())

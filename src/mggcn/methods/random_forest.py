@@ -22,7 +22,7 @@ from mggcn.block import Block
 from mggcn.data import UNLABELLED
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn.rows import Rows, to_dense
-from mggcn.sampling.full import RowSampler
+from mggcn.sampling.neighbor import RowSampler
 from mggcn.training import Count, NaturalNumber, View, Views, inputs_of
 
 
@@ -48,7 +48,7 @@ class RandomForest(Method):
 
     def prepare(self, view: GraphView) -> Views:
         """The features; the trees are grown at the first call."""
-        if isinstance(view.model, Forest) and not view.model.is_planted:
+        if isinstance(view.model, Forest) and not view.model.roots.numel():
             self._grow(view, view.model)
         inputs = inputs_of([view.x], replace(view.compute, precision="fp32"))  # rounding may cross a threshold
         return Views.same(View(inputs, RowSampler()))
@@ -98,11 +98,6 @@ class Forest(nn.Module):
         self.register_buffer("share", torch.empty(0, out_channels, dtype=torch.float64))
         self.register_load_state_dict_pre_hook(_make_room)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_post_hook(_check)  # type: ignore[no-untyped-call]
-
-    @property
-    def is_planted(self) -> bool:
-        """Whether it has trees."""
-        return self.roots.numel() > 0
 
     def plant(self, grown: Any) -> None:
         """Store the trees of scikit-learn's forest; a class without training nodes has the share 0."""

@@ -22,7 +22,7 @@ from mggcn.block import Block
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn.conv import Layer, Linear, dropout
 from mggcn.nn.rows import DistinctRows, RepeatedRows, Rows, SparseRows, to_dense
-from mggcn.sampling.adjacency import propagated, propagation
+from mggcn.sampling.adjacency import powers
 from mggcn.training import Count, NaturalNumber, Share, Views
 
 
@@ -50,10 +50,7 @@ class SIGN(Method):
 
     def prepare(self, view: GraphView) -> Views:
         """The features of every hop."""
-        adjacency, parts = propagation(view.graph), [view.x]
-        for _ in range(self.hops):
-            parts.append(propagated(adjacency, parts[-1], view.threads))
-        return Views.same(view.rows(*parts))
+        return Views.same(view.rows(*powers(view.graph, view.x, self.hops, view.threads)))
 
 
 class HopNetwork(Layer, accepts_rows=True, capturable=True):

@@ -30,7 +30,7 @@ from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Block, DrawnBlock, Nodes, node_ids
 from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key, folds
-from mggcn.sampling.full import AdjacencySampler
+from mggcn.sampling.neighbor import AdjacencySampler
 
 Candidates = Literal["all", "neighbours"]
 Floats = NDArray[np.float64]
