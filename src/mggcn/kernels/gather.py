@@ -51,7 +51,12 @@ class _GatherSum(torch.autograd.Function):
         grad_out = gradients[0].contiguous()
         grad_x = grad_weight = None
         if ctx.needs_input_grad[0]:
-            grad_x = _sums_by_sender(block, grad_out, ctx.for_threads)
+            if grad_out.device.type == "cpu" and block.indices.numel() * grad_out.shape[1] < ctx.for_threads:
+                grad_x = grad_out.new_zeros(block.num_src, grad_out.shape[1])  # few edges are not transposed for that
+                arrays = (block.indptr, block.indices, block.factors, grad_out, grad_x)
+                _scatter(*(array.numpy() for array in arrays))
+            else:
+                grad_x = _summed(*block.transposed, grad_out, ctx.for_threads)
         if weight is not None and ctx.needs_input_grad[1]:
             grad_weight = _weight_gradient(block, x, grad_out, ctx.for_threads)
         return grad_x, grad_weight, None, None
@@ -71,15 +76,6 @@ def _summed(indptr: Tensor, indices: Tensor, factors: Tensor, x: Tensor, for_thr
         return out
     fill = partial(sums, indptr.numpy(), indices.numpy(), factors.numpy(), x.numpy(), out.numpy())
     _over_rows(fill, out.shape[0], indices.numel() * x.shape[1], for_threads)
-    return out
-
-
-def _sums_by_sender(block: Block, grad_out: Tensor, for_threads: int) -> Tensor:
-    """The sums over the transposed edges; few edges on a CPU are not transposed for that."""
-    if grad_out.device.type == "cuda" or block.indices.numel() * grad_out.shape[1] >= for_threads:
-        return _summed(*block.transposed, grad_out, for_threads)
-    out = grad_out.new_zeros(block.num_src, grad_out.shape[1])
-    _scatter(*(part.numpy() for part in (block.indptr, block.indices, block.factors, grad_out, out)))
     return out
 
 

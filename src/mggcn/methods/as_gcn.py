@@ -87,12 +87,6 @@ class AdaptiveStack(Layer, accepts_rows=True):
     A linear map of the input features gives every node two numbers, one as a receiver and one as a sender. The
     attention of receiver v to sender u is a(v, u) = ReLU(receiver(v) + sender(u)) + 1, a factor of the adjacency;
     g(u) = ReLU(sender(u)) + 1 is the sampler's estimate of the size of a sender's hidden row.
-
-    Args:
-        settings: of the method.
-        in_channels: width of the input rows.
-        out_channels: number of classes.
-        generator: of the initial weights; torch's global one when None.
     """
 
     def __init__(

@@ -76,10 +76,6 @@ class Forest(nn.Module):
 
     All trees are in one table of tree nodes. An inner node sends rows whose value of its feature is at most its
     threshold to ``below`` and others to ``above``; a leaf sends every row to itself.
-
-    Args:
-        in_channels: number of features.
-        out_channels: number of classes.
     """
 
     feature: Tensor

@@ -54,14 +54,7 @@ class SIGN(Method):
 
 
 class HopNetwork(Layer, accepts_rows=True, capturable=True):
-    """One linear map for each hop, and one over all of them.
-
-    Args:
-        settings: of the method.
-        in_channels: width of x; input rows hold one such part for each hop.
-        out_channels: number of classes.
-        generator: of the initial weights; torch's global one when None.
-    """
+    """One linear map for each hop, and one over all of them; input rows hold x, ``in_channels`` wide, for each hop."""
 
     def __init__(
         self, settings: SIGN, in_channels: int, out_channels: int, generator: torch.Generator | None = None
