@@ -5,7 +5,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mggcn._io.arrays import blocks, header
-from mggcn._io.files import is_sealed, read_json, replacing, sealed, sha256, write_durably
+from mggcn._io.files import is_sealed, read_json, replacing, sealed, sha256
 from mggcn._io.temporary import recover
 from mggcn.data._checks import check_name
 from mggcn.data._columns import Column
@@ -141,14 +140,11 @@ class ArrayWriter:
         self.num_rows += rows.shape[0]
 
     def close(self) -> None:
-        """Write the header and flush the file to the disk."""
-        if self._file.closed:
-            return
-        self._file.seek(0)
-        self._file.write(self._header(self.num_rows))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        """Write the header."""
+        if not self._file.closed:
+            self._file.seek(0)
+            self._file.write(self._header(self.num_rows))
+            self._file.close()
 
     def abandon(self) -> None:
         """Close the file as it is."""
@@ -250,7 +246,7 @@ class FolderWriter:
 
 def write_meta(folder: Path, meta: msgspec.Struct) -> None:
     """Write ``meta.json``."""
-    write_durably(folder / META, sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
+    (folder / META).write_bytes(sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from mggcn._io.files import check_file_free, write_atomically
+from mggcn._io.files import check_file, write_atomically
 from mggcn.errors import InputError, first_line, unknown
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
@@ -262,7 +262,7 @@ def write_labels(merged: MergedLabels, out: Path, *, overwrite: bool = False) ->
     for path in (out, conflicts):
         if path.exists() and any(path.samefile(file) for file in merged.by_file):
             raise InputError(f"{path}: one of the lists to merge, it would be replaced")
-        check_file_free(path, overwrite=overwrite)
+        check_file(path, overwrite=overwrite)
     rows = [(address, *pair) for address, classes in merged.conflicts.items() for pair in classes.items()]
     write_csv(conflicts, ("address", "label", "location"), rows)
     if not merged.classes:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mggcn._io import regular
-from mggcn._io.files import check_file_free
+from mggcn._io.files import check_file
 from mggcn._io.locations import Location
 from mggcn._io.temporary import temporary_file
 from mggcn.errors import InputError, require
@@ -448,7 +448,7 @@ def simulate(
     if regular.real(labels) == regular.real(out):
         raise InputError(f"{labels}: transactions and labels cannot be one file")
     for path in (out, labels):
-        check_file_free(path, overwrite=overwrite)
+        check_file(path, overwrite=overwrite)
     if not _LEAST_SCALE <= scale <= _LARGEST_SCALE:
         raise InputError(f"scale: {scale} is not between {_LEAST_SCALE} and {_LARGEST_SCALE:g}")
     key = Key.of(seed).fold("ethereum")

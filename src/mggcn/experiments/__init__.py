@@ -3,7 +3,7 @@
 Names that are not in ``__all__`` are for the other packages.
 """
 
-from mggcn.experiments import _drawing as drawing  # noqa: F401
+from mggcn.experiments import _drawing as drawing
 from mggcn.experiments._charts import OKABE_ITO, SHAPES
 from mggcn.experiments._charts import require_altair as require_altair
 from mggcn.experiments._classes import ClassScores as ClassScores

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn._io.files import check_file_writable, replacing_file, write_atomically
+from mggcn._io.files import check_file, replacing_file, write_atomically
 from mggcn.data import Dataset
 from mggcn.errors import InputError, prefix_errors, require
 from mggcn.runs._matching import PART_NAMES
@@ -43,7 +43,7 @@ def check_format(path: Path, kind: Literal["predictions", "embeddings"] = "predi
     if path.suffix not in formats:
         listed = f"{', '.join(formats[:-1])} or {formats[-1]}"
         raise InputError(f"{path}: {kind} are written as {listed}, not {path.suffix or 'no suffix'}")
-    check_file_writable(path)
+    check_file(path)
     if path.suffix == ".parquet":
         with prefix_errors(path):
             require("pyarrow", "tables")

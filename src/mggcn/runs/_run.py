@@ -19,7 +19,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from mggcn import methods
-from mggcn._io.files import replacing, write_durably
+from mggcn._io.files import replacing
 from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, as_dataset, load_with
 from mggcn.errors import InputError, unknown, warn_caller
@@ -390,7 +390,7 @@ class Run(Ensemble):
         target = Path(folder)
         with replacing(target) as draft:
             for name, content in self.files().items():
-                write_durably(draft / name, content)
+                (draft / name).write_bytes(content)
         return replace(self, path=target.resolve())
 
     def files(self) -> dict[str, bytes]:

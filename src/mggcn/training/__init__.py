@@ -3,7 +3,7 @@
 Names that are not in ``__all__`` are for the other packages.
 """
 
-from mggcn.training import _environment as environment  # noqa: F401
+from mggcn.training import _environment as environment
 from mggcn.training._bounds import Count as Count
 from mggcn.training._bounds import NaturalNumber, NonNegative, Positive, Share, check_bounds
 from mggcn.training._checkpoints import EVERY, Checkpoints
