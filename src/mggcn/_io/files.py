@@ -67,11 +67,8 @@ def _refuse(target: Path) -> None:
 def replacing(target: Path, check: Callable[[Path], None] = _refuse) -> Iterator[Path]:
     """Yield a temporary folder that gets the name ``target`` if the block succeeds and is removed if it fails.
 
-    The name is locked until then, so that no other writer can take it.
-
-    Args:
-        target: of the folder.
-        check: raises InputError if an existing ``target`` may not be replaced, as is the case by default.
+    The name is locked until then, so that no other writer can take it. ``check`` raises InputError if an existing
+    ``target`` may not be replaced, as is the case by default.
     """
     with name_errors(target), locked_name(target), temporary_folder(target) as temporary:
         if target.exists():
@@ -106,12 +103,7 @@ def replacing_file(path: Path) -> Iterator[Path]:
 
 
 def sealed(text: str, end: str = "\n") -> bytes:
-    """A JSON object with a first field ``checksum``, the sha256 of everything after that field.
-
-    Args:
-        text: the object as JSON.
-        end: what follows the field, a new line or a space.
-    """
+    """A JSON object with a first field ``checksum``, the sha256 of everything after that field and ``end``."""
     rest = text[1:].lstrip().encode()
     return f'{{"checksum": "{hashlib.sha256(rest).hexdigest()}",{end}'.encode() + rest
 
