@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mggcn.ethereum._build import Built, build
+    from mggcn.ethereum._build import Built, TimeSplit, build, parse_as_of
     from mggcn.ethereum._columns import parse_columns
     from mggcn.ethereum._crawl import crawl
     from mggcn.ethereum._etherscan import ETHERSCAN_URL, Etherscan, key_from_environment
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from mggcn.ethereum._pipeline import sql_script
     from mggcn.ethereum._simulate import simulate
     from mggcn.ethereum._table_files import BuildInputs
-    from mggcn.ethereum._time_split import TimeSplit, parse_as_of
 
 __all__ = [
     "ETHERSCAN_URL",
@@ -36,7 +35,7 @@ __all__ = [
 ]
 
 _NAMES = {
-    "_build": ("Built", "build"),
+    "_build": ("Built", "TimeSplit", "build", "parse_as_of"),
     "_columns": ("parse_columns",),
     "_crawl": ("crawl",),
     "_etherscan": ("ETHERSCAN_URL", "Etherscan", "key_from_environment"),
@@ -44,7 +43,6 @@ _NAMES = {
     "_pipeline": ("sql_script",),
     "_simulate": ("simulate",),
     "_table_files": ("BuildInputs",),
-    "_time_split": ("TimeSplit", "parse_as_of"),
 }
 
 
