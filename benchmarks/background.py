@@ -41,10 +41,10 @@ def main(scale: float = 1.0, method: str = "mg-gcn", background: int = 2000, see
         simulate(chain, labels=labels, scale=scale)
         data = build(BuildInputs((chain,)), Path(folder, "accounts"), labels=labels).dataset
         rng = np.random.default_rng(0)
-        members, degrees = np.flatnonzero(data.y != UNLABELLED), np.diff(data.graph.indptr)
+        members, indptr = np.flatnonzero(data.y != UNLABELLED), data.graph.indptr
         tested, known, hidden = _divide(rng.permutation(members))
-        others = draw_background(data.y, degrees, background, seed=0)
-        compared = np.setdiff1d(draw_background(data.y, degrees, 4 * background, seed=1), others)
+        others = draw_background(indptr, members, background, seed=0)
+        compared = np.setdiff1d(draw_background(indptr, members, 4 * background, seed=1), others)
         nodes = np.concatenate([tested, compared])
         print(f"{data.num_nodes:,} accounts, {known.size} known and {hidden.size} hidden members")  # noqa: T201
         print(f"tested on {tested.size} members and {compared.size:,} others\n")  # noqa: T201

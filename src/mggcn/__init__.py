@@ -6,8 +6,9 @@
 True
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from mggcn._io.lazy import lazy_names
 
 if TYPE_CHECKING:
     from mggcn import data, ethereum, experiments, explore, methods, nn, runs, sampling, training
@@ -47,22 +48,23 @@ __all__ = [
     "training",
 ]
 
-_HOMES = {
-    "Dataset": "data",
-    "Split": "data",
-    "load": "data",
-    "InputError": "errors",
-    "InputWarning": "errors",
-    "Graph": "graph",
-    "MixGrainedLoader": "sampling.loader",
-    "Method": "methods",
-    "Training": "training",
-    "Run": "runs",
-    "fit": "runs",
-    "load_run": "runs",
-    "resume": "runs",
-}
-_PACKAGES = frozenset(name for name in __all__ if name not in _HOMES and not name.startswith("_"))
+_get = lazy_names(
+    __name__,
+    {
+        "data": ["Dataset", "Split", "load"],
+        "errors": ["InputError", "InputWarning"],
+        "ethereum": [],
+        "experiments": [],
+        "explore": [],
+        "graph": ["Graph"],
+        "methods": ["Method"],
+        "nn": [],
+        "runs": ["Run", "fit", "load_run", "resume"],
+        "sampling": [],
+        "sampling.loader": ["MixGrainedLoader"],
+        "training": ["Training"],
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -70,11 +72,7 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("mggcn")
-    if name in _PACKAGES:
-        return import_module(f"mggcn.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'mggcn' has no attribute {name!r}")
-    return getattr(import_module(f"mggcn.{_HOMES[name]}"), name)
+    return _get(name)
 
 
 def __dir__() -> list[str]:

@@ -26,11 +26,11 @@ class InputWarning(UserWarning):
     """Input that is used, but perhaps not as intended; the message is one line."""
 
 
-def warn_caller(message: str) -> None:
-    """Give an InputWarning at the line outside this package that called it."""
+def warn_caller(message: str, category: type[InputWarning] = InputWarning) -> None:
+    """Give a warning at the line outside this package that called it."""
     frames = inspect.stack(context=0)
     inside = [frame.frame.f_globals.get("__name__", "").partition(".")[0] == __package__ for frame in frames]
-    warnings.warn(message, InputWarning, stacklevel=[*inside, False].index(False) + 1)
+    warnings.warn(message, category, stacklevel=[*inside, False].index(False) + 1)
 
 
 class DataWarning(InputWarning):

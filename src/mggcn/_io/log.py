@@ -20,8 +20,6 @@ from mggcn.errors import InputError, InputWarning
 
 T = TypeVar("T")
 
-_BLOCK = 1 << 16  # bytes read at once from the end of the file
-
 
 class Log(Generic[T]):
     """A log of entries, to which several processes may append.
@@ -113,14 +111,8 @@ def _is_whole(line: bytes) -> bool:
 
 def _cut_torn_line(file: BinaryIO) -> None:
     """Remove everything after the last end of a line."""
-    end = file.seek(0, os.SEEK_END)
-    start, tail = end, b""
-    while start > 0 and b"\n" not in tail:
-        step = min(start, _BLOCK)
-        start -= step
-        file.seek(start)
-        tail = file.read(step)
-    whole = start + tail.rfind(b"\n") + 1
-    if whole < end:
-        file.truncate(whole)
+    file.seek(max(file.seek(0, os.SEEK_END) - 1, 0))
+    if file.read() not in (b"", b"\n"):
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
     file.seek(0, os.SEEK_END)

@@ -10,7 +10,7 @@ import fcntl
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -25,7 +25,6 @@ _AT_FDCWD, _RENAME_EXCHANGE = -100, 2
 
 _handles: dict[Path, set[int]] = {}  # of temporary files, from before they are created until they are removed
 _registering = threading.Lock()
-_open: dict[Path, int] = {}
 _locked: set[tuple[int, Path]] = set()
 
 
@@ -33,14 +32,9 @@ _locked: set[tuple[int, Path]] = set()
 def temporary_file(target: Path) -> Iterator[Path]:
     """Yield an empty file beside ``target``, which is removed at the end unless it was renamed."""
     remove_abandoned(target.parent)
-    while not _lock(
-        temporary := _registered(_name(target)), os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)
-    ):
-        continue
-    try:
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL
+    with _held(lambda: _hidden(target), lambda temporary: os.open(temporary, flags, 0o644)) as temporary:
         yield temporary
-    finally:
-        _unlock(temporary)
 
 
 @contextmanager
@@ -48,12 +42,8 @@ def temporary_folder(target: Path) -> Iterator[Path]:
     """Yield an empty folder beside ``target``, which is removed at the end unless it was renamed."""
     with _parent_of(target):
         remove_abandoned(target.parent)
-        while not _lock(temporary := _registered(_name(target)), _created(temporary)):
-            continue
-        try:
+        with _held(lambda: _hidden(target), _created) as temporary:
             yield temporary
-        finally:
-            _unlock(temporary)
 
 
 @contextmanager
@@ -65,17 +55,19 @@ def locked_name(target: Path, *, wait: bool = False) -> Iterator[None]:
         yield
         return
     lock_file = target.with_name(f".{target.name}{_SUFFIX}")
+
+    def refuse() -> None:
+        if not wait and lock_file.exists():
+            raise InputError(f"{target}: another command is writing it")
+
     with name_errors(target), _parent_of(target):
         remove_abandoned(target.parent)
-        while not _lock(_registered(lock_file), _opened(lock_file), wait=wait):
-            if not wait and lock_file.exists():
-                raise InputError(f"{target}: another command is writing it")
-        _locked.add(mine)
-        try:
-            yield
-        finally:
-            _locked.discard(mine)
-            _unlock(lock_file)
+        with _held(lambda: lock_file, _opened, wait=wait, failed=refuse):
+            _locked.add(mine)
+            try:
+                yield
+            finally:
+                _locked.discard(mine)
 
 
 def exchange(temporary: Path, target: Path) -> None:
@@ -143,8 +135,10 @@ def remove_own() -> None:
     """Remove the temporary files of this process, which is about to end without cleanup; those of others are locked."""
     for temporary, handles in list(_handles.items()):
         with suppress(OSError):
-            if any(_try_lock(handle) for handle in (*handles, os.open(temporary, _LOCKING))):
-                _remove(temporary)
+            for handle in (*handles, os.open(temporary, _LOCKING)):
+                with suppress(OSError):
+                    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    _remove(temporary)
 
 
 def is_temporary(name: str) -> bool:
@@ -165,14 +159,8 @@ def _parent_of(target: Path) -> Iterator[None]:
                 parent.rmdir()
 
 
-def _name(target: Path) -> Path:
+def _hidden(target: Path) -> Path:
     return target.with_name(f".{target.name}.{os.urandom(4).hex()}{_SUFFIX}")
-
-
-def _registered(temporary: Path) -> Path:
-    """Register a temporary file before it is created, so that a signal at any moment finds it."""
-    _handles.setdefault(temporary, set())
-    return temporary
 
 
 def _replaced(target: Path) -> Path:
@@ -196,8 +184,35 @@ def _created(folder: Path) -> int:
             return os.open(folder, os.O_RDONLY)
 
 
-def _lock(temporary: Path, handle: int, *, wait: bool = False) -> bool:
-    """Lock a temporary file until :func:`_unlock`; False if another process has locked or removed it meanwhile."""
+@contextmanager
+def _held(
+    name: Callable[[], Path],
+    create: Callable[[Path], int],
+    *,
+    wait: bool = False,
+    failed: Callable[[], None] = lambda: None,
+) -> Iterator[Path]:
+    """Create a temporary file, lock it until the end of the block, and remove it; try again if another process has it.
+
+    Args:
+        name: returns its path.
+        create: returns its descriptor.
+        wait: wait for another process instead.
+        failed: is called before the next try.
+    """
+    while (handle := _lock(temporary := name(), create, wait)) is None:
+        failed()
+    try:
+        yield temporary
+    finally:
+        _remove(temporary)
+        _forget(temporary, handle)
+
+
+def _lock(temporary: Path, create: Callable[[Path], int], wait: bool) -> int | None:
+    """Create and lock a temporary file; None if another process has locked or removed it meanwhile."""
+    _handles.setdefault(temporary, set())  # before it is created, so that a signal at any moment finds it
+    handle = create(temporary)
     with _registering:
         _handles.setdefault(temporary, set()).add(handle)
     try:
@@ -208,27 +223,13 @@ def _lock(temporary: Path, handle: int, *, wait: bool = False) -> bool:
     except OSError:  # a file system without locks, on which nothing is removed either
         is_there = True
     if is_there:
-        _open[temporary] = handle
-    else:
-        _forget(temporary, handle)
-    return is_there
+        return handle
+    _forget(temporary, handle)
+    return None
 
 
 def _is_at(handle: int, path: Path) -> bool:
     return os.path.samestat(os.fstat(handle), path.stat())
-
-
-def _try_lock(handle: int) -> bool:
-    with suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
-
-
-def _unlock(temporary: Path) -> None:
-    handle = _open.pop(temporary)  # before another thread can lock the name
-    _remove(temporary)
-    _forget(temporary, handle)
 
 
 def _forget(temporary: Path, handle: int) -> None:

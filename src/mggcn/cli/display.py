@@ -24,6 +24,7 @@ from rich.progress import (
 )
 
 if TYPE_CHECKING:
+    from mggcn.experiments import Table
     from mggcn.training import Epoch
 
 Level = Literal["debug", "info", "warning", "error"]
@@ -128,8 +129,7 @@ class StageDisplay(Display):
     def note(self, text: str) -> None:
         """Show why the current stage does not move, until it does."""
         if self._stage:
-            task = self._bars.tasks[self._tasks[self._stage]]
-            self.bar(self._stage, int(task.completed), None if task.total is None else int(task.total), text)
+            self._bars.update(self._tasks[self._stage], text=visible(text))
         self.line(f"{self._stage}: {text}" if self._stage else text)
 
 
@@ -154,6 +154,11 @@ def aligned(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> st
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def aligned_table(table: "Table[Any]") -> str:
+    """A table of results as columns; all but the first are aligned to the right."""
+    return aligned([table.headings, *table.texts], right=range(1, len(table.columns)))
 
 
 def visible(text: str) -> str:

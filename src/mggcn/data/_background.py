@@ -4,68 +4,58 @@ A classifier of the labelled classes alone gives one of them to every node. If m
 probabilities say nothing about the graph.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
-
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.data._split import UNLABELLED
-
 BACKGROUND = "Background"
-Blocks: TypeAlias = Callable[[], Iterable[tuple[NDArray[np.int64], NDArray[np.int64]]]]
-"""Yields y and the degrees of consecutive nodes each time it is called."""
 
 _POWERS = 65  # of two, of 64-bit degrees
 
 
-def draw_background(y: NDArray[np.int64], degrees: NDArray[np.int64], count: int, seed: int) -> NDArray[np.int64]:
+def draw_background(
+    indptr: NDArray[np.int64], labelled: NDArray[np.int64], count: int, seed: int, block: int = 1 << 20
+) -> NDArray[np.int64]:
     """Draw unlabelled nodes whose degrees are distributed like those of the labelled nodes.
 
     Degrees are compared by their powers of two. Where too few unlabelled nodes have a degree, all of them are drawn, so
     that the result can be shorter than ``count``.
 
     Args:
-        y: [num_nodes] class numbers, -1 for unlabelled nodes.
-        degrees: [num_nodes] the number of neighbours of each node.
+        indptr: [num_nodes + 1] of the graph, also mapped; the differences are the degrees.
+        labelled: the numbers of the labelled nodes.
         count: the number of nodes to draw.
         seed: of the draw.
+        block: how many nodes are in memory at a time.
 
     Returns:
         Node numbers in increasing order.
     """
+    starts = range(0, indptr.size - 1, block)
 
-    def blocks() -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        yield y, degrees
+    def powers(start: int) -> NDArray[np.int64]:
+        """Of the degrees of a block; those of labelled nodes are negative, so that -1 is the power 0."""
+        power = np.frexp(np.diff(indptr[start : start + block + 1]).astype(np.float64))[1].astype(np.int64)
+        inside = labelled[(labelled >= start) & (labelled < start + block)] - start
+        power[inside] = -1 - power[inside]
+        return power
 
-    return draw_background_of_blocks(blocks, count, seed)
-
-
-def draw_background_of_blocks(blocks: Blocks, count: int, seed: int) -> NDArray[np.int64]:
-    """Draw as :func:`draw_background` does, without having all nodes in memory."""
-    rng = np.random.default_rng(seed)
     sizes, pools = np.zeros(_POWERS, np.int64), np.zeros(_POWERS, np.int64)
-    for y, degrees in blocks():
-        power = _power(degrees)
-        sizes += np.bincount(power[y != UNLABELLED], minlength=_POWERS)
-        pools += np.bincount(power[y == UNLABELLED], minlength=_POWERS)
-    powers = np.flatnonzero(sizes)
-    ends = np.round(np.cumsum(sizes[powers]) / sizes.sum() * count).astype(np.int64)
+    for power in map(powers, starts):
+        sizes += np.bincount(-1 - power[power < 0], minlength=_POWERS)
+        pools += np.bincount(power[power >= 0], minlength=_POWERS)
+    occurring = np.flatnonzero(sizes)
+    ends = np.round(np.cumsum(sizes[occurring]) / sizes.sum() * count).astype(np.int64)
+    rng = np.random.default_rng(seed)
     ranks = {
-        power: np.sort(rng.choice(pools[power], min(int(wanted), int(pools[power])), replace=False))
-        for power, wanted in zip(powers.tolist(), np.diff(ends, prepend=0), strict=True)
+        value: np.sort(rng.choice(pools[value], min(int(wanted), int(pools[value])), replace=False))
+        for value, wanted in zip(occurring.tolist(), np.diff(ends, prepend=0), strict=True)
     }
-    drawn, seen, start = [np.empty(0, np.int64)], np.zeros(_POWERS, np.int64), 0
-    for y, degrees in blocks():
-        power = np.where(y == UNLABELLED, _power(degrees), -1)
+    drawn, seen = [np.empty(0, np.int64)], np.zeros(_POWERS, np.int64)
+    for start in starts:
+        power = powers(start)
         for value, wanted in ranks.items():
             pool = np.flatnonzero(power == value)
             first, last = np.searchsorted(wanted, [seen[value], seen[value] + pool.size])
             drawn.append(start + pool[wanted[first:last] - seen[value]])
             seen[value] += pool.size
-        start += y.size
     return np.sort(np.concatenate(drawn))
-
-
-def _power(degrees: NDArray[np.int64]) -> NDArray[np.int32]:
-    return np.frexp(degrees.astype(np.float64))[1]

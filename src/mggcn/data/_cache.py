@@ -12,18 +12,18 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
-import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from mggcn._io.files import check_npy, read_json, replacing, sealed, write_durably
+from mggcn._io.files import read_json
 from mggcn._io.mapping import MappedFiles
 from mggcn._io.memory import disk, size
 from mggcn._io.temporary import locked_name
-from mggcn.data._writer import META, ArrayFile, ArrayWriter
-from mggcn.errors import ARRAY_ERRORS, InputError, InputWarning, first_line
+from mggcn.data._folder import read_array
+from mggcn.data._writer import META, ArrayFile, FolderWriter, replacing_arrays, write_meta
+from mggcn.errors import InputError, InputWarning, first_line
 
 FORMAT = "mggcn-prepared"
 VERSION = 1
@@ -35,46 +35,6 @@ class _Meta(msgspec.Struct, frozen=True):
     format: str
     what: dict[str, Any]
     files: dict[str, ArrayFile]
-
-
-class Draft:
-    """A folder while it is written.
-
-    Attributes:
-        path: for files of the work itself, too; they are removed.
-        memory: the bytes that the work may take.
-    """
-
-    def __init__(self, path: Path, memory: int) -> None:
-        self.path, self.memory = path, memory
-        self._writers: dict[str, ArrayWriter] = {}
-
-    def array(
-        self, name: str, dtype: DTypeLike, row_shape: tuple[int, ...] = (), num_rows: int | None = None
-    ) -> ArrayWriter:
-        """Return the writer of a new array; with its number of rows it is hashed while it is written."""
-        self._writers[name] = ArrayWriter(self.path / f"{name}.npy", dtype, row_shape, num_rows)
-        return self._writers[name]
-
-    def write(self, name: str, array: NDArray[Any]) -> None:
-        """Write a whole array."""
-        self.array(name, array.dtype, array.shape[1:], array.shape[0]).append(array)
-
-    def finish(self, what: Mapping[str, Any]) -> None:
-        """Write ``meta.json``, and remove all other files."""
-        for writer in self._writers.values():
-            writer.close()
-        files = {name: writer.describe() for name, writer in self._writers.items()}
-        for path in self.path.iterdir():
-            if path.stem not in files:
-                path.unlink()
-        meta = _Meta(FORMAT, dict(what), files)
-        write_durably(self.path / META, sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
-
-    def abandon(self) -> None:
-        """Close all files as they are."""
-        for writer in self._writers.values():
-            writer.abandon()
 
 
 @dataclass(frozen=True)
@@ -99,7 +59,7 @@ class Cache:
     memory: int = 2 << 30
 
     def arrays(
-        self, what: Mapping[str, Any], build: Callable[[Draft], None], num_bytes: int = 0
+        self, what: Mapping[str, Any], build: Callable[[FolderWriter], None], num_bytes: int = 0
     ) -> dict[str, NDArray[Any]]:
         """Return the mapped arrays of this description; ``build`` writes them if they are not there.
 
@@ -107,7 +67,7 @@ class Cache:
 
         Args:
             what: all that the arrays depend on.
-            build: writes them.
+            build: writes them; other files in the folder are removed.
             num_bytes: that the disk must have free before they are written.
         """
         text = json.dumps({"version": VERSION, **what}, sort_keys=True)
@@ -128,16 +88,16 @@ class Cache:
         return disk(self.folder)[1]
 
     def _built(
-        self, entry: Path, what: Mapping[str, Any], build: Callable[[Draft], None], num_bytes: int
+        self, entry: Path, what: Mapping[str, Any], build: Callable[[FolderWriter], None], num_bytes: int
     ) -> dict[str, NDArray[Any]]:
         self.require_disk(num_bytes)
-        with replacing(entry, lambda _: None) as path:  # a damaged one is replaced
-            draft = Draft(path, self.memory)
-            try:
-                build(draft)
-                draft.finish(what)
-            finally:
-                draft.abandon()
+        with replacing_arrays(entry, lambda _: None) as folder:  # a damaged one is replaced
+            build(folder)
+            files = folder.close()
+            for path in folder.path.iterdir():
+                if path.stem not in files:
+                    path.unlink()
+            write_meta(folder.path, _Meta(FORMAT, dict(what), files))
         return _read(entry) or {}
 
     def entries(self) -> Iterator[Entry]:
@@ -165,15 +125,9 @@ def _read(entry: Path) -> dict[str, NDArray[Any]] | None:
         return None
     try:
         files = read_json(entry / META, _Meta).files
-        for name in files:
-            check_npy(entry / f"{name}.npy")
-        modes: dict[str, Literal["c"] | None] = {name: None if 0 in file.shape else "c" for name, file in files.items()}
-        arrays = {name: np.load(entry / f"{name}.npy", mmap_mode=mode) for name, mode in modes.items()}
-        for name, file in files.items():
-            if (arrays[name].dtype.str, list(arrays[name].shape)) != (file.dtype, file.shape):
-                raise InputError(f"{name}.npy is of another type or shape")
-    except ARRAY_ERRORS as error:
-        warnings.warn(f"{entry}: damaged ({first_line(error)}), prepared again", InputWarning, stacklevel=4)
+        arrays = {name: read_array(entry / f"{name}.npy", file, "c") for name, file in files.items()}
+    except InputError as error:
+        warnings.warn(f"{entry}: damaged ({error}), prepared again", InputWarning, stacklevel=4)
         return None
     MappedFiles.of(arrays.values())
     return arrays

@@ -6,7 +6,8 @@ A table is read twice: once to see what each column holds, once to fill in the f
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
@@ -31,26 +32,30 @@ def text_of(value: Any) -> str:
     return str(int(value)) if isinstance(value, float | np.floating) and float(value).is_integer() else str(value)
 
 
-def numbers_of(values: Sequence[Any] | NDArray[Any]) -> NDArray[np.float64] | None:
-    """Cells as numbers, NaN if empty; None if they must be parsed one by one."""
+KINDS = ("empty", "number", "boolean", "date", "text", "other")
+
+
+def parsed(values: "Cells") -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+    """The kind of each cell as an index of :data:`KINDS`, and its number, NaN if it has none."""
+    numbers, kind = None, "number"
     if isinstance(values, np.ndarray) and values.dtype.kind == "M":
-        days: NDArray[np.float64] = (values - np.datetime64(0, "D")) / np.timedelta64(1, "D")
-        return days
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
-        return values.astype(np.float64)
-    if isinstance(values, np.ndarray) or not all(type(value) is str for value in values):
-        return None
-    try:
-        numbers = np.array(values, dtype=np.float64)
-    except ValueError:
-        return None
-    return None if np.isnan(numbers).any() else numbers
+        kind = "date"
+        numbers = (values - np.datetime64(0, "D")) / np.timedelta64(1, "D")
+    elif isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
+        kind = "boolean" if values.dtype == bool else "number"
+        numbers = values.astype(np.float64)
+    elif all(type(value) is str for value in values):
+        with suppress(ValueError):
+            numbers = np.array(values, np.float64)
+            numbers = None if np.isnan(numbers).any() else numbers
+    if numbers is None:
+        pairs = [_parse_text(value) if isinstance(value, str) else _parse(value) for value in values]
+        kinds = np.array([KINDS.index(kind) for kind, _ in pairs], np.int8)
+        return kinds, np.array([number for _, number in pairs], np.float64)
+    return np.where(np.isnan(numbers), np.int8(0), np.int8(KINDS.index(kind))), numbers
 
 
-def parse(value: Any) -> tuple[str, float]:
-    """The kind of a cell, and its number if it has one."""
-    if isinstance(value, str):
-        return _parse_text(value)
+def _parse(value: Any) -> tuple[str, float]:
     if value is None:
         return "empty", math.nan
     if isinstance(value, bool | np.bool_):
@@ -101,6 +106,8 @@ Kind = Literal["number", "boolean", "date", "category"]
 
 MOST_CATEGORIES = 100
 _FEW_CATEGORIES = 10  # so many are accepted in a table of any length
+BLOCK = 1 << 17
+"""The rows of features in which empty cells are filled at a time."""
 
 
 class Column(msgspec.Struct, frozen=True):
@@ -142,40 +149,6 @@ class Chunk:
     at: Callable[[int], str]
 
 
-@dataclass(frozen=True, eq=False)
-class FeatureTable:
-    """Features from columns; the cells of numbers that were empty are NaN until :meth:`fill`.
-
-    Attributes:
-        x: [num_rows, features].
-        columns: what the features are.
-    """
-
-    x: NDArray[np.float32]
-    columns: tuple[Column, ...]
-
-    def fill(self, train: NDArray[np.int64] | None) -> tuple[tuple[Column, ...], list[str]]:
-        """Fill empty cells with the mean over ``train``, over all rows if None; the columns with it, and a note."""
-        filled, counts = self.fill_columns(train)
-        return filled, empty_note(counts, train)
-
-    def fill_columns(self, train: NDArray[np.int64] | None) -> tuple[tuple[Column, ...], dict[str, int]]:
-        """Like :meth:`fill`, with the number of empty cells of each column that has some instead of the note."""
-        filled, position, counts = [], 0, {}
-        for column in self.columns:
-            values = self.x[:, position]
-            if column.has_empty:
-                counts[column.name] = int(self.x[:, position + len(column.features) - 1].sum(dtype=np.float64))
-            mean = 0.0
-            if column.kind != "category":
-                known = values if train is None else values[train]
-                mean = _mean(values if np.isnan(known).all() else known)
-                values[np.isnan(values)] = mean
-            filled.append(msgspec.structs.replace(column, mean=mean))
-            position += len(column.features)
-        return tuple(filled), counts
-
-
 def encoding_notes(columns: Sequence[Column]) -> Iterator[str]:
     """What categories and dates became."""
     texts = [f"{column.name!r} ({len(column.categories)})" for column in columns if column.kind == "category"]
@@ -192,7 +165,7 @@ def feature_names(columns: Iterable[Column]) -> tuple[str, ...]:
 
 
 class Encoder:
-    """Encodes columns as features in two passes over a table: :meth:`survey` every chunk, then :meth:`encode` them.
+    """Encodes columns as features in two passes over a table: :meth:`add` every chunk, then read their :meth:`rows`.
 
     Args:
         names: the columns.
@@ -200,139 +173,159 @@ class Encoder:
     """
 
     def __init__(self, names: Sequence[str], categories: Iterable[str] = ()) -> None:
-        self._forced = set(categories)
-        self._surveys = {name: _Survey(name) for name in names}
+        forced = set(categories)
+        self._surveys = [_Survey(name, name in forced) for name in names]
         self._num_rows = 0
-        for name in sorted(self._forced - set(names)):
+        for name in sorted(forced - set(names)):
             raise InputError(f"category {name!r} is not a feature column (these are {', '.join(map(repr, names))})")
 
-    def survey(self, chunk: Chunk) -> None:
+    def add(self, chunk: Chunk) -> None:
         """Look at what the columns hold."""
-        for name, survey in self._surveys.items():
-            survey.add(chunk, self._num_rows, is_forced=name in self._forced)
+        for survey in self._surveys:
+            survey.add(chunk, self._num_rows)
         self._num_rows += chunk.num_rows
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """What the columns are, after the survey; InputError if that is not clear."""
-        columns = tuple(survey.column(name in self._forced) for name, survey in self._surveys.items())
+        """What the columns are, after the first pass; InputError if that is not clear."""
+        columns = tuple(survey.column() for survey in self._surveys)
         feature, count = Counter(feature_names(columns)).most_common(1)[0] if columns else ("", 1)
         if count > 1:
             owners = " and ".join(repr(column.name) for column in columns if feature in column.features)
             raise InputError(f"columns {owners} both have a feature {feature!r}: rename one, or leave it out")
         return columns
 
-    def encode(self, chunks: Iterable[Chunk]) -> FeatureTable:
-        """Encode the chunks, which are those of the survey again."""
+    def rows(self, chunks: Iterable[Chunk]) -> Iterator[NDArray[np.float32]]:
+        """The features of the chunks, which are those of the first pass; empty cells of numbers are NaN."""
         columns = self.columns
-        x, start = np.zeros((self._num_rows, len(feature_names(columns))), np.float32), 0
         for chunk in chunks:
-            write_features(x[start : start + chunk.num_rows], chunk, columns)
-            start += chunk.num_rows
-        return FeatureTable(x, columns)
+            x, position = np.zeros((chunk.num_rows, len(feature_names(columns))), np.float32), 0
+            for column in columns:
+                _write(x[:, position : position + len(column.features)], chunk, column)
+                position += len(column.features)
+            yield x
+
+    def encode(self, chunks: Iterable[Chunk]) -> NDArray[np.float32]:
+        """The same of all chunks together."""
+        x, start = np.empty((self._num_rows, len(feature_names(self.columns))), np.float32), 0
+        for rows in self.rows(chunks):
+            x[start : start + len(rows)] = rows
+            start += len(rows)
+        return x
 
 
-@dataclass
 class _Survey:
-    """What the cells of a column hold: how many of each kind, the first of each, and the texts."""
+    """What a column holds, chunk by chunk: how many cells of each kind, the first of each, and the texts."""
 
-    name: str
-    counts: dict[str, int] = field(default_factory=dict)
-    first: dict[str, tuple[int, str]] = field(default_factory=dict)  # the row, and position and value for messages
-    texts: set[str] = field(default_factory=set)
+    def __init__(self, name: str, is_forced: bool) -> None:
+        self._name, self._is_forced = name, is_forced
+        self._counts = np.zeros(len(KINDS), np.int64)
+        self._first: dict[str, tuple[int, str]] = {}  # the row of the first cell of a kind, and a message about it
+        self._texts: set[str] = set()
 
-    def add(self, chunk: Chunk, start: int, is_forced: bool) -> None:
-        values = chunk.columns[self.name]
-        numbers = None if is_forced else numbers_of(values)
-        if numbers is not None:
-            kind = {"b": "boolean", "M": "date"}.get(np.asarray(values[:1]).dtype.kind, "number")
-            rows = np.flatnonzero(~np.isnan(numbers))
-            self._count("empty", numbers.size - rows.size)
-            self._count(kind, rows.size, start, chunk, int(rows[0]) if rows.size else 0)
-        else:
-            for row, value in enumerate(values):
-                self._count(parse(value)[0], 1, start, chunk, row)
+    def add(self, chunk: Chunk, start: int) -> None:
+        values = chunk.columns[self._name]
+        kinds, _ = parsed(values)
+        counts = np.bincount(kinds, minlength=len(KINDS))
+        for number in np.flatnonzero(counts).tolist():
+            if KINDS[number] not in self._first:
+                row = int(np.argmax(kinds == number))
+                message = f"{chunk.at(row)}: column {self._name!r}: {shown(values[row])}"
+                self._first[KINDS[number]] = (start + row, message)
+        self._counts += counts
         for text in map(text_of, values):
-            if len(self.texts) > MOST_CATEGORIES and not is_forced:
+            if len(self._texts) > MOST_CATEGORIES and not self._is_forced:
                 break  # with more no column becomes categories by itself
             if text:
-                self.texts.add(text)
+                self._texts.add(text)
 
-    def _count(self, kind: str, count: int, start: int = 0, chunk: Chunk | None = None, row: int = 0) -> None:
-        self.counts[kind] = self.counts.get(kind, 0) + count
-        if count and chunk and kind not in self.first:
-            value = chunk.columns[self.name][row]
-            self.first[kind] = (start + row, f"{chunk.at(row)}: column {self.name!r}: {shown(value)}")
-
-    def column(self, is_forced: bool) -> Column:
+    def column(self) -> Column:
         """Decide what the column is, or raise InputError."""
-        counts = {kind: count for kind, count in self.counts.items() if count}
+        counts = {kind: count for kind, count in zip(KINDS, self._counts.tolist(), strict=True) if count}
         has_empty = counts.pop("empty", 0) > 0
         total = sum(counts.values())
+        texts = tuple(sorted(self._texts))
         if "other" in counts:
-            raise InputError(f"{self.first['other'][1]} is not a number, a date or text")
-        if not is_forced:
-            kinds = set(counts)
-            if kinds <= {"number", "boolean"}:
-                return Column(self.name, "boolean" if kinds == {"boolean"} else "number", has_empty=has_empty)
-            if kinds == {"date"}:
-                return Column(self.name, "date", has_empty=has_empty)
+            raise InputError(f"{self._first['other'][1]} is not a number, a date or text")
+        if not self._is_forced:
+            if counts.keys() <= {"number", "boolean"}:
+                return Column(self._name, "boolean" if counts.keys() == {"boolean"} else "number", has_empty=has_empty)
+            if counts.keys() == {"date"}:
+                return Column(self._name, "date", has_empty=has_empty)
             for kind in ("number", "date"):
                 if 2 * counts.get(kind, 0) > total:
-                    _, message = min(self.first[other] for other in kinds - {kind})
+                    _, message = min(self._first[other] for other in counts.keys() - {kind})
                     raise InputError(f"{message} is not a {kind}")
             limit = min(MOST_CATEGORIES, max(_FEW_CATEGORIES, total // 2))
-            if len(self.texts) > limit:
-                _, message = min(self.first[kind] for kind in kinds)
+            if len(texts) > limit:
+                _, message = min(self._first[kind] for kind in counts)
                 raise InputError(
                     f"{message} is one of more than {limit} different texts in {total:,} cells: "
                     "leave the column out, or name it as the id or as a category"
                 )
-        return Column(self.name, "category", categories=tuple(sorted(self.texts)), has_empty=has_empty)
+        return Column(self._name, "category", categories=texts, has_empty=has_empty)
 
 
-def write_features(x: NDArray[np.float32], chunk: Chunk, columns: Sequence[Column]) -> None:
-    """Write the features of a chunk into the rows ``x``, which are 0; empty cells of numbers become NaN."""
-    position = 0
-    for column in columns:
-        values, width = chunk.columns[column.name], len(column.features)
-        if column.kind == "category":
-            texts = [text_of(value) for value in values]
-            number_of = {text: number for number, text in enumerate((*column.categories, ""))}
-            rows = np.arange(chunk.num_rows)
-            codes = np.array([number_of[text] for text in texts], dtype=np.int64)
-            is_set = codes < width
-            x[rows[is_set], position + codes[is_set]] = 1
-        else:
-            numbers = numbers_of(values)
-            if numbers is None:
-                numbers = np.array([parse(value)[1] for value in values], dtype=np.float64)
-            with np.errstate(over="ignore"):
-                x[:, position] = numbers
-            _check_finite(x[:, position], chunk, column.name)
+def _write(x: NDArray[np.float32], chunk: Chunk, column: Column) -> None:
+    """Write the features of a column into ``x``, which is 0; empty cells of numbers become NaN."""
+    values = chunk.columns[column.name]
+    if column.kind == "category":
+        number_of = {text: number for number, text in enumerate((*column.categories, ""))}
+        codes = np.array([number_of[text_of(value)] for value in values], dtype=np.int64)
+        (rows,) = np.nonzero(codes < x.shape[1])
+        x[rows, codes[rows]] = 1
+        return
+    _, numbers = parsed(values)
+    with np.errstate(over="ignore"):
+        x[:, 0] = numbers
+    infinite = np.flatnonzero(np.isinf(x[:, 0]))
+    if infinite.size:
+        where, value = chunk.at(int(infinite[0])), shown(values[infinite[0]])
+        raise InputError(f"{where}: column {column.name!r}: {value} is not a finite 32-bit number")
+    if column.has_empty:
+        x[:, 1] = np.isnan(numbers)
+
+
+def fill(
+    blocks: Callable[[], Iterable[NDArray[np.float32]]], columns: Sequence[Column], train: NDArray[np.int64] | None
+) -> tuple[tuple[Column, ...], list[str]]:
+    """Fill empty cells with the mean over the rows ``train``, over all rows if None or if none of them has a value.
+
+    Args:
+        blocks: returns the rows of the features, some at a time; they are read and then written.
+        columns: what the features are.
+        train: row numbers, in ascending order.
+
+    Returns:
+        The columns with their means, and a note on empty cells if there are any.
+    """
+    positions = np.cumsum([0, *(len(column.features) for column in columns)]).tolist()
+    sums, known = np.zeros((2, len(columns))), np.zeros((2, len(columns)), np.int64)  # of the rows of train, and of all
+    empty, start = np.zeros(len(columns), np.int64), 0
+    for x in blocks():
+        within = slice(None) if train is None else train[(start <= train) & (train < start + len(x))] - start
+        for number, (column, position, stop) in enumerate(zip(columns, positions, positions[1:], strict=False)):
             if column.has_empty:
-                x[:, position + 1] = np.isnan(numbers)
-        position += width
-
-
-def _check_finite(x: NDArray[np.float32], chunk: Chunk, name: str) -> None:
-    if np.isinf(x).any():
-        row = int(np.flatnonzero(np.isinf(x))[0])
-        value = shown(chunk.columns[name][row])
-        raise InputError(f"{chunk.at(row)}: column {name!r}: {value} is not a finite 32-bit number")
-
-
-def _mean(values: NDArray[np.float32]) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean(dtype=np.float64)) if known.size else 0.0
-
-
-def empty_note(counts: Mapping[str, int], train: NDArray[np.int64] | None) -> list[str]:
-    """The note on the number of empty cells in each column, none if there are none."""
-    part = "column" if train is None else "training nodes"
-    listed = ", ".join(f"{name!r} ({count:,})" for name, count in counts.items())
-    return (
-        [f"empty cells, marked in a feature each, numbers filled with the mean of the {part}: {listed}"]
-        if counts
-        else []
+                empty[number] += np.count_nonzero(x[:, stop - 1])
+            for group, values in enumerate((x[within, position], x[:, position])):
+                numbers = values[~np.isnan(values)]
+                sums[group, number] += numbers.sum(dtype=np.float64)
+                known[group, number] += numbers.size
+        start += len(x)
+    sums, known = np.where(known[0], (sums[0], known[0]), (sums[1], known[1]))
+    means = (sums / np.maximum(known, 1)).tolist()
+    filled = tuple(
+        column if column.kind == "category" else msgspec.structs.replace(column, mean=mean)
+        for column, mean in zip(columns, means, strict=True)
     )
+    if not empty.any():
+        return filled, []
+    for x in blocks():
+        for column, position in zip(filled, positions, strict=False):
+            if column.has_empty and column.kind != "category":
+                values = x[:, position]
+                values[np.isnan(values)] = column.mean
+    part = "column" if train is None else "training nodes"
+    counts = zip(columns, empty.tolist(), strict=True)
+    listed = ", ".join(f"{column.name!r} ({count:,})" for column, count in counts if count)
+    return filled, [f"empty cells, marked in a feature each, numbers filled with the mean of the {part}: {listed}"]

@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from mggcn._io.arrays import checksum, compact_text, locked, read_only
 from mggcn._io.mapping import AUTOMATIC, Access, MappedFiles
-from mggcn.data._checks import check_descriptions, check_ids, check_labels, check_shape, check_types
+from mggcn.data._checks import check_descriptions, check_ids, check_labels, check_types, require
 from mggcn.data._columns import Column
 from mggcn.data._features import Features, Measure, check_finite, csr_arrays, density_of, read_only_features
 from mggcn.data._split import Split, check_part
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.graph import Direction, Graph, as_array, node_numbers
 
 if TYPE_CHECKING:
@@ -93,22 +93,19 @@ class Dataset:
         check_types(self)
         self._make_read_only(checked)
         object.__setattr__(self, "path", stored_in)
-        n = self.graph.num_nodes
-        check_shape("x", self.x.shape, n, 2)
-        check_shape("y", self.y.shape, n, 1)
         if self.x.dtype != np.float32:
             raise InputError(f"{self.name}: x must be float32, not {self.x.dtype}")
-        if self.node_ids is not None:
-            check_shape("node_ids", self.node_ids.shape, n, 1)
-            if not checked:
-                check_ids(self.node_ids)
         check_descriptions(self)
         if not checked:
             check_finite(self.x)
             check_labels(self.y, len(self.classes))
+            if self.node_ids is not None:
+                check_ids(self.node_ids)
         if self.split is not None:
-            if self.split.num_nodes not in (None, n):
-                raise InputError(f"split: the masks have {self.split.num_nodes} entries, but the graph has {n} nodes")
+            if self.split.num_nodes not in (None, self.num_nodes):
+                raise InputError(
+                    f"split: the masks have {self.split.num_nodes} entries, but the graph has {self.num_nodes} nodes"
+                )
             for part, nodes in self.split.parts().items():
                 check_part(part, nodes, self.y)
 
@@ -275,7 +272,7 @@ class Dataset:
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
-        from mggcn.data._networkx import TableColumns, from_networkx
+        from mggcn.data._table_objects import TableColumns, from_networkx
 
         columns = TableColumns(label=label, split=split, features=features, categories=categories)
         return from_networkx(graph, columns, name, seed, direction, inductive, source)
@@ -315,11 +312,28 @@ class Dataset:
             inductive: whether training uses only the subgraph of the training nodes.
             source: one line on where the data came from.
         """
-        from mggcn.data._from_arrays import from_scipy
+        from mggcn.data._from_arrays import edges_of, from_arrays, ignored_edge_data, parts_of
 
-        ids = None if node_ids is None else as_array(node_ids, "node_ids")
-        fields = {"inductive": inductive, "source": source, "node_ids": ids, "feature_names": tuple(feature_names)}
-        return from_scipy(adjacency, x, y, name, classes, split, seed, direction, **fields)
+        require(adjacency, "from_scipy takes a sparse matrix of SciPy", "scipy.sparray", "scipy.spmatrix")
+        with prefix_errors(name):
+            edge_index, is_weighted = edges_of(adjacency, "adjacency")
+            num_nodes = adjacency.shape[0]
+            return from_arrays(
+                name,
+                num_nodes,
+                edge_index,
+                x,
+                y=None if y is None else as_array(y, "y"),
+                classes=classes,
+                parts=parts_of(split, num_nodes),
+                seed=seed,
+                direction=direction,
+                notes=ignored_edge_data(["values"] * is_weighted, "adjacency"),
+                source=source,
+                node_ids=None if node_ids is None else as_array(node_ids, "node_ids"),
+                feature_names=tuple(feature_names),
+                inductive=inductive,
+            )
 
     @classmethod
     def from_pandas(
@@ -357,7 +371,7 @@ class Dataset:
             direction: which neighbours a node has, see :class:`mggcn.graph.Graph`; None is ``both``, with a note on the
                 number of edges without a reverse.
         """
-        from mggcn.data._pandas import TableColumns, from_pandas
+        from mggcn.data._table_objects import TableColumns, from_pandas
 
         columns = TableColumns(
             id_column, source_column, target_column, label_column, split_column, features, tuple(categories)

@@ -1,11 +1,11 @@
 """Saving a data set as a folder, loading it, and checking every byte of it, which mapping it does not."""
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from mggcn.data._checks import check_characters, check_labels
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import csr_arrays, csr_parts
 from mggcn.data._split import PARTS, Split
-from mggcn.data._writer import EDGE, META, ArrayFile, Meta, checked_value, read_meta, writing
+from mggcn.data._writer import EDGE, META, ArrayFile, checked_value, described, read_meta, writing
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors
 from mggcn.graph import Graph
 
@@ -40,19 +40,10 @@ def save(
         for table_name, path in (tables or {}).items():
             writer.add_table(table_name, path)
         meta = writer.finish(
-            dataset.name,
-            dataset.classes,
+            **described(dataset),
             split=dataset.split,
-            source=dataset.source,
             direction=dataset.graph.direction,
-            inductive=dataset.inductive,
             num_features=dataset.num_features,
-            id_name=dataset.id_name,
-            feature_names=dataset.feature_names,
-            encoding=dataset.encoding,
-            measures=dataset.measures,
-            copies=dataset.copies,
-            notes=dataset.notes,
         )
     for name, array in _kept(dataset).items():
         remember(array, meta.files[f"{name}.npy"].sha256)
@@ -69,8 +60,8 @@ def load_folder(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
     """
     root = Path(folder)
     meta = read_meta(root)
-    if mmap is None:
-        mmap = is_too_large(sum((root / name).stat().st_size for name in meta.files if (root / name).is_file()))
+    num_bytes = sum(_sizes(root, meta.files).values())
+    mmap = is_too_large(num_bytes) if mmap is None else mmap
     arrays = _read_arrays(root, meta.files, mmap)
     edge_files = [name for name in arrays if name.startswith(EDGE)]
     checked = mmap or meta.checked == checked_value(meta)
@@ -84,26 +75,21 @@ def load_folder(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
             if x is None:
                 parts = (arrays["x_data.npy"], arrays["x_indices.npy"], arrays["x_indptr.npy"])
                 x = csr_parts(*parts, (graph.num_nodes, meta.num_features))
+            split = None
+            if "train.npy" in arrays:
+                nodes = (arrays[f"{part}.npy"] for part in PARTS)
+                split = Split(*nodes, seed=meta.split_seed, shares=meta.split_shares)
             dataset = Dataset(
-                name=meta.name,
                 graph=graph,
                 x=x,
                 y=arrays["y.npy"],
-                classes=tuple(meta.classes),
-                split=_split(arrays, meta) if "train.npy" in arrays else None,
+                split=split,
                 node_ids=arrays.get("ids.npy"),
-                id_name=meta.id_name,
-                inductive=meta.inductive,
-                source=meta.source,
-                feature_names=tuple(meta.feature_names),
-                encoding=tuple(meta.encoding),
-                measures=meta.measures,
-                copies=meta.copies,
-                notes=tuple(meta.notes),
                 edge_attributes={Path(name).stem.removeprefix(EDGE): arrays[name] for name in edge_files},
                 mapped=MappedFiles.of(arrays.values()) if mmap else None,
                 checked=checked,
                 stored_in=root.resolve(),
+                **described(meta),
             )
         except KeyError as error:
             raise InputError(f"{META}: field files: {error} is missing") from None
@@ -111,11 +97,6 @@ def load_folder(folder: str | Path, *, mmap: bool | None = None) -> Dataset:
         for name, array in _kept(dataset).items():
             remember(array, meta.files[f"{name}.npy"].sha256)
     return dataset
-
-
-def _split(arrays: Mapping[str, NDArray[Any]], meta: Meta) -> Split:
-    parts = (arrays[f"{part}.npy"] for part in PARTS)
-    return Split(*parts, seed=meta.split_seed, shares=tuple(meta.split_shares))
 
 
 def _kept(dataset: Dataset) -> dict[str, NDArray[Any]]:
@@ -133,32 +114,34 @@ def _kept(dataset: Dataset) -> dict[str, NDArray[Any]]:
     return arrays | {f"{EDGE}{name}": values for name, values in dataset.edge_attributes.items()}
 
 
-def _read_arrays(root: Path, files: Mapping[str, ArrayFile], mmap: bool) -> dict[str, NDArray[Any]]:
-    """Read or map arrays; what is read is verified on other threads, which takes longer than to read it."""
-    for name in files:
+def _sizes(root: Path, names: Iterable[str]) -> dict[str, int]:
+    """The bytes of the files of a folder; InputError if one is missing."""
+    for name in names:
         if not (root / name).is_file():
             raise InputError(f"{root / name}: missing, though {META} lists it")
-    verified = [name for name in files if not (mmap and (name.startswith(EDGE) or name in _MAPPED))]
+    return {name: (root / name).stat().st_size for name in names}
+
+
+def _read_arrays(root: Path, files: Mapping[str, ArrayFile], mmap: bool) -> dict[str, NDArray[Any]]:
+    """Read or map arrays; what is read is verified, and takes several threads because that takes longer."""
+
+    def read(name: str) -> NDArray[Any]:
+        is_attribute = name.startswith(EDGE)
+        may_be_mapped = mmap and (is_attribute or name in _MAPPED)
+        if not may_be_mapped and sha256(root / name) != files[name].sha256:
+            raise InputError(f"{root / name}: sha256 differs from {META}; the file is damaged or was changed")
+        return locked(read_array(root / name, files[name], "r" if may_be_mapped or is_attribute else None))
+
     with ThreadPoolExecutor() as pool:
-        checksums = pool.map(lambda name: sha256(root / name), verified)
-        problem: InputError | None = None
-        try:
-            arrays = {name: _read_array(root / name, file, mapped=name not in verified) for name, file in files.items()}
-        except InputError as error:
-            problem = error  # a wrong checksum says more
-        for name, checksum in zip(verified, checksums, strict=True):
-            if checksum != files[name].sha256:
-                raise InputError(f"{root / name}: sha256 differs from {META}; the file is damaged or was changed")
-    if problem is not None:
-        raise problem
-    return arrays
+        return dict(zip(files, pool.map(read, files), strict=True))
 
 
-def _read_array(path: Path, file: ArrayFile, *, mapped: bool) -> NDArray[Any]:
-    mapped = (path.name.startswith(EDGE) or mapped) and 0 not in file.shape
+def read_array(path: Path, file: ArrayFile, mode: Literal["r", "c"] | None) -> NDArray[Any]:
+    """Read an array, or map it in a ``mode`` of NumPy; InputError unless the file is as described."""
     try:
         check_npy(path)
-        array: NDArray[Any] = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+        mapped = None if 0 in file.shape else mode
+        array: NDArray[Any] = np.load(path, mmap_mode=mapped, allow_pickle=False)
     except ARRAY_ERRORS as error:
         raise InputError(f"{path}: cannot be read ({first_line(error)})") from None
     if array.dtype.str != file.dtype or list(array.shape) != file.shape:
@@ -169,7 +152,7 @@ def _read_array(path: Path, file: ArrayFile, *, mapped: bool) -> NDArray[Any]:
     if not isinstance(array, np.memmap):
         with prefix_errors(path):
             check_characters(array)
-    return locked(array)
+    return array
 
 
 _BLOCK = 1 << 24
@@ -201,10 +184,7 @@ def verify(folder: str | Path, on_bytes: OnBytes = lambda *_: None) -> Verified:
     root = Path(folder)
     meta = read_meta(root)
     expected = {name: file.sha256 for name, file in meta.files.items()} | meta.tables
-    missing = [name for name in expected if not (root / name).is_file()]
-    if missing:
-        raise InputError(f"{root / missing[0]}: missing, though {META} lists it")
-    total, done, damaged = sum((root / name).stat().st_size for name in expected), 0, []
+    total, done, damaged = sum(_sizes(root, expected).values()), 0, []
     for name, checksum in expected.items():
         content = hashlib.sha256()
         with open_regular(root / name) as file:

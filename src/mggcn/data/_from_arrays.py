@@ -1,23 +1,21 @@
 """A data set from plain arrays or SciPy's adjacency matrix, checked; a missing split or validation part is drawn."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array, issparse, sparray, spmatrix
+from scipy.sparse import coo_array, sparray, spmatrix
 
 from mggcn.data._checks import check_labels
 from mggcn.data._columns import Column
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import Features, as_features
-from mggcn.data._labels import class_numbers, numbered_classes
-from mggcn.data._objects import refused
+from mggcn.data._labels import class_numbers
 from mggcn.data._split import NO_SPLIT, PARTS, UNLABELLED, Split, complete_split
-from mggcn.errors import DataWarning, InputError, prefix_errors
-from mggcn.graph import Direction, Graph, as_array, node_numbers
+from mggcn.errors import DataWarning, InputError, prefix_errors, warn_caller
+from mggcn.graph import Direction, Graph, node_numbers
 
 _KNOWN = {"num_nodes", "num_edges", "num_features", "num_classes", "name", "n_id", "e_id", "input_id", "batch_size"}
 """Names of what the other arrays say, and of what PyG's loaders add; leaving them out changes nothing."""
@@ -37,7 +35,6 @@ def from_arrays(
     lists_edges_once: bool = False,
     source: str = "",
     notes: Sequence[str] = (),
-    stacklevel: int = 3,
     **fields: Any,
 ) -> Dataset:
     """Build a data set from arrays; errors name the array and the value.
@@ -58,7 +55,6 @@ def from_arrays(
         lists_edges_once: whether such data usually hold an undirected edge once, so that this note is not a warning.
         source: one line on where the data came from; a note on what was drawn is added.
         notes: what of the input is not used; each is also a :class:`mggcn.errors.DataWarning`.
-        stacklevel: of these warnings; 3 is the caller of the function that calls this one.
         fields: further fields of :class:`mggcn.data.Dataset`.
     """
     if edge_index.ndim != 2 or edge_index.shape[0] != 2:
@@ -68,33 +64,23 @@ def from_arrays(
             edge_index[0], edge_index[1], num_nodes, direction=direction or "both"
         )
     features = None if x is None else as_features(x)
-    labels = class_numbers(y, num_nodes)
-    names = numbered_classes(labels)
+    labels, names = class_numbers(y, num_nodes)
     if names and classes is not None:
         names = tuple(map(str, classes))
     check_labels(labels, len(names))
     num_unlabelled = int(np.sum(labels == UNLABELLED))
-    if names and classes is None and num_unlabelled:
+    if names and classes is None and num_unlabelled and all(part is None for part in parts):
         plural = "node has no label: its" if num_unlabelled == 1 else "nodes have no label: their"
-        unlabelled = [f"{num_unlabelled:,} {plural} y is {UNLABELLED} or NaN"]
-    else:
-        unlabelled = []
+        notes = [*notes, f"{num_unlabelled:,} {plural} y is {UNLABELLED} or NaN"]
     split, source = split_and_source(labels, names, parts, seed, source)
     made = MadeFeatures(features) if features is not None else structural(graph)
     if made.names:
         fields["feature_names"] = made.names
-    is_known = any(part is not None for part in parts)  # nodes without a label are then in no part of the split
-    shown, notes = all_notes(
-        [*notes, *([] if is_known else unlabelled)],
-        made,
-        changed,
-        direction=direction,
-        lists_edges_once=lists_edges_once,
-        quiet=unlabelled if is_known else (),
-    )
+    shown, notes = all_notes(notes, made, changed, direction=direction, lists_edges_once=lists_edges_once)
+    dataset = Dataset(name, graph, made.x, labels, names, split, source=source, notes=notes, **fields)
     for text in shown:
-        warnings.warn(f"{name}: {text}", DataWarning, stacklevel=stacklevel)
-    return Dataset(name, graph, made.x, labels, names, split, source=source, notes=notes, **fields)
+        warn_caller(f"{name}: {text}", DataWarning)
+    return dataset
 
 
 @dataclass(frozen=True)
@@ -162,7 +148,6 @@ def all_notes(
     *,
     direction: Direction | None,
     lists_edges_once: bool,
-    quiet: Sequence[str] = (),
 ) -> tuple[list[str], tuple[str, ...]]:
     """The notes that are warnings, too, and all notes of a data set.
 
@@ -172,12 +157,12 @@ def all_notes(
         changed: how many self-loops and duplicate edges were removed and reverses of edges added.
         direction: that the user has chosen; None if edges became undirected by default.
         lists_edges_once: see :func:`from_arrays`.
-        quiet: notes that are no warnings.
     """
-    num_loops, num_duplicates, num_added = changed
-    one_way = one_way_note(num_added) if direction is None else []
+    one_way = one_way_note(changed[-1]) if direction is None else []
+    counts = zip(changed, ("self-loop", "duplicate edge"), strict=False)
+    removed = " and ".join(f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count)
     shown = [*notes, *([] if lists_edges_once else one_way), *made.filled]
-    others = [*quiet, *made.notes, *(one_way if lists_edges_once else ()), *removed_note(num_loops, num_duplicates)]
+    others = [*made.notes, *(one_way if lists_edges_once else ()), *([f"{removed} removed"] if removed else [])]
     return shown, (*shown, *others)
 
 
@@ -187,48 +172,8 @@ def one_way_note(count: int) -> list[str]:
     return [f"{edges} no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"] if count else []
 
 
-def removed_note(num_loops: int, num_duplicates: int) -> list[str]:
-    """The note on edges that are not stored, none if there are none."""
-    counts = ((num_loops, "self-loop"), (num_duplicates, "duplicate edge"))
-    parts = [f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count]
-    return [f"{' and '.join(parts)} removed"] if parts else []
-
-
-def from_scipy(
-    adjacency: Any,
-    x: Any,
-    y: ArrayLike | None,
-    name: str,
-    classes: Iterable[Any] | None,
-    split: Split | Sequence[ArrayLike | None] | None,
-    seed: int | None,
-    direction: Direction | None,
-    **fields: Any,
-) -> Dataset:
-    """See :meth:`mggcn.data.Dataset.from_scipy`."""
-    if not issparse(adjacency):
-        raise refused(adjacency, "from_scipy takes a sparse matrix of SciPy")
-    with prefix_errors(name):
-        edge_index, is_weighted = edges_of(adjacency, "adjacency")
-        num_nodes = adjacency.shape[0]
-        return from_arrays(
-            name,
-            num_nodes,
-            edge_index,
-            x,
-            y=None if y is None else as_array(y, "y"),
-            classes=classes,
-            parts=_parts(split, num_nodes),
-            seed=seed,
-            direction=direction,
-            notes=ignored_edge_data(["values"] * is_weighted, "adjacency"),
-            stacklevel=4,
-            **fields,
-        )
-
-
 def edges_of(matrix: Any, field: str) -> tuple[NDArray[Any], bool]:
-    """Return the [2, E] rows and columns of the values other than 0, and whether one of them is not 1."""
+    """The [2, E] rows and columns of the values other than 0 of a sparse matrix, and whether one of them is not 1."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise InputError(f"{field}: must be square, not of shape {list(matrix.shape)}")
     entries = coo_array(matrix)
@@ -237,7 +182,8 @@ def edges_of(matrix: Any, field: str) -> tuple[NDArray[Any], bool]:
     return np.stack([rows[kept], columns[kept]]), bool((entries.data[kept] != 1).any())
 
 
-def _parts(split: Split | Sequence[ArrayLike | None] | None, num_nodes: int) -> Sequence[NDArray[np.int64] | None]:
+def parts_of(split: Split | Sequence[ArrayLike | None] | None, num_nodes: int) -> Sequence[NDArray[np.int64] | None]:
+    """The nodes of train, val and test of a split as :meth:`mggcn.data.Dataset.from_scipy` takes it."""
     if split is None:
         return NO_SPLIT
     parts = list(split.parts().values()) if isinstance(split, Split) else split

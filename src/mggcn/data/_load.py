@@ -1,7 +1,4 @@
-"""Data sets by name, and readers of users' own files; each source is one module.
-
-Nothing is read or fetched until :func:`load` is called.
-"""
+"""Data sets by name and dataset folders; nothing is read or fetched until :func:`load` is called."""
 
 import logging
 import os
@@ -11,39 +8,23 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from mggcn._io.mapping import Access
 from mggcn._io.memory import require_address_space
-from mggcn.data import _digits, _ogb, _planetoid, _synthetic
-from mggcn.data import _pyg as pyg
+from mggcn.data import _ogb, _planetoid, _pyg, _synthetic
 from mggcn.data._dataset import Dataset
 from mggcn.data._folder import load_folder
 from mggcn.data._root import data_roots
+from mggcn.data._split import Split
 from mggcn.data._writer import META
 from mggcn.errors import InputError, unknown
+from mggcn.graph import Graph
 
 _log = logging.getLogger(__name__)
 
 Loader = Callable[[Path | None, int, bool | None], Dataset]
 ArgumentLoader = Callable[[str, Path | None, int, bool | None], Dataset]
-
-_NAMED: dict[str, Loader] = {
-    **{
-        f"{name}{ending}": partial(_planetoid.load, name, bool(ending))
-        for name in _planetoid.FOLDERS
-        for ending in ("", ":public")
-    },
-    "digits": _digits.load,
-    "reddit": partial(pyg.load, "Reddit"),
-    "reddit-like": partial(_synthetic.load, "reddit-like", "1"),
-    "ethereum-like": partial(_synthetic.load, "ethereum-like", "1"),
-}
-
-_WITH_ARGUMENT: dict[str, tuple[str, ArgumentLoader]] = {
-    "reddit-like": ("SCALE", partial(_synthetic.load, "reddit-like")),
-    "ethereum-like": ("SCALE", partial(_synthetic.load, "ethereum-like")),
-    "pyg": ("NAME", pyg.load),
-    "ogb": ("NAME", _ogb.load),
-}
 
 
 def load(
@@ -102,13 +83,53 @@ def _load(name: str | Path, root: Path | None, seed: int, mmap: bool | None) -> 
     raise unknown("data set", text, names())
 
 
+def load_digits(_root: Path | None, seed: int, _mmap: bool | None) -> Dataset:
+    """Scikit-learn's 1,797 digits of 64 pixels, joined to their 10 nearest; a stratified 60/20/20 split."""
+    from sklearn import datasets
+
+    pixels, labels = datasets.load_digits(return_X_y=True)
+    squares = (pixels**2).sum(axis=1)
+    distances = squares[:, None] + squares - 2 * pixels @ pixels.T  # whole numbers, so that they are exact
+    np.fill_diagonal(distances, np.inf)
+    nearest = np.argsort(distances, axis=1, kind="stable")[:, :10]  # of equal distances the first
+    y = labels.astype(np.int64)
+    return Dataset(
+        name="digits",
+        graph=Graph.from_edges(np.repeat(np.arange(y.size), 10), nearest.ravel(), y.size),
+        x=(pixels / 16).astype(np.float32),
+        y=y,
+        classes=tuple(str(digit) for digit in range(10)),
+        split=Split.stratified(y, seed),
+        source=f"scikit-learn's digits; graph of 10 nearest neighbours; 60/20/20 split of seed {seed}",
+    )
+
+
+_NAMED: dict[str, Loader] = {
+    **{
+        f"{name}{ending}": partial(_planetoid.load, name, bool(ending))
+        for name in _planetoid.FOLDERS
+        for ending in ("", ":public")
+    },
+    "digits": load_digits,
+    "reddit": partial(_pyg.load, "Reddit"),
+    "reddit-like": partial(_synthetic.load, "reddit-like", "1"),
+    "ethereum-like": partial(_synthetic.load, "ethereum-like", "1"),
+}
+
+_WITH_ARGUMENT: dict[str, tuple[str, ArgumentLoader]] = {
+    "reddit-like": ("SCALE", partial(_synthetic.load, "reddit-like")),
+    "ethereum-like": ("SCALE", partial(_synthetic.load, "ethereum-like")),
+    "pyg": ("NAME", _pyg.load),
+    "ogb": ("NAME", _ogb.load),
+}
+
+
 def raw_folder(name: str, root: Path | None = None) -> Path | None:
     """The folder of the raw files of a data set that is read from them at every load, as Cora is; None for others."""
     kind, _, public = name.partition(":")
     if name not in _NAMED or kind not in _planetoid.FOLDERS:
         return None
-    files = _planetoid.locate(kind, root, allow_linqs=not public)
-    return next(iter(files.values())).parent
+    return _planetoid.locate(kind, root, allow_linqs=not public)
 
 
 def names() -> list[str]:

@@ -7,9 +7,9 @@ and the parts of the split as masks ``train_mask``, ``val_mask``, ``test_mask`` 
 such as ``edge_weight``, are ignored with a note.
 """
 
-import math
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,8 @@ from mggcn.graph import Direction
 Fields = dict[str, NDArray[Any]]
 
 _CSR = ("x_data", "x_indices", "x_indptr", "x_shape")
-_MOST_COMPRESSED = 1100  # deflate's largest ratio is 1032
-_OPTIONAL = ("x", *_CSR, "y", "class_names", "feature_names", *PART_KEYS)
+_NAMES = ("class_names", "feature_names")
+_OPTIONAL = ("x", *_CSR, "y", *_NAMES, *PART_KEYS)
 
 
 def read_npz(
@@ -54,24 +54,24 @@ def read_npz(
     fields = read_fields(file, ("num_nodes", "edge_index"), _OPTIONAL)
     with np.load(file, allow_pickle=False) as archive:
         unused = set(archive.files) - (fields.keys() - (_CSR if "x" in fields else ()))
+    names = {field: fields[field].astype(str).ravel().tolist() for field in _NAMES if field in fields}
     with prefix_errors(file):
-        num_nodes = _num_nodes(fields["num_nodes"])
+        num_nodes = read_count(fields["num_nodes"], "num_nodes")
         parts, several = named_parts(fields.get, num_nodes)
-        names = _names(fields, "feature_names") if features == "all" else None
         return from_arrays(
             name or file.stem,
             num_nodes,
             fields["edge_index"],
             _features(fields, num_nodes, features),
             y=fields.get("y"),
-            classes=_names(fields, "class_names"),
+            classes=names.get("class_names"),
             parts=parts,
             seed=seed,
             direction=direction,
             lists_edges_once=True,
             source=file.name,
             notes=[*unused_notes(unused, file.name), *several],
-            feature_names=tuple(names or ()),
+            feature_names=tuple(names.get("feature_names", ()) if features == "all" else ()),
         )
 
 
@@ -83,15 +83,15 @@ def read_fields(path: Path, required: tuple[str, ...], optional: tuple[str, ...]
     problem = "not a readable .npz file"
     try:
         with open_regular(path) as file:
+            sizes = {entry.filename.removesuffix(".npy"): entry.file_size for entry in ZipFile(file).infolist()}
+            file.seek(0)
             archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InputError(f"{path}: a single array, not an .npz file")
             content = ", ".join(archive.files) or "nothing"
             for field in archive.files:
                 if field in (*required, *optional):
                     problem = field
-                    _check_size(archive, field, path)
-                    fields[field] = archive[field]
+                    memory.require(sizes[field], f"{path}: {field}")
+                    fields[field] = np.asarray(archive[field])
                     with prefix_errors(f"{path}: {field}"):
                         check_characters(fields[field])
     except ARRAY_ERRORS as error:
@@ -104,24 +104,12 @@ def read_fields(path: Path, required: tuple[str, ...], optional: tuple[str, ...]
     return fields
 
 
-def _check_size(archive: Any, field: str, path: Path) -> None:
-    """Raise InputError, before it is allocated, for an array that the file or the memory cannot hold."""
-    entry = archive.zip.getinfo(f"{field}.npy" if f"{field}.npy" in archive.zip.namelist() else field)
-    with archive.zip.open(entry) as member:
-        version = np.lib.format.read_magic(member)
-        read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, _, dtype = read_header(member)
-    needed = math.prod(shape) * dtype.itemsize
-    if needed > entry.file_size or entry.file_size > _MOST_COMPRESSED * (entry.compress_size + 1):
-        raise InputError(f"{path}: {field}: {memory.size(needed)}, of shape {list(shape)}, are not in the file")
-    memory.require(needed, f"{path}: {field}: an array of shape {list(shape)}")
-
-
-def _num_nodes(value: NDArray[Any]) -> int:
-    if value.size != 1 or not np.issubdtype(value.dtype, np.integer):
-        raise InputError(f"num_nodes: must be one integer, not {value.dtype} of shape {value.shape}")
+def read_count(value: NDArray[Any], what: str) -> int:
+    """The positive whole number in an array."""
+    if value.size != 1 or value.dtype.kind not in "iu":
+        raise InputError(f"{what}: must be one integer, not {value.dtype} of shape {value.shape}")
     if value.item() < 1:
-        raise InputError(f"num_nodes: {value.item()} is not positive")
+        raise InputError(f"{what}: {value.item()} is not positive")
     return int(value.item())
 
 
@@ -133,28 +121,17 @@ def _features(fields: Fields, num_nodes: int, features: str) -> NDArray[Any] | c
         raise InputError(f"features: {features!r} is not all, none or structural")
     if features == "structural" or not any(field in fields for field in ("x", *_CSR)):
         return None
-    return fields["x"] if "x" in fields else _sparse_features(fields, num_nodes)
-
-
-def _sparse_features(fields: Fields, num_nodes: int) -> csr_array:
+    if "x" in fields:
+        return fields["x"]
     missing = [part for part in _CSR if part not in fields]
     if missing:
         raise InputError(f"field x is missing, and so is {missing[0]} of its sparse form")
+    for part, kinds in zip(_CSR, ("fiub", "iu", "iu", "iu"), strict=True):
+        array = fields[part]
+        if array.dtype.kind not in kinds or array.ndim != 1:
+            expected = "numbers" if "f" in kinds else "integers"
+            raise InputError(f"{part}: must be a vector of {expected}, not {array.dtype} of shape {array.shape}")
     data, indices, indptr, shape = (fields[part] for part in _CSR)
-    if shape.shape != (2,) or shape.dtype.kind not in "iu" or shape[0] != num_nodes:
+    if shape.size != 2 or shape[0] != num_nodes:
         raise InputError(f"x_shape: {shape.tolist()} does not begin with the {num_nodes} nodes")
-    if data.dtype.kind not in "fiub" or data.ndim != 1:
-        raise InputError(f"x_data: must be a vector of numbers, not {data.dtype} of shape {data.shape}")
-    for part, array in (("x_indices", indices), ("x_indptr", indptr)):
-        if array.dtype.kind not in "iu" or array.ndim != 1:
-            raise InputError(f"{part}: must be a vector of integers, not {array.dtype} of shape {array.shape}")
     return csr_parts(data, indices, indptr, (num_nodes, int(shape[1])))
-
-
-def _names(fields: Fields, field: str) -> list[str] | None:
-    names = fields.get(field)
-    if names is None:
-        return None
-    if names.ndim != 1 or names.dtype.kind not in "US":
-        raise InputError(f"{field}: must be a vector of strings, not {names.dtype} of shape {names.shape}")
-    return list(names.astype(str))

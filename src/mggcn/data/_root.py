@@ -5,11 +5,11 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Protocol
 
-from mggcn import data as storage
 from mggcn._io.temporary import locked_name
 from mggcn.data._dataset import Dataset
+from mggcn.data._folder import load_folder
+from mggcn.data._writer import META, is_dataset
 from mggcn.errors import InputError, first_line
 
 ENV = "MGGCN_DATA"
@@ -68,27 +68,19 @@ def prepared_folder(dataset: Dataset) -> Path:
     return (beside if beside is not None and os.access(beside, os.W_OK) else writable_root()) / PREPARED
 
 
-class Storable(Protocol):
-    """A data set that writes its own folder."""
-
-    def save(self, target: Path) -> object:
-        """Write the dataset folder ``target``."""
-
-
 def load_or_build(
-    folder: str | Path, build: Callable[[], Dataset | Storable], *, root: Path | None, mmap: bool | None
+    folder: str | Path, build: Callable[[Path], Dataset], *, root: Path | None, mmap: bool | None
 ) -> Dataset:
-    """Load the dataset ``folder`` below the data root; if it does not exist, build the data set and store it there."""
-    stored = find_folder(folder, [storage.META], root)
+    """Load the dataset ``folder`` below the data root; ``build`` writes it if it does not exist."""
+    stored = find_folder(folder, [META], root)
     if stored is not None:
-        return storage.load(stored, mmap=mmap)
+        return load_folder(stored, mmap=mmap)
     target = writable_root(root) / folder
     with locked_name(target, wait=True):
-        if storage.is_dataset(target):  # another process stored it meanwhile
-            return storage.load(target, mmap=mmap)
-        built = build()
+        if is_dataset(target):  # another process stored it meanwhile
+            return load_folder(target, mmap=mmap)
         try:
-            saved = storage.save(built, target) if isinstance(built, Dataset) else built.save(target)
+            built = build(target)
         except OSError as error:
             raise InputError(f"{target}: cannot be written ({first_line(error)})") from None
-    return saved if isinstance(saved, Dataset) and not mmap else storage.load(target, mmap=mmap)
+    return load_folder(target, mmap=mmap) if mmap or built.mapped else built

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -120,9 +120,9 @@ def named_parts(
         origin: stands before the names in errors.
     """
     parts, several = [], []
-    for names in _SPELLINGS:
+    for keys in _KEYS:
         given: dict[str, NDArray[np.int64]] = {}
-        for key in _keys(names):
+        for key in keys:
             value = get(key)
             if value is None:
                 continue
@@ -130,10 +130,8 @@ def named_parts(
                 if value.ndim == 2 and value.shape[1]:
                     several += [f"{key} ({value.shape[1]} columns)"] * (value.shape[1] > 1)
                     value = value[:, 0]
-                if value.dtype != bool or value.shape != (num_nodes,):
-                    raise InputError(
-                        f"{origin}{key} must be booleans of shape [{num_nodes}], not {value.dtype} {list(value.shape)}"
-                    )
+                if value.dtype != bool:
+                    raise InputError(f"{origin}{key} must be booleans, not {value.dtype} {list(value.shape)}")
             given[key] = node_numbers(value, num_nodes, f"{origin}{key}")
         for (one, nodes), (other, same) in pairwise(given.items()):
             if not np.array_equal(np.sort(nodes), np.sort(same)):
@@ -142,12 +140,12 @@ def named_parts(
     return parts, [f"several splits in {', '.join(several)}: column 0 is used"] if several else []
 
 
-def _keys(names: Sequence[str]) -> list[str]:
-    return [f"{name}_{kind}" for name in names for kind in ("mask", "idx")]
-
-
-_SPELLINGS = (("train",), ("val", "valid"), ("test",))
-PART_KEYS = tuple(key for names in _SPELLINGS for key in _keys(names))
+_KEYS = (
+    ("train_mask", "train_idx"),
+    ("val_mask", "val_idx", "valid_mask", "valid_idx"),
+    ("test_mask", "test_idx"),
+)
+PART_KEYS = tuple(chain.from_iterable(_KEYS))
 """The names of arrays that hold a part of a split: masks, and node numbers."""
 
 
@@ -164,13 +162,8 @@ def complete_split(y: NDArray[np.int64], parts: Sequence[NDArray[Any] | None], s
             raise InputError(f"{np.sum(y != UNLABELLED)} labelled nodes, no 60/20/20 split ({error})") from None
     train, val, test = (np.empty(0, np.int64) if part is None else part for part in parts)
     if parts[1] is not None:
-        return _split(train, val, test), ""
-    train = _split(train, np.array([UNLABELLED]), test).train  # checks both parts before nodes move between them
+        return Split(train, val, test), ""
+    Split(train, np.array([UNLABELLED]), test)  # checks both parts before nodes move between them
     check_part("train", train, y)
     val, train = divide(y, train, seed, [VAL_SHARE])
-    return _split(train, val, test), f"validation: {val.size} training nodes held out by seed {seed}"
-
-
-def _split(*parts: NDArray[Any]) -> Split:
-    """Return a split of int64 from integers of any width; Split rejects all other types."""
-    return Split(*(part.astype(np.int64) if part.dtype.kind in "iu" else part for part in parts))
+    return Split(train, val, test), f"validation: {val.size} training nodes held out by seed {seed}"

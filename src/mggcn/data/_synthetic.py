@@ -8,24 +8,21 @@ which hides the class in a single node and averages out over neighbours.
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mggcn.data._dataset import Dataset
+from mggcn.data._folder import save
 from mggcn.data._root import load_or_build
 from mggcn.data._split import UNLABELLED, Split
-from mggcn.data._writer import writing
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 
 Nodes = NDArray[np.int64]
 Weights = NDArray[np.float64]
-Matrix = NDArray[np.float32]
 
 _ROWS = 1 << 14
 _ROUNDS = 100
@@ -90,87 +87,41 @@ def load(name: str, scale: str, root: Path | None, seed: int, mmap: bool | None)
         factor = float(scale)
     except ValueError:
         raise InputError(f"{name}:{scale}: the scale is not a number") from None
-    build = partial(Synthetic, name, factor, seed)
-    return load_or_build(f"synthetic/{name}-{factor:.12g}-{seed}", build, root=root, mmap=mmap)
+    folder = f"synthetic/{name}-{factor:.12g}-{seed}"
+    return load_or_build(folder, lambda target: save(generate(name, factor, seed), target), root=root, mmap=mmap)
 
 
 def generate(name: str, scale: float = 1.0, seed: int = 0) -> Dataset:
-    """Generate a graph like Reddit or like the paper's Ethereum graph; ``scale`` multiplies nodes, edges and labels."""
-    return Synthetic(name, scale, seed).dataset()
-
-
-class Synthetic:
-    """A synthetic data set of which the graph is drawn; features and labels are drawn once, by one of its methods.
+    """Generate a graph like Reddit or like the paper's Ethereum graph.
 
     Args:
         name: ``reddit-like`` or ``ethereum-like``.
         scale: multiplies nodes, edges and labels.
         seed: of all draws.
     """
-
-    def __init__(self, name: str, scale: float, seed: int) -> None:
-        plan = _PLANS[name]
-        if not math.isfinite(scale) or scale <= 0:
-            raise InputError(f"{name}: scale {scale:g} is not a positive number")
-        num_nodes = round(plan.num_nodes * scale)
-        smallest = 10 * len(plan.classes)
-        if num_nodes < smallest:
-            raise InputError(f"{name}: scale {scale:g} leaves {num_nodes} nodes; {smallest} are the fewest")
-        rng = np.random.default_rng(seed)
-        num_edges = min(round(plan.num_edges * scale), int(_MOST_DENSE * num_nodes * (num_nodes - 1) / 2))
-        label = rng.permutation(np.repeat(np.arange(len(plan.classes)), _counts(num_nodes, plan.class_shares)))
-        weight = 0.05 + rng.pareto(plan.tail, num_nodes)
-        np.minimum(weight, weight.sum() * _HUB * num_nodes / (2 * num_edges), out=weight)
-        community = np.where(rng.random(num_nodes) < plan.strays, rng.permutation(label), label)
-        self._graph = _graph(rng, community, weight, num_edges, plan.homophily)
-        self._name, self._plan, self._scale, self._rng, self._label, self._weight = (
-            name,
-            plan,
-            scale,
-            rng,
-            label,
-            weight,
-        )
-        self._source = f"synthetic: degree-corrected block model, scale {scale:g}, seed {seed}"
-
-    def dataset(self) -> Dataset:
-        """The data set in memory."""
-        plan, x = self._plan, np.empty((self._label.size, self._plan.num_features), np.float32)
-        for start, rows in self._features():
-            x[start : start + rows.shape[0]] = rows
-        y, split = self._labels()
-        return Dataset(
-            self._name, self._graph, x, y, plan.classes, split, inductive=plan.inductive, source=self._source
-        )
-
-    def save(self, target: Path) -> None:
-        """Write the data set as a folder, without all features in memory."""
-        with writing(target) as folder:
-            folder.write("indptr", self._graph.indptr)
-            folder.write("indices", self._graph.indices)
-            x = folder.array("x", np.float32, (self._plan.num_features,), self._label.size)
-            for _, rows in self._features():
-                x.append(rows)
-            y, split = self._labels()
-            folder.write("y", y)
-            plan = self._plan
-            folder.finish(self._name, plan.classes, split=split, source=self._source, inductive=plan.inductive)
-
-    def _features(self) -> Iterator[tuple[int, Matrix]]:
-        """The features, some rows at a time, each with the number of its first node."""
-        width, signal = self._plan.num_features, np.float32(self._plan.signal)
-        means = self._rng.standard_normal((len(self._plan.classes), width), dtype=np.float32) * signal
-        for start in range(0, self._label.size, _ROWS):
-            label = self._label[start : start + _ROWS]
-            yield start, self._rng.standard_normal((label.size, width), dtype=np.float32) + means[label]
-
-    def _labels(self) -> tuple[Nodes, Split]:
-        """Labels and split, which are drawn after the features."""
-        pool = _labelled(self._rng, self._label, self._weight, self._plan, self._scale)
-        y = np.full(self._label.size, UNLABELLED, dtype=np.int64)
-        y[pool] = self._label[pool]
-        shares = np.array(self._plan.split_sizes) / self._plan.num_labelled
-        return y, _split(self._rng, y, pool, shares)
+    plan = _PLANS[name]
+    if not math.isfinite(scale) or scale <= 0:
+        raise InputError(f"{name}: scale {scale:g} is not a positive number")
+    num_nodes, num_classes = round(plan.num_nodes * scale), len(plan.classes)
+    if num_nodes < 10 * num_classes:
+        raise InputError(f"{name}: scale {scale:g} leaves {num_nodes} nodes; {10 * num_classes} are the fewest")
+    rng = np.random.default_rng(seed)
+    num_edges = min(round(plan.num_edges * scale), int(_MOST_DENSE * num_nodes * (num_nodes - 1) / 2))
+    label = rng.permutation(np.repeat(np.arange(num_classes), _counts(num_nodes, plan.class_shares)))
+    weight = 0.05 + rng.pareto(plan.tail, num_nodes)
+    np.minimum(weight, weight.sum() * _HUB * num_nodes / (2 * num_edges), out=weight)
+    community = np.where(rng.random(num_nodes) < plan.strays, rng.permutation(label), label)
+    graph = _graph(rng, community, weight, num_edges, plan.homophily)
+    means = rng.standard_normal((num_classes, plan.num_features), np.float32) * np.float32(plan.signal)
+    x = rng.standard_normal((num_nodes, plan.num_features), np.float32)
+    for start in range(0, num_nodes, _ROWS):  # the means of all rows would take as much memory as x
+        x[start : start + _ROWS] += means[label[start : start + _ROWS]]
+    pool = _labelled(rng, label, weight, plan, scale)
+    y = np.full(num_nodes, UNLABELLED, dtype=np.int64)
+    y[pool] = label[pool]
+    split = _split(rng, y, pool, np.array(plan.split_sizes) / plan.num_labelled)
+    source = f"synthetic: degree-corrected block model, scale {scale:g}, seed {seed}"
+    return Dataset(name, graph, x, y, plan.classes, split, inductive=plan.inductive, source=source)
 
 
 def _counts(total: int, shares: tuple[float, ...]) -> Nodes:

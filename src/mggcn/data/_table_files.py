@@ -8,9 +8,10 @@ import glob
 import gzip
 import json
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
@@ -35,10 +36,20 @@ _COMPRESSED = (".gz", ".zst")
 
 @dataclass(frozen=True)
 class Table:
-    """Files with the same columns, read one after the other."""
+    """A table of files or in memory, which can be read more than once.
 
-    files: tuple[Path, ...]
+    Attributes:
+        label: what messages call it.
+        name: a short name, for the data set's source.
+        names: the columns.
+        read: returns the rows of some columns from the start.
+        categorical: the columns whose type says that their values are categories.
+    """
+
+    label: str
+    name: str
     names: Sequence[str]
+    read: Callable[[Sequence[str]], Iterable[Chunk]]
     categorical: Sequence[str] = ()
 
     @classmethod
@@ -49,29 +60,25 @@ class Table:
         for file in files[1:]:
             if sorted(header(file)) != sorted(names):
                 raise InputError(f"{file}: its columns differ from those of {files[0]}")
-        return cls(files, names)
-
-    def __str__(self) -> str:
-        others = len(self.files) - 1
-        return f"{self.files[0]}{f' and {others} more' if others else ''}"
-
-    @property
-    def name(self) -> str:
-        """The files without their folders."""
-        return f"{self.files[0].name}{str(self).removeprefix(str(self.files[0]))}"
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        return cls(f"{files[0]}{more}", f"{files[0].name}{more}", names, partial(_read, files))
 
     def require(self, column: str) -> None:
         """Raise InputError unless the table has a column."""
         if column not in self.names:
-            raise InputError(f"{self}: column {column!r} is missing (it has {', '.join(map(repr, self.names))})")
+            raise InputError(f"{self.label}: column {column!r} is missing (it has {', '.join(map(repr, self.names))})")
 
-    def chunks(self, wanted: Sequence[str]) -> Iterator[Chunk]:
-        """The ``wanted`` columns, 65,536 rows at a time."""
+    def chunks(self, wanted: Sequence[str]) -> Iterable[Chunk]:
+        """The rows of the ``wanted`` columns; of files 65,536 at a time."""
         for column in wanted:
             self.require(column)
-        for file in self.files:
-            with prefix_errors(file):
-                yield from _csv_chunks(file, wanted) if _is_plain_text(file) else _duckdb_chunks(file, wanted)
+        return self.read(wanted)
+
+
+def _read(files: Sequence[Path], wanted: Sequence[str]) -> Iterator[Chunk]:
+    for file in files:
+        with prefix_errors(file):
+            yield from _csv_chunks(file, wanted) if _is_plain_text(file) else _duckdb_chunks(file, wanted)
 
 
 def header(path: Path) -> list[str]:

@@ -1,42 +1,38 @@
 """An import of two tables into a dataset folder, without either in memory.
 
 Ids go to disk, where DuckDB joins, mirrors and sorts the edges, and features go to the folder. In memory are labels and
-split, and some columns of features at a time.
+split, and some rows of features at a time.
+
+An entry is one 64-bit number, (row · num_nodes + neighbour) · 2, plus 1 if it is the mirror image of an edge: sorting
+these numbers sorts the rows, and the last bit says which edges were there twice.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mggcn._io.database import Database, connect, first_row, megabytes, one_line_errors
 from mggcn._io.temporary import locked_name, temporary_folder
-from mggcn.data._columns import (
-    Chunk,
-    Column,
-    Encoder,
-    FeatureTable,
-    empty_note,
-    encoding_notes,
-    feature_names,
-    text_of,
-    write_features,
-)
+from mggcn.data._columns import BLOCK, Chunk, Column, Encoder, feature_names, fill
 from mggcn.data._dataset import Dataset
 from mggcn.data._folder import load_folder
-from mggcn.data._from_arrays import MadeFeatures
-from mggcn.data._sorted_edges import IdsOnDisk, first_unknown, ids_of, limit_of_duckdb, number_ends, write_graph
 from mggcn.data._table_files import CHUNK, Paths, Table
-from mggcn.data._tables import Content, OnRows, TableColumns, TableImport
-from mggcn.data._writer import FolderWriter, check_free, writing
+from mggcn.data._tables import OnRows, TableColumns, TableImport
+from mggcn.data._writer import CsrWriter, FolderWriter, check_free, writing
 from mggcn.errors import InputError, require
 from mggcn.graph import Direction, Graph
 
+MOST_NODES = 2**31 - 1
+_BATCH = 1 << 20
+_LEAST_FOR_DUCKDB = 400  # megabytes
+_IS_PLAIN = f"TRY_CAST({{0}} AS BIGINT)::VARCHAR IS NOT DISTINCT FROM {{0}} AND {{0}} <> '{-(2**63)}'"
+_BYTES_PER_NODE = 24  # labels, split and the temporary arrays of drawing one
 _ENDS = ("source", "target")
 _STRUCTURE_BYTES = (108, 36)  # of the graph and structural features: for each node, for each stored entry
-_BLOCK = 1 << 17  # rows
 
 
 def import_tables(
@@ -57,105 +53,106 @@ def import_tables(
         require(library, "tables")
     limit = megabytes(memory)
     check_free(out, overwrite=overwrite)
-    node_table, edge_table = None if nodes is None else Table.of(nodes), Table.of(edges)
-    title = name or out.resolve().name
-    with locked_name(out), temporary_folder(out) as work:
-        job = _OnDisk(edge_table, node_table, columns, work, limit, on_rows)
-        with writing(out, overwrite=overwrite) as folder:
-            content = job.write(folder, title, seed, direction)
-    content.warn(title, 4)
+    tables = Table.of(edges), None if nodes is None else Table.of(nodes)
+    with (
+        locked_name(out),
+        temporary_folder(out) as work,
+        closing(connect(work, limit)) as database,
+        writing(out, overwrite=overwrite) as folder,
+    ):
+        job = _OnDisk(*tables, columns, on_rows=on_rows)
+        job.use(database, limit, work, folder)
+        title = name or out.resolve().name
+        fields = job.read(title, seed, direction)
+        x = fields.pop("x")
+        if x is not None:
+            folder.write("x", x)
+        folder.write("y", fields.pop("y"))
+        job.write_ids()
+        folder.finish(title, fields.pop("classes"), direction=direction or "both", **fields)
     return load_folder(out, mmap=True)
 
 
 class _OnDisk(TableImport):
     """An import through files in the folder ``work``, with a limit on ``memory`` in megabytes."""
 
-    edges: Table
-    nodes: Table | None
-
-    def __init__(
-        self, edges: Table, nodes: Table | None, columns: TableColumns, work: Path, memory: int, on_rows: OnRows
-    ) -> None:
-        super().__init__(edges, nodes, columns, on_rows=on_rows)
-        self._work, self._memory = work, memory
+    def use(self, database: Database, memory: int, work: Path, folder: FolderWriter) -> None:
+        """Set what computes, its memory in megabytes, a folder for files meanwhile, and the folder to write."""
+        self._database, self._memory, self._work, self._folder = database, memory, work, folder
         self._node_ids, self._edge_ids = IdsOnDisk(work, "nodes", ["id"]), IdsOnDisk(work, "edges", _ENDS)
-        self._database: Database = None
-        self._num_nodes, self._numbered = 0, ""  # the latter is SQL for the ids and numbers of the nodes
 
-    def write(self, folder: FolderWriter, name: str, seed: int, direction: Direction | None) -> Content:
-        """Write all arrays and ``meta.json``."""
-        self._folder = folder
-        try:
-            content = self.read(seed, direction)
-        finally:
-            if self._database is not None:
-                self._database.close()
-        made = content.features
-        if isinstance(made.x, np.ndarray):
-            folder.write("x", made.x)
-        folder.write("y", content.y)
-        folder.finish(
-            name,
-            content.classes,
-            split=content.split,
-            source=content.source,
-            direction=direction or "both",
-            id_name=self.columns.id,
-            feature_names=made.names,
-            encoding=made.encoding,
-            notes=content.notes,
-        )
-        return content
+    def keys_of(self, chunk: Chunk, column: str) -> Any:
+        values = chunk.columns[column]
+        is_integer = isinstance(values, np.ndarray) and values.dtype.kind in "iu"
+        return values if is_integer else super().keys_of(chunk, column)
 
     def add_nodes(self, chunk: Chunk) -> None:
-        keys = ids_of(chunk.columns[self.columns.id])
-        if not isinstance(keys, np.ndarray) and "" in keys:
-            raise self.empty_id(chunk.at(keys.index("")))
-        self._node_ids.append([keys])
+        self._node_ids.append([self.keys_of(chunk, self.columns.id)])
 
     def add_edges(self, chunk: Chunk) -> None:
-        ends = [ids_of(chunk.columns[column]) for column in self.ends]
-        for column, keys in zip(self.ends, ends, strict=True):
-            if self.nodes is None and not isinstance(keys, np.ndarray) and "" in keys:
-                raise InputError(f"{chunk.at(keys.index(''))}: {column} is empty")
-        self._edge_ids.append(ends)
+        limit_of_duckdb(self._memory, self._node_ids.num_rows)  # raises InputError before all edges are read
+        self._edge_ids.append([self.keys_of(chunk, column) for column in self.ends])
 
     def number_nodes(self) -> int:
-        self._node_ids.close()
-        self._edge_ids.close()
-        self._database = connect(self._work, limit_of_duckdb(self._memory, self._node_ids.num_rows))
-        if self.nodes is None:
-            self._number_ends()
+        for ids in (self._node_ids, self._edge_ids):
+            ids.close()
+        run = self._database.execute
+        run(f"SET memory_limit = '{limit_of_duckdb(self._memory, self._node_ids.num_rows)}MB'")
+        with one_line_errors("reading the ids"):
+            ends_are_integers = self._edge_ids.are_integers(self._database)
+            self._ids_are_integers = (
+                ends_are_integers if self.nodes is None else self._node_ids.are_integers(self._database)
+            )
+        kind = "BIGINT" if ends_are_integers and self._ids_are_integers else "VARCHAR"
+        run(f"CREATE VIEW edges AS {self._edge_ids.query(kind)}")
+        if self.nodes is not None:
+            run(f"CREATE VIEW nodes AS {self._node_ids.query(kind)}")
         else:
-            self._numbered = self._node_ids.query(as_text=self._as_text)
-            self._num_nodes = self._node_ids.num_rows
-            if not self._node_ids.is_sorted:
-                self._check_unique(self.nodes)
-        return self._num_nodes
+            ends = " UNION ALL ".join(
+                f"SELECT {end} AS id, number * 2 + {side} AS place FROM edges" for side, end in enumerate(_ENDS)
+            )
+            self._store(
+                "nodes",
+                "numbering the nodes",
+                "SELECT id, row_number() OVER (ORDER BY place) - 1 AS number "
+                f"FROM (SELECT id, min(place) AS place FROM ({ends}) GROUP BY id)",
+            )
+        are_numbers = "bool_and(id = number)" if kind == "BIGINT" else "false"
+        self._num_nodes, self._are_numbers = first_row(self._database, f"SELECT count(*), {are_numbers} FROM nodes")
+        if self.nodes is not None and not self._are_numbers:
+            repeated = "SELECT id, min(number) AS first FROM nodes GROUP BY id HAVING count(*) > 1"
+            query = f"SELECT min(number) FROM nodes JOIN ({repeated}) USING (id) WHERE number > first"
+            with one_line_errors("the search for repeated node ids"):
+                (number,) = first_row(self._database, query)
+            if number is not None:
+                raise self.repeated_id(*self.cell(self.nodes, self.columns.id, number))
+        return int(self._num_nodes)
 
     def build_graph(self, direction: Direction) -> Sequence[int]:
         self._direction = direction
-        num_edges, num_nodes = self._edge_ids.num_rows, self._num_nodes
-        edges = self._edge_ids.query(as_text=self._as_text)
-        if self.nodes is not None and self._node_ids.counts_up and not self._as_text:
-            ends = (f"CASE WHEN {end} BETWEEN 0 AND {num_nodes - 1} THEN {end} END AS {end}" for end in _ENDS)
-            edges = f"SELECT number, {', '.join(ends)} FROM ({edges})"  # noqa: S608
+        num_edges = self._edge_ids.num_rows
+        if self._are_numbers:
+            ends = (f"CASE WHEN {end} BETWEEN 0 AND {self._num_nodes - 1} THEN {end} END AS {end}" for end in _ENDS)
+            self._database.execute(f"CREATE VIEW numbered AS SELECT number, {', '.join(ends)} FROM edges")
         else:
             self.on_rows("joined edges", 0, num_edges)
-            edges = number_ends(self._database, edges, self._numbered, self._work)
+            self._store(
+                "numbered",
+                "the join of edges with node ids",
+                "SELECT e.number, s.number::UINTEGER AS source, t.number::UINTEGER AS target FROM edges e "
+                "LEFT JOIN nodes s ON e.source = s.id LEFT JOIN nodes t ON e.target = t.id",
+            )
             self.on_rows("joined edges", num_edges, num_edges)
-        unknown = first_unknown(self._database, edges)
-        if unknown is not None:
-            row, side, count = unknown
-            column = self.ends[_ENDS.index(side)]
-            raise self.unknown_ends(*_cell(self.edges, column, row), count, 2 * num_edges)
-        changed = write_graph(self._database, edges, num_nodes, self._folder, direction, self.on_rows)
-        self._write_ids()
-        return changed
+        missing = "sum((source IS NULL)::BIGINT + (target IS NULL)::BIGINT)"
+        query = f"SELECT min(number), arg_min(source IS NOT NULL, number), {missing} FROM numbered"
+        row, side, count = first_row(self._database, f"{query} WHERE source IS NULL OR target IS NULL")
+        if row is not None:
+            raise self.unknown_end(row, int(side), int(count), num_edges)
+        edges = "SELECT source, target FROM numbered"
+        return write_graph(self._database, edges, self._num_nodes, self._folder, direction, self.on_rows)
 
     def id_of(self, node: int) -> str:
-        query = f"SELECT id FROM ({self._numbered}) WHERE number = {node}"  # noqa: S608
-        return str(first_row(self._database, query)[0])
+        return str(first_row(self._database, f"SELECT id FROM nodes WHERE number = {node}")[0])
 
     def graph(self) -> Graph:
         per_node, per_entry = _STRUCTURE_BYTES
@@ -168,131 +165,140 @@ class _OnDisk(TableImport):
         indptr, indices = (np.load(self._folder.path / f"{part}.npy") for part in ("indptr", "indices"))
         return Graph(indptr, indices, self._direction, checked=True)
 
-    def encode(self, encoder: Encoder, names: Sequence[str], train: NDArray[np.int64] | None) -> MadeFeatures:
+    def encode(
+        self, encoder: Encoder, names: Sequence[str], train: NDArray[np.int64] | None
+    ) -> tuple[None, tuple[Column, ...], list[str]]:
         columns, num_nodes = encoder.columns, self._num_nodes
-        is_edited = any(column.has_empty for column in columns)  # else the file is hashed while it is written
         width = len(feature_names(columns))
-        x = self._folder.array("x", np.float32, (width,), None if is_edited else num_nodes)
-        for chunk in self.nodes.chunks(names) if self.nodes else ():
-            rows = np.zeros((chunk.num_rows, width), np.float32)
-            write_features(rows, chunk, columns)
+        x = self._folder.array("x", np.float32, (width,))
+        for rows in encoder.rows(self.chunks("features", self.nodes, names, num_nodes) if self.nodes else ()):
             x.append(rows)
-            self.on_rows("features", x.num_rows, num_nodes)
         x.close()
-        encoding, counts = fill_on_disk(x.path, columns, num_nodes, train, self._memory * 10**6 // 4)
-        notes = [*encoding_notes(encoding)]
-        return MadeFeatures(None, feature_names(encoding), encoding, empty_note(counts, train), notes)
+        return None, *fill(lambda: _blocks(x.path), columns, train)
 
-    @property
-    def _as_text(self) -> bool:
-        return self._node_ids.has_text or self._edge_ids.has_text
-
-    def _number_ends(self) -> None:
-        """Number the ends of the edges in the order in which they appear."""
-        edges = self._edge_ids.query(as_text=self._as_text)
-        ends = " UNION ALL ".join(
-            f"SELECT {end} AS id, number * 2 + {side} AS place FROM ({edges})"  # noqa: S608
-            for side, end in enumerate(_ENDS)
-        )
-        path = str(self._work / "numbered-nodes.parquet").replace("'", "''")
-        with one_line_errors("numbering the nodes"):
-            self._database.execute(
-                f"COPY (SELECT id, row_number() OVER (ORDER BY place) - 1 AS number "  # noqa: S608
-                f"FROM (SELECT id, min(place) AS place FROM ({ends}) GROUP BY id)) TO '{path}' (FORMAT parquet)"
-            )
-            (count,) = first_row(self._database, f"SELECT count(*) FROM read_parquet('{path}')")  # noqa: S608
-        self._numbered, self._num_nodes = f"SELECT id, number FROM read_parquet('{path}')", int(count)  # noqa: S608
-
-    def _check_unique(self, table: Table) -> None:
-        repeated = f"FROM ({self._numbered}) GROUP BY id HAVING count(*) > 1"
-        with one_line_errors("the search for repeated node ids"):
-            if first_row(self._database, f"SELECT id {repeated} LIMIT 1") is None:
-                return
-            second = f"SELECT min(number, 2)[2] AS number {repeated}"
-            (number,) = first_row(self._database, f"SELECT min(number) FROM ({second})")  # noqa: S608
-        where, _, key = _cell(table, self.columns.id, number)
-        raise self.repeated_id(where, key)
-
-    def _write_ids(self) -> None:
-        nodes, has_text = self._numbered, self._as_text if self.nodes is None else self._node_ids.has_text
+    def write_ids(self) -> None:
+        """Write the ids of the nodes as a data set in memory has them."""
         with one_line_errors("the ids of the nodes"):
             kind = np.dtype(np.int64)
-            if has_text:
-                query = f"SELECT max(length(id)), bool_and(length(id) = strlen(id)) FROM ({nodes})"  # noqa: S608
+            if not self._ids_are_integers:
+                query = "SELECT max(length(id)), bool_and(length(id) = strlen(id)) FROM nodes"
                 length, is_ascii = first_row(self._database, query)
                 kind = np.dtype(f"{'S' if is_ascii else 'U'}{length}")
-            ids = self._folder.array("ids", kind, num_rows=self._num_nodes)
-            cast = "VARCHAR" if has_text else "BIGINT"
-            rows = f"SELECT id::{cast} FROM ({nodes}) ORDER BY number"  # noqa: S608
+            ids = self._folder.array("ids", kind)
+            rows = f"SELECT id::{'BIGINT' if self._ids_are_integers else 'VARCHAR'} FROM nodes ORDER BY number"
             for batch in self._database.sql(rows).arrow(CHUNK):
                 column = batch.column(0)
-                ids.append(np.array(column.to_pylist(), kind) if has_text else column.to_numpy())
-            ids.close()
+                ids.append(column.to_numpy() if self._ids_are_integers else np.array(column.to_pylist(), kind))
+
+    def _store(self, name: str, subject: str, query: str) -> None:
+        """Write the rows of a query to a file and make it a view."""
+        path = quoted(self._work / f"{name}.parquet")
+        with one_line_errors(subject):
+            self._database.execute(f"COPY ({query}) TO {path} (FORMAT parquet, COMPRESSION zstd)")
+            self._database.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({path})")
 
 
-def fill_on_disk(
-    path: Path, columns: Sequence[Column], num_nodes: int, train: NDArray[np.int64] | None, memory: int
-) -> tuple[tuple[Column, ...], dict[str, int]]:
-    """Fill the empty cells of a stored matrix, as many columns at a time as fit into ``memory`` bytes.
+def _blocks(path: Path) -> Iterator[NDArray[np.float32]]:
+    """The blocks of rows of a stored matrix, mapped one after the other so that the memory of each is free again."""
+    for start in range(0, len(np.load(path, mmap_mode="r")), BLOCK):
+        yield np.load(path, mmap_mode="r+")[start : start + BLOCK]
 
-    Returns:
-        The columns with their mean over ``train``, and the number of empty cells of each column that has some.
+
+class IdsOnDisk:
+    """Writes columns of ids, as text or as a ``kind`` of SQL, and the ``number`` of each row to a file in a folder."""
+
+    def __init__(self, folder: Path, table: str, columns: Sequence[str], kind: str = "string") -> None:
+        import pyarrow
+        from pyarrow import parquet
+
+        self.num_rows, self._kind, self._columns = 0, kind, tuple(columns)
+        self._path = folder / f"{table}.parquet"
+        schema = pyarrow.schema([("number", "int64"), *((name, kind) for name in columns)])
+        self._writer = parquet.ParquetWriter(self._path, schema, compression="zstd", use_dictionary=False)
+
+    def append(self, columns: Sequence[NDArray[np.integer[Any]] | list[str]]) -> None:
+        """Write rows, given as the ids of each column."""
+        import pyarrow
+
+        numbers = np.arange(self.num_rows, self.num_rows + len(columns[0]))
+        arrays = [numbers, *(pyarrow.array(ids).cast(self._kind) for ids in columns)]
+        self._writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=self._writer.schema))
+        self.num_rows += numbers.size
+
+    def close(self) -> None:
+        """Complete the file."""
+        self._writer.close()
+
+    def are_integers(self, database: Database) -> bool:
+        """Whether all ids are integers in their plain form, so that nothing is lost by keeping the numbers."""
+        are_plain = " AND ".join(_IS_PLAIN.format(name) for name in self._columns)
+        (others,) = first_row(database, f"SELECT count(*) FROM ({self.query('VARCHAR')}) WHERE NOT ({are_plain})")
+        return int(others) == 0
+
+    def query(self, kind: str) -> str:
+        """SQL that selects the rows in any order, with ids of this type."""
+        columns = ", ".join(f"{name}::{kind} AS {name}" for name in self._columns)
+        return f"SELECT number, {columns} FROM read_parquet({quoted(self._path)})"
+
+
+def quoted(path: Path) -> str:
+    """A path in SQL."""
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def limit_of_duckdb(memory: int, num_nodes: int) -> int:
+    """The megabytes that the arrays of so many nodes leave of ``memory``; InputError, with the minimum, if too few."""
+    arrays = num_nodes * _BYTES_PER_NODE // 10**6
+    if memory < arrays + _LEAST_FOR_DUCKDB:
+        raise InputError(
+            f"memory: {memory}MB is too little for {num_nodes:,} nodes; "
+            f"at least {arrays + _LEAST_FOR_DUCKDB}MB are needed"
+        )
+    return memory - arrays
+
+
+def write_graph(
+    database: Database, edges: str, num_nodes: int, folder: FolderWriter, direction: Direction, on_rows: OnRows
+) -> tuple[int, int, int]:
+    """Write a graph, and return how many self-loops and duplicate edges were removed and reverses of edges added.
+
+    ``edges`` is SQL for a table of node numbers, ``source`` and ``target``, which is read more than once.
     """
-    filled: list[Column] = []
-    counts: dict[str, int] = {}
-    for first, stop, strip in _strips(columns, num_nodes, memory):
-        some = None if any(column.has_empty for column in strip) else train
-        values = _columns(path, first, stop, np.arange(num_nodes) if some is None else some)
-        described, empty = FeatureTable(values, strip).fill_columns(train if some is None else None)
-        if empty:
-            for start, block in _blocks(path):
-                block[:, first:stop] = values[start : start + len(block)]
-        filled += described
-        counts |= empty
-    return tuple(filled), counts
+    if num_nodes > MOST_NODES:
+        raise InputError(f"{num_nodes:,} nodes are more than can be sorted, {MOST_NODES:,}")
+    with one_line_errors("sorting the edges"):
+        query = f"SELECT count(*), count(*) FILTER (source = target) FROM ({edges})"
+        num_rows, num_loops = first_row(database, query)
+        num_proper = num_rows - num_loops
+        ends = ("target", "source") if direction == "in" else ("source", "target")
+        parts = [(*ends, 0), (*ends[::-1], 1)] if direction == "both" else [(*ends, 0)]
+        entries = " UNION ALL ".join(
+            f"SELECT ({row}::UBIGINT * {num_nodes} + {other}::UBIGINT) * 2 + {mirrored} AS entry "
+            f"FROM ({edges}) WHERE source <> target"
+            for row, other, mirrored in parts
+        )
+        total = num_proper * len(parts)
+        on_rows("sorted edges", 0, total)
+        graph = CsrWriter(folder, num_nodes, direction)
+        num_distinct, num_stored, done, last = 0, 0, 0, -1
+        for arrow in database.sql(f"{entries} ORDER BY entry").arrow(_BATCH):
+            done += arrow.num_rows
+            batch = _without_repeats(arrow.column(0).to_numpy(), last)
+            if batch.size:
+                num_distinct += int(np.count_nonzero(batch & np.uint64(1) == 0))
+                pairs = _without_repeats(batch >> np.uint64(1), last >> 1)
+                num_stored += pairs.size
+                rows, others = np.divmod(pairs, np.uint64(num_nodes))
+                graph.append(rows.astype(np.int64), others.astype(np.int64))
+                last = int(batch[-1])
+            on_rows("sorted edges", done, total)
+        graph.close()
+    return num_loops, num_proper - num_distinct, num_stored - num_distinct
 
 
-def _columns(path: Path, first: int, stop: int, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Some columns of the stored rows of nodes, which are in ascending order."""
-    values = np.empty((nodes.size, stop - first), np.float32)
-    for start, block in _blocks(path):
-        low, high = np.searchsorted(nodes, (start, start + len(block)))
-        values[low:high] = block[nodes[low:high] - start, first:stop]
-    return values
-
-
-def _blocks(path: Path) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """The first row and the rows of each block of a stored matrix, of which one at a time is mapped into memory."""
-    with path.open("rb") as file:
-        np.lib.format.read_magic(file)
-        (num_rows, width), _, dtype = np.lib.format.read_array_header_1_0(file)
-        offset = file.tell()
-    for start in range(0, num_rows if width else 0, _BLOCK):
-        shape = (min(_BLOCK, num_rows - start), width)
-        yield start, np.memmap(path, dtype, "r+", offset + start * width * dtype.itemsize, shape)
-
-
-def _strips(columns: Sequence[Column], num_nodes: int, memory: int) -> Iterator[tuple[int, int, tuple[Column, ...]]]:
-    """Divide columns so that the features of each part fit into ``memory`` bytes: first and last feature, columns."""
-    most = max(memory // (4 * max(num_nodes, 1)), 1)
-    bounds = pairwise(accumulate((len(column.features) for column in columns), initial=0))
-    strip: list[Column] = []
-    start = end = 0
-    for column, (first, stop) in zip(columns, bounds, strict=True):
-        if strip and stop - start > most:
-            yield start, end, tuple(strip)
-            strip, start = [], first
-        strip.append(column)
-        end = stop
-    if strip:
-        yield start, end, tuple(strip)
-
-
-def _cell(table: Table, column: str, number: int) -> tuple[str, str, str]:
-    """Where the cell in the row of this number is, its column, and its text; the table is read again for it."""
-    for chunk in table.chunks([column]):
-        if number < chunk.num_rows:
-            value = chunk.columns[column][number]
-            return chunk.at(number), column, text_of(value.item() if isinstance(value, np.generic) else value)
-        number -= chunk.num_rows
-    raise IndexError(number)
+def _without_repeats(values: NDArray[np.uint64], last: int) -> NDArray[np.uint64]:
+    """Sorted values without those that equal the one before; ``last`` is before the first, negative if none is."""
+    keep = np.empty(values.size, bool)
+    keep[1:] = values[1:] != values[:-1]
+    keep[:1] = last < 0 or values[:1] != np.uint64(last)
+    return values[keep]

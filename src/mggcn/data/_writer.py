@@ -1,15 +1,14 @@
 """Writing a dataset folder row by row, so that no array has to be in memory.
 
-``meta.json`` says what the folder contains, with the type, shape and checksum of each array. An array is hashed while
-it is written if the number of its rows is known. Otherwise its header, which the checksum covers, is known only at the
-end, and the file is read once more.
+``meta.json`` says what the folder contains, with the type, shape and checksum of each array.
 """
 
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -52,21 +51,27 @@ class Meta(msgspec.Struct, frozen=True, kw_only=True):
     num_nodes: int
     num_edges: int
     num_features: int
-    direction: Direction
-    classes: list[str]
-    inductive: bool
-    source: str
+    direction: Direction = "both"
+    classes: tuple[str, ...]
+    inductive: bool = False
+    source: str = ""
     split_seed: int | None = None
-    split_shares: list[float] = []
+    split_shares: tuple[float, ...] = ()
     id_name: str = "id"
-    feature_names: list[str] = []
-    encoding: list[Column] = []
+    feature_names: tuple[str, ...] = ()
+    encoding: tuple[Column, ...] = ()
     measures: dict[str, Measure] = {}
     copies: int = 0
-    notes: list[str] = []
+    notes: tuple[str, ...] = ()
     tables: dict[str, str] = {}
     files: dict[str, ArrayFile] = {}
     checked: str = ""
+
+
+def described(owner: object) -> dict[str, Any]:
+    """The fields that a data set and ``meta.json`` have in common, of either."""
+    names = ("name", "classes", "inductive", "source", "id_name", "feature_names", "encoding", "measures")
+    return {name: getattr(owner, name) for name in (*names, "copies", "notes")}
 
 
 def is_dataset(folder: str | Path) -> bool:
@@ -97,18 +102,14 @@ def read_meta(root: Path) -> Meta:
     return meta
 
 
-def digest_of(files: Mapping[str, ArrayFile]) -> str:
-    """Return the sha256 of the checksums of all arrays."""
-    lines = "".join(f"{name}:{files[name].sha256}\n" for name in sorted(files))
-    return hashlib.sha256(lines.encode()).hexdigest()
-
-
 def checked_value(meta: Meta) -> str:
     """Return the sha256 of everything that the checks of Graph and Dataset read.
 
     A folder that stores this value was checked when it was written and has not been changed since.
     """
-    fields = [digest_of(meta.files), meta.direction, len(meta.classes), meta.num_features, meta.num_nodes]
+    lines = "".join(f"{name}:{meta.files[name].sha256}\n" for name in sorted(meta.files))
+    arrays = hashlib.sha256(lines.encode()).hexdigest()
+    fields = [arrays, meta.direction, len(meta.classes), meta.num_features, meta.num_nodes]
     return hashlib.sha256(json.dumps(fields).encode()).hexdigest()
 
 
@@ -123,17 +124,13 @@ class ArrayWriter:
         path: the file.
         dtype: of the array.
         row_shape: the shape of one row, empty for a vector.
-        num_rows: if it is known; the file is then hashed while it is written, and must get so many rows.
     """
 
-    def __init__(
-        self, path: Path, dtype: DTypeLike, row_shape: tuple[int, ...] = (), num_rows: int | None = None
-    ) -> None:
-        self.path, self.dtype, self._row_shape, self._expected = path, np.dtype(dtype), row_shape, num_rows
+    def __init__(self, path: Path, dtype: DTypeLike, row_shape: tuple[int, ...] = ()) -> None:
+        self.path, self.dtype, self._row_shape = path, np.dtype(dtype), row_shape
         self.num_rows = 0
         self._file = path.open("wb")
         self._file.write(bytes(len(self._header(0))))
-        self._hash = None if num_rows is None else hashlib.sha256(self._header(num_rows))
 
     def append(self, rows: NDArray[Any]) -> None:
         """Write rows, [n, *row_shape] of the array's type."""
@@ -141,16 +138,12 @@ class ArrayWriter:
             raise ValueError(f"{self.path.name}: rows of {rows.dtype} {rows.shape[1:]}, not {self.dtype}")
         for content in blocks(rows):
             self._file.write(content)
-            if self._hash is not None:
-                self._hash.update(content)
         self.num_rows += rows.shape[0]
 
     def close(self) -> None:
         """Write the header and flush the file to the disk."""
         if self._file.closed:
             return
-        if self._expected not in (None, self.num_rows):
-            raise ValueError(f"{self.path.name}: {self.num_rows} rows, not {self._expected}")
         self._file.seek(0)
         self._file.write(self._header(self.num_rows))
         self._file.flush()
@@ -163,8 +156,7 @@ class ArrayWriter:
 
     def describe(self) -> ArrayFile:
         """Return the type, shape and checksum of the closed file."""
-        digest = sha256(self.path) if self._hash is None else self._hash.hexdigest()
-        return ArrayFile(self.dtype.str, [self.num_rows, *self._row_shape], digest)
+        return ArrayFile(self.dtype.str, [self.num_rows, *self._row_shape], sha256(self.path))
 
     def _header(self, num_rows: int) -> bytes:
         """The bytes before the first row; NumPy makes them equally long for any number of rows."""
@@ -179,16 +171,14 @@ class FolderWriter:
         self._arrays: dict[str, ArrayWriter] = {}
         self._tables: dict[str, str] = {}
 
-    def array(
-        self, name: str, dtype: DTypeLike, row_shape: tuple[int, ...] = (), num_rows: int | None = None
-    ) -> ArrayWriter:
-        """Return the writer of a new array, see :class:`ArrayWriter`; without ``num_rows`` it may be edited on disk."""
-        self._arrays[name] = ArrayWriter(self.path / f"{name}.npy", dtype, row_shape, num_rows)
+    def array(self, name: str, dtype: DTypeLike, row_shape: tuple[int, ...] = ()) -> ArrayWriter:
+        """Return the writer of a new array, see :class:`ArrayWriter`; its file may be edited once it is closed."""
+        self._arrays[name] = ArrayWriter(self.path / f"{name}.npy", dtype, row_shape)
         return self._arrays[name]
 
     def write(self, name: str, array: NDArray[Any]) -> None:
         """Write a whole array, in memory or mapped."""
-        writer = self.array(name, array.dtype, array.shape[1:], array.shape[0])
+        writer = self.array(name, array.dtype, array.shape[1:])
         writer.append(array)
         writer.close()
 
@@ -208,26 +198,24 @@ class FolderWriter:
         classes: Sequence[str],
         *,
         split: Split | None = None,
-        source: str = "",
         direction: Direction = "both",
-        inductive: bool = False,
         num_features: int | None = None,
-        id_name: str = "id",
-        feature_names: Sequence[str] = (),
-        encoding: Sequence[Column] = (),
-        measures: Mapping[str, Measure] | None = None,
-        copies: int = 0,
-        notes: Sequence[str] = (),
+        **fields: Any,
     ) -> Meta:
-        """Write the split and ``meta.json``, with sizes, checksums and tables; arguments are as in a data set.
+        """Write the split and ``meta.json``, with sizes, checksums and tables.
 
-        ``num_features`` is the width of ``x`` if it is left out, which sparse features do not say.
+        Args:
+            name: as in a data set.
+            classes: as in a data set.
+            split: as in a data set.
+            direction: of the graph.
+            num_features: the width of ``x`` if it is left out, which sparse features do not say.
+            fields: ``inductive``, ``source``, ``id_name``, ``feature_names``, ``encoding``, ``measures``, ``copies``
+                and ``notes`` of a data set.
         """
         for part, nodes in split.parts().items() if split else ():
             self.write(part, nodes)
-        for writer in self._arrays.values():
-            writer.close()
-        files = {writer.path.name: writer.describe() for writer in self._arrays.values()}
+        files = {f"{name}.npy": file for name, file in self.close().items()}
         names = [name for name in _ORDER if name in files] + [name for name in files if name.startswith(EDGE)]
         num_stored = files["indices.npy"].shape[0]
         meta = Meta(
@@ -236,23 +224,23 @@ class FolderWriter:
             num_edges=num_stored // 2 if direction == "both" else num_stored,
             num_features=files["x.npy"].shape[1] if num_features is None else num_features,
             direction=direction,
-            classes=list(classes),
-            inductive=inductive,
-            source=source,
+            classes=tuple(classes),
             split_seed=split.seed if split else None,
-            split_shares=list(split.shares) if split else [],
-            id_name=id_name,
-            feature_names=list(feature_names),
-            encoding=list(encoding),
-            measures=dict(measures or {}),
-            copies=copies,
-            notes=list(notes),
+            split_shares=split.shares if split else (),
             tables=self._tables,
             files={name: files[name] for name in names},
+            **fields,
         )
         meta = msgspec.structs.replace(meta, checked=checked_value(meta))
-        write_durably(self.path / META, sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
+        write_meta(self.path, meta)
         return meta
+
+    def close(self) -> dict[str, ArrayFile]:
+        """Complete all arrays and describe them."""
+        for writer in self._arrays.values():
+            writer.close()
+        with ThreadPoolExecutor() as pool:
+            return dict(zip(self._arrays, pool.map(ArrayWriter.describe, self._arrays.values()), strict=True))
 
     def abandon(self) -> None:
         """Close all files as they are."""
@@ -260,16 +248,28 @@ class FolderWriter:
             writer.abandon()
 
 
+def write_meta(folder: Path, meta: msgspec.Struct) -> None:
+    """Write ``meta.json``."""
+    write_durably(folder / META, sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
+
+
 @contextmanager
-def writing(target: Path, *, overwrite: bool = False) -> Iterator[FolderWriter]:
-    """Write a dataset folder; it appears as ``target`` at the end of the block, and nothing is left if that fails."""
-    check_free(target, overwrite=overwrite)
-    with replacing(target, partial(check_free, overwrite=overwrite)) as path:
+def replacing_arrays(target: Path, check: Callable[[Path], None]) -> Iterator[FolderWriter]:
+    """Write arrays to a folder that appears as ``target`` at the end; ``check`` is that of :func:`replacing`."""
+    with replacing(target, check) as path:
         folder = FolderWriter(path)
         try:
             yield folder
         finally:
             folder.abandon()
+
+
+@contextmanager
+def writing(target: Path, *, overwrite: bool = False) -> Iterator[FolderWriter]:
+    """Write a dataset folder; it appears as ``target`` at the end of the block, and nothing is left if that fails."""
+    check_free(target, overwrite=overwrite)
+    with replacing_arrays(target, partial(check_free, overwrite=overwrite)) as folder:
+        yield folder
 
 
 def check_free(target: Path, *, overwrite: bool) -> None:
@@ -305,15 +305,12 @@ class CsrWriter:
         folder: where to write.
         num_nodes: the number of rows.
         direction: of the graph; ``both`` must be symmetric.
-        num_entries: if it is known, ``indices.npy`` is hashed while it is written.
     """
 
-    def __init__(
-        self, folder: FolderWriter, num_nodes: int, direction: Direction = "both", num_entries: int | None = None
-    ) -> None:
+    def __init__(self, folder: FolderWriter, num_nodes: int, direction: Direction = "both") -> None:
         self._num_nodes, self._direction = num_nodes, direction
-        self._indptr = folder.array("indptr", np.int64, num_rows=num_nodes + 1)
-        self._indices = folder.array("indices", index_dtype(num_nodes), num_rows=num_entries)
+        self._indptr = folder.array("indptr", np.int64)
+        self._indices = folder.array("indices", index_dtype(num_nodes))
         self._last = (-1, -1)
         self._balance = np.uint64(0)
 

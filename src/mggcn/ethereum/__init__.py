@@ -1,7 +1,8 @@
 """Ethereum: collect or simulate transactions, and build a data set of accounts from them."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mggcn._io.lazy import lazy_names
 
 if TYPE_CHECKING:
     from mggcn.ethereum._build import Built, TimeSplit, build, parse_as_of
@@ -34,20 +35,16 @@ __all__ = [
     "write_labels",
 ]
 
-_NAMES = {
-    "_build": ("Built", "TimeSplit", "build", "parse_as_of"),
-    "_columns": ("parse_columns",),
-    "_crawl": ("crawl",),
-    "_etherscan": ("ETHERSCAN_URL", "Etherscan", "key_from_environment"),
-    "_labels": ("MergedLabels", "addresses", "merge_labels", "parse_list", "read_labels", "write_labels"),
-    "_pipeline": ("sql_script",),
-    "_simulate": ("simulate",),
-    "_table_files": ("BuildInputs",),
-}
-
-
-def __getattr__(name: str) -> Any:
-    for module, names in _NAMES.items():
-        if name in names:
-            return getattr(import_module(f"{__name__}.{module}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "_build": ["Built", "TimeSplit", "build", "parse_as_of"],
+        "_columns": ["parse_columns"],
+        "_crawl": ["crawl"],
+        "_etherscan": ["ETHERSCAN_URL", "Etherscan", "key_from_environment"],
+        "_labels": ["MergedLabels", "addresses", "merge_labels", "parse_list", "read_labels", "write_labels"],
+        "_pipeline": ["sql_script"],
+        "_simulate": ["simulate"],
+        "_table_files": ["BuildInputs"],
+    },
+)

@@ -21,11 +21,11 @@ from mggcn.data import (
     Column,
     Dataset,
     Encoder,
-    FeatureTable,
     Measure,
     Table,
     encoding_notes,
     feature_names,
+    fill,
     ids_without_date,
     text_of,
 )
@@ -155,15 +155,14 @@ def add_features(dataset: Dataset, path: Path, *, any_ids: bool) -> Dataset:
         chunks.append(Chunk({name: [""] for name in names}, 1, lambda _: f"{path}: accounts that it does not list"))
     encoder = Encoder(names)
     for chunk in chunks:
-        encoder.survey(chunk)
-    encoded = encoder.encode(chunks)
-    own = FeatureTable(encoded.x[rows], encoded.columns)
-    columns, notes = own.fill(None)
+        encoder.add(chunk)
+    own = encoder.encode(chunks)[rows]
+    columns, notes = fill(lambda: [own], encoder.columns, None)
     of = f"{num_known:,} of {dataset.num_current:,} accounts"
     encoding = (*(Column(name, "number") for name in NAMES), *columns)
     return replace(
         dataset,
-        x=np.concatenate([dataset.x, own.x], axis=1),
+        x=np.concatenate([dataset.x, own], axis=1),
         feature_names=feature_names(encoding),
         encoding=encoding,
         notes=(

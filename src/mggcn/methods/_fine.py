@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, eye_array, hstack
 from torch import Tensor
 
 from mggcn._io.memory import size
-from mggcn.data import ArrayWriter, Draft, Features
+from mggcn.data import ArrayWriter, Features, FolderWriter
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean, neighbour_mean_on
@@ -37,25 +37,26 @@ _MARGIN = 2  # the fewer entries must be so many times fewer
 
 def fine_inputs(view: GraphView, hops: int, norm: FineNorm, include_self: bool) -> Inputs:
     """The rows ``[x | Ax | … | A^hops x]``, kept on disk if the run has a cache."""
-    if view.cache is None:
+    cache = view.cache
+    if cache is None:
         return view.inputs(*_parts(view, hops, norm, include_self))
 
-    def build(draft: Draft) -> None:
+    def build(folder: FolderWriter) -> None:
         if norm == "mean" and isinstance(view.scaled.features, np.ndarray):
-            write_rows(draft, view.graph, view.scaled, hops, include_self, view.threads)
+            write_rows(folder, cache.memory, view.graph, view.scaled, hops, include_self, view.threads)
             return
         parts = _parts(view, hops, norm, include_self)
         if isinstance(view.x, np.ndarray):
-            draft.write("rows", np.hstack(parts))
+            folder.write("rows", np.hstack(parts))
             return
         joined = csr_array(hstack(parts, format="csr"))
         for name in ("data", "indices", "indptr"):
-            draft.write(name, getattr(joined, name))
+            folder.write(name, getattr(joined, name))
 
     what = {**(view.source or {}), "rows": "fine", "hops": hops, "norm": norm, "include_self": include_self}
     num_nodes, width = view.scaled.features.shape
     is_dense = isinstance(view.scaled.features, np.ndarray)
-    arrays = view.cache.arrays(what, build, rows_on_disk(num_nodes, width, hops) if is_dense else 0)
+    arrays = cache.arrays(what, build, rows_on_disk(num_nodes, width, hops) if is_dense else 0)
     if "rows" in arrays:
         return view.inputs(arrays["rows"])
     return view.inputs(csr_array((arrays["data"], arrays["indices"], arrays["indptr"])))
@@ -95,27 +96,29 @@ def memory_for_rows(num_nodes: int, width: int, most: int) -> int:
     return min(most, _BYTES_PER_VALUE * num_nodes * width)
 
 
-def write_rows(draft: Draft, graph: Graph, scaled: Scaled, hops: int, include_self: bool, threads: int | None) -> None:
+def write_rows(
+    folder: FolderWriter, memory: int, graph: Graph, scaled: Scaled, hops: int, include_self: bool, threads: int | None
+) -> None:
     """Write ``rows``: [num_nodes, (1 + hops) · num_features], the scaled features and their means side by side."""
     num_nodes, width = scaled.features.shape
     per_column = _BYTES_PER_VALUE * num_nodes
-    if draft.memory < per_column:
-        problem = f"{size(draft.memory)} are too little for {num_nodes:,} nodes"
+    if memory < per_column:
+        problem = f"{size(memory)} are too little for {num_nodes:,} nodes"
         raise InputError(f"memory: {problem}, at least {size(per_column)} are needed")
-    strips = [*_ranges(width, draft.memory // per_column)]
+    strips = [*_ranges(width, memory // per_column)]
     for number, columns in enumerate(strips):
         part = _strip(scaled, columns)
         for hop in range(hops):
             part = np.asarray(neighbour_mean(graph, part, include_self=include_self, threads=threads))
-            writer = ArrayWriter(draft.path / f"hop-{hop}-{number}.npy", np.float32, part.shape[1:], num_nodes)
+            writer = ArrayWriter(folder.path / f"hop-{hop}-{number}.npy", np.float32, part.shape[1:])
             writer.append(part)
             writer.close()
     parts = [
-        np.load(draft.path / f"hop-{hop}-{number}.npy", mmap_mode="r")
+        np.load(folder.path / f"hop-{hop}-{number}.npy", mmap_mode="r")
         for hop in range(hops)
         for number in range(len(strips))
     ]
-    rows = draft.array("rows", np.float32, ((1 + hops) * width,), num_nodes)
+    rows = folder.array("rows", np.float32, ((1 + hops) * width,))
     for block in _blocks(num_nodes, (1 + hops) * width):
         joined = [np.asarray(scaled.rows(block.start, block.stop)), *(part[block] for part in parts)]
         rows.append(np.hstack(joined))

@@ -21,17 +21,14 @@ import numpy as np
 import torch
 from torch import nn
 
-from mggcn.data import Draft
+from mggcn.data import FolderWriter
 from mggcn.kernels.pick import Explore, PickTable, running_sums, sums_dtype
 from mggcn.methods._fine import FineNorm, averaged_later, fine_inputs, fine_on, rows_on_disk
-from mggcn.methods._network import Network
-from mggcn.methods.method import GraphView
-from mggcn.nn.mg_gcn import MGGCN, WITHOUT_ROOT
+from mggcn.methods.method import GraphView, Network
+from mggcn.nn.stack import MGGCN, WITHOUT_ROOT
 from mggcn.sampling import grains
-from mggcn.sampling.mix_grained import MixGrainedSampler
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
-from mggcn.training import DenseInputs, View, Views
-from mggcn.training._bounds import Count
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
+from mggcn.training import Count, DenseInputs, View, Views
 
 
 @dataclass(frozen=True)
@@ -126,9 +123,9 @@ class MixGrained(Network):
         if view.cache is None:
             return PickTable.of(graph, weights=weights, names=view.names, threads=view.threads)
 
-        def build(draft: Draft) -> None:
+        def build(folder: FolderWriter) -> None:
             dtype = sums_dtype(graph, weights, view.threads)
-            writer = draft.array("sums", dtype, (), graph.num_stored)
+            writer = folder.array("sums", dtype)
             for sums in running_sums(graph, weights, dtype, view.threads):
                 writer.append(sums)
 

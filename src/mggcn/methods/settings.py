@@ -1,12 +1,18 @@
-"""Conversion of settings from text, TOML or JSON to fields of dataclasses, with errors that name the setting."""
+"""The settings of methods and of training: fields of dataclasses, converted from text, TOML or JSON and described.
+
+Errors name the setting. Descriptions are read from the classes: docstrings, types and defaults.
+"""
 
 import dataclasses
-import importlib
+import inspect
+import pkgutil
+import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -14,6 +20,8 @@ from mggcn.errors import InputError, unknown
 
 T = TypeVar("T")
 
+_ENTRY = re.compile(r"^    (\w+): (.*)$")
+_IMPORT_ERRORS = (ImportError, AttributeError, ValueError, TypeError)
 _SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
 
 
@@ -63,11 +71,9 @@ def check_importable(key: str, value: object) -> None:
     """Raise InputError for a function or class that its import path does not lead to, as a lambda or a local one."""
     if not callable(value):
         return
-    path = import_path(value)
-    module, _, name = path.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
+    path, found = import_path(value), None
+    with suppress(*_IMPORT_ERRORS):
+        found = pkgutil.resolve_name(path)
     if found is not value:
         raise InputError(
             f"{key}: {path} cannot be imported, so a saved run could not be loaded; use a function or class of a module"
@@ -99,22 +105,25 @@ def refuse_imports(source: str | Path, names: Mapping[str, object], *, allow_imp
 
 def import_object(path: str) -> Any:
     """Import the object that ``package.module:Name`` names, also from modules in the working folder."""
-    module, _, name = path.partition(":")
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
-        value = importlib.import_module(module)
-        for part in name.split("."):
-            value = getattr(value, part)
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        return pkgutil.resolve_name(path)
+    except _IMPORT_ERRORS as error:
         raise InputError(f"{path}: cannot be imported ({error})") from None
-    return value
 
 
 def _convert(key: str, value: object, kind: Any) -> object:
-    if get_origin(kind) in (Union, UnionType):
-        return _word_or_callable(key, value, get_args(kind)[0])
+    if get_origin(kind) in (
+        Union,
+        UnionType,
+    ):  # some words, or a user's own function or class: itself or its import path
+        if callable(value) or value in get_args(get_args(kind)[0]):
+            return value
+        if isinstance(value, str) and is_import_path(value):
+            return import_object(value)
+        raise InputError(f"{key}: {value!r} is not {values(kind)}")
     if kind is bool and isinstance(value, str):
         value = _SWITCHES.get(value.lower(), value.lower())
     try:
@@ -122,19 +131,62 @@ def _convert(key: str, value: object, kind: Any) -> object:
             raise msgspec.ValidationError
         return msgspec.convert(value, kind, strict=False)
     except msgspec.ValidationError:
-        raise InputError(f"{key}: {value!r} {_expectation(kind)}") from None
+        raise InputError(f"{key}: {value!r} is not {values(kind)}") from None
 
 
-def _word_or_callable(key: str, value: object, words: Any) -> object:
-    """A setting that is one of some words, or a user's own function or class: itself or its import path."""
-    if callable(value) or value in get_args(words):
-        return value
-    if isinstance(value, str) and is_import_path(value):
-        return import_object(value)
-    raise InputError(f"{key}: {value!r} {_expectation(words)}, nor a callable or its import path")
+class Setting(NamedTuple):
+    """One setting of a dataclass.
+
+    Attributes:
+        name: the field.
+        values: the allowed values, in words.
+        value: the default, as written on the command line.
+        description: from the docstring.
+    """
+
+    name: str
+    values: str
+    value: str
+    description: str
 
 
-def _expectation(kind: Any) -> str:
+def title(kind: type) -> str:
+    """The first sentence of a class's docstring."""
+    return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split()).rstrip(".")
+
+
+def settings_of(kind: type) -> list[Setting]:
+    """The settings of a method's class, or of :class:`mggcn.training.Training`."""
+    types, descriptions = get_type_hints(kind), _descriptions(kind)
+    return [
+        Setting(field.name, values(types[field.name]), written(field.default), descriptions.get(field.name, ""))
+        for field in dataclasses.fields(kind)
+    ]
+
+
+def values(kind: Any) -> str:
+    """The values that a setting of this type may have, in words."""
     if get_origin(kind) is Literal:
-        return f"is not one of {', '.join(get_args(kind))}"
-    return {bool: "is neither true nor false", int: "is not a whole number"}.get(kind, "is not a number")
+        return f"one of {', '.join(get_args(kind))}"
+    if get_origin(kind) in (Union, UnionType):
+        return f"{values(get_args(kind)[0])}, or module:function"
+    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}.get(kind, str(kind))
+
+
+def written(value: object) -> str:
+    """A setting's value as written on the command line."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _descriptions(kind: type) -> dict[str, str]:
+    """The ``Attributes:`` sections of a class and its bases; the class itself has precedence."""
+    texts: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        _, _, section = inspect.cleandoc(each.__doc__ or "").partition("Attributes:\n")
+        name = ""
+        for line in section.partition("\n\n")[0].splitlines():
+            if match := _ENTRY.match(line):
+                name, texts[match[1]] = match[1], match[2]
+            elif name:
+                texts[name] += f" {line.strip()}"
+    return texts

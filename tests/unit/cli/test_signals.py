@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mggcn._io.temporary import is_temporary
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 
@@ -19,11 +20,11 @@ COMMAND = """
 import sys, time
 from pathlib import Path
 from mggcn import cli
-from mggcn._io import temporary as drafts
+from mggcn._io import temporary
 
 @cli.app.command
 def wait() -> None:
-    with drafts.temporary_folder(Path("out")):
+    with temporary.temporary_folder(Path("out")):
         try:
             print("started", flush=True)
             {body}
@@ -213,4 +214,4 @@ def test_workers_that_are_interrupted_print_nothing(
         error = process.stderr.read()  # until the last process that has it ends
     assert (process.returncode, error) == (128 + number, f"mggcn: {word}\n")
     assert not any(Path(f"/proc/{worker}").exists() for worker in workers)
-    assert list(tmp_path.glob("**/*.draft*")) == []
+    assert [path for path in tmp_path.rglob("*") if is_temporary(path.name)] == []

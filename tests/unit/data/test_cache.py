@@ -6,20 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from mggcn.data._cache import Cache, Draft
-from mggcn.data._writer import META
+from mggcn.data._cache import Cache
+from mggcn.data._writer import META, FolderWriter
 from mggcn.errors import InputError, InputWarning
 
 WHAT = {"data": "abc", "rows": "fine"}
 
 
-def build(draft: Draft) -> None:
-    (draft.path / "scratch.npy").write_bytes(b"of the work itself")
-    draft.write("rows", np.arange(6, dtype=np.float32).reshape(3, 2))
+def build(folder: FolderWriter) -> None:
+    (folder.path / "scratch.npy").write_bytes(b"of the work itself")
+    folder.write("rows", np.arange(6, dtype=np.float32).reshape(3, 2))
 
 
-def fail(draft: Draft) -> None:
-    build(draft)
+def fail(folder: FolderWriter) -> None:
+    build(folder)
     raise InputError("out of luck")
 
 
@@ -79,10 +79,10 @@ def test_clearing_removes_everything(tmp_path: Path) -> None:
 
 
 def count_builds(folder: Path, built: Path) -> None:
-    def counted(draft: Draft) -> None:
+    def counted(folder: FolderWriter) -> None:
         with built.open("a") as file:
             file.write("built\n")
-        build(draft)
+        build(folder)
 
     Cache(folder).arrays(WHAT, counted)
 
@@ -108,5 +108,5 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_an_array_without_rows_is_kept(tmp_path: Path) -> None:
-    for builder in (lambda draft: draft.write("sums", np.empty(0, np.int32)), fail):
+    for builder in (lambda folder: folder.write("sums", np.empty(0, np.int32)), fail):
         assert Cache(tmp_path).arrays(WHAT, builder)["sums"].shape == (0,)

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mggcn.data._columns import Chunk, Column, Encoder, FeatureTable, encoding_notes, feature_names
+from mggcn.data._columns import Chunk, Column, Encoder, encoding_notes, feature_names, fill
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 
 
-def encode(*parts: Sequence[Any], categories: Sequence[str] = ()) -> FeatureTable:
+def encode(*parts: Sequence[Any], categories: Sequence[str] = ()) -> tuple[np.ndarray, tuple[Column, ...]]:
     """Encode one column ``c`` in chunks."""
     starts = np.cumsum([0, *map(len, parts)]).tolist()
     chunks = [
@@ -22,17 +22,17 @@ def encode(*parts: Sequence[Any], categories: Sequence[str] = ()) -> FeatureTabl
     ]
     encoder = Encoder(["c"], categories)
     for chunk in chunks:
-        encoder.survey(chunk)
-    return encoder.encode(chunks)
+        encoder.add(chunk)
+    return encoder.encode(chunks), encoder.columns
 
 
 def filled(
     *parts: Sequence[Any], train: Sequence[int] | None = None, **options: Any
 ) -> tuple[Column, list[list[float]]]:
-    table = encode(*parts, **options)
-    columns, _ = table.fill(None if train is None else np.array(train))
-    assert table.x.dtype == np.float32
-    return columns[0], table.x.tolist()
+    x, columns = encode(*parts, **options)
+    columns, _ = fill(lambda: [x], columns, None if train is None else np.array(train))
+    assert x.dtype == np.float32
+    return columns[0], x.tolist()
 
 
 @pytest.mark.parametrize(
@@ -133,13 +133,13 @@ def test_many_texts_in_a_long_column_are_categories() -> None:
 
 
 def test_notes_say_what_was_made() -> None:
-    table = encode(["a", "", "b", ""])
-    _, notes = table.fill(np.array([0]))
-    assert [*encoding_notes(table.columns)] == ["columns as categories: 'c' (2)"]
+    x, columns = encode(["a", "", "b", ""])
+    _, notes = fill(lambda: [x], columns, np.array([0]))
+    assert [*encoding_notes(columns)] == ["columns as categories: 'c' (2)"]
     assert notes == [
         "empty cells, marked in a feature each, numbers filled with the mean of the training nodes: 'c' (2)"
     ]
-    assert [*encoding_notes(encode(["2020-01-01"]).columns)] == ["dates as days since 1970-01-01: 'c'"]
+    assert [*encoding_notes(encode(["2020-01-01"])[1])] == ["dates as days since 1970-01-01: 'c'"]
 
 
 def test_a_data_set_checks_its_encoding(small: Dataset) -> None:

@@ -62,7 +62,7 @@ def _cora_of_linqs() -> dict[str, bytes]:
 
 def _trust(monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> None:
     for name, content in files.items():
-        monkeypatch.setitem(planetoid_files.LINQS_DIGESTS, name, hashlib.sha256(content).hexdigest())
+        monkeypatch.setitem(planetoid_files.CHECKSUMS["linqs/cora"], name, hashlib.sha256(content).hexdigest())
 
 
 def test_absent_files_come_from_the_address_and_are_kept(server: Path, cache: Path, real, capsys):
@@ -71,7 +71,7 @@ def test_absent_files_come_from_the_address_and_are_kept(server: Path, cache: Pa
     data = load("cora")
     assert data.graph.num_edges == 5278
     kept = sorted(path.name for path in (cache / "planetoid" / "Cora" / "raw").iterdir())
-    assert kept == sorted(f"ind.cora.{ending}" for ending in planetoid_files.DIGESTS["cora"])
+    assert kept == sorted(planetoid_files.CHECKSUMS["planetoid/Cora/raw"])
     notice = capsys.readouterr()
     assert notice.out == ""
     assert notice.err.startswith("fetching cora from http://127.0.0.1:")
@@ -88,11 +88,9 @@ def test_data_get_fetches_verifies_and_prints_the_folder(server: Path, tmp_path:
     raw = tmp_path / "root" / "planetoid" / "Cora" / "raw"
     assert main(["data", "get", "cora:public", "--root", str(tmp_path / "root")]) == 0
     out, err = capsys.readouterr()
-    assert out.splitlines() == [
-        "cora:public: 2,708 nodes, 5,278 edges, 1,433 features, 7 classes",
-        "source      Planetoid ind.cora.*; public split 140/500/1000",
-        f"folder      {raw} (checksums verified)",
-    ]
+    lines = out.splitlines()
+    assert lines[:2] == ["name        cora:public", "source      Planetoid ind.cora.*; public split 140/500/1000"]
+    assert lines[-1] == f"folder      {raw} (checksums verified)"
     assert err.startswith("fetching cora from http://127.0.0.1:")
     assert main(["data", "get", "cora", "--root", str(tmp_path / "root")]) == 0
     assert capsys.readouterr().err == ""
@@ -125,7 +123,8 @@ def test_data_get_says_where_linqs_cora_is(cache: Path, monkeypatch: pytest.Monk
 def test_data_get_of_what_needs_no_fetching(tmp_path: Path, capsys):
     assert main(["data", "get", "digits"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("digits: 1,797 nodes, 12,339 edges, 64 features, 10 classes\nsource      scikit-learn")
+    assert out.startswith("name        digits\nsource      scikit-learn")
+    assert "\nedges       12,339 (undirected)\n" in out
     assert out.endswith("folder      none; nothing to fetch\n")
     save(load("digits"), tmp_path / "mine")
     assert main(["data", "get", str(tmp_path / "mine")]) == 0
@@ -136,17 +135,20 @@ def test_data_get_of_what_needs_no_fetching(tmp_path: Path, capsys):
     assert "y.npy: sha256 differs" in capsys.readouterr().err
 
 
-def test_only_missing_files_are_fetched(server: Path, tmp_path: Path, real):
+def test_files_are_fetched_if_one_is_missing(server: Path, tmp_path: Path, real):
     raw = tmp_path / "root" / "planetoid" / "Cora" / "raw"
     raw.mkdir(parents=True)
     for path in real("planetoid/Cora/raw").iterdir():
-        (server / path.name if path.name == "ind.cora.ty" else raw / path.name).write_bytes(path.read_bytes())
+        (server / path.name).write_bytes(path.read_bytes())
+        if path.name != "ind.cora.ty":
+            (raw / path.name).write_bytes(path.read_bytes())
     assert load("cora", root=tmp_path / "root").num_nodes == 2708
+    assert (raw / "ind.cora.ty").is_file()
 
 
 def test_a_wrong_file_at_the_address_is_not_kept(server: Path, cache: Path):
-    for ending in planetoid_files.DIGESTS["pubmed"]:
-        (server / f"ind.pubmed.{ending}").write_bytes(b"<html>")
+    for file in planetoid_files.CHECKSUMS["planetoid/PubMed/raw"]:
+        (server / file).write_bytes(b"<html>")
     with pytest.raises(InputError, match=r"ind.pubmed.x: fetched file has sha256 [0-9a-f]{64}, not fbe9cb5c"):
         load("pubmed")
     assert [path for path in cache.rglob("*") if path.is_file()] == []

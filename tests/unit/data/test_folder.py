@@ -200,19 +200,15 @@ def test_a_failed_write_leaves_nothing(small: Dataset, tmp_path: Path, monkeypat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_processes_may_write_the_same_file_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, write = tmp_path / "file", files.write_durably
+def test_processes_may_write_the_same_file_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "file"
     other = (
         f"from pathlib import Path; from mggcn._io import files; files.write_atomically(Path({str(path)!r}), b'other')"
     )
-
-    def overtaken(draft: Path, content: bytes) -> None:
-        write(draft, content)
+    with files.replacing_file(path) as temporary:
+        temporary.write_bytes(b"own")
         subprocess.run([sys.executable, "-c", other], check=True)
         assert path.read_bytes() == b"other"
-
-    monkeypatch.setattr(files, "write_durably", overtaken)
-    files.write_atomically(path, b"own")
     assert path.read_bytes() == b"own"
     assert list(tmp_path.iterdir()) == [path]
 

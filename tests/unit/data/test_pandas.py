@@ -236,8 +236,8 @@ def test_bad_frames_are_one_line(edges: object, frame: object, options: dict[str
     assert "\n" not in str(caught.value)
 
 
-def test_pandas_is_not_imported_with_mggcn() -> None:
-    code = "import sys, mggcn, mggcn.data._pandas; sys.exit('pandas' in sys.modules)"
+def test_pandas_and_networkx_are_not_imported_with_mggcn() -> None:
+    code = "import sys, mggcn.data._table_objects; sys.exit(bool({'pandas', 'networkx'} & sys.modules.keys()))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

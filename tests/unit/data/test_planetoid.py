@@ -80,8 +80,7 @@ def test_pubmed_features_are_weights_not_counts(real):
 def test_a_changed_file_is_named(tmp_path: Path, real):
     raw = tmp_path / "planetoid" / "Cora" / "raw"
     raw.mkdir(parents=True)
-    for ending in planetoid_files.DIGESTS["cora"]:
-        file = f"ind.cora.{ending}"
+    for file in planetoid_files.CHECKSUMS["planetoid/Cora/raw"]:
         (raw / file).write_bytes((real("planetoid/Cora/raw") / file).read_bytes())
     with (raw / "ind.cora.ally").open("ab") as file:
         file.write(b"x")

@@ -66,8 +66,8 @@ def test_a_folder_is_found_only_with_all_its_files(tmp_path: Path, cache: Path):
     assert root.find_folder("set", ["c"], tmp_path) is None
 
 
-def _tiny() -> Dataset:
-    return Dataset(
+def _tiny(target: Path) -> Dataset:
+    tiny = Dataset(
         name="tiny",
         graph=Graph.from_edges([0, 1], [1, 2], 3),
         x=np.eye(3, dtype=np.float32),
@@ -75,14 +75,15 @@ def _tiny() -> Dataset:
         classes=("a", "b"),
         split=Split.of([0], [1], [2]),
     )
+    return save(tiny, target)
 
 
 def test_it_is_built_once(tmp_path: Path):
     built = []
 
-    def build() -> Dataset:
+    def build(target: Path) -> Dataset:
         built.append(1)
-        return _tiny()
+        return _tiny(target)
 
     first, second = (load_or_build(FOLDER, build, root=tmp_path, mmap=False) for _ in range(2))
     assert first.digest == second.digest != ""
@@ -95,13 +96,13 @@ def test_mapping_holds_from_the_first_time(tmp_path: Path):
 
 
 def test_what_another_writer_is_building_is_waited_for_and_not_built_again(tmp_path: Path):
-    def never() -> Dataset:
+    def never(_: Path) -> Dataset:
         raise AssertionError("built twice")
 
     with ThreadPoolExecutor(1) as pool:
         with locked_name(tmp_path / FOLDER):
             waiting = pool.submit(load_or_build, FOLDER, never, root=tmp_path, mmap=False)
-            save(_tiny(), tmp_path / FOLDER)
+            _tiny(tmp_path / FOLDER)
         assert waiting.result(timeout=60).path == tmp_path / FOLDER
 
 

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mggcn._io.database import connect
 from mggcn.data import CsrWriter, FolderWriter, save
 from mggcn.data import _table_files as columns
 from mggcn.data import _tables_on_disk as tables_on_disk
-from mggcn.data._columns import Column
-from mggcn.data._sorted_edges import IdsOnDisk, ids_of
 from mggcn.data._tables import read_tables
-from mggcn.data._tables_on_disk import _strips, fill_on_disk
+from mggcn.data._tables_on_disk import IdsOnDisk
 from mggcn.errors import DataWarning, InputError
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -30,7 +29,7 @@ Rows = Iterable[Sequence[Any]]
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "CHUNK", 50)
     monkeypatch.setattr(tables_on_disk, "CHUNK", 50)
-    monkeypatch.setattr("mggcn.data._sorted_edges._BATCH", 64)
+    monkeypatch.setattr("mggcn.data._tables_on_disk._BATCH", 64)
 
 
 def write_csv(path: Path, names: Sequence[str], rows: Rows) -> Path:
@@ -170,21 +169,14 @@ def test_names_of_columns_categories_and_a_split(tmp_path: Path) -> None:
     assert "held out by seed 4" in other["meta.json"].decode()
 
 
-def test_features_that_do_not_fit_into_memory_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tables_on_disk, "fill_on_disk", lambda *arguments: fill_on_disk(*arguments[:-1], 1))
+def test_empty_cells_are_filled_a_few_rows_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     labels = ["red", "blue", ""]
     rows = ([node, labels[node % 3], *cells] for node, cells in enumerate(features(210)))
     nodes = write_csv(tmp_path / "n.csv", ("id", "label", *NAMES), rows)
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), graph_of(210, 900).tolist())
+    for module in ("_tables", "_tables_on_disk"):
+        monkeypatch.setattr(f"mggcn.data.{module}.BLOCK", 40)
     assert operator.eq(*both(tmp_path, edges, nodes))
-
-
-def test_strips_keep_the_features_of_a_column_together() -> None:
-    table = [Column("a", "number"), Column("b", "category", categories=("x", "y", "z")), Column("c", "date")]
-    assert [(first, stop) for first, stop, _ in _strips(table, 10, 40 * 2)] == [(0, 1), (1, 4), (4, 5)]
-    assert [(first, stop) for first, stop, _ in _strips(table, 10, 40 * 4)] == [(0, 4), (4, 5)]
-    assert [(first, stop) for first, stop, _ in _strips(table, 10, 40 * 5)] == [(0, 5)]
-    assert list(_strips([], 10, 40)) == []
 
 
 @pytest.mark.parametrize(
@@ -249,7 +241,7 @@ def test_too_little_memory_names_the_minimum(tmp_path: Path, monkeypatch: pytest
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), [[0, 1]])
     with pytest.raises(InputError, match="memory: '20MB' is too little; an engine needs at least 500MB"):
         read_tables(edges, nodes, out=tmp_path / "d", memory="20MB")
-    monkeypatch.setattr("mggcn.data._sorted_edges._BYTES_PER_NODE", 6 * 10**6)
+    monkeypatch.setattr("mggcn.data._tables_on_disk._BYTES_PER_NODE", 6 * 10**6)
     with pytest.raises(InputError, match="memory: 999MB is too little for 100 nodes; at least 1000MB are needed"):
         read_tables(edges, nodes, out=tmp_path / "d", memory="999MB")
     assert read_tables(edges, nodes, out=tmp_path / "d", memory="1GB").num_nodes == 100
@@ -291,23 +283,27 @@ def test_progress_of_every_stage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"),
+    ("ids", "are_integers"),
     [
-        (["1", "-20", " 3 "], [1, -20, 3]),
-        (["1", "02"], ["1", "02"]),
-        (["1", "+2"], ["1", "+2"]),
-        (["-0"], ["-0"]),
-        (["1", ""], ["1", ""]),
-        (["9223372036854775807"], [2**63 - 1]),
-        (["9223372036854775808"], ["9223372036854775808"]),
-        (["-9223372036854775808"], ["-9223372036854775808"]),
-        (np.array([1, 2], np.uint8), [1, 2]),
-        (np.array([2**63], np.uint64), [str(2**63)]),
-        (np.array([-(2**63)]), [str(-(2**63))]),
-        (np.array([1.0, 2.5]), ["1", "2.5"]),
-        ([1, None], ["1", ""]),
+        (["1", "-20", "3"], True),
+        (["1", "02"], False),
+        (["1", "+2"], False),
+        (["-0"], False),
+        (["1.0"], False),
+        (["1e3"], False),
+        (["9223372036854775807"], True),
+        (["9223372036854775808"], False),
+        (["-9223372036854775808"], False),
+        (np.array([1, 2], np.uint8), True),
+        (np.array([2**63], np.uint64), False),
+        (np.array([-(2**63)]), False),
+        ([], True),
     ],
 )
-def test_ids_are_integers_only_in_their_plain_form(values: Any, expected: list) -> None:
-    assert list(ids_of(values)) == expected
-    assert isinstance(ids_of(values), np.ndarray) == isinstance(expected[0], int)
+def test_ids_are_integers_only_in_their_plain_form(tmp_path: Path, ids: Any, are_integers: bool) -> None:
+    written = IdsOnDisk(tmp_path, "nodes", ["id"])
+    written.append([ids])
+    written.close()
+    database = connect(tmp_path, 500)
+    assert written.are_integers(database) == are_integers
+    database.close()

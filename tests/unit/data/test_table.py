@@ -144,7 +144,7 @@ def test_bad_nodes_are_one_line_with_file_line_and_value(tmp_path: Path, old: st
     ("edges", "message"),
     [
         ("source,target\na7,b2\nzz,a7\n", "edges.csv: line 3: source 'zz' is not an id of the node table"),
-        ("source,target\na7,\n", "edges.csv: line 2: target '' is not an id of the node table"),
+        ("source,target\na7,\n", "edges.csv: line 2: column 'target' is empty"),
         ("from,to\na7,b2\n", "edges.csv: column 'source' is missing (it has 'from', 'to')"),
         ("source,target\na7\n", "edges.csv: line 2: 1 values for 2 columns"),
         ("", "edges.csv: empty; a header with column names is needed"),

@@ -109,7 +109,7 @@ def test_an_edge_list_alone(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=message):
             read_tables(tmp_path / "edges.csv", **options)
     (tmp_path / "edges.csv").write_text("source,target\nb,a\na,\n")
-    with pytest.raises(InputError, match=r"edges.csv: line 3: target is empty$"):
+    with pytest.raises(InputError, match=r"edges.csv: line 3: column 'target' is empty$"):
         read_tables(tmp_path / "edges.csv")
 
 

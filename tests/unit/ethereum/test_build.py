@@ -259,7 +259,7 @@ def test_the_commands_build_train_predict(tmp_path: Path, capsys: pytest.Capture
     assert main(["ethereum", "build", "t.parquet", "--labels", "labels.csv", "--out", "accounts", "--seed", "3"]) == 0
     output = capsys.readouterr()
     assert "60 of 61 labelled accounts have a transaction" in output.out
-    assert "often                             21       3       6" in output.out
+    assert "often     21    3     6" in output.out
     assert "features" in output.err
     assert main(["train", "accounts", "--set", "epochs=30", "--quiet"]) == 0
     assert main(["predict", "runs/ethereum-accounts-mg-gcn-seed0", "--out", "accounts.parquet"]) == 0
@@ -284,7 +284,7 @@ def test_the_commands_build_train_predict(tmp_path: Path, capsys: pytest.Capture
             "--memory: '0GB' is too little; an engine needs at least 500MB",
         ),
         (["t.parquet", "--out", "o", "--memory", "1KB", "--engine", "spark"], "--memory: '1KB' is too little"),
-        (["t.parquet", "--out", "o", "--max-dropped", "5"], "--max-dropped: 5 is not a share from 0 to 1"),
+        (["t.parquet", "--out", "o", "--max-dropped", "5"], 'Invalid value "5.0" for --max-dropped. Must be <= 1.'),
         (["t.parquet", "--out", "o", "--stages", "t.parquet"], "t.parquet is not a folder"),
         (["t.parquet", "--out", "o", "--stages", "nowhere://b"], "--stages: nowhere://b: cannot be read ("),
         (["t.parquet", "--out", "here"], "here: already exists"),

@@ -14,7 +14,7 @@ from mggcn._io.files import sealed
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
-from mggcn.experiments._ledger import Ledger
+from mggcn.experiments import Ledger
 from mggcn.methods import GCN, FeatureMLP, Traits
 from mggcn.runs import DataIdentity, resolve
 from mggcn.training import Training
@@ -46,7 +46,7 @@ def test_records_from_before_calibration_are_read(tmp_path: Path) -> None:
     (tmp_path / "records.jsonl").write_bytes(line({"spec": "a", **fields}))
     old = Ledger(tmp_path / "records.jsonl").records["a"]
     assert (old.temperature, old.test_ece, old.test_ece_uncalibrated) == (1.0, None, None)
-    assert old == RunRecord.from_json(record().to_json())
+    assert old == RunRecord.of(asdict(record()))
 
 
 def test_records_come_back(tmp_path: Path) -> None:

@@ -78,7 +78,9 @@ def test_a_file_is_appended_to_and_read() -> None:
 
 @pytest.mark.parametrize("kind", ["a pipe", "a dangling link"])
 @pytest.mark.parametrize("name", [".out.mggcn-tmp", ".out.1234abcd.mggcn-tmp"])
-def test_a_special_file_in_place_of_a_draft_or_a_claim_neither_waits_nor_writes_elsewhere(kind: str, name: str) -> None:
+def test_a_special_file_in_place_of_a_temporary_file_or_a_lock_neither_waits_nor_writes_elsewhere(
+    kind: str, name: str
+) -> None:
     SPECIAL[kind](Path(name))
     is_refused = (kind, name) == ("a dangling link", ".out.mggcn-tmp")
     problem = r"\.out\.mggcn-tmp is a link, .* not a regular file: .*/out'"

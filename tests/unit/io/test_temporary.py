@@ -1,4 +1,4 @@
-"""Drafts and claims: exclusive while their writer lives, ignored by readers, removed when the writer is gone."""
+"""Temporary files and locks: exclusive while their writer lives, not read, removed when the writer is gone."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mggcn._io import temporary as drafts
+from mggcn._io import temporary
 from mggcn._io.files import check_file_writable, check_writable, replacing, write_atomically
 from mggcn.errors import InputError
 
@@ -45,15 +45,15 @@ def test_what_a_killed_writer_leaves_is_removed_by_the_next_one(tmp_path: Path) 
     assert [path.name for path in tmp_path.iterdir()] == ["new"]
 
 
-def test_drafts_of_living_writers_stay(tmp_path: Path) -> None:
-    with drafts.temporary_file(tmp_path / "a") as file, drafts.temporary_folder(tmp_path / "b") as folder:
-        drafts.remove_abandoned(tmp_path)
+def test_temporary_files_of_living_writers_stay(tmp_path: Path) -> None:
+    with temporary.temporary_file(tmp_path / "a") as file, temporary.temporary_folder(tmp_path / "b") as folder:
+        temporary.remove_abandoned(tmp_path)
         assert file.exists()
         assert folder.is_dir()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_claimed_name_is_refused_to_other_writers(tmp_path: Path) -> None:
+def test_a_locked_name_is_refused_to_other_writers(tmp_path: Path) -> None:
     with replacing(tmp_path / "data"), ThreadPoolExecutor(1) as pool:
         refused = pool.submit(replacing(tmp_path / "data").__enter__).exception()
     assert isinstance(refused, InputError)
@@ -64,8 +64,8 @@ def test_a_claimed_name_is_refused_to_other_writers(tmp_path: Path) -> None:
 def test_of_many_writers_of_one_name_one_succeeds_and_the_others_say_so(tmp_path: Path) -> None:
     def write(number: int) -> str:
         try:
-            with replacing(tmp_path / "data") as draft:
-                (draft / "number").write_text(str(number))
+            with replacing(tmp_path / "data") as folder:
+                (folder / "number").write_text(str(number))
         except InputError as error:
             return str(error)
         return ""
@@ -89,10 +89,10 @@ def test_a_replaced_folder_is_one_or_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_exchange: bool
 ) -> None:
     if not can_exchange:
-        monkeypatch.setattr(drafts, "_exchange", lambda *_: False)
+        monkeypatch.setattr(temporary, "_exchange", lambda *_: False)
     for content in ("one", "two"):
-        with replacing(tmp_path / "data", lambda _: None) as draft:
-            (draft / "file").write_text(content)
+        with replacing(tmp_path / "data", lambda _: None) as folder:
+            (folder / "file").write_text(content)
     assert (tmp_path / "data" / "file").read_text() == "two"
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
@@ -100,7 +100,7 @@ def test_a_replaced_folder_is_one_or_the_other(
 def test_a_replacement_that_was_killed_half_way_is_undone(tmp_path: Path) -> None:
     (tmp_path / ".data.old.mggcn-tmp").mkdir()
     (tmp_path / ".data.old.mggcn-tmp" / "file").write_text("one")
-    drafts.recover(tmp_path / "data")
+    temporary.recover(tmp_path / "data")
     assert (tmp_path / "data" / "file").read_text() == "one"
 
 
@@ -141,19 +141,22 @@ def test_outputs_are_tested_before_any_work(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_a_folder_in_which_nothing_can_be_created_is_named() -> None:
-    with pytest.raises(OSError, match="No such file or directory: '/proc/out'"), drafts.locked_name(Path("/proc/out")):
+    with (
+        pytest.raises(OSError, match="No such file or directory: '/proc/out'"),
+        temporary.locked_name(Path("/proc/out")),
+    ):
         pass
 
 
 @pytest.mark.parametrize("function", ["open", "flock"])
-@pytest.mark.parametrize("writer", [drafts.temporary_file, drafts.temporary_folder, drafts.locked_name])
-def test_a_signal_right_after_a_draft_is_created_leaves_nothing(
+@pytest.mark.parametrize("writer", [temporary.temporary_file, temporary.temporary_folder, temporary.locked_name])
+def test_a_signal_right_after_a_temporary_file_is_created_leaves_nothing(
     writer: Callable[[Path], AbstractContextManager[object]],
     function: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    module = drafts.os if function == "open" else drafts.fcntl  # type: ignore[attr-defined]
+    module = temporary.os if function == "open" else temporary.fcntl  # type: ignore[attr-defined]
     real = getattr(module, function)
 
     def interrupted(*arguments: object) -> None:
@@ -165,20 +168,20 @@ def test_a_signal_right_after_a_draft_is_created_leaves_nothing(
         with pytest.raises(KeyboardInterrupt):
             writer(tmp_path / "data").__enter__()
     assert len(list(tmp_path.iterdir())) == 1
-    drafts.remove_own()
+    temporary.remove_own()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_claim_of_another_writer_is_not_ones_own(tmp_path: Path) -> None:
-    with drafts.locked_name(tmp_path / "data"):
+def test_the_lock_of_another_writer_is_not_ones_own(tmp_path: Path) -> None:
+    with temporary.locked_name(tmp_path / "data"):
         script = f"""
 import pathlib
-from mggcn._io import temporary as drafts
+from mggcn._io import temporary
 from mggcn.errors import InputError
 try:
-    drafts.locked_name(pathlib.Path({str(tmp_path / "data")!r})).__enter__()
+    temporary.locked_name(pathlib.Path({str(tmp_path / "data")!r})).__enter__()
 except InputError:
-    drafts.remove_own()
+    temporary.remove_own()
     print("refused")
 """
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -186,18 +189,18 @@ except InputError:
         assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_claim_that_is_made_while_an_abandoned_one_is_removed_stays(
+def test_a_lock_that_is_made_while_an_abandoned_one_is_removed_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claim = tmp_path / ".data.mggcn-tmp"
-    claim.write_text("old")
+    lock_file = tmp_path / ".data.mggcn-tmp"
+    lock_file.write_text("old")
     flock = fcntl.flock
 
-    def claimed_again(handle: int, how: int) -> None:
-        claim.unlink()
-        claim.write_text("new")
+    def locked_again(handle: int, how: int) -> None:
+        lock_file.unlink()
+        lock_file.write_text("new")
         flock(handle, how)
 
-    monkeypatch.setattr(fcntl, "flock", claimed_again)
-    drafts.remove_abandoned(tmp_path)
-    assert claim.read_text() == "new"
+    monkeypatch.setattr(fcntl, "flock", locked_again)
+    temporary.remove_abandoned(tmp_path)
+    assert lock_file.read_text() == "new"

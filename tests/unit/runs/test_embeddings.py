@@ -19,8 +19,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.methods import METHODS
 from mggcn.nn.conv import GCNConv, MeanConv
-from mggcn.nn.lstm import LSTMConv
-from mggcn.nn.pool import PoolConv
+from mggcn.nn.graphsage import LSTMConv, PoolConv
 from mggcn.nn.stack import Stack
 
 WITHOUT = ("label-propagation", "random-forest")
@@ -142,7 +141,7 @@ def test_data_frames_need_pandas(small: Dataset, monkeypatch: pytest.MonkeyPatch
     run = mggcn.fit(small, device="cpu", settings={"epochs": 1})
     monkeypatch.setitem(sys.modules, "pandas", None)
     for table in (run.predict(nodes=[5]), run.embed(nodes=[5])):
-        with pytest.raises(InputError, match=r"to_pandas needs pandas: pip install 'mggcn\[pandas\]'"):
+        with pytest.raises(InputError, match=r"this needs pandas: pip install 'mggcn\[pandas\]'"):
             table.to_pandas()
 
 

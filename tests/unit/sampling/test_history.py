@@ -8,12 +8,11 @@ from mggcn.block import Batch, HistoryBlock
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.methods.vr_gcn import HistoryConv
 from mggcn.nn.conv import GCNConv
-from mggcn.nn.history import HistoryConv
 from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
-from mggcn.sampling.full import FullSampler
-from mggcn.sampling.history import HistorySampler
+from mggcn.sampling.neighbor import FullSampler, HistorySampler
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 
 TARGETS = np.array([3, 41, 8, 59, 20])

@@ -11,15 +11,15 @@ import mggcn
 from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
 from mggcn.nn.rows import num_bytes
-from mggcn.runs import _calibration as calibration
-from mggcn.runs import _predicting as predicting
-from mggcn.runs import _testing as testing
-from mggcn.runs import resolve
+from mggcn.runs import Scorer, resolve
+from mggcn.runs import _fitting as fitting
+from mggcn.runs import _scoring as runs_scoring
 from mggcn.training import _scoring as scoring
 from mggcn.training._compute import Compute
-from mggcn.training._metrics import Tally, calibration_error, score
+from mggcn.training._metrics import Tally
 from mggcn.training._prepared import Prepared, View
 from mggcn.training._record import RunRecord
+from mggcn.training._scoring import Inference
 
 SETTINGS = {"epochs": 3, "draws": 2}
 CPU = Compute(torch.device("cpu"))
@@ -31,7 +31,7 @@ def in_chunks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
     def limit(size: int) -> None:
         monkeypatch.setattr(scoring, "CHUNK", size)
-        monkeypatch.setattr(predicting, "CHUNK", size)
+        monkeypatch.setattr(runs_scoring, "CHUNK", size)
 
     return limit
 
@@ -60,9 +60,9 @@ def prepared_eval(small: Dataset, method: str) -> tuple[Prepared, View]:
 def test_batches_and_rows_of_repeated_passes_are_kept(small: Dataset, method: str) -> None:
     prepared, kept = prepared_eval(small, method)
     nodes, model = small.require_split().val, prepared.model
-    expected = scoring.predict(model, prepared.eval, nodes, Key.of(0), CPU, 2)
+    expected = Inference(model, prepared.eval, Key.of(0), CPU, 2).predict(nodes)
     for _ in range(2):
-        assert torch.equal(scoring.predict(model, kept, nodes, Key.of(0), CPU, 2), expected)
+        assert torch.equal(Inference(model, kept, Key.of(0), CPU, 2).predict(nodes), expected)
     (first,), (again,) = (kept.batches(nodes, Key.of(5), 4096) for _ in range(2))
     assert first is again
     assert kept.rows(model, first) is kept.rows(model, first)
@@ -87,9 +87,8 @@ def test_predictions_come_in_chunks(small: Dataset, in_chunks: Callable[[int], N
     run = mggcn.fit(small, settings=SETTINGS, device="cpu")
     whole = run.predict(device="cpu")
     in_chunks(7)
-    chunks = [*run.predict_chunks(device="cpu")]
-    assert [chunk.nodes.size for chunk in chunks[:-1]] == [7] * (len(chunks) - 1)
-    assert sum(chunk.nodes.size for chunk in chunks) == small.num_nodes > 7
+    chunks = [*Scorer.of(run, small).chunks(np.arange(60))]
+    assert [len(chunk) for chunk in chunks] == [7] * 8 + [4]
     joined = run.predict(device="cpu")
     for name in ("nodes", "ids", "parts"):
         assert np.array_equal(getattr(joined, name), getattr(whole, name))
@@ -99,11 +98,11 @@ def test_predictions_come_in_chunks(small: Dataset, in_chunks: Callable[[int], N
 def test_at_most_so_many_nodes_are_used_for_calibration_and_ranking(
     small: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calibration, "CALIBRATED_ON", 6)
-    monkeypatch.setattr(testing, "RANKED", 5)
+    monkeypatch.setattr(runs_scoring, "CALIBRATED_ON", 6)
+    monkeypatch.setattr(fitting, "RANKED", 5)
     used: list[int] = []
-    choose = testing.choose_temperature
-    monkeypatch.setattr(testing, "choose_temperature", lambda p, y: used.append(y.size) or choose(p, y))
+    choose = fitting.choose_temperature
+    monkeypatch.setattr(fitting, "choose_temperature", lambda p, y: used.append(y.size) or choose(p, y))
     record = mggcn.fit(small, settings=SETTINGS, device="cpu").record
     assert used == [6]
     assert record.ranking.ks == [1, 2, 5]
@@ -124,12 +123,12 @@ def test_metrics_add_up() -> None:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(4), 300)
     y = rng.integers(0, 4, 300)
-    tally = Tally(4)
+    tally, whole = Tally(4), Tally(4)
     for part in np.array_split(np.arange(300), 7):
         tally.add(torch.from_numpy(np.log(p[part])), torch.from_numpy(y[part]), p[part])
-    expected = score(torch.from_numpy(np.log(p)), torch.from_numpy(y))
+    whole.add(torch.from_numpy(np.log(p)), torch.from_numpy(y), p)
     np.testing.assert_allclose(
         [tally.scores.loss, tally.scores.accuracy, tally.scores.macro_f1, tally.calibration_error],
-        [expected.loss, expected.accuracy, expected.macro_f1, calibration_error(p, y)],
+        [whole.scores.loss, whole.scores.accuracy, whole.scores.macro_f1, whole.calibration_error],
     )
     assert np.sum(tally.confusion) == tally.count == 300

@@ -2,6 +2,8 @@
 
 A program draws for ``LANES`` targets at once, one per lane; the set S of a target is a row of registers [LANES, WIDTH].
 The searches run until the last lane is done.
+
+For the sub-graphs that picks induce, each lane searches for one pair of members.
 """
 
 import triton
@@ -13,6 +15,7 @@ from mggcn.kernels import pick as on_cpu
 
 LANES, TRIALS = tl.constexpr(32), tl.constexpr(on_cpu.TRIALS)
 BREADTH, DEPTH = tl.constexpr(on_cpu.BREADTH), tl.constexpr(on_cpu.DEPTH)
+_LANES = 128  # of the sub-graphs
 GOLDEN, MIX_1, MIX_2 = tl.constexpr(keys.GOLDEN), tl.constexpr(keys.MIX_1), tl.constexpr(keys.MIX_2)
 
 
@@ -167,29 +170,43 @@ def _pick(
 
 
 def pick(
-    indptr: Tensor,
-    indices: Tensor,
-    sums: Tensor,
-    weights: Tensor,
-    symmetric: bool,
+    table: on_cpu.DevicePickTable,
     explore: int,
     targets: Tensor,
-    names: Tensor,
     picks: int,
     key: keys.Key,
     batch_size: int,
     out: Tensor,
 ) -> None:
-    """Fill ``out`` [len(targets) · (1 + picks)] batch by batch, in each the targets first.
-
-    ``names`` [len(targets)] are in the hashes.
-    """
+    """Fill ``out`` [len(targets) · (1 + picks)] batch by batch, in each the targets first."""
     count, halves = targets.numel(), (_signed(key.value & 0xFFFFFFFF), _signed(key.value >> 32))
-    constants = {"PICKS": picks, "WIDTH": triton.next_power_of_2(picks + 1), "SYMMETRIC": symmetric, "EXPLORE": explore}
-    arrays = (indptr, indices, sums, weights, targets, names, *halves, out)
+    names = targets if table.names is None else table.names[targets]
+    width = triton.next_power_of_2(picks + 1)
+    constants = {"PICKS": picks, "WIDTH": width, "SYMMETRIC": table.symmetric, "EXPLORE": explore}
+    arrays = (table.indptr, table.indices, table.sums, table.weights, targets, names, *halves, out)
     _pick[(triton.cdiv(count, LANES.value),)](*arrays, count, batch_size, **constants, num_warps=1)
 
 
 def _signed(half: int) -> int:
     """Half a key as the 32-bit integer of the same bits."""
     return half - (1 << 32) if half >> 31 else half
+
+
+@triton.jit
+def _induce(indptr, indices, members, out, b, cells, SIZE: tl.constexpr, SYMMETRIC: tl.constexpr, LANES: tl.constexpr):
+    cell = tl.program_id(0) * LANES + tl.arange(0, LANES)
+    inside = cell < cells
+    row, j = cell // SIZE, cell % SIZE
+    t = row % b
+    target = tl.load(members + t, mask=inside, other=0).to(tl.int64)
+    u = tl.load(members + row, mask=inside, other=0).to(tl.int64)
+    w = tl.load(members + j * b + t, mask=inside, other=0).to(tl.int64)
+    active = inside & ((j == 0) | (w != target))
+    tl.store(out + cell, is_neighbour(indptr, indices, u, w, active, SYMMETRIC).to(tl.int8), mask=inside)
+
+
+def induce(indptr: Tensor, indices: Tensor, symmetric: bool, members: Tensor, out: Tensor) -> None:
+    """Fill ``out`` [s · b, s], int8, from [s, b] members: row i · b + t, column j is 1 if j is in N(i) in set t."""
+    s, b = members.shape
+    grid = (triton.cdiv(s * b * s, _LANES),)
+    _induce[grid](indptr, indices, members, out, b, s * b * s, SIZE=s, SYMMETRIC=symmetric, LANES=_LANES)
