@@ -4,7 +4,6 @@ Stages consist of groups of few rows, in one file or in many. Threads convert so
 order of the rows, so that they are appended where they belong, and no list grows with the data.
 """
 
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -51,8 +50,7 @@ _ROWS = 1 << 16  # of a group in a table, and of those converted at a time
 _FOLDER_BYTES = 150
 _STAGE_BYTES = {"duckdb": 200, "spark": 400}
 """Of a row; what ``benchmarks/scale.py spark`` measures, rounded up. Spark's include what it shuffles."""
-_SAMPLE = 1 << 20  # bytes of a text file in which rows are counted
-_GZIP = 31  # what zlib calls the format
+_TEXT_ROW_BYTES, _PACKED_ROW_BYTES = 250, 100  # of a row of CSV or JSON, as it is and compressed
 
 
 def assemble(
@@ -162,7 +160,7 @@ def _fixed(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 def _write_graph(folder: FolderWriter, work: Location) -> None:
     """Write the graph and its edge attributes from the sorted stage ``links``, and the directed edges as a table."""
-    addresses = _Addresses(np.load(folder.path / "ids.npy", mmap_mode="r"))
+    ids = np.load(folder.path / "ids.npy", mmap_mode="r")
     graph = CsrWriter(folder, folder.num_rows("ids"))
     attributes = {
         name: folder.array(f"edge_{name}", np.float64 if name == "value" else np.int64)
@@ -174,7 +172,7 @@ def _write_graph(folder: FolderWriter, work: Location) -> None:
         values = {name: pairs[f"out_{name}"].to_numpy() for name in ("count", "first", "last")}
         values["value"] = features.quotient(pairs["out_wei"], unit=features.ETHER)
         edges = pairs.filter(pyarrow.compute.greater(pairs["out_count"], 0))
-        ends = [addresses.text(edges[end].to_numpy()) for end in _ENDS.values()]
+        ends = [_addresses(ids, edges[end].to_numpy()) for end in _ENDS.values()]
         table = [*ends, *(edges[name] for name in _EDGE_TABLE)]
         return pairs["node"].to_numpy(), pairs["other"].to_numpy(), values, table
 
@@ -191,21 +189,15 @@ def _write_graph(folder: FolderWriter, work: Location) -> None:
     (work / "links").remove()
 
 
-class _Addresses:
-    """The mapped addresses of accounts, of which only few pages are kept in memory."""
-
-    def __init__(self, ids: NDArray[Any]) -> None:
-        self._ids, self._rows = ids, MappedRows.of(ids)
-        self._type = pyarrow.binary() if ids.dtype.kind == "S" else pyarrow.string()
-
-    def text(self, nodes: NDArray[np.int64]) -> Any:
-        """The addresses of accounts as a column of text."""
-        parts = []
-        for start in range(0, nodes.size, _GATHERED):
-            parts.append(pyarrow.array(np.asarray(self._ids[nodes[start : start + _GATHERED]]), self._type))
-            if self._rows is not None:
-                self._rows.release()
-        return pyarrow.concat_arrays([pyarrow.array([], self._type), *parts]).cast(pyarrow.string())
+def _addresses(ids: NDArray[Any], nodes: NDArray[np.int64]) -> Any:
+    """The addresses of accounts as a column of text; only few pages of the mapped ``ids`` are kept in memory."""
+    rows, kind = MappedRows.of(ids), pyarrow.binary() if ids.dtype.kind == "S" else pyarrow.string()
+    parts = [pyarrow.array([], kind)]
+    for start in range(0, nodes.size, _GATHERED):
+        parts.append(pyarrow.array(np.asarray(ids[nodes[start : start + _GATHERED]]), kind))
+        if rows is not None:
+            rows.release()
+    return pyarrow.concat_arrays(parts).cast(pyarrow.string())
 
 
 def _split(nodes: NDArray[np.int64], y: NDArray[np.int64], classes: Sequence[str], seed: int) -> Split:
@@ -282,17 +274,11 @@ def require_space(files: Sequence[Location], engine: str, num_folders: int, out:
 
 
 def num_rows(file: Location) -> int:
-    """The number of rows of a Parquet file; about that of a text file, as its beginning suggests."""
+    """The number of rows of a Parquet file; about that of a text file."""
+    if not is_parquet(file):
+        return file.num_bytes() // (_PACKED_ROW_BYTES if file.suffix.lower() == ".gz" else _TEXT_ROW_BYTES)
     with file.open() as opened:
-        if is_parquet(file):
-            try:
-                return int(parquet.read_metadata(opened).num_rows)
-            except (ArrowException, OSError):  # reported when the file is read
-                return 0
-        sample = opened.read(_SAMPLE)
-    try:
-        text = zlib.decompressobj(_GZIP).decompress(sample) if file.suffix.lower() == ".gz" else sample
-    except zlib.error:
-        return 0
-    rows = max(text.count(b"\n"), text.count(b"{"))
-    return rows * file.num_bytes() // max(len(sample), 1)
+        try:
+            return int(parquet.read_metadata(opened).num_rows)
+        except (ArrowException, OSError):  # reported when the file is read
+            return 0

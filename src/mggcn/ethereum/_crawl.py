@@ -51,7 +51,7 @@ class Crawled:
     internal: int = 0  # internal transactions, in a file of their own
 
 
-class _Begun(msgspec.Struct, frozen=True):
+class _Begun(msgspec.Struct, frozen=True, tag="begun"):
     """The first line of a crawl's journal: what cannot change; ``accounts`` is a digest of the labelled accounts."""
 
     seed: int
@@ -59,7 +59,7 @@ class _Begun(msgspec.Struct, frozen=True):
     chain: int
 
 
-class _Page(msgspec.Struct, frozen=True):
+class _Page(msgspec.Struct, frozen=True, tag="page"):
     """A line of the journal for each page: the number of records, and the length of the file after it.
 
     ``next`` is where the account's next page starts, None after its last; ``cut`` says that more was left.
@@ -88,7 +88,8 @@ class Store(AbstractContextManager["Store"]):
         self.count = 0  # the number of records
         self._positions: dict[str, tuple[Cursor, int]] = {}
         self._length = 0
-        self._journal = Log[_Begun | _Page](folder / JOURNAL, _LINE, _parse)
+        entry: Any = _Begun | _Page
+        self._journal = Log[_Begun | _Page](folder / JOURNAL, _LINE, lambda fields: msgspec.convert(fields, entry))
         begun = _Begun(seed, accounts, chain)
         self._check_files(begun)
         with ExitStack() as stack:
@@ -162,10 +163,6 @@ class Store(AbstractContextManager["Store"]):
             if entry.accounts != now.accounts:
                 problem = "begun with other labelled accounts; use the same ones, or choose another folder"
                 raise InputError(f"{self.folder}: {problem}")
-
-
-def _parse(fields: dict[str, Any]) -> _Begun | _Page:
-    return msgspec.convert(fields, _Begun) if "seed" in fields else msgspec.convert(fields, _Page)
 
 
 def crawl(
