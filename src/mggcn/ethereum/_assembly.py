@@ -20,11 +20,11 @@ from pyarrow import ArrowException, parquet
 from mggcn._io.locations import Location
 from mggcn._io.mapping import MappedRows
 from mggcn._io.memory import disk, size
-from mggcn._io.stages import stage_files
 from mggcn.data import BACKGROUND, UNLABELLED, CsrWriter, FolderWriter, Split, check_finite, draw_background
 from mggcn.errors import InputError
 from mggcn.ethereum import _features as features
 from mggcn.ethereum._columns import INT, TEXT, WEI
+from mggcn.ethereum._engines import stage_files
 from mggcn.ethereum._table_files import is_parquet
 from mggcn.ethereum._tables import STAGES
 from mggcn.kernels.threads import available

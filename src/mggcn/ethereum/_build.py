@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 
 from mggcn._io.files import check_writable
 from mggcn._io.locations import Location
-from mggcn._io.stages import open_engine
 from mggcn._io.temporary import locked_name, temporary_folder
 from mggcn.data import BACKGROUND, COPY, UNLABELLED, Dataset, Split, check_free, load_folder, save, writing
 from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _pipeline as pipeline
 from mggcn.ethereum._assembly import ACCOUNTS, EDGES, assemble, require_space
+from mggcn.ethereum._engines import open_engine
 from mggcn.ethereum._features import add_columns, add_features
 from mggcn.ethereum._labels import read_labels
 from mggcn.ethereum._pipeline import Tally

@@ -13,8 +13,10 @@ from typing import Any, TypeAlias
 
 import ibis
 
-from mggcn._io.stages import Table
 from mggcn.errors import InputError, unknown
+
+Table: TypeAlias = Any
+"""A table of Ibis."""
 
 ROLES = {
     "from": "the sender",

@@ -15,10 +15,10 @@ import pyarrow
 import sqlglot
 
 from mggcn._io.locations import Location
-from mggcn._io.stages import Engine, Table, Types, check_types, stage_files, unmerged_selects
 from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.ethereum import _columns, _tables
-from mggcn.ethereum._columns import INT, INTERNAL, TEXT, WEI, Column, recognise, whole
+from mggcn.ethereum._columns import INT, INTERNAL, TEXT, WEI, Column, Table, recognise, whole
+from mggcn.ethereum._engines import Engine, Types, check_types, stage_files, unmerged_selects
 from mggcn.ethereum._table_files import (
     BuildInputs,
     TableFiles,

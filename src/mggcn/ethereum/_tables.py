@@ -16,10 +16,9 @@ from typing import TypeAlias
 
 import ibis
 
-from mggcn._io.stages import Table
 from mggcn.errors import InputError
 from mggcn.ethereum import _columns
-from mggcn.ethereum._columns import FLAG, INT, TEXT, WEI, Column, success_roles, whole
+from mggcn.ethereum._columns import FLAG, INT, TEXT, WEI, Column, Table, success_roles, whole
 from mggcn.ethereum._table_files import BuildInputs
 
 DROPPED = {

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from mggcn._io.locations import Location
-from mggcn._io.stages import check_types
 from mggcn.errors import InputError
 from mggcn.ethereum import _columns
 from mggcn.ethereum import _tables as rules
+from mggcn.ethereum._engines import check_types
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, counts, stages, transaction, write
 
 
