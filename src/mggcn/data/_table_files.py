@@ -140,16 +140,17 @@ def _open_text(path: Path) -> Iterator[IO[str]]:
 def _csv_header(path: Path) -> tuple[list[str], str]:
     """The column names and the delimiter."""
     delimiter = _DELIMITERS[_kind(path)[0]]
-    for candidate in (delimiter, *(_OTHER_DELIMITERS if delimiter == "," else ())):
+    try:
         with _open_text(path) as file:
-            try:
-                names = next(csv.reader(file, strict=True, delimiter=candidate), [])
-            except (csv.Error, UnicodeDecodeError) as error:
-                raise InputError(f"line 1: {first_line(error)}") from None
-        if not names:
-            raise InputError("empty; a header with column names is needed")
-        if len(names) > 1:
-            return names, candidate
+            line = file.readline()
+        names = next(csv.reader([line], strict=True, delimiter=delimiter), [])
+    except (csv.Error, UnicodeDecodeError) as error:
+        raise InputError(f"line 1: {first_line(error)}") from None
+    if not names:
+        raise InputError("empty; a header with column names is needed")
+    if len(names) == 1 and delimiter == ",":
+        delimiter = next((other for other in _OTHER_DELIMITERS if other in line), delimiter)
+        names = next(csv.reader([line], delimiter=delimiter))
     return names, delimiter
 
 

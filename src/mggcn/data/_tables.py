@@ -136,12 +136,8 @@ def from_tables(
 class TableImport:
     """A pass over two tables; :mod:`mggcn.data._tables_on_disk` replaces the methods that need memory.
 
-    Args:
-        edges: the edge list.
-        nodes: the node table; without it the nodes are the ends of the edges, in the order they appear.
-        columns: which columns to read.
-        ids: says where the ids are, for errors; a column of the node table if empty.
-        on_rows: reports progress.
+    Without a node table the nodes are the ends of the edges, in the order they appear. ``ids`` says where the ids are,
+    for errors, a column of the node table if empty; ``on_rows`` reports progress.
     """
 
     def __init__(

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -27,8 +27,6 @@ from mggcn.data._split import PARTS, Split
 from mggcn.errors import InputError, prefix_errors
 from mggcn.graph import Direction, IntArray, balance, index_dtype
 
-FORMAT = "mggcn-dataset"
-VERSION = 2
 META = "meta.json"
 EDGE = "edge_"
 
@@ -44,8 +42,8 @@ class ArrayFile(msgspec.Struct, frozen=True):
 class Meta(msgspec.Struct, frozen=True, kw_only=True):
     """The content of ``meta.json``; ``checked`` is the value of :func:`checked_value` when the folder was written."""
 
-    format: str = FORMAT
-    version: int = VERSION
+    format: Literal["mggcn-dataset"] = "mggcn-dataset"
+    version: Literal[2] = 2
     name: str
     num_nodes: int
     num_edges: int
@@ -84,15 +82,9 @@ def read_meta(root: Path) -> Meta:
     recover(root)
     if not path.is_file():
         raise InputError(f"{root}: not a dataset folder ({META} is missing)")
-    fields = read_json(path, dict[str, Any])
-    if fields.get("format") != FORMAT:
-        raise InputError(f"{path}: field format is not {FORMAT!r}")
-    version = fields.get("version", 0)
-    if version != VERSION:
-        raise InputError(f"{path}: version {version} cannot be read, only version {VERSION}")
+    meta = read_json(path, Meta)
     if not is_sealed(path):
         raise InputError(f"{path}: its checksum is missing")
-    meta = read_json(path, Meta)
     with prefix_errors(path):
         check_name(meta.name)
     for name in meta.files:
@@ -307,7 +299,7 @@ class CsrWriter:
         self._num_nodes, self._direction = num_nodes, direction
         self._indptr = folder.array("indptr", np.int64)
         self._indices = folder.array("indices", index_dtype(num_nodes))
-        self._last = (-1, -1)
+        self._last = -1  # the last entry, row · num_nodes + neighbour
         self._balance = np.uint64(0)
 
     def append(self, rows: IntArray, neighbours: IntArray) -> None:
@@ -320,7 +312,6 @@ class CsrWriter:
         if self._direction == "both":
             with np.errstate(over="ignore"):
                 self._balance += balance(rows, neighbours)
-        self._last = (int(rows[-1]), int(neighbours[-1]))
 
     def close(self) -> None:
         """Write the starts of the remaining rows."""
@@ -344,7 +335,8 @@ class CsrWriter:
         loops = rows[rows == neighbours]
         if loops.size:
             raise InputError(f"graph: self-loop at node {loops[0]}")
-        before = np.concatenate([[self._last[0]], rows[:-1]]), np.concatenate([[self._last[1]], neighbours[:-1]])
-        follows = (rows > before[0]) | ((rows == before[0]) & (neighbours > before[1]))
+        entries = np.concatenate([[self._last], rows.astype(np.int64) * self._num_nodes + neighbours])
+        follows = entries[1:] > entries[:-1]
         if not follows.all():
             raise InputError(f"graph: row {rows[~follows][0]} is not sorted or repeats a neighbour")
+        self._last = int(entries[-1])
