@@ -73,16 +73,15 @@ def assemble(
     Returns:
         The number of labelled accounts, and that of accounts in the class Background.
     """
-    nodes, numbers = _write_accounts(folder, work, labels)
+    names = sorted(set(labels.values()))
+    nodes = _write_accounts(folder, work, labels, names)
     _write_graph(folder, work)
     num_known = nodes.size
-    present, compact = np.unique(numbers, return_inverse=True)
-    classes = [sorted(set(labels.values()))[number] for number in present]
     y = np.load(folder.path / "y.npy", mmap_mode="r+")
-    y[nodes] = compact
+    present, y[nodes] = np.unique(y[nodes], return_inverse=True)
+    classes = [names[number] for number in present]
     if background and num_known:
-        degrees = np.diff(np.load(folder.path / "indptr.npy", mmap_mode="r"))
-        drawn = draw_background(y, degrees, background, seed)
+        drawn = draw_background(np.load(folder.path / "indptr.npy", mmap_mode="r"), nodes, background, seed)
         y[drawn] = len(classes)
         nodes, classes = np.sort(np.concatenate([nodes, drawn])), [*classes, BACKGROUND]
     y.flush()
@@ -100,35 +99,32 @@ def assemble(
 
 
 def _write_accounts(
-    folder: FolderWriter, work: Location, labels: Mapping[str, str]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Write ids, features and the stage ``features`` with the column ``label``; return the labelled accounts.
+    folder: FolderWriter, work: Location, labels: Mapping[str, str], names: Sequence[str]
+) -> NDArray[np.int64]:
+    """Write ids, features, labels and the stage ``features`` as a table; return the numbers of labelled accounts.
 
-    They come as their numbers, and the positions of their classes among all classes in order.
+    A label is written as its position in ``names``.
     """
     files = stage_files(work, "features")
     ids = folder.array("ids", _id_type(files))
     x, y = folder.array("x", np.float32, (len(features.NAMES),)), folder.array("y", np.int64)
-    names = sorted(set(labels.values()))
     texts, known = pyarrow.array(names, pyarrow.string()), pyarrow.array(list(labels), pyarrow.string())
     numbers = pyarrow.array([names.index(name) for name in labels.values()], pyarrow.int64())
-    nodes, classes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    nodes = [np.empty(0, np.int64)]
 
     def convert(batch: Any, first_row: int) -> tuple[Any, ...]:
         rows = features.matrix(batch)
         check_finite(rows, first_row)
         label = numbers.take(pyarrow.compute.index_in(batch["address"], value_set=known))
-        (labelled,) = np.nonzero(label.is_valid().to_numpy(zero_copy_only=False))
         table = [*batch.columns, texts.take(label)]
-        return _fixed(batch["address"], ids.dtype), rows, first_row + labelled, label.drop_null().to_numpy(), table
+        return first_row, _fixed(batch["address"], ids.dtype), rows, label.fill_null(UNLABELLED).to_numpy(), table
 
     def table() -> Iterator[Sequence[Any]]:
-        for addresses, rows, labelled, number, columns in over_rows(files, convert):
+        for first_row, addresses, rows, label, columns in over_rows(files, convert):
             ids.append(addresses)
             x.append(rows)
-            y.append(np.full(len(rows), UNLABELLED, np.int64))
-            nodes.append(labelled)
-            classes.append(number)
+            y.append(label)
+            nodes.append(first_row + np.flatnonzero(label != UNLABELLED))
             yield columns
 
     write_table(folder.path / ACCOUNTS, STAGES["features"] | {"label": TEXT}, table())
@@ -136,7 +132,7 @@ def _write_accounts(
     y.close()
     folder.add_table(ACCOUNTS, folder.path / ACCOUNTS)
     (work / "features").remove()
-    return np.concatenate(nodes), np.concatenate(classes)
+    return np.concatenate(nodes)
 
 
 def _id_type(files: Sequence[Location]) -> np.dtype[Any]:

@@ -6,7 +6,7 @@ cannot be read become null. Text that cannot be read is replaced by a valid cons
 fails in any engine. No expression uses floats, because engines round them differently.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, TypeAlias
@@ -67,7 +67,7 @@ TEXT, INT, FLAG, WEI = "string", "int64", "boolean", "decimal(38,0)"
 EMPTY = ("", "null", "none", "nan", "<na>", "0x")
 """The spellings of a missing value in files, in lower case."""
 
-_ETHER_DECIMALS = 18
+ETHER_DECIMALS = 18
 _MOST_DIGITS = 28  # eighty times all existing ether; the sum of ten billion such values still fits into 38 digits
 _HEX_DIGITS = 24
 _BYTES = "_binary"  # the suffix of cryo's columns of bytes, which it can also write as hexadecimal text
@@ -216,34 +216,14 @@ def wei(column: Column) -> Column:
     return readable.ifelse(_from_hexadecimal(digits), ibis.null(WEI))
 
 
-def without_exponents(table: Table, names: Iterable[str]) -> Table:
-    """Write out whole numbers such as ``1.25e+18`` and ``0E-9`` in columns of text; other text stays as it is."""
-    for name in names:
-        if table[name].type().is_string():
-            table = _point_moved(table, name, 0)
-            is_whole = table.point_valid & ~table.point_cut
-            table = table.mutate(**{name: is_whole.ifelse(table.point_digits, table[name])})
-    return table
+def point_moved(table: Table, name: str, places: int = 0) -> Table:
+    """Write decimals such as ``1.25e+18``, ``0.25`` and ``7e-09`` in a column, times a power of ten, as whole numbers.
 
-
-def with_wei_of_ether(table: Table, name: str) -> Table:
-    """Add ``ether_wei``, computed from a column of decimals such as ``0.25``, ``3`` or ``7e-09``.
-
-    ``ether_cut`` says whether digits below one wei were cut off. The decimal point is moved in the text; nothing is
-    multiplied or divided.
+    With a power, digits after the point are cut off, and ``point_cut`` says where; else such a text stays as it is, as
+    any that is no decimal. The point is moved in the text; nothing is multiplied or divided. Each step is a select of
+    its own, because one nested expression would repeat its parts.
     """
     _refuse_floats(table[name])
-    table = _point_moved(table, name, _ETHER_DECIMALS)
-    readable = table.point_valid & table.point_digits.re_search(f"^0*[0-9]{{1,{_MOST_DIGITS}}}$")
-    return table.mutate(ether_wei=_decimal_text(table.point_digits, readable), ether_cut=readable & table.point_cut)
-
-
-def _point_moved(table: Table, name: str, places: int) -> Table:
-    """Move the point of decimals in a text; add ``point_digits``, those before it, and ``point_cut`` if some are lost.
-
-    ``point_valid`` says whether the text is a decimal. Each step is a select of its own, because one nested expression
-    would repeat its parts.
-    """
     spelled = table[name] if table[name].type().is_string() else table[name].cast("string")
     valid = spelled.re_search("^([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$").fill_null(False)
     table = table.mutate(point_text=valid.ifelse(spelled, "0").lower(), point_valid=valid)
@@ -257,7 +237,9 @@ def _point_moved(table: Table, name: str, places: int) -> Table:
     table = table.mutate(point_kept=length)
     rest = table.point_all.substr(table.point_kept, table.point_all.length())
     kept = ibis.literal("0") + table.point_all.substr(0, table.point_kept)
-    return table.mutate(point_digits=kept, point_cut=rest.re_search("[1-9]"))
+    table = table.mutate(point_digits=kept, point_cut=table.point_valid & rest.re_search("[1-9]"))
+    is_written = table.point_valid if places else table.point_valid & ~table.point_cut
+    return table.mutate(**{name: is_written.ifelse(table.point_digits, table[name].cast("string"))})
 
 
 def seconds(column: Column) -> Column:

@@ -240,7 +240,9 @@ def _balances(engine: Engine, inputs: BuildInputs, work: Location) -> Table | No
         return None
     files = extra_table(inputs.balances, _columns.BALANCES, ("account", "balance"), work)
     with prefix_errors(inputs.balances):
-        table = _columns.without_exponents(engine.read(files), [files.roles["balance"]])
+        table = engine.read(files)
+        if table[files.roles["balance"]].type().is_string():
+            table = _columns.point_moved(table, files.roles["balance"])
         account, spelled = _columns.text(table[files.roles["account"]]), table[files.roles["balance"]]
         balances = table.select(
             account=account if inputs.any_ids else account.lower(),

@@ -137,12 +137,11 @@ def apply_rules(
 def _read(table: Table, roles: Mapping[str, str]) -> Table:
     """Return the contents of the columns in the types of the first stage."""
     table = table.select(*dict.fromkeys(roles.values()))
-    table = _columns.without_exponents(table, [roles[role] for role in _AMOUNTS if role in roles])
+    for role in _AMOUNTS:
+        if role in roles and table[roles[role]].type().is_string():
+            table = _columns.point_moved(table, roles[role])
     if "eth" in roles:
-        table = _columns.with_wei_of_ether(table, roles["eth"])
-        wei, cut = table["ether_wei"], table["ether_cut"]
-    else:
-        wei, cut = _columns.wei(table[roles["value"]]), ibis.literal(False)
+        table = _columns.point_moved(table, roles["eth"], _columns.ETHER_DECIMALS)
     column = {role: table[name] for role, name in roles.items()}
     ends = {end: _text(column, role) for end, role in _ENDS.items()}
     spelled = {f"spelled_{end}": name for end, name in ends.items()}
@@ -154,7 +153,7 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
         part=_text(column, "part"),
         block=_integer(column, "block", 18).cast("int64"),
         time=_columns.seconds(column["time"]),
-        wei=wei,
+        wei=_columns.wei(column["eth" if "eth" in roles else "value"]),
         fee=_fee(column),
         count=_integer(column, "count", 18, default=1).cast("int64"),
         # an empty status, as before the Byzantium fork, is a success
@@ -163,7 +162,7 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
         no_receipt=column["receipt"].isnull() if "receipt" in column else ibis.literal(False),
         **ends,
         **spelled,
-        below_one_wei=cut,
+        below_one_wei=table.point_cut if "eth" in roles else ibis.literal(False),
     )
 
 
