@@ -96,13 +96,12 @@ def header(path: Path) -> list[str]:
 def _expand(paths: Paths) -> tuple[Path, ...]:
     files: list[Path] = []
     for path in [paths] if isinstance(paths, str | Path) else paths:
-        is_pattern = glob.has_magic(str(path)) and not Path(path).exists()
-        matches = [Path(path)]
-        if is_pattern:
-            matches = sorted(map(Path, glob.glob(str(path), recursive=True)))  # noqa: PTH207 - also for absolute ones
-        if not matches:
+        if Path(path).exists() or not glob.has_magic(str(path)):
+            files.append(Path(path))
+        elif matches := sorted(glob.glob(str(path), recursive=True)):  # noqa: PTH207 - also for absolute ones
+            files += map(Path, matches)
+        else:
             raise InputError(f"{path}: no such file")
-        files += matches
     if not files:
         raise InputError("no files")
     for file in files:
