@@ -9,6 +9,5 @@ from mggcn.explore._picks import write_page as write_page
 from mggcn.explore._server import HOST
 from mggcn.explore._server import build as build
 from mggcn.explore._server import listen as listen
-from mggcn.explore._server import require_starlette as require_starlette
 
 __all__ = ["HOST", "Explorer"]
