@@ -10,7 +10,7 @@ from mggcn.explore._explorer import Explorer
 
 
 @contextmanager
-def served(explorer: Explorer, **limits: float) -> Iterator[str]:
+def served(explorer: Explorer, **limits: int) -> Iterator[str]:
     """Serve on a free port and yield the address."""
     with server.listen(0) as listener:
         address = f"http://{server.HOST}:{listener.getsockname()[1]}"

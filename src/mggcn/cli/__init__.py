@@ -12,7 +12,6 @@ from cyclopts import App, CycloptsError, Group, Parameter
 
 from mggcn._io import memory, temporary
 from mggcn.cli import (
-    compare,
     data,
     doctor,
     ethereum,
@@ -41,8 +40,8 @@ app = App(
 app.command(train.train)
 app.command(methods.methods)
 app.command(predict.predict)
-app.command(compare.compare)
-app.command(compare.ablate)
+app.command(experiment.compare)
+app.command(experiment.ablate)
 app.command(tune.tune)
 app.command(report.report)
 app.command(explore.explore)

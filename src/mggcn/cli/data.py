@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -22,7 +22,7 @@ def list_names() -> None:
     """List the names of the data sets."""
     from mggcn.data import names
 
-    print("\n".join(names()))  # noqa: T201
+    print("\n".join(names()))
 
 
 @app.command
@@ -37,9 +37,9 @@ def get(dataset: str, /, *, root: Path | None = None) -> None:
 
     data = load(dataset, root=root)
     folder = data.path or raw_folder(dataset, root)
-    print(f"{_size(data)}, {data.num_features:,} features, {data.num_classes:,} classes")  # noqa: T201
-    print(f"source      {data.source}")  # noqa: T201
-    print(f"folder      {f'{folder} (checksums verified)' if folder else 'none; nothing to fetch'}")  # noqa: T201
+    where = f"{folder} (checksums verified)" if folder else "none; nothing to fetch"
+    print(f"{_size(data)}, {data.num_features:,} features, {data.num_classes:,} classes")
+    print(f"source      {data.source}\nfolder      {where}")
     _print_notes(data)
 
 
@@ -69,7 +69,7 @@ def info(dataset: str, /, *, root: Path | None = None) -> None:
     ]
     if data.split is not None:
         lines.append("split       " + ", ".join(f"{nodes.size:,} {part}" for part, nodes in data.split.parts().items()))
-    print("\n".join(lines))  # noqa: T201
+    print("\n".join(lines))
     _print_notes(data)
 
 
@@ -88,7 +88,7 @@ def verify(folder: Path, /, *, quiet: Switch = False) -> None:
 
     with StageDisplay(quiet=quiet) as display:
         verified = storage.verify(folder, display.update)
-    print(f"{_size(verified.dataset)}: {verified.num_files} files, {verified.num_bytes:,} bytes verified")  # noqa: T201
+    print(f"{_size(verified.dataset)}: {verified.num_files} files, {verified.num_bytes:,} bytes verified")
 
 
 @Parameter(name="*")
@@ -102,7 +102,7 @@ class ColumnOptions:
         target_column: The end of an edge, an id.
         label_column: The classes in the node table, empty if unknown.
         split_column: train, val, test or empty in the node table.
-        category: A column whose values are categories even if they are numbers, dates, or many; can be repeated.
+        categories: A column whose values are categories even if they are numbers, dates, or many; can be repeated.
     """
 
     id_column: str = "id"
@@ -110,7 +110,7 @@ class ColumnOptions:
     target_column: str = "target"
     label_column: str = "label"
     split_column: str = "split"
-    category: Annotated[list[str], Parameter(negative=())] = field(default_factory=list)
+    categories: Annotated[list[str], Parameter(name="--category", negative=())] = field(default_factory=list)
 
 
 @app.command(name="import")
@@ -159,29 +159,22 @@ def import_file(
 
     storage.check_free(out, overwrite=overwrite)
     with locked_name(out):
-        name = name or out.resolve().name
-        selected = features if features in ("all", "none", "structural") else features.split(",")
-        if files[0].is_dir():
-            if len(files) > 1 or nodes or columns or features != "all" or direction not in (None, "both"):
-                raise InputError(
-                    f"{files[0]}: a folder of OGB is a whole data set; other files and options are for tables"
-                )
-            with StageDisplay(quiet=quiet) as display:
+        name, is_only = name or out.resolve().name, len(files) == 1 and not (nodes or columns)
+        with StageDisplay(quiet=quiet) as display:
+            if files[0].is_dir():
+                if not is_only or features != "all" or direction not in (None, "both"):
+                    raise InputError(f"{files[0]}: a folder of OGB is a whole data set; other options are for tables")
                 limit = {} if memory is None else {"memory": memory}
-                on_rows = display.update
-                data = import_ogb(files[0], out, name=name, overwrite=overwrite, on_rows=on_rows, **limit)
-        elif files[0].suffix.lower() == ".npz":
-            if len(files) > 1 or nodes or columns or memory:
-                raise InputError(
-                    f"{files[0]}: an .npz file is a whole data set; other files, columns and --memory are for tables"
-                )
-            data = read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
-        else:
-            with StageDisplay(quiet=quiet or memory is None) as display:
+                data = import_ogb(files[0], out, name=name, overwrite=overwrite, on_rows=display.update, **limit)
+            elif files[0].suffix.lower() == ".npz":
+                if not is_only or memory:
+                    raise InputError(f"{files[0]}: an .npz file is a whole data set; other options are for tables")
+                data = read_npz(files[0], features=features, name=name, seed=seed, direction=direction)
+            else:
                 data = read_tables(
                     files,
                     nodes,
-                    features=selected,
+                    features=features if features in ("all", "none", "structural") else features.split(","),
                     name=name,
                     seed=seed,
                     direction=direction,
@@ -189,11 +182,11 @@ def import_file(
                     memory=memory,
                     overwrite=overwrite,
                     on_rows=display.update,
-                    **_arguments(columns or ColumnOptions()),
+                    **asdict(columns or ColumnOptions()),
                 )
         if data.path is None:
             storage.save(data, out, overwrite=overwrite)
-    print(f"{_size(data)} in {out}")  # noqa: T201
+    print(f"{_size(data)} in {out}")
     _print_notes(data)
 
 
@@ -207,9 +200,9 @@ def list_cache(folder: Path | None = None, /) -> None:
     total = 0
     for entry in _cache_of(folder).entries():
         what = ", ".join(f"{name} {value}" for name, value in entry.what.items() if name not in _HASHES)
-        print(f"{entry.path}  {entry.num_bytes:,} bytes  {what}")  # noqa: T201
+        print(f"{entry.path}  {entry.num_bytes:,} bytes  {what}")
         total += entry.num_bytes
-    print(f"{total:,} bytes in all")  # noqa: T201
+    print(f"{total:,} bytes in all")
 
 
 @_cache_app.command(name="clear")
@@ -219,7 +212,7 @@ def clear_cache(folder: Path | None = None, /) -> None:
     Args:
         folder: A dataset folder, beside which it is kept; by default the data root's.
     """
-    print(f"{_cache_of(folder).clear():,} bytes removed")  # noqa: T201
+    print(f"{_cache_of(folder).clear():,} bytes removed")
 
 
 def _cache_of(folder: Path | None) -> "Cache":
@@ -231,15 +224,9 @@ def _cache_of(folder: Path | None) -> "Cache":
     return Cache((folder.resolve().parent if folder else writable_root()) / PREPARED)
 
 
-def _arguments(columns: ColumnOptions) -> dict[str, Any]:
-    """The columns as arguments of :func:`mggcn.data.read_tables`."""
-    options = asdict(columns)
-    return {"categories": options.pop("category"), **options}
-
-
 def _print_notes(data: "Dataset") -> None:
     for text in data.warnings:
-        print(f"note        {text}")  # noqa: T201
+        print(f"note        {text}")
 
 
 def _size(data: "Dataset") -> str:

@@ -24,6 +24,7 @@ from rich.progress import (
 )
 
 if TYPE_CHECKING:
+    from mggcn.experiments import Table
     from mggcn.training import Epoch
 
 Level = Literal["debug", "info", "warning", "error"]
@@ -154,6 +155,11 @@ def aligned(rows: Sequence[Sequence[str]], *, right: Collection[int] = ()) -> st
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
+
+
+def aligned_table(table: "Table[Any]") -> str:
+    """A table of results as columns; all but the first are aligned to the right."""
+    return aligned([table.headings, *table.texts], right=range(1, len(table.columns)))
 
 
 def visible(text: str) -> str:

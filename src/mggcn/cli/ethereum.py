@@ -5,14 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
-from cyclopts.types import NonNegativeInt
+from cyclopts.types import NonNegativeInt, NormFloat
 
 from mggcn.cli.options import Switch
 
 if TYPE_CHECKING:
     from collections import Counter
 
-    from mggcn.data import Dataset
     from mggcn.ethereum import Built, MergedLabels
 
 app = App(name="ethereum", help="Collect or simulate transactions, and build data sets of accounts from them.")
@@ -41,7 +40,7 @@ def build(
     receipts: str | None = None,
     blocks: str | None = None,
     balances: str | None = None,
-    max_dropped: float = 0.01,
+    max_dropped: NormFloat = 0.01,
     name: str | None = None,
     seed: int = 0,
     background: NonNegativeInt = 0,
@@ -93,32 +92,32 @@ def build(
     from mggcn.errors import InputError, prefix_errors
     from mggcn.ethereum import BuildInputs, TimeSplit, parse_as_of, parse_columns
 
-    roles = None if columns is None else parse_columns(columns)
-    until = None if as_of is None else parse_as_of(as_of)
+    inputs = BuildInputs(
+        tuple(transactions),
+        None if columns is None else parse_columns(columns),
+        receipts,
+        blocks,
+        balances,
+        None if as_of is None else parse_as_of(as_of),
+        ids == "text",
+        max_dropped,
+        from_tables,
+    )
     time_split = TimeSplit.parse(split)
     if engine == "sql":
         with prefix_errors("--engine sql"):
-            print(ethereum.sql_script(transactions, dialect, roles, as_of=until, any_ids=ids == "text", into=into))  # noqa: T201
+            print(ethereum.sql_script(inputs, dialect, into=into))
         return
     if into is not None:
         raise InputError("--into: only --engine sql creates tables in a database")
-    values = {
-        "--columns": columns,
-        "--receipts": receipts,
-        "--blocks": blocks,
-        "--balances": balances,
-        "--as-of": as_of,
-    }
-    for option, value in values.items():
-        if from_tables and value is not None:
-            raise InputError(f"{option}: has no effect on exported tables; give it to the script that creates them")
+    unused = {"columns": columns, "receipts": receipts, "blocks": blocks, "balances": balances, "as-of": as_of}
+    for option, value in unused.items() if from_tables else ():
+        if value is not None:
+            raise InputError(f"--{option}: has no effect on exported tables; give it to the script that creates them")
     if out is None:
         raise InputError("--out: the dataset folder to make is missing")
     if not 0 <= max_dropped <= 1:
         raise InputError(f"--max-dropped: {max_dropped:g} is not a share from 0 to 1")
-    inputs = BuildInputs(
-        tuple(transactions), roles, receipts, blocks, balances, until, ids == "text", max_dropped, from_tables
-    )
     built = ethereum.build(
         inputs,
         out,
@@ -134,10 +133,12 @@ def build(
         overwrite=overwrite,
         quiet=quiet,
     )
-    print(with_flags("\n".join(_build_lines(built, out))))  # noqa: T201
+    print(with_flags("\n".join(_build_lines(built, out))))
 
 
 def _build_lines(built: "Built", out: Path) -> list[str]:
+    from mggcn.cli.display import aligned
+
     data = built.dataset
     lines = [*built.tally.lines(), ""] if built.tally.dropped else []
     if notes := (*built.tally.notes, *data.notes):
@@ -147,21 +148,16 @@ def _build_lines(built: "Built", out: Path) -> list[str]:
         lines.append(f"{present:,} of {built.labels:,} labelled accounts have a transaction")
         if built.background:
             lines.append(f"{built.background:,} unlabelled accounts of similar degrees are the class Background")
-        lines += [*_split_lines(data), ""]
+        if data.split is not None:
+            parts = data.split.parts()
+            rows = [["class", *parts]]
+            for number, name in enumerate(data.classes):
+                rows.append([name, *(str((data.y[nodes] == number).sum()) for nodes in parts.values())])
+            lines.append(aligned(rows, right=(1, 2, 3)))
+        lines.append("")
     if data.copies:
         lines += [f"{data.copies:,} copies of accounts as of the dates of the split, without edges to others", ""]
     return [*lines, f"{data.name}: {data.num_current:,} accounts, {built.num_edges:,} edges in {out}"]
-
-
-def _split_lines(data: "Dataset") -> list[str]:
-    """The number of accounts of each class in each part of the split."""
-    if data.split is None:
-        return []
-    lines = [f"{'class':<28} {'train':>7} {'val':>7} {'test':>7}"]
-    for number, name in enumerate(data.classes):
-        parts = (data.split.train, data.split.val, data.split.test)
-        lines.append(f"{name:<28} " + " ".join(f"{(data.y[part] == number).sum():>7}" for part in parts))
-    return lines
 
 
 @app.command
@@ -227,7 +223,7 @@ def crawl(
     ]
     if crawled.cut:
         lines.append(f"cut short         {crawled.cut:,} accounts with {max_transactions or 0:,} transactions or more")
-    print("\n".join(lines))  # noqa: T201
+    print("\n".join(lines))
 
 
 @app.command
@@ -249,21 +245,21 @@ def labels(lists: list[str], /, *, out: Path, overwrite: Switch = False) -> None
 
     merged = merge_labels(parse_list(text) for text in lists)
     conflicts = write_labels(merged, out, overwrite=overwrite)
-    print("\n".join(_label_lines(merged, out, conflicts)))  # noqa: T201
+    print("\n".join(_label_lines(merged, out, conflicts)))
 
 
 def _label_lines(merged: "MergedLabels", out: Path, conflicts: Path) -> list[str]:
-    rows = [("", *merged.counts, "")]
-    rows += [
-        (path.name, *(f"{counts[name]:,}" for name in merged.counts), "") for path, counts in merged.by_file.items()
-    ]
-    rows.append((out.name, *(f"{count:,}" for count in merged.counts.values()), f"{len(merged.classes):,} in all"))
-    width = max(len(row[0]) for row in rows)
-    lines = [f"{name:<{width}} " + " ".join(f"{cell:>9}" for cell in cells) for name, *cells in rows]
+    from mggcn.cli.display import aligned
+
+    names = list(merged.counts)
+    rows = [["", *names, ""]]
+    rows += [[path.name, *(f"{counts[name]:,}" for name in names), ""] for path, counts in merged.by_file.items()]
+    rows.append([out.name, *(f"{merged.counts[name]:,}" for name in names), f"{len(merged.classes):,} in all"])
+    lines = [aligned(rows, right=range(1, len(names) + 2))]
     if merged.conflicts:
         lines.append(f"{len(merged.conflicts):,} addresses of two classes are left out, see {conflicts}:")
         shown = list(merged.conflicts.items())[:_MOST_SHOWN]
-        lines += [f"  {address} {' and '.join(names)}" for address, names in shown]
+        lines += [f"  {address} {' and '.join(classes)}" for address, classes in shown]
         lines += ["  …"] * (len(merged.conflicts) > _MOST_SHOWN)
     if merged.unnamed:
         lines.append(f"name without Converter or Fake_Phishing, left out: {_most_common(merged.unnamed)}")
@@ -292,7 +288,7 @@ def simulate(
 ) -> None:
     """Simulate transactions of accounts like those of the paper's six classes. These are not real data.
 
-    The file has the columns of ethereum-etl's transactions, and its metadata say that it is simulated.
+    The file has those columns of ethereum-etl that build reads, and its metadata say that it is simulated.
 
     Args:
         out: The Parquet file to write, named .parquet or .pq.
@@ -315,7 +311,7 @@ def simulate(
             on_progress=lambda rows, total: shown.bar("simulating", rows, total),
         )
     counts = ", ".join(f"{name} {count:,}" for name, count in simulation.labels.items())
-    print(  # noqa: T201
+    print(
         f"{out}: SIMULATED, {simulation.transactions:,} transactions, {simulation.accounts:,} accounts, "
         f"{simulation.edges:,} edges\n"
         f"{labels}: labels of simulated accounts, {counts}"

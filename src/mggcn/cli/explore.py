@@ -12,7 +12,6 @@ def explore(
     port: int = 8642,
     root: Path | None = None,
     allow_import: Switch = False,
-    open: bool = False,  # noqa: A002
 ) -> None:
     """Show a run on a local page: search a node and see its scores, its picks and their influence.
 
@@ -23,19 +22,14 @@ def explore(
         port: The port on 127.0.0.1; 0 takes any free port.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
         allow_import: Allow the run to import the Python code that it names.
-        open: Open the page in the browser.
     """
-    import webbrowser
-
-    from mggcn.explore import HOST, Explorer, listen, require_starlette, serve
+    from mggcn.explore import HOST, Explorer, build, listen, require_starlette
     from mggcn.runs import load_run
 
     require_starlette()
     with listen(port) as listener:
-        trained = load_run(run, allow_import=allow_import)
-        explorer = Explorer.of(trained, trained.training_data(root))
+        trained = load_run(run, allow_import=allow_import, root=root)
+        explorer = Explorer.of(trained, trained.training_data)
         address = f"http://{HOST}:{listener.getsockname()[1]}/"
-        print(f"{run} is shown at {address} until Ctrl-C", flush=True)  # noqa: T201
-        if open:
-            webbrowser.open(address)
-        serve(explorer, listener)
+        print(f"{run} is shown at {address} until Ctrl-C", flush=True)
+        build(explorer).run(sockets=[listener])

@@ -4,35 +4,42 @@ import re
 import textwrap
 
 _WIDTH = 100
+_ANY = "any features"  # the condition of settings that do not depend on the data
 
 
 def methods(name: str | None = None, /) -> None:
-    """List the methods, or the settings of one method with types, defaults and descriptions.
+    """List the methods, or the settings of one method with the values that training uses, types and descriptions.
 
     Args:
         name: A method, or package.module:Class for a method of your own; default: list all methods.
     """
     from mggcn.cli.display import aligned
-    from mggcn.methods import METHODS, describe, method_class, published
+    from mggcn.methods import METHODS, method_class, published
+    from mggcn.methods import settings as describe
     from mggcn.training import Training
 
     if name is None:
-        print(aligned([[method, _plain(describe.title(kind))] for method, kind in METHODS.items()]))  # noqa: T201
-        print("\nmggcn methods NAME lists the settings of a method; --set changes them.")  # noqa: T201
+        print(aligned([[method, _plain(describe.title(kind))] for method, kind in METHODS.items()]))
+        print("\nmggcn methods NAME lists the settings of a method; --set changes them.")
         return
-    kind = method_class(name)
-    print(describe.title(kind))  # noqa: T201
-    recipe = published.recipe(name)
+    kind, recipe = method_class(name), published.recipe(name)
+    print(describe.title(kind))
     if recipe:
-        print("\nOur recipe, with which training starts; --preset paper starts with the paper's settings:")  # noqa: T201
-    for condition, values in recipe.items():
-        pairs = " ".join(f"{key}={describe.written(value)}" for key, value in values.items())
-        print(textwrap.indent(textwrap.fill(f"{condition}: {pairs}", _WIDTH), "  "))  # noqa: T201
+        print(
+            "\nValues are defaults of the class unless they are marked as our recipe, which --preset paper leaves out."
+        )
     for heading, owner in (("Settings", kind), ("Settings of training, which all methods share", Training)):
-        print(f"\n{heading}, with their defaults:")  # noqa: T201
+        print(f"\n{heading}:")
         for setting in describe.settings_of(owner):
-            description = textwrap.indent(textwrap.fill(_plain(setting.description), _WIDTH), "    ")
-            print(f"  {setting.name}={setting.default}  ({setting.values})\n{description}")  # noqa: T201
+            by_data = {
+                key: describe.written(given[setting.name]) for key, given in recipe.items() if setting.name in given
+            }
+            used = by_data.pop(_ANY, None)
+            source = "" if used is None else f"; our recipe, the class has {setting.value}"
+            print(f"  {setting.name}={used or setting.value}  ({setting.values}{source})")
+            for data, value in by_data.items():
+                print(f"  {setting.name}={value}  for {data} (our recipe)")
+            print(textwrap.indent(textwrap.fill(_plain(setting.description), _WIDTH), "    "))
 
 
 def _plain(text: str) -> str:

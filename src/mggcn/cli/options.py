@@ -2,7 +2,8 @@
 
 import re
 import shlex
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -21,19 +22,17 @@ Settings = Annotated[list[str] | None, Parameter(name="--set", consume_multiple=
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class RunOptions:
-    """Options of all commands that train.
+class DataOptions:
+    """Options of all commands that train or score.
 
     Attributes:
         device: auto (the default) takes the GPU if there is one.
         root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
         mmap: Map the dataset folder instead of reading it, as is done by itself if it is larger than half of the free
             memory; its checksums are then not verified (see `mggcn data verify`).
-        cache: The folder for what is computed from a mapped data set before training; default: the folder prepared
-            beside the data, or in the folder of data sets if that cannot be written.
+        cache: The folder for what is computed from a mapped data set before training or scoring; default: the folder
+            prepared beside the data, or in the folder of data sets if that cannot be written.
         memory: How much memory computing that may take, such as 2GB (the default).
-        quiet: Print only the results.
-        as_json: End standard output with one line of JSON.
     """
 
     device: Device | None = None
@@ -41,8 +40,6 @@ class RunOptions:
     mmap: Switch = False
     cache: Path | None = None
     memory: str | None = None
-    quiet: Switch = False
-    as_json: JsonSwitch = False
 
     @property
     def access(self) -> "Access":
@@ -50,6 +47,43 @@ class RunOptions:
         from mggcn._io.mapping import Access
 
         return Access.of(self.mmap or None, self.cache, self.memory)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class RunOptions(DataOptions):
+    """Options of all commands that train.
+
+    Attributes:
+        quiet: Print only the results.
+        as_json: End standard output with one line of JSON.
+    """
+
+    quiet: Switch = False
+    as_json: JsonSwitch = False
+
+    def note(self, text: str) -> None:
+        """Print a line about the command on standard error, unless it is quiet."""
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class TrainOptions(RunOptions):
+    """Options of how runs are trained and what is shown of them.
+
+    Attributes:
+        allow_import: Allow the file of --config, --resume or --warm-start to import the Python code that it names.
+        report: Write a page with charts into each run folder; needs `pip install 'mggcn[report]'`.
+        per_class: Also print precision, recall and F1 of every class, and how well its probability ranks test nodes.
+        checkpoint_every: Seconds between two checkpoints, at least; 0 writes one after every epoch.
+    """
+
+    allow_import: Switch = False
+    report: bool = True
+    per_class: Switch = False
+    checkpoint_every: float = 10.0
 
 
 DEFAULTS = RunOptions()
@@ -96,3 +130,10 @@ def _with_value(match: re.Match[str]) -> str:
     if name not in _flags:
         return match[0]
     return _flags[name][0] if value == "…" else f"{_flags[name][0]} {value.strip(chr(39))}"
+
+
+def setting_words(settings: Mapping[str, object]) -> str:
+    """Settings as ``--set`` takes them, numbers with four digits."""
+    return " ".join(
+        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in settings.items()
+    )

@@ -2,12 +2,13 @@
 
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cyclopts.types import NonNegativeInt
 
-from mggcn.cli.options import Device, Switch
+from mggcn.cli.options import DataOptions, Switch
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from mggcn.data import Dataset
     from mggcn.training import Ranks
 
-
 _NUM_REASONED = 1000
+_DEFAULTS = DataOptions()
 
 
 def predict(
@@ -35,11 +36,7 @@ def predict(
     draws: int | None = None,
     calibrated: bool = True,
     allow_import: Switch = False,
-    device: Device = "auto",
-    root: Path | None = None,
-    mmap: Switch = False,
-    cache: Path | None = None,
-    memory: str | None = None,
+    options: DataOptions = _DEFAULTS,
 ) -> None:
     """Score nodes of the graph a run was trained on, or of a new graph with the same features.
 
@@ -73,81 +70,24 @@ def predict(
         calibrated: Calibrate probabilities with the temperature that the run fitted on its validation nodes; with
             another number of draws it is fitted again, on as many, which needs the training data.
         allow_import: Allow the run to import the Python code that it names.
-        device: auto takes the GPU if there is one.
-        root: The folder of data sets; default: $MGGCN_DATA, else a per-user cache.
-        mmap: Map the dataset folder instead of reading it, as is done by itself if it is larger than half of the free
-            memory; its checksums are then not verified (see `mggcn data verify`).
-        cache: The folder for what is computed from a mapped data set before scoring; default: the folder prepared
-            beside the data, or in the folder of data sets if that cannot be written.
-        memory: How much memory computing that may take, such as 2GB (the default).
+        options: Shared options.
     """
-    from mggcn._io.mapping import Access
-    from mggcn.cli.predicted import Predicted
+    import numpy as np
+
+    from mggcn.cli import predicted
     from mggcn.errors import InputError, InputWarning
-    from mggcn.runs import Ensemble, Requirements, load_data, load_run, unlike
+    from mggcn.runs import (
+        Assessment,
+        Ensemble,
+        Requirements,
+        check_format,
+        load_data,
+        load_run,
+        unlike,
+    )
     from mggcn.training import Ranks
 
-    ranks, access = Ranks.current(), Access.of(mmap or None, cache, memory)
-    _check(out, embeddings, top, at_precision, num_runs=1 + len(others))
-    runs = [load_run(folder, allow_import=allow_import) for folder in (run, *others)]
-    model, ranking = Ensemble(runs), _class_and_count(top, runs[0].classes) if top is not None else None
-    if dataset:
-        data = load_data(dataset, root, ranks, access)
-    else:
-        model.check_same_data()
-        data = ranks.in_turn(lambda: runs[0].training_data(root, access))
-    selected = _selected(nodes, data)
-    if selected.size < ranks.size:
-        raise InputError(f"{data.name}: {selected.size} nodes are fewer than the ranks, {ranks.size}")
-    if (needed := Requirements.of(runs[0].plan, data, trains=False)) is not None:
-        if ranks.is_first:
-            print(needed, file=sys.stderr)  # noqa: T201
-        needed.check()
-    part = ranks.part(selected.size)
-    if embeddings is not None:
-        hidden = runs[0].embed(data, selected[part], draws=draws, device=device)
-        ranks.every(None)  # nothing is written if a rank fails
-        hidden.save(_part_of(embeddings, ranks))
-        shown = _part_of(embeddings, ranks, "*")
-        print(f"embeddings of {selected.size:,} nodes in {shown}, {hidden.values.shape[1]} channels")  # noqa: T201
-    if out is None and top is None and at_precision is None:
-        return
-    if reasons is None:
-        reasons = _NUM_REASONED if data.feature_names else 0
-    predictions = model.predict(
-        data,
-        selected,
-        reasons=0 if out is None else reasons,
-        at_precision=at_precision,
-        draws=draws,
-        calibrated=calibrated,
-        device=device,
-        root=root,
-        scratch=None if out is None else _folder_of(out),
-        ranks=ranks,
-    )
-    if out is not None:
-        predictions.save(_part_of(out, ranks), part)
-        print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")  # noqa: T201
-    if (warning := unlike(runs, data, root)) is not None:
-        warnings.warn(warning, InputWarning, stacklevel=2)
-    predicted = Predicted(predictions)
-    lines = [*predicted.notes(), *predicted.metrics(calibrated=warning is None)]
-    if ranking is not None:
-        lines.append(predicted.top(*ranking, with_training=with_training))
-    if at_precision is not None:
-        lines.append(predicted.alerts())
-    for line in lines:
-        print(line)  # noqa: T201
-
-
-def _check(
-    out: Path | None, embeddings: Path | None, top: str | None, at_precision: float | None, *, num_runs: int
-) -> None:
-    """Raise InputError, before anything is loaded, if what is asked for cannot be written or printed."""
-    from mggcn.errors import InputError
-    from mggcn.runs import check_embeddings_format, check_format
-
+    ranks, root, access, device = Ranks.current(), options.root, options.access, options.device or "auto"
     if out is None and top is None and embeddings is None and at_precision is None:
         raise InputError(
             "predict: name a file to write (--out, --embeddings), a class to rank by (--top CLASS:K) or a precision "
@@ -156,20 +96,57 @@ def _check(
     if out is not None:
         check_format(out)
     if embeddings is not None:
-        check_embeddings_format(embeddings)
-    if embeddings is not None and num_runs > 1:
-        raise InputError(f"--embeddings: those of {num_runs} runs cannot be averaged; name one run")
-
-
-def _selected(nodes: Path | None, data: "Dataset") -> "NDArray[np.int64]":
-    import numpy as np
-
-    return np.arange(data.num_current) if nodes is None else _read_nodes(nodes, data)
-
-
-def _folder_of(path: Path) -> Path:
-    """The folder of a file, or the nearest one above it that exists."""
-    return next(folder for folder in path.absolute().parents if folder.exists())
+        check_format(embeddings, "embeddings")
+        if others:
+            raise InputError(f"--embeddings: those of {1 + len(others)} runs cannot be averaged; name one run")
+    loaded = (load_run(folder, allow_import=allow_import, root=root) for folder in (run, *others))
+    runs = [replace(one, access=access) for one in loaded]
+    model, ranking = Ensemble(runs), _class_and_count(top, runs[0].classes) if top is not None else None
+    data = load_data(dataset, root, ranks, access) if dataset else ranks.in_turn(lambda: model.training_data)
+    selected = np.arange(data.num_current) if nodes is None else _read_nodes(nodes, data)
+    if selected.size < ranks.size:
+        raise InputError(f"{data.name}: {selected.size} nodes are fewer than the ranks, {ranks.size}")
+    if (needed := Requirements.of(runs[0].plan, data, trains=False)) is not None:
+        if ranks.is_first:
+            print(needed, file=sys.stderr)
+        needed.check()
+    part = ranks.part(selected.size)
+    if embeddings is not None:
+        hidden = runs[0].embed(data, selected[part], draws=draws, device=device)
+        ranks.every(None)  # nothing is written if a rank fails
+        hidden.save(_part_of(embeddings, ranks))
+        shown = _part_of(embeddings, ranks, "*")
+        print(f"embeddings of {selected.size:,} nodes in {shown}, {hidden.values.shape[1]} channels")
+    if out is None and top is None and at_precision is None:
+        return
+    if out is None:
+        reasons, scratch = 0, None
+    else:
+        reasons = (_NUM_REASONED if data.feature_names else 0) if reasons is None else reasons
+        scratch = next(folder for folder in out.absolute().parents if folder.exists())
+    predictions = model.predict(
+        data,
+        selected,
+        reasons=reasons,
+        at_precision=at_precision,
+        draws=draws,
+        calibrated=calibrated,
+        device=device,
+        scratch=scratch,
+        ranks=ranks,
+    )
+    if out is not None:
+        predictions.save(_part_of(out, ranks), part)
+        print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")
+    if (warning := unlike(runs, data)) is not None:
+        warnings.warn(warning, InputWarning, stacklevel=2)
+    assessed = Assessment(predictions)
+    lines = [*predicted.notes(assessed), *predicted.metrics(assessed, calibrated=warning is None)]
+    if ranking is not None:
+        lines.append(predicted.top(assessed, *ranking, with_training=with_training))
+    if at_precision is not None:
+        lines.append(predicted.alerts(assessed))
+    print("\n".join(lines), end="\n" * bool(lines))
 
 
 def _part_of(path: Path, ranks: "Ranks", number: str | None = None) -> Path:
@@ -191,13 +168,12 @@ def _read_nodes(path: Path, data: "Dataset") -> "NDArray[np.int64]":
         raise InputError(f"{path}: contains no node ids")
     found, missing = find_nodes(data, ids)
     if missing:
-        names = ", ".join(name[:60] for name in missing[:5]) + (
-            f" and {len(missing) - 5:,} more" if missing[5:] else ""
-        )
+        more = f" and {len(missing) - 5:,} more" if missing[5:] else ""
+        names = ", ".join(name[:60] for name in missing[:5]) + more
         message = f"{len(missing):,} of {len(ids):,} ids are not in {data.name}"
         if not found.size:
             raise InputError(f"{path}: {message}: {names}")
-        print(f"{path}: {message} and have no prediction: {names}")  # noqa: T201
+        print(f"{path}: {message} and have no prediction: {names}")
     return found
 
 

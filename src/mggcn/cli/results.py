@@ -1,25 +1,70 @@
 """What ``mggcn train`` prints of its runs, and the pages it writes for them."""
 
+import json
 import logging
 import statistics
 import time
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mggcn.cli.options import TrainOptions, setting_words
 
 if TYPE_CHECKING:
-    from mggcn.experiments import ClassScores, Part, Trial
+    from mggcn.experiments import Part, Trial
     from mggcn.training import RunRecord
 
 _log = logging.getLogger(__name__)
 
-PAGE = "report.html"
-
-_CALIBRATION = ("test_ece", "test_ece_uncalibrated", "temperature")
-_AVERAGED = (*_CALIBRATION, "test_accuracy", "test_macro_f1", "val_loss", "val_accuracy", "epochs", "best_epoch")
+_PAGE = "report.html"
+_AVERAGED = (
+    *("test_ece", "test_ece_uncalibrated", "temperature", "test_accuracy", "test_macro_f1"),
+    *("val_loss", "val_accuracy", "epochs", "best_epoch"),
+)
 _OTHERS = ("method", "seed", "device", "total_seconds", "epoch_seconds", "prepare_seconds", "peak_memory_bytes")
 
 
-def write_pages(results: "list[tuple[RunRecord, Path]]", parts: "list[Part | None]") -> str:
+class Result(NamedTuple):
+    """A trained run: its record, its folder, and the picks on its page, if any."""
+
+    record: "RunRecord"
+    folder: Path
+    picks: "Part | None"
+
+
+def show(results: list[Result], options: TrainOptions, tuned: "tuple[Trial, Path] | None" = None) -> None:
+    """Write the pages of the runs and print the result; ``tuned``: the best trial of a search, and its folder."""
+    from mggcn.cli.display import aligned_table
+    from mggcn.experiments import BEST, class_table, group, ranking_table
+
+    missing = _write_pages(results) if options.report else ""
+    if missing:
+        options.note(f"no {_PAGE}: {missing}")
+    print(_text(results, has_page=options.report and not missing))
+    values = _summary(results)
+    if tuned is not None:
+        best, folder = tuned
+        accuracy = f"val accuracy {best.value or 0.0:.2%}"
+        print(f"settings        trial {best.number} of {folder / BEST}, {accuracy}: {setting_words(best.settings)}")
+        values["tuned"] = {**asdict(best), "out": str(folder)}
+    if options.per_class:
+        rows = group([result.record for result in results])[0].rows
+        classes = class_table(rows[0])
+        print(f"\n{aligned_table(classes)}\n\n{aligned_table(ranking_table(rows))}")
+        values["per_class"] = [asdict(scores) for scores in classes.items]
+        values["rankings"] = [record.ranking and asdict(record.ranking) for record, *_ in results]
+    if options.as_json:
+        print(json.dumps(values))
+
+
+def figures(record: "RunRecord") -> str:
+    """One of several runs, in a line."""
+    scores = f"test accuracy {record.test_accuracy:.2%}, macro-F1 {record.test_macro_f1:.2%}"
+    return f"{scores}, {_best_epoch(record)}, {record.total_seconds:.1f} s"
+
+
+def _write_pages(results: list[Result]) -> str:
     """Write a page into every run folder; return the reason if that is not possible.
 
     Charts are drawn after all runs, so that the libraries they need do not count in a run's peak memory.
@@ -31,8 +76,8 @@ def write_pages(results: "list[tuple[RunRecord, Path]]", parts: "list[Part | Non
 
     try:
         require_altair()
-        for (record, folder), picks in zip(results, parts, strict=True):
-            write_page(record, picks, folder / PAGE)
+        for record, folder, picks in results:
+            write_page(record, picks, folder / _PAGE)
     except InputError as error:
         return str(error)
     seconds = time.perf_counter() - started
@@ -40,23 +85,11 @@ def write_pages(results: "list[tuple[RunRecord, Path]]", parts: "list[Part | Non
     return ""
 
 
-def line(record: "RunRecord") -> str:
-    """One of several runs, in a line."""
-    scores = f"test accuracy {record.test_accuracy:.2%}, macro-F1 {record.test_macro_f1:.2%}"
-    return f"seed {record.seed}: {scores}, {_best_epoch(record)}, {record.total_seconds:.1f} s"
-
-
 def _best_epoch(record: "RunRecord") -> str:
     return f"best epoch {record.best_epoch} of {record.epochs}" if record.epochs else "no epochs (nothing to train)"
 
 
-def _not_converged(records: "list[RunRecord]") -> list[str]:
-    seeds = [str(record.seed) for record in records if not record.is_converged]
-    named = f" (seed {', '.join(seeds)})" if len(records) > 1 else ""
-    return [f"not converged{named}: the best epoch is the last one; raise --epochs"] if seeds else []
-
-
-def _scaling(records: "list[RunRecord]", mean: dict[str, float]) -> str:
+def _scaling(records: "Sequence[RunRecord]", mean: dict[str, float]) -> str:
     """How the probabilities were scaled, and the calibration error without it."""
     unused = sum(record.temperature == 1 for record in records)
     reason = "it does not lower the loss in cross-validation"
@@ -66,11 +99,11 @@ def _scaling(records: "list[RunRecord]", mean: dict[str, float]) -> str:
     return before + (f", not used for {unused} of {len(records)} seeds: {reason}" if unused else "")
 
 
-def text(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> str:
+def _text(results: list[Result], *, has_page: bool) -> str:
     """The result of the runs, as a few lines."""
     from mggcn.runs import published_results
 
-    records = [record for record, _ in results]
+    records = [result.record for result in results]
     last, count = records[-1], len(records)
     mean = {name: statistics.fmean(getattr(record, name) for record in records) for name in _AVERAGED}
     accuracy = f"{mean['test_accuracy']:.2%}"
@@ -83,57 +116,24 @@ def text(results: "list[tuple[RunRecord, Path]]", *, has_page: bool) -> str:
     epoch_ms = statistics.median(record.epoch_seconds for record in records) * 1000
     seconds = f"{sum(record.total_seconds for record in records):.1f} s"
     seconds += f", {epoch_ms:.1f} ms per epoch" if last.epochs else ""
-    folder = f"{results[-1][1]}" + (f" and {count - 1} more" if count > 1 else "")
     lines = [
         f"test accuracy   {accuracy}",
         f"test macro-F1   {mean['test_macro_f1']:.2%}",
         f"calibration     error {mean['test_ece']:.2%} ({_scaling(records, mean)})",
         f"training        {seconds}, {_best_epoch(last)}",
-        *_not_converged(records),
+    ]
+    if unfinished := ", ".join(str(record.seed) for record in records if not record.is_converged):
+        named = f" (seed {unfinished})" if count > 1 else ""
+        lines.append(f"not converged{named}: the best epoch is the last one; raise --epochs")
+    folder = f"{results[-1].folder}" + (f" and {count - 1} more" if count > 1 else "")
+    lines += [
         f"peak memory     {max(record.peak_memory_bytes for record in records) / 2**20:,.0f} MiB",
-        f"run folder      {folder}" + (f", with {PAGE}" if has_page else ""),
+        f"run folder      {folder}" + (f", with {_PAGE}" if has_page else ""),
     ]
     return "\n".join(lines)
 
 
-def of_search(best: "Trial", folder: Path) -> str:
-    """The best trial of a search in a folder, in a line."""
-    from mggcn.cli.tune import text_of
-    from mggcn.experiments import BEST
-
-    value = f"val accuracy {best.value or 0.0:.2%}"
-    return f"settings        trial {best.number} of {folder / BEST}, {value}: {text_of(best.settings)}"
-
-
-def classes(records: "list[RunRecord]") -> "list[ClassScores]":
-    """The scores of every class over the test nodes of all runs together."""
-    from mggcn.experiments import confusion, group, names, scores
-
-    row = group(records)[0].rows[0]
-    return scores(confusion(row), names(row))
-
-
-def table(classes: "list[ClassScores]") -> str:
-    """The scores of every class as a table."""
-    from mggcn.cli.display import aligned
-
-    rows = [["class", "precision", "recall", "F1", "test nodes"]]
-    for scores in classes:
-        shares = (scores.precision, scores.recall, scores.f1)
-        rows.append([scores.name, *(f"{share:.2%}" for share in shares), f"{scores.support:,}"])
-    return aligned(rows, right=(1, 2, 3, 4))
-
-
-def ranking(records: "list[RunRecord]") -> str:
-    """How well the probability of every class ranks the test nodes, as a table."""
-    from mggcn.cli.display import aligned
-    from mggcn.experiments import group, ranking_table
-
-    content = ranking_table(group(records)[0].rows)
-    return aligned([content.headings, *content.texts], right=range(1, len(content.columns)))
-
-
-def summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
+def _summary(results: list[Result]) -> dict[str, Any]:
     """The result as JSON: one run, or the means over several with the list of them."""
     runs: list[dict[str, Any]] = [
         {
@@ -142,16 +142,15 @@ def summary(results: "list[tuple[RunRecord, Path]]") -> dict[str, Any]:
             "converged": record.is_converged,
             "run": str(folder),
         }
-        for record, folder in results
+        for record, folder, _ in results
     ]
     if len(runs) == 1:
         return runs[0]
     values = {name: [run[name] for run in runs] for name in runs[0]}
     return {
         **runs[0],
-        **{name: statistics.fmean(values[name]) for name in _AVERAGED},
+        **{name: statistics.fmean(values[name]) for name in (*_AVERAGED, "total_seconds")},
         "converged": all(values["converged"]),
-        "total_seconds": statistics.fmean(values["total_seconds"]),
         "epoch_seconds": statistics.median(values["epoch_seconds"]),
         "peak_memory_bytes": max(values["peak_memory_bytes"]),
         "test_accuracy_mean": statistics.fmean(values["test_accuracy"]),

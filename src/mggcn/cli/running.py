@@ -1,7 +1,6 @@
 """Shows an experiment while it runs: a live table on a terminal, a line for each run elsewhere; then its tables."""
 
 import json
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,10 @@ from rich.text import Text
 from mggcn import experiments
 from mggcn.cli.display import Display, visible
 from mggcn.cli.options import RunOptions, with_flags
+from mggcn.cli.results import figures
 from mggcn.data import Dataset, headline
 from mggcn.errors import InputError
-from mggcn.experiments import Experiment, Job, Outcome, Section, duration, markdown, ranking_table, section_table
+from mggcn.experiments import Experiment, Job, Outcome, Section, markdown, ranking_table, section_table
 from mggcn.runs import Requirements
 from mggcn.training import Epoch, choose_device
 
@@ -22,38 +22,32 @@ from mggcn.training import Epoch, choose_device
 class ExperimentDisplay(experiments.ExperimentProgress):
     """Shows the runs of an experiment on standard error and prints its tables to standard output."""
 
-    def __init__(self, *, quiet: bool, per_class: bool = False) -> None:
-        self._per_class = per_class
+    def __init__(self, options: RunOptions, *, per_class: bool) -> None:
+        self._options, self._per_class = options, per_class
         self.sections: list[Section] = []
         self.names: list[str] = []
-        self._quiet, self._open, self._shown = quiet, ExitStack(), Display(quiet=True)
-        self._title, self._total, self._ended = "", 0, 0
-        self._job: Job | None = None
-        self._epoch: Epoch | None = None
-        self._section: Section | None = None
-        self._dataset: Dataset
-        self._announced: set[str] = set()
+        self._open = ExitStack()
 
     def note(self, text: str) -> None:
         """Write a line."""
-        if not self._quiet:
-            print(text, file=sys.stderr)  # noqa: T201
+        self._options.note(text)
 
     def start(self, title: str, dataset: Dataset, section: Section, total: int) -> None:
         """Show the table of a data set."""
         self.note(headline(dataset))
         self.names.append(dataset.name)
-        self._dataset, self._announced = dataset, set()
-        self._title, self._total, self._section = title, total, section
-        self._ended, self._job = sum(row.done for row in section.rows), None
-        self._shown = self._open.enter_context(Display(quiet=self._quiet, transient=True))
+        self._dataset, self._title, self._total, self._section = dataset, title, total, section
+        self._ended, self._now = sum(row.done for row in section.rows), ""
+        self._job: Job | None = None
+        self._announced: set[str] = set()
+        self._shown = self._open.enter_context(Display(quiet=self._options.quiet, transient=True))
         self._shown.show(self._table)
         if self._ended:
             self._shown.line(f"{self._ended} of {total} runs are done already")
 
     def run_starts(self, job: Job) -> "ExperimentDisplay":
         """Mark the row of the run."""
-        self._job, self._epoch = job, None
+        self._job, self._now = job, f"; {job.title}: preparing"
         if job.label not in self._announced and (needed := Requirements.of(job.plan, self._dataset)) is not None:
             self._shown.line(f"{job.label}, {needed}")
         self._announced.add(job.label)
@@ -61,13 +55,17 @@ class ExperimentDisplay(experiments.ExperimentProgress):
 
     def epoch(self, epoch: Epoch) -> None:
         """Show an epoch below the table."""
-        self._epoch = epoch
+        if self._job is not None:
+            most = self._job.plan.training.epochs
+            reached = f"epoch {epoch.number} of at most {most}, val accuracy {epoch.val_accuracy:.2%}"
+            self._now = f"; {self._job.title}: {reached}"
 
     def run_ends(self, outcome: Outcome, section: Section) -> None:
         """Show the result of a run."""
         self._ended += 1
-        self._job, self._section = None, section
-        self._shown.line(f"[{self._ended}/{self._total}] {outcome.job.title}: {_result(outcome)}")
+        self._job, self._now, self._section = None, "", section
+        result = figures(outcome.record) if outcome.record else f"not run: {with_flags(outcome.reason)}"
+        self._shown.line(f"[{self._ended}/{self._total}] {outcome.job.title}: {result}")
 
     def finish(self, section: Section) -> None:
         """Print the table."""
@@ -75,31 +73,20 @@ class ExperimentDisplay(experiments.ExperimentProgress):
         self.sections.append(section)
         if section.problem:
             self.note(f"{section.dataset}: not run: {with_flags(section.problem)}")
-        print(markdown(section), end="")  # noqa: T201
+        print(markdown(section), end="")
         if self._per_class and section.measured:
-            print(f"\n{ranking_table(section.measured).markdown(text_columns=2)}")  # noqa: T201
+            print(f"\n{ranking_table(section.measured).markdown(text_columns=2)}")
 
     def _table(self) -> Table:
-        assert self._section is not None  # noqa: S101  (set before the display starts)
-        job, shown = self._job, section_table(self._section)
-        table = Table(title=Text(visible(self._title)), caption=Text(self._caption()), caption_justify="left")
+        shown, caption = section_table(self._section), f"{self._ended} of {self._total} runs are done{self._now}"
+        table = Table(title=Text(visible(self._title)), caption=Text(caption), caption_justify="left")
         for number, heading in enumerate(shown.headings):
             table.add_column(heading, justify="right" if number else "left", no_wrap=number == 0)
         for row, texts in zip(shown.items, shown.texts, strict=True):
-            is_running = job is not None and job.label == row.label
+            is_running = self._job is not None and self._job.label == row.label
             style = "bold cyan" if is_running else "" if row.done == row.seeds else "dim"
             table.add_row(*(Text(visible(text)) for text in texts), style=style)
         return table
-
-    def _caption(self) -> str:
-        job, epoch, done = self._job, self._epoch, f"{self._ended} of {self._total} runs"
-        if job is None:
-            return done
-        if epoch is None:
-            return f"{done}; {job.title}: preparing"
-        most = job.plan.training.epochs
-        reached = f"epoch {epoch.number} of at most {most}, val accuracy {epoch.val_accuracy:.2%}"
-        return f"{done}; {job.title}: {reached}"
 
 
 def run(
@@ -117,7 +104,7 @@ def run(
     Returns its sections.
     """
     device, interrupted = choose_device(options.device or "auto"), False
-    shown = ExperimentDisplay(quiet=options.quiet, per_class=per_class)
+    shown = ExperimentDisplay(options, per_class=per_class)
     try:
         experiments.run(
             experiment,
@@ -142,7 +129,7 @@ def run(
             for section in shown.sections
         ]
         result |= tables[0] | {"dataset": shown.names[0]} if experiment.flat else {"tables": tables}
-        print(json.dumps(result if experiment.flat else {"experiment": experiment.name, **result}))  # noqa: T201
+        print(json.dumps(result if experiment.flat else {"experiment": experiment.name, **result}))
     if interrupted:
         raise KeyboardInterrupt
     selected, problems = experiment.selected(only), []
@@ -152,20 +139,8 @@ def run(
         if section.problem:
             problems.append(f"{experiment.path or experiment.name}: data set {name}: {with_flags(section.problem)}")
         elif not any(row.done for row in tried):
-            problems.append(
-                f"{name}: none of the {what} could be run; {tried[0].label}, {with_flags(tried[0].reasons[0])}"
-            )
+            reason = f"{tried[0].label}, {with_flags(tried[0].reasons[0])}"
+            problems.append(f"{name}: none of the {what} could be run; {reason}")
     if problems:
         raise InputError("; ".join(problems))
     return shown.sections
-
-
-def _result(outcome: Outcome) -> str:
-    record = outcome.record
-    if record is None:
-        return f"not run: {with_flags(outcome.reason)}"
-    return (
-        f"test accuracy {record.test_accuracy:.2%}, macro-F1 {record.test_macro_f1:.2%}, "
-        f"{duration(record.epoch_seconds)} an epoch, best epoch {record.best_epoch} of {record.epochs}, "
-        f"{duration(record.total_seconds)}"
-    )

@@ -1,27 +1,27 @@
 """``mggcn train``: train a method, show its progress and write a run folder; with ``--tune``, search settings first."""
 
 import gc
-import json
 import shlex
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cyclopts.types import PositiveInt
+
 from mggcn.cli import results
-from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings, Switch
+from mggcn.cli.options import Preset, Settings, TrainOptions
 from mggcn.errors import InputError, RankError
 
 if TYPE_CHECKING:
-    from mggcn.experiments import Part, Trial
-    from mggcn.runs import Run, RunFolder
-    from mggcn.training import Checkpoints, Progress, Ranks, RunRecord
+    from mggcn.runs import RunFolder
+    from mggcn.training import Checkpoints, Progress, Ranks
 
 
 _LARGEST_SEED = 2**62  # what records hold
+_DEFAULTS = TrainOptions()
 
 
 def train(
@@ -31,19 +31,15 @@ def train(
     method: str | None = None,
     preset: Preset | None = None,
     seed: int | None = None,
-    seeds: int = 1,
+    seeds: PositiveInt = 1,
     epochs: int | None = None,
-    tune: int | None = None,
+    tune: PositiveInt | None = None,
     settings: Settings = None,
     config: Path | None = None,
     out: Path = Path("runs"),
-    allow_import: Switch = False,
-    report: bool = True,
-    per_class: Switch = False,
     resume: Path | None = None,
     warm_start: Path | None = None,
-    checkpoint_every: float = 10.0,
-    options: RunOptions = DEFAULTS,
+    options: TrainOptions = _DEFAULTS,
 ) -> None:
     """Train a method on a data set and write a run folder.
 
@@ -59,13 +55,9 @@ def train(
         settings: Change settings, as key=value; `mggcn methods NAME` lists the settings of a method.
         config: A config.toml, as in a run folder; the other options override it.
         out: The folder in which run folders are created.
-        allow_import: Allow the file of --config, --resume or --warm-start to import the Python code that it names.
-        report: Write a page with charts into each run folder; needs `pip install 'mggcn[report]'`.
-        per_class: Also print precision, recall and F1 of every class, and how well its probability ranks test nodes.
         resume: Continue the run in this folder after its last checkpoint; only --epochs and --set patience= may change.
         warm_start: Start from the weights of the run in this folder, with its method, settings and scaling of features;
             features are matched as for `mggcn predict`.
-        checkpoint_every: Seconds between two checkpoints, at least; 0 writes one after every epoch.
         options: Shared options.
     """
     from mggcn._io.files import check_writable
@@ -77,54 +69,44 @@ def train(
     from mggcn.runs import Config, Requirements, RunFolder, WarmStart, load_data, read_config, resolve
     from mggcn.training import Ranks, choose_device, wake
 
-    ranks, access = Ranks.current(), options.access
+    ranks = Ranks.current()
     if not ranks.is_first:
-        options, report = replace(options, quiet=True), False
+        options = replace(options, quiet=True, report=False)
     changed = {**pairs(settings or []), **({} if epochs is None else {"epochs": epochs})}
-    runs = _Runs(
-        seeds,
-        report=report,
-        per_class=per_class,
-        checkpoint_every=checkpoint_every,
-        allow_import=allow_import,
-        options=options,
-    )
     if resume is not None:
-        others: dict[str, object] = {
-            "method": method,
-            "preset": preset,
-            "seed": seed,
-            "seeds": None if seeds == 1 else seeds,
-            "tune": tune,
-        }
-        others |= {"config": config, "warm-start": warm_start, "device": options.device}
-        opened = _open_run(resume, dataset, changed, options, others, allow_import=allow_import, ranks=ranks)
-        if opened is not None:
-            if not options.quiet:
-                print(headline(opened.dataset), file=sys.stderr)  # noqa: T201
-            runs.train([opened])
-            runs.show()
+        kept = {"method": method, "preset": preset, "seed": seed, "seeds": None if seeds == 1 else seeds, "tune": tune}
+        for option, value in {**kept, "config": config, "warm-start": warm_start, "device": options.device}.items():
+            if value is not None:
+                raise InputError(f"--{option}: a run is resumed as it was started; leave it out beside --resume")
+        if not _is_finished(resume, ranks, options):
+            data = None if dataset is None else load_data(dataset, options.root, ranks, options.access)
+            opened = RunFolder.open(
+                resume,
+                data,
+                changed,
+                root=options.root,
+                access=options.access,
+                allow_import=options.allow_import,
+                ranks=ranks,
+            )
+            options.note(headline(opened.dataset))
+            results.show(_train([opened], options), options)
         return
-    base = read_config(config, allow_import=allow_import) if config else Config(preset="default")
+    base = read_config(config, allow_import=options.allow_import) if config else Config(preset="default")
     origin = None
     warm_start = Path(base.warm_start) if warm_start is None and base.warm_start else warm_start
     if warm_start is not None:
         if tune is not None:
             raise InputError("--tune: a warm start has the settings of its run; leave it out beside --warm-start")
-        origin = WarmStart.of(warm_start, allow_import=allow_import)
+        origin = WarmStart.of(warm_start, allow_import=options.allow_import)
         base = base if config else Config(method=origin.run.record.method, settings=origin.run.record.settings)
     name = dataset or base.dataset
     if name is None:
         raise InputError("train: name a data set, or a --config that names one")
-    for option, count in (("seeds", seeds), ("tune", tune)):
-        if count is not None and count < 1:
-            raise InputError(f"--{option}: {count} is less than 1")
     first_seed = base.seed if seed is None else seed
     if not 0 <= first_seed <= _LARGEST_SEED:
-        problem = "is less than 0" if first_seed < 0 else f"is more than {_LARGEST_SEED:,}"
-        raise InputError(f"--seed: {str(first_seed)[:40]} {problem}")
-    changes = {**base.settings, **changed}
-    start = preset or base.preset
+        raise InputError(f"--seed: {str(first_seed)[:40]} is not from 0 to {_LARGEST_SEED:,}")
+    changes, start = {**base.settings, **changed}, preset or base.preset
     run_device, method = choose_device(options.device or base.device), method or base.method or "mg-gcn"
     resolve(method, name, changes, preset=start)  # a wrong setting is reported before the data are loaded
     if ranks.is_first:
@@ -137,27 +119,26 @@ def train(
         check_writable(search_folder)
     if ranks.size == 1:  # ranks have chosen their GPUs, which other threads do not know
         wake(run_device)
-    data = load_data(name, options.root, ranks, access)
+    data = load_data(name, options.root, ranks, options.access)
     described = origin.describe() if origin else None
     plan = resolve(method, data, changes, preset=start, seed=first_seed, device=run_device, warm_start=described)
     tuning = None
     if tune is not None:
         search = Search(data, method, device=run_device, fixed=changes, preset=start)
         tuning = Tuning(search, search_folder)
-    needed = Requirements.of(plan, data)
-    if not options.quiet:
-        print(headline(data), *([needed] if needed else []), sep="\n", file=sys.stderr)  # noqa: T201
-    if needed is not None:
+    options.note(headline(data))
+    if (needed := Requirements.of(plan, data)) is not None:
+        options.note(str(needed))
         needed.check()
     label = plan.name.rpartition(":")[2]
     with ExitStack() as stack:
-        trials = tuned = None
+        watch = tuned = None
         if tuning is not None and tune is not None:
             display = stack.enter_context(Display(quiet=options.quiet))
             trials = TrialDisplay(display, f"{data.name} {label}", tune, seeds)
             with tuning.opened():
                 trials.run(tuning)
-                tuned, plan = tuning.best, tuning.best_plan
+                tuned, plan, watch = tuning.best, tuning.best_plan, trials.training
         create = partial(RunFolder.create, dataset=data, origin=origin, numbered=True)
         create = partial(create, again=ranks.is_restarted, ranks=ranks)
         folder = out / f"{data.name.replace(':', '-').replace('/', '-')}-{label}"
@@ -166,153 +147,67 @@ def train(
             for number in range(first_seed, first_seed + seeds)
         )
         gc.freeze()  # what is imported by now is no garbage, so searches leave it out
-        runs.train(folders, None if trials is None else trials.training)
-    runs.show(None if tuned is None else (tuned, search_folder))
+        trained = _train(folders, options, seeds, watch)
+    results.show(trained, options, None if tuned is None else (tuned, search_folder))
 
 
-class _Runs:
-    """The runs of the command: trained one after the other, then shown.
+def _train(
+    folders: "Iterable[RunFolder]",
+    options: TrainOptions,
+    count: int = 1,
+    watch: "Callable[[int], AbstractContextManager[Progress]] | None" = None,
+) -> "list[results.Result]":
+    """Train runs in their folders, which are created one by one.
 
-    Args:
-        count: the number of runs.
-        report: as all following ones, an option of the command.
-        per_class: see there.
-        checkpoint_every: see there.
-        allow_import: see there.
-        options: see there.
+    Ctrl-C and SIGTERM write a checkpoint and print the command that continues. ``count`` is the number of runs, and
+    ``watch`` shows the epochs of a run with this seed, instead of a display of its own.
     """
+    from mggcn.cli.display import EpochDisplay
+    from mggcn.explore import picks_part
 
-    def __init__(
-        self,
-        count: int,
-        *,
-        report: bool,
-        per_class: bool,
-        checkpoint_every: float,
-        allow_import: bool,
-        options: RunOptions,
-    ) -> None:
-        self._count, self._report, self._per_class, self._options = count, report, per_class, options
-        self._every, self._allow_import = checkpoint_every, allow_import
-        self._results: list[tuple[RunRecord, Path]] = []
-        self._parts: list[Part | None] = []
+    trained: list[results.Result] = []
+    for folder in folders:
+        data, plan = folder.dataset, folder.plan
 
-    def train(
-        self,
-        folders: "Iterable[RunFolder]",
-        watch: "Callable[[int], AbstractContextManager[Progress]] | None" = None,
-    ) -> None:
-        """Train the runs in their folders, which are created one by one.
+        def opened(checkpoints: "Checkpoints") -> None:
+            if checkpoints.state is not None:
+                options.note(f"continues after epoch {checkpoints.state.epoch}, from {checkpoints.folder}")
 
-        Args:
-            folders: of the runs.
-            watch: what shows the epochs of a run with this seed; a display of its own if None.
-        """
-        from mggcn.cli.display import EpochDisplay
-        from mggcn.explore import picks_part
-
-        for folder in folders:
-            data, plan, quiet = folder.dataset, folder.plan, self._options.quiet
-            title = f"{data.name} {plan.name.rpartition(':')[2]} seed {folder.plan.seed}"
-            alone = partial(EpochDisplay, title, plan.training.epochs, quiet=quiet)
-            again = _resume_command(folder.path, self._options, allow_import=self._allow_import, ranks=folder.ranks)
-            with watch(folder.plan.seed) if watch else alone() as progress:
-                run = _train_in(folder, progress, self._every, again, quiet=quiet)
-            self._results.append((run.record, folder.path))
-            self._parts.append(picks_part(run, data) if self._report else None)
-            if self._count > 1 and not quiet:
-                print(results.line(run.record), file=sys.stderr)  # noqa: T201
-
-    def show(self, tuned: "tuple[Trial, Path] | None" = None) -> None:
-        """Write the pages of the runs and print the result; ``tuned``: the best trial of a search, and its folder."""
-        missing = results.write_pages(self._results, self._parts) if self._report else ""
-        if missing and not self._options.quiet:
-            print(f"no {results.PAGE}: {missing}", file=sys.stderr)  # noqa: T201
-        print(results.text(self._results, has_page=self._report and not missing))  # noqa: T201
-        if tuned is not None:
-            print(results.of_search(*tuned))  # noqa: T201
-        classes = results.classes([record for record, _ in self._results]) if self._per_class else []
-        if classes:
-            print(f"\n{results.table(classes)}")  # noqa: T201
-            print(f"\n{results.ranking([record for record, _ in self._results])}")  # noqa: T201
-        if self._options.as_json:
-            by_class: dict[str, object] = {}
-            if self._per_class:
-                rankings = [asdict(record.ranking) if record.ranking else None for record, _ in self._results]
-                by_class = {"per_class": [asdict(scores) for scores in classes], "rankings": rankings}
-            searched = {"tuned": {**asdict(tuned[0]), "out": str(tuned[1])}} if tuned else {}
-            print(json.dumps(results.summary(self._results) | by_class | searched))  # noqa: T201
+        title = f"{data.name} {plan.name.rpartition(':')[2]} seed {plan.seed}"
+        alone = partial(EpochDisplay, title, plan.training.epochs, quiet=options.quiet)
+        with watch(plan.seed) if watch else alone() as progress:
+            try:
+                run = folder.train(progress, options.checkpoint_every, opened)
+            except (KeyboardInterrupt, SystemExit, RankError):
+                if folder.ranks.is_first:
+                    replace(options, quiet=False).note(f"continue with: {_resume_command(folder, options)}")
+                raise
+        trained.append(results.Result(run.record, folder.path, picks_part(run, data) if options.report else None))
+        if count > 1:
+            options.note(f"seed {plan.seed}: {results.figures(run.record)}")
+    return trained
 
 
-def _train_in(folder: "RunFolder", progress: "Progress", every: float, command: str, *, quiet: bool) -> "Run":
-    """Train a run; Ctrl-C and SIGTERM write a checkpoint and print the command that continues.
-
-    Args:
-        folder: of the run.
-        progress: is called with every epoch.
-        every: seconds between two checkpoints, at least.
-        command: that continues the run.
-        quiet: print nothing about an earlier checkpoint.
-    """
-
-    def opened(checkpoints: "Checkpoints") -> None:
-        if checkpoints.state is not None and not quiet:
-            _say(f"continues after epoch {checkpoints.state.epoch}, from {checkpoints.folder}")
-
-    try:
-        return folder.train(progress, every, opened)
-    except (KeyboardInterrupt, SystemExit, RankError):
-        if folder.ranks.is_first:
-            _say(f"continue with: {command}")
-        raise
-
-
-def _resume_command(folder: Path, options: RunOptions, *, allow_import: bool, ranks: "Ranks") -> str:
+def _resume_command(folder: "RunFolder", options: TrainOptions) -> str:
     """The command that continues a run, by as many ranks."""
+    ranks = folder.ranks
     machines = ["--nnodes", str(ranks.size // ranks.local_size)] if ranks.size > ranks.local_size else []
     torchrun = ["torchrun", *machines, "--nproc-per-node", str(ranks.local_size), "-m"] if ranks.size > 1 else []
     values = {"--root": options.root, "--cache": options.cache, "--memory": options.memory}
     rest = [word for option, value in values.items() if value is not None for word in (option, str(value))]
-    rest += [option for option, is_set in (("--mmap", options.mmap), ("--allow-import", allow_import)) if is_set]
-    return shlex.join([*torchrun, "mggcn", "train", "--resume", str(folder), *rest])
+    rest += [
+        option for option, is_set in (("--mmap", options.mmap), ("--allow-import", options.allow_import)) if is_set
+    ]
+    return shlex.join([*torchrun, "mggcn", "train", "--resume", str(folder.path), *rest])
 
 
-def _open_run(
-    folder: Path,
-    dataset: str | None,
-    changes: Mapping[str, object],
-    options: RunOptions,
-    others: Mapping[str, object],
-    *,
-    allow_import: bool,
-    ranks: "Ranks",
-) -> "RunFolder | None":
-    """The folder of a run to resume; None, and a line that says so, if the run is finished.
+def _is_finished(folder: Path, ranks: "Ranks", options: TrainOptions) -> bool:
+    """Whether a run has its record; prints a line that says so."""
+    from mggcn.runs import is_finished, load_run
 
-    Args:
-        folder: of the run.
-        dataset: the name or folder of the same data, if it is elsewhere now.
-        changes: of settings.
-        options: of the command, for the data.
-        others: options that a resumed run does not take, by name; all must be None.
-        allow_import: whether the run may import code.
-        ranks: that train the run.
-    """
-    from mggcn.runs import RunFolder, is_finished, load_data, load_run
-
-    for option, value in others.items():
-        if value is not None:
-            raise InputError(f"--{option}: a run is resumed as it was started; leave it out beside --resume")
-    if ranks.first(lambda: is_finished(folder)):
-        if ranks.is_first:
-            record = load_run(folder, allow_import=allow_import).record
-            print(f"{folder} is finished after {record.epochs} epochs: test accuracy {record.test_accuracy:.2%}")  # noqa: T201
-        return None
-    root, access = options.root, options.access
-    data = None if dataset is None else load_data(dataset, root, ranks, access)
-    return RunFolder.open(folder, data, changes, root=root, access=access, allow_import=allow_import, ranks=ranks)
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
-    sys.stderr.flush()
+    if not ranks.first(lambda: is_finished(folder)):
+        return False
+    if ranks.is_first:
+        record = load_run(folder, allow_import=options.allow_import).record
+        print(f"{folder} is finished after {record.epochs} epochs: test accuracy {record.test_accuracy:.2%}")
+    return True

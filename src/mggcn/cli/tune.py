@@ -1,18 +1,22 @@
 """``mggcn tune``: search for the settings of a method with the best validation metric."""
 
 import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Self
 
-from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings, with_flags
+from cyclopts.types import PositiveFloat, PositiveInt
+
+from mggcn.cli.options import DEFAULTS, Preset, RunOptions, Settings, setting_words, with_flags
 
 if TYPE_CHECKING:
     from mggcn.cli.display import Display
     from mggcn.experiments import Trial, Tuning
     from mggcn.training import Epoch
+
+_MOST_SHOWN = 5
 
 
 def tune(
@@ -21,12 +25,12 @@ def tune(
     *,
     method: str = "mg-gcn",
     preset: Preset = "default",
-    trials: int = 30,
-    seeds: int = 1,
+    trials: PositiveInt = 30,
+    seeds: PositiveInt = 1,
     target: Literal["accuracy", "macro-f1"] = "accuracy",
     settings: Settings = None,
     out: Path | None = None,
-    timeout: float | None = None,
+    timeout: PositiveFloat | None = None,
     options: RunOptions = DEFAULTS,
 ) -> None:
     """Search for the settings of a method with the best validation metric; started again, it continues.
@@ -46,30 +50,21 @@ def tune(
         timeout: Start no trial after this many seconds.
         options: Shared options.
     """
-    from dataclasses import asdict
-
     from mggcn._io.files import check_writable
     from mggcn.cli.display import Display
     from mggcn.data import headline, load_with
-    from mggcn.errors import InputError
     from mggcn.experiments import BEST, Search, Tuning, require_optuna
     from mggcn.methods.settings import pairs
     from mggcn.runs import resolve
     from mggcn.training import choose_device
 
-    for name, count in (("trials", trials), ("seeds", seeds)):
-        if count < 1:
-            raise InputError(f"--{name}: {count} is less than 1")
-    if timeout is not None and not timeout > 0:
-        raise InputError(f"--timeout: {timeout:g} is not more than 0")
     require_optuna()
     run_device, fixed = choose_device(options.device or "auto"), pairs(settings or [])
     resolve(method, dataset, fixed, preset=preset)
     folder = out or default_folder(dataset, method)
     check_writable(folder)
     data = load_with(options.access, dataset, root=options.root)
-    if not options.quiet:
-        print(headline(data), file=sys.stderr)  # noqa: T201
+    options.note(headline(data))
     tuning = Tuning(Search(data, method, seeds, target, run_device, fixed, preset), folder)
     interrupted = False
     with tuning.opened():
@@ -80,11 +75,11 @@ def tune(
             interrupted = True
         finished, best = tuning.trials, tuning.best
     if best is not None:
-        print(f"{_table(finished, target)}\n\nbest settings in {folder / BEST}")  # noqa: T201
+        print(f"{_table(finished, target)}\n\nbest settings in {folder / BEST}")
     if options.as_json:
         result = {"dataset": data.name, "method": method, "target": target, "out": str(folder)}
         values = {"best": asdict(best) if best else None, "trials": [asdict(trial) for trial in finished]}
-        print(json.dumps({**result, "interrupted": interrupted, **values}))  # noqa: T201
+        print(json.dumps({**result, "interrupted": interrupted, **values}))
     if interrupted:
         raise KeyboardInterrupt
 
@@ -113,40 +108,34 @@ class TrialDisplay:
 
     def run(self, tuning: "Tuning", *, timeout: float | None = None) -> None:
         """Run the trials of a search that is open."""
-        self._best, done = tuning.best, min(len(tuning.trials), self._trials)
-        self._finished(done)
-        if done:
-            self._display.line(f"{done} of {self._trials} trials are done already")
-        for trial in tuning.run(self._trials, self._watch, timeout=timeout):
-            self._best = tuning.best
-            self._finished(trial.number)
+        self._best, self._done = tuning.best, min(len(tuning.trials), self._trials)
+        self._show("")
+        if self._done:
+            self._display.line(f"{self._done} of {self._trials} trials are done already")
+        for trial in tuning.run(self._trials, lambda trial: self._starts(f"trial {trial.number}"), timeout=timeout):
+            self._best, self._done = tuning.best, trial.number
+            self._show("")
             reached = with_flags(trial.reason) if trial.value is None else f"{trial.value:.2%}"
             mark = ", the best so far" if self._best is not None and self._best.number == trial.number else ""
-            self._display.line(f"[{trial.number}/{self._trials}] {reached}{mark}: {text_of(trial.settings)}")
+            self._display.line(f"[{trial.number}/{self._trials}] {reached}{mark}: {setting_words(trial.settings)}")
 
     @contextmanager
-    def training(self, seed: int) -> "Iterator[TrialDisplay]":
+    def training(self, seed: int) -> Iterator[Self]:
         """Show a run with the best settings; yields the receiver of its epochs."""
-        self._starts(f"best settings, seed {seed}")
-        self._display.line(self._now)
-        yield self
-        self._finished(self._done + 1)
+        name = f"best settings, seed {seed}"
+        self._display.line(name)
+        yield self._starts(name)
+        self._done += 1
+        self._show("")
 
     def epoch(self, epoch: "Epoch") -> None:
         """Show an epoch of a trial or a run."""
         self._show(f"{self._now}: epoch {epoch.number}, val accuracy {epoch.val_accuracy:.2%}")
 
-    def _watch(self, trial: "Trial") -> "TrialDisplay":
-        self._starts(f"trial {trial.number}")
-        return self
-
-    def _starts(self, name: str) -> None:
+    def _starts(self, name: str) -> Self:
         self._now = name
         self._show(f"{name}: preparing")
-
-    def _finished(self, done: int) -> None:
-        self._done = done
-        self._show("")
+        return self
 
     def _show(self, now: str) -> None:
         best = self._best
@@ -154,20 +143,14 @@ class TrialDisplay:
         self._display.bar(self._title, self._done, self._trials + self._runs, reached + now)
 
 
-def _table(trials: "Sequence[Trial]", target: str, most: int = 5) -> str:
+def _table(trials: "Sequence[Trial]", target: str) -> str:
     """The best trials and the first one, the best first."""
     from mggcn.cli.display import aligned
 
     ranked = sorted((trial for trial in trials if trial.value is not None), key=lambda trial: -(trial.value or 0.0))
     rows = [["trial", f"val {target}, %", "settings"]]
-    for trial in [*ranked[:most], *(trial for trial in ranked[most:] if trial.number == 1)]:
-        name = f"{trial.number}{' (default settings)' * (trial.number == 1)}"
-        rows.append([name, f"{(trial.value or 0.0) * 100:.2f}", text_of(trial.settings)])
+    for position, trial in enumerate(ranked):
+        if position < _MOST_SHOWN or trial.number == 1:
+            name = f"{trial.number}{' (default settings)' * (trial.number == 1)}"
+            rows.append([name, f"{(trial.value or 0.0) * 100:.2f}", setting_words(trial.settings)])
     return aligned(rows, right=(1,))
-
-
-def text_of(settings: Mapping[str, object]) -> str:
-    """Settings as ``--set`` takes them, numbers with four digits."""
-    return " ".join(
-        f"{name}={value:.4g}" if isinstance(value, float) else f"{name}={value}" for name, value in settings.items()
-    )

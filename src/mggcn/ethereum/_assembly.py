@@ -83,8 +83,7 @@ def assemble(
     y = np.load(folder.path / "y.npy", mmap_mode="r+")
     y[nodes] = compact
     if background and num_known:
-        degrees = np.diff(np.load(folder.path / "indptr.npy", mmap_mode="r"))
-        drawn = draw_background(y, degrees, background, seed)
+        drawn = draw_background(np.load(folder.path / "indptr.npy", mmap_mode="r"), nodes, background, seed)
         y[drawn] = len(classes)
         nodes, classes = np.sort(np.concatenate([nodes, drawn])), [*classes, BACKGROUND]
     y.flush()

@@ -4,54 +4,27 @@ What depends on the whole graph is computed only once. In all answers, a class i
 of a node, or None if it is unknown, and ``total`` also counts what is not listed.
 """
 
-import math
-import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn.data import UNLABELLED, Dataset, Measure, plain
+from mggcn.data import UNLABELLED, Dataset, plain
 from mggcn.errors import InputError
 from mggcn.experiments import OKABE_ITO, SHAPES
-from mggcn.explore._lookups import IdIndex, Medians, Payments, features_of
+from mggcn.explore._lookups import PAYMENT, IdIndex, Medians, Payments
 from mggcn.explore._picks import is_neighbour, parents
 from mggcn.runs import Run, Scorer, explain
 
-MAX_DRAWS = 1000
+MAX_DRAWS = 200
 
 Answer = dict[str, Any]
 
 _MAX_FEATURES, _MAX_NEIGHBOURS, _MAX_PICKED, _MAX_SUGGESTED = 20, 200, 60, 10
-_SATURATED = 0.99
-
-
-def _is_saturated(probability: float) -> bool:
-    """Whether a probability is so near 1 that what adds to it is hardly seen in it."""
-    return bool(probability > _SATURATED)
-
-
-class _InTime:
-    """The numbers of draws, of which none begins after some seconds, except for the first.
-
-    Attributes:
-        made: how many draws there were.
-    """
-
-    def __init__(self, most: int, seconds: float) -> None:
-        self._most, self._end = most, time.monotonic() + seconds
-        self.made = 0
-
-    def __iter__(self) -> Iterator[int]:
-        for draw in range(self._most):
-            if draw and time.monotonic() >= self._end:
-                return
-            self.made = draw + 1
-            yield draw
+_SATURATED = 0.99  # a probability so near 1 that what adds to it is hardly seen in it
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +46,9 @@ class Explorer:
 
     def about(self) -> Answer:
         """The run, its classes with a colour and a shape for each, and a few nodes to start with."""
-        record, picker = self.scorer.run.record, self.scorer.picker
-        count = len(OKABE_ITO)
+        record, picker, data = self.scorer.run.record, self.scorer.picker, self.dataset
+        count, others = len(OKABE_ITO), data.split.test if data.split else np.arange(data.num_nodes)
+        examples = dict.fromkeys([int(data.graph.degrees.argmax()), *others[:4].tolist()])
         return {
             "dataset": record.dataset["name"],
             "source": self.dataset.source,
@@ -88,8 +62,8 @@ class Explorer:
                 for label, name in enumerate(self.scorer.run.classes)
             ],
             "picks": picker.picks if picker else 0,
-            "redraws": self.scorer.redraws,
-            "examples": self._names(self._examples()),
+            "redraws": picker is not None and picker.fixed_key is None,
+            "examples": self._names(list(examples)),
         }
 
     def suggest(self, text: str) -> list[str]:
@@ -114,29 +88,27 @@ class Explorer:
         Values and medians are in the unit of the feature, a ``difference`` is in standard deviations of the training
         nodes.
         """
-        row = features_of(self.dataset, node)
+        own = self.dataset.x[[node]]
+        row = (own if isinstance(own, np.ndarray) else own.toarray())[0].astype(np.float32)
         predicted, label = int(self._probabilities(node).argmax()), self._label(node)
         medians, names = self._medians.medians, self.dataset.feature_names
         differences = (row - medians[predicted]) / self._medians.deviation
         order = np.argsort(-np.abs(differences), kind="stable")[:_MAX_FEATURES]
-        measures = [self._measure(column) for column in range(self.dataset.num_features)]
-        return {
-            "predicted": predicted,
-            "label": label,
-            "total": self.dataset.num_features,
-            "features": [
+        features: list[Answer] = []
+        for column in order[differences[order] != 0].tolist():
+            name = names[column] if names else ""
+            measure = self.dataset.measures.get(name) or plain("")
+            features.append(
                 {
-                    "name": (names[column] if names else "") or f"feature {column}",
-                    "unit": measures[column].unit,
-                    "value": measures[column].value(float(row[column])),
-                    "median": measures[column].value(float(medians[predicted, column])),
-                    "median_of_label": None if label is None else measures[column].value(float(medians[label, column])),
+                    "name": name or f"feature {column}",
+                    "unit": measure.unit,
+                    "value": measure.value(float(row[column])),
+                    "median": measure.value(float(medians[predicted, column])),
+                    "median_of_label": None if label is None else measure.value(float(medians[label, column])),
                     "difference": float(differences[column]),
                 }
-                for column in order.tolist()
-                if differences[column]
-            ],
-        }
+            )
+        return {"predicted": predicted, "label": label, "total": self.dataset.num_features, "features": features}
 
     def attributions(self, node: int) -> Answer:
         """What features contribute to the probability of the predicted class, the largest contributions first.
@@ -146,8 +118,8 @@ class Explorer:
         ``reason`` says why there is none.
         """
         try:
-            logits = _is_saturated(self._probabilities(node).max())
-            explained = explain(self.scorer, node, None, 1, logits=logits)
+            logits = bool(self._probabilities(node).max() > _SATURATED)
+            explained = explain([replace(self.scorer, draws=1)], node, logits=logits)
         except InputError as error:
             return {"reason": str(error), "total": self.dataset.num_features, "features": []}
         size = np.maximum(np.abs(explained.target), np.abs(explained.others))
@@ -172,18 +144,16 @@ class Explorer:
             ],
         }
 
-    def picks(self, node: int, draws: int, seconds: float = math.inf) -> Answer:
+    def picks(self, node: int, draws: int) -> Answer:
         """How often nodes are picked over many draws, the target first, and which edges between them are walked.
 
-        A ``share`` is that of the draws; ``hops`` is the distance from the target in the shortest walk. No draw begins
-        after so many seconds; ``draws`` counts those that were made.
+        A ``share`` is that of the draws; ``hops`` is the distance from the target in the shortest walk.
         """
         graph = self.dataset.graph
         counts: Counter[int] = Counter()
         walked: Counter[tuple[int, int]] = Counter()
         distance = {node: 0}
-        in_time = _InTime(draws, seconds)
-        for draw in in_time:
+        for draw in range(draws):
             members = self.scorer.members(node, draw)
             counts.update(members[1:])
             steps = [0]
@@ -191,7 +161,6 @@ class Explorer:
                 steps.append(steps[parent] + 1)
                 distance[pick] = min(distance.get(pick, steps[-1]), steps[-1])
                 walked[members[parent], pick] += 1
-        draws = in_time.made
         shown = [node, *(pick for pick, _ in counts.most_common(_MAX_PICKED))]
         nodes = [
             {**about, "hops": distance[member], "share": counts[member] / draws if member != node else 1.0}
@@ -205,16 +174,15 @@ class Explorer:
                     links.append({"source": i, "target": j, "share": walked[source, target] / draws})
         return {"draws": draws, "total": len(counts), "nodes": nodes, "links": links}
 
-    def influence(self, node: int, draws: int, seconds: float = math.inf) -> Answer:
+    def influence(self, node: int, draws: int) -> Answer:
         """Leave-one-out over S(v): how much each pick adds to the probability of the predicted and of the true class.
 
         The numbers of a pick, such as its position among the picks (``order``), are means over its ``draws``. If the
-        probability is near 1, changes are those of the log-odds (``logits``). No draw begins after so many seconds.
+        probability is near 1, changes are those of the log-odds (``logits``).
         """
-        in_time = _InTime(draws, seconds)
-        label, (mean, effects) = self._label(node), self.scorer.effects(node, in_time)
+        label, (mean, effects) = self._label(node), self.scorer.effects(node, range(draws))
         predicted = int(mean.argmax())
-        logits = _is_saturated(mean[predicted])
+        logits = bool(mean[predicted] > _SATURATED)
         changes = [effect.logit_changes if logits else effect.changes for effect in effects]
         names = self._names([effect.node for effect in effects])
         picks: list[Answer] = [
@@ -230,7 +198,7 @@ class Explorer:
         ]
         picks.sort(key=lambda pick: -abs(pick["change"]))
         return {
-            "draws": in_time.made,
+            "draws": draws,
             "logits": logits,
             "predicted": predicted,
             "probability": float(mean[predicted]),
@@ -266,20 +234,12 @@ class Explorer:
 
     @cached_property
     def _payments(self) -> Payments | None:
-        return Payments.of(self.dataset)
-
-    def _measure(self, column: int) -> Measure:
-        names = self.dataset.feature_names
-        return self.dataset.measures.get(names[column] if names else "") or plain("")
+        is_paid = set(PAYMENT) <= set(self.dataset.edge_attributes) and self.dataset.graph.direction == "both"
+        return Payments(self.dataset) if is_paid else None
 
     @cached_property
     def _medians(self) -> Medians:
         return Medians.of(self.dataset)
-
-    def _examples(self) -> list[int]:
-        """The node with most edges, then a few test nodes, or the first nodes if there is no split."""
-        others = self.dataset.split.test if self.dataset.split else np.arange(self.dataset.num_nodes)
-        return list(dict.fromkeys([int(self.dataset.graph.degrees.argmax()), *others[:4].tolist()]))
 
     def _probabilities(self, node: int) -> NDArray[np.float64]:
         return np.asarray(self.scorer.probabilities(np.array([node]))[0])

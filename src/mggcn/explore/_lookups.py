@@ -2,76 +2,62 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from mggcn.data import UNLABELLED, Dataset, Features
 from mggcn.errors import InputError
 
-_LAST = {"S": b"\x7f", "U": "\U0010ffff"}  # the last letter in sorting order
-_MAX_ALIKE = 64
 _MAX_NODES = 10_000  # per class; of more training nodes an evenly spaced selection is used
-NAMES = ("count", "value", "first", "last")
-"""Number of transactions, ether, first and last time, per direction."""
+PAYMENT = ("count", "value", "first", "last")
+"""The edge attributes of transactions: their number, ether, first and last time, per direction."""
 
 
 class IdIndex:
-    """The ids of a data set in lower case, sorted once; ids that are node numbers need no table."""
+    """The ids of a data set in lower case; ids that are node numbers need no table."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
         if dataset.node_ids is not None:
             ids = np.asarray(dataset.node_ids)
-            lowered = np.char.lower(ids if ids.dtype.kind in _LAST else ids.astype(np.str_))
-            self._nodes = np.argsort(lowered, kind="stable")
-            self._names: NDArray[np.generic] = lowered[self._nodes]
+            self._lowered = np.char.lower(ids if ids.dtype.kind in "SU" else ids.astype(np.str_))
 
     def search(self, text: str, limit: int) -> list[int]:
-        """The numbers of at most ``limit`` nodes whose ids begin with ``text``, in the order of their ids."""
-        return self._numbers(text, limit) if self._dataset.node_ids is None else self._sorted(text, limit)
+        """The numbers of the first nodes, at most ``limit``, whose ids begin with ``text``."""
+        if self._dataset.node_ids is None:
+            return self._numbers(text, limit)
+        nodes: list[int] = np.flatnonzero(np.char.startswith(self._lowered, self._in_lower(text)))[:limit].tolist()
+        return nodes
 
     def find(self, text: str) -> int:
         """The node with this id, an exact match first, else one that differs only in case."""
         wanted = text.strip()
-        nodes = self.search(wanted, _MAX_ALIKE) if wanted else []
-        names = [str(name) for name in self._dataset.ids_of(nodes).tolist()]
-        exact = [node for node, name in zip(nodes, names, strict=True) if name == wanted]
-        alike = [node for node, name in zip(nodes, names, strict=True) if name.lower() == wanted.lower()]
+        if self._dataset.node_ids is None:
+            alike = self._numbers(wanted, 1)
+        else:
+            alike = np.flatnonzero(self._lowered == self._in_lower(wanted)).tolist()
         if not alike:
             raise InputError(f"{self._dataset.name}: no node has the id {wanted!r}")
-        return (exact or alike)[0]
+        names = self._dataset.ids_of(alike).astype(str).tolist()
+        return alike[names.index(wanted)] if wanted in names else alike[0]
+
+    def _in_lower(self, text: str) -> Any:
+        """Text, or bytes, to compare with the ids."""
+        return text.lower().encode() if self._lowered.dtype.kind == "S" else text.lower()
 
     def _numbers(self, text: str, limit: int) -> list[int]:
         """Node numbers by their first digits: 12, then 120 to 129, then 1200 to 1299 and so on."""
         count = self._dataset.num_nodes
-        if not (text.isascii() and text.isdigit()) or (text.startswith("0") and text != "0"):
+        is_number = text.isascii() and text.isdigit() and (text == "0" or not text.startswith("0"))
+        if not is_number or len(text) > len(str(count)):  # int() refuses thousands of digits
             return []
-        if len(text) > len(str(count)):  # int() refuses thousands of digits
-            return []
-        first, width = int(text), 1
-        nodes: list[int] = []
-        while first * width < count and len(nodes) < limit:
-            nodes += range(first * width, min((first + 1) * width, count))[:limit]
-            if first == 0:
-                break
-            width *= 10
-        return nodes[:limit]
-
-    def _sorted(self, text: str, limit: int) -> list[int]:
-        dtype = self._names.dtype
-        width = dtype.itemsize // np.dtype(f"{dtype.kind}1").itemsize  # letters of the longest id
-        lowered = text.lower()
-        if len(lowered) > width or (dtype.kind == "S" and not lowered.isascii()):
-            return []
-        begin = lowered.encode() if dtype.kind == "S" else lowered
-        end = begin + _LAST[dtype.kind] * (width - len(begin))  # type: ignore[operator]
-        # Bounds have the dtype of the names; otherwise numpy would convert all names.
-        start = np.searchsorted(self._names, np.array(begin, dtype))
-        stop = np.searchsorted(self._names, np.array(end, dtype), "right")
-        return [int(node) for node in self._nodes[start : min(stop, start + limit)]]
+        first = int(text)
+        widths = [10**power for power in range(len(str(count)) if first else 1)]
+        ranges = (range(first * width, min((first + 1) * width, count)) for width in widths)
+        return list(islice(chain.from_iterable(ranges), limit))
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,60 +70,39 @@ class Medians:
     @classmethod
     def of(cls, dataset: Dataset) -> "Medians":
         """Compute them from the training nodes, or from all labelled nodes if there is no split."""
+        from sklearn.preprocessing import StandardScaler
+
         nodes = dataset.split.train if dataset.split else np.flatnonzero(dataset.y != UNLABELLED)
-        by_class = [_thinned(nodes[dataset.y[nodes] == label]) for label in range(dataset.num_classes)]
+        by_class = [spaced(nodes[dataset.y[nodes] == label], _MAX_NODES) for label in range(dataset.num_classes)]
         medians = np.zeros((dataset.num_classes, dataset.num_features), np.float32)
         for label, members in enumerate(by_class):
             if members.size:
                 medians[label] = _median(dataset.x[members])
-        return cls(medians, _deviation(dataset.x[np.concatenate(by_class)]))
+        scaler = StandardScaler(with_mean=False).fit(dataset.x[np.concatenate(by_class)])
+        return cls(medians, np.asarray(scaler.scale_, np.float32))
 
 
-def features_of(dataset: Dataset, node: int) -> NDArray[np.float32]:
-    """[features] of one node, dense."""
-    row = dataset.x[[node]]
-    return np.asarray(row if isinstance(row, np.ndarray) else row.toarray(), np.float32).reshape(-1)
-
-
-def _thinned(nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-    return nodes if nodes.size <= _MAX_NODES else nodes[np.linspace(0, nodes.size - 1, _MAX_NODES).astype(np.int64)]
+def spaced(nodes: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """At most so many of the nodes, evenly spaced."""
+    return nodes if nodes.size <= most else nodes[np.linspace(0, nodes.size - 1, most).astype(np.int64)]
 
 
 def _median(x: Features) -> NDArray[np.float32]:
-    if isinstance(x, np.ndarray):
-        return np.asarray(np.median(x, axis=0), np.float32)
-    medians = np.zeros(x.shape[1], np.float32)
-    frequent = np.flatnonzero(2 * np.bincount(x.indices, minlength=x.shape[1]) >= x.shape[0])  # others have median 0
-    medians[frequent] = np.median(csr_array(x[:, frequent]).toarray(), axis=0)
-    return medians
+    from sklearn.utils.sparsefuncs import csc_median_axis_0
 
-
-def _deviation(x: Features) -> NDArray[np.float32]:
-    if isinstance(x, np.ndarray):
-        deviation = x.std(axis=0, dtype=np.float64)
-    else:
-        x = x.astype(np.float64)
-        squares = np.asarray(x.power(2).mean(axis=0)).ravel()
-        deviation = np.sqrt(np.maximum(squares - np.asarray(x.mean(axis=0)).ravel() ** 2, 0))
-    return np.asarray(np.where(deviation > 0, deviation, 1), np.float32)
+    return np.asarray(np.median(x, axis=0) if isinstance(x, np.ndarray) else csc_median_axis_0(x.tocsc()), np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class Payments:
-    """The transactions of a data set's edges."""
+    """The transactions of a data set's edges, which has them in both directions."""
 
     dataset: Dataset
 
-    @classmethod
-    def of(cls, dataset: Dataset) -> "Payments | None":
-        """None if the edges have no such attributes."""
-        is_paid = set(NAMES) <= set(dataset.edge_attributes) and dataset.graph.direction == "both"
-        return cls(dataset) if is_paid else None
-
     def largest_first(self, node: int) -> NDArray[np.int64]:
         """The neighbours of a node, those with the largest sum of both directions first."""
-        graph, values = self.dataset.graph, self.dataset.edge_attributes["value"]
-        row = graph.row(node).astype(np.int64)
+        row = self.dataset.graph.row(node).astype(np.int64)
+        values = self.dataset.edge_attributes["value"]
         sums = [float(values[self._entry(node, other)] + values[self._entry(other, node)]) for other in row.tolist()]
         return row[np.argsort(-np.array(sums), kind="stable")]
 
@@ -146,21 +111,14 @@ class Payments:
         return {"sent": self._described(node, other), "received": self._described(other, node)}
 
     def _described(self, sender: int, receiver: int) -> dict[str, Any] | None:
-        entry, attributes = self._entry(sender, receiver), self.dataset.edge_attributes
-        if not attributes["count"][entry]:
+        entry = self._entry(sender, receiver)
+        count, value, *times = (self.dataset.edge_attributes[name][entry] for name in PAYMENT)
+        if not count:
             return None
-        return {
-            "count": int(attributes["count"][entry]),
-            "value": float(attributes["value"][entry]),
-            "first": _date(int(attributes["first"][entry])),
-            "last": _date(int(attributes["last"][entry])),
-        }
+        first, last = (f"{datetime.fromtimestamp(int(time), UTC):%Y-%m-%d}" for time in times)
+        return {"count": int(count), "value": float(value), "first": first, "last": last}
 
     def _entry(self, node: int, other: int) -> int:
         """The position of a neighbour in the arrays of edges."""
         graph = self.dataset.graph
         return int(graph.indptr[node] + np.searchsorted(graph.row(node), other))
-
-
-def _date(seconds: int) -> str:
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d}"

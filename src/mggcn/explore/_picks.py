@@ -8,16 +8,14 @@ from html import escape
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mggcn._io.files import write_atomically
-from mggcn.data import UNLABELLED, Dataset, names_in_draws
-from mggcn.experiments import Part, group, render
-from mggcn.experiments import _drawing as drawing
+from mggcn.data import UNLABELLED, Dataset
+from mggcn.experiments import Part, drawing, group, render
+from mggcn.explore._lookups import spaced
 from mggcn.graph import Graph
-from mggcn.kernels.pick import Explore, PickTable
-from mggcn.keys import Key
-from mggcn.runs import Run, Scorer, published_results, without_padding
+from mggcn.kernels.pick import Explore
+from mggcn.runs import Run, Scorer
 from mggcn.training import RunRecord, choose_device
 
 _MAX_SCORED, _WRONG, _CORRECT = 4096, 3, 2
@@ -26,25 +24,6 @@ _NOTE = (
     "S(v) of a few test targets as the evaluation drew it: the one with most edges, then some with a wrong prediction "
     "and some with a correct one."
 )
-
-
-def draw_picks(
-    dataset: Dataset, target: int, *, picks: int, seed: int = 0, draw: int = 0, explore: Explore = "both"
-) -> drawing.Picks:
-    """Pick nodes for a target by degree, as the evaluation does.
-
-    Args:
-        dataset: the graph, the ids and the labels.
-        target: its node number.
-        picks: the paper's M.
-        seed: the seed of the run.
-        draw: the number of the evaluation's draw; the test accuracy is that of draw 0.
-        explore: whose neighbours may be picked, see :meth:`mggcn.kernels.pick.PickTable.draw`.
-    """
-    table = PickTable.of(dataset.graph, names=names_in_draws(dataset))
-    key = Key.of(seed).fold("eval", draw)
-    (members,) = table.draw(np.array([target]), picks, key, explore=explore)
-    return describe(dataset, without_padding(members.tolist()), explore)
 
 
 def parents(graph: Graph, members: Sequence[int], explore: Explore = "both") -> list[int]:
@@ -63,21 +42,9 @@ def is_neighbour(graph: Graph, node: int, other: int) -> bool:
     return index < row.size and int(row[index]) == other
 
 
-def describe(dataset: Dataset, members: Sequence[int], explore: Explore = "both") -> drawing.Picks:
-    """The drawing of S(v): the target, then its picks in order, without padding."""
-    labels = (int(dataset.y[node]) for node in members)
-    return drawing.Picks(
-        names=tuple(str(name) for name in dataset.ids_of(np.array(members)).tolist()),
-        parents=tuple(parents(dataset.graph, members, explore)),
-        degrees=tuple(int(dataset.graph.degrees[node]) for node in members),
-        labels=tuple(None if label == UNLABELLED else label for label in labels),
-    )
-
-
 def write_page(record: RunRecord, picks: Part | None, path: Path) -> None:
     """Write the page of a run, with the result of :func:`picks_part`."""
-    published = published_results(record.dataset, record.method, record.settings)
-    page = render(group([record], lambda _: published), "html", [picks] if picks else [])
+    page = render(group([record]), "html", [picks] if picks else [])
     write_atomically(path, page.encode())
 
 
@@ -92,12 +59,19 @@ def picks_part(run: Run, dataset: Dataset) -> Part | None:
     if scorer.picker is None:
         return None
     test = dataset.split.test[:_MAX_SCORED]
-    predicted, labels = scorer.probabilities(test).argmax(axis=1), dataset.y[test]
+    predicted, labels, degrees = scorer.probabilities(test).argmax(axis=1), dataset.y[test], dataset.graph.degrees
+    wrong, correct = np.flatnonzero(predicted != labels), np.flatnonzero(predicted == labels)
+    hub = int(degrees[test].argmax())
     drawings, figures = [], []
-    for index in _selected(dataset.graph.degrees[test], predicted == labels):
-        picks = describe(dataset, scorer.members(int(test[index]), 0), scorer.explore)
-        is_correct = predicted[index] == labels[index]
-        truth = " (correct)" if is_correct else f", true class {dataset.classes[labels[index]]}"
+    for index in dict.fromkeys([hub, *spaced(wrong, _WRONG).tolist(), *spaced(correct, _CORRECT).tolist()]):
+        members = scorer.members(int(test[index]), 0)
+        picks = drawing.Picks(
+            names=tuple(str(name) for name in dataset.ids_of(np.array(members)).tolist()),
+            parents=tuple(parents(dataset.graph, members, scorer.explore)),
+            degrees=tuple(degrees[members].tolist()),
+            labels=tuple(None if label == UNLABELLED else label for label in dataset.y[members].tolist()),
+        )
+        truth = " (correct)" if predicted[index] == labels[index] else f", true class {dataset.classes[labels[index]]}"
         caption = f"predicted {dataset.classes[predicted[index]]}{truth}"
         drawings.append(picks)
         figures.append(
@@ -107,16 +81,3 @@ def picks_part(run: Run, dataset: Dataset) -> Part | None:
         )
     legend = drawing.legend(drawings, dataset.classes)
     return Part("Picks", f'<p>{_NOTE}</p>\n<div style="{_STYLE}">{"".join(figures)}{legend}</div>\n')
-
-
-def _selected(degrees: NDArray[np.int64], is_correct: NDArray[np.bool_]) -> list[int]:
-    """The indices of the hub, of some wrong and of some correct predictions."""
-    wrong = _spaced(np.flatnonzero(~is_correct), _WRONG)
-    return list(dict.fromkeys([int(degrees.argmax()), *wrong, *_spaced(np.flatnonzero(is_correct), _CORRECT)]))
-
-
-def _spaced(indices: NDArray[np.int64], count: int) -> list[int]:
-    """At most ``count`` of the indices, evenly spaced."""
-    if indices.size > count:
-        indices = indices[np.linspace(0, indices.size - 1, count + 2).astype(np.int64)[1:-1]]
-    return [int(index) for index in indices]

@@ -14,7 +14,7 @@ let about, shown;
 
 async function get(path, parameters = {}) {
   const answer = await fetch(`/api/${path}?${new URLSearchParams(parameters)}`);
-  const content = await answer.json();
+  const content = await answer.json().catch(() => ({ error: answer.statusText }));
   if (!answer.ok) throw new Error(content.error);
   return content;
 }

@@ -26,8 +26,7 @@ from mggcn.data import UNLABELLED
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.methods.method import GraphView, Method
-from mggcn.training import Views
-from mggcn.training._bounds import Count
+from mggcn.training import Count, Views
 
 _PRIOR = 1e-9
 

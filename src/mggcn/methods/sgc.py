@@ -14,8 +14,7 @@ from torch import nn
 from mggcn.methods.method import GraphView, Method
 from mggcn.nn.stack import MLP
 from mggcn.sampling.adjacency import propagated, propagation
-from mggcn.training import Views
-from mggcn.training._bounds import Count
+from mggcn.training import Count, Views
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 Names that are not in ``__all__`` are for the other packages.
 """
 
+from mggcn.training import _environment as environment
+from mggcn.training._bounds import Count as Count
 from mggcn.training._bounds import NaturalNumber, NonNegative, Positive, Share, check_bounds
 from mggcn.training._checkpoints import EVERY, Checkpoints
 from mggcn.training._checkpoints import BusyError as BusyError
@@ -30,6 +32,7 @@ from mggcn.training._ranking_record import Alerts as Alerts
 from mggcn.training._ranking_record import Ranking as Ranking
 from mggcn.training._ranking_record import mean as mean
 from mggcn.training._ranks import ALONE, Ranks
+from mggcn.training._ranks import join as join
 from mggcn.training._record import MAY_DIVERGE, Finite
 from mggcn.training._record import Epoch as Epoch
 from mggcn.training._record import RunRecord as RunRecord

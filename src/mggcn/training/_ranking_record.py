@@ -1,5 +1,6 @@
 """How well probabilities rank nodes: the part of a record that has a figure for each class."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -68,7 +69,7 @@ class Ranking:
             raise ValueError("field ranking.precision_at has other lengths than ks")
 
 
-def mean(values: list[float | None]) -> float | None:
+def mean(values: Iterable[float | None]) -> float | None:
     """The mean over the classes that have a value; None if none has."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None

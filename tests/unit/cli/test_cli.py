@@ -1,6 +1,7 @@
 """The command line: results, files, messages and exit codes."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -157,10 +158,10 @@ def test_per_class_scores(folder: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main([*TRAIN, "--epochs", "5", "--seeds", "2", "--per-class", "--quiet", "--json"]) == 0
     *lines, last = capsys.readouterr().out.splitlines()
     result = json.loads(last)
-    assert lines[-9].split() == ["class", "precision", "recall", "F1", "test", "nodes"]
+    assert re.split("  +", lines[-9]) == ["class", "precision, %", "recall, %", "F1, %", "test nodes"]
     assert [line.split()[0] for line in lines[-8:-5]] == ["red", "green", "blue"]
     assert sum(scores["support"] for scores in result["per_class"]) == 2 * 18
-    assert f"{result['per_class'][0]['recall']:.2%}" in lines[-8]
+    assert f" {100 * result['per_class'][0]['recall']:.1f} " in lines[-8]
     assert lines[-4].split()[:5] == ["class", "test", "nodes", "PR-AUC,", "%"]
     areas = [ranking["pr_auc"][0] for ranking in result["rankings"]]
     assert lines[-3].split()[:3] == ["red", "7", f"{50 * sum(areas):.1f}"]
@@ -346,8 +347,8 @@ def test_what_is_not_used_is_printed(folder: Path, capsys: pytest.CaptureFixture
         (["train", "data", "--set", "pick=3"], "unknown setting 'pick'; did you mean picks"),
         (["train", "data", "--set", "picks=0"], "picks: 0 is less than 1"),
         (["train", "data", "--set", "picks"], "--set: 'picks' is not of the form key=value"),
-        (["train", "data", "--seeds", "0"], "--seeds: 0 is less than 1"),
-        (["train", "data", "--seed", "-1"], "--seed: -1 is less than 0"),
+        (["train", "data", "--seeds", "0"], 'Invalid value "0" for --seeds. Must be > 0.'),
+        (["train", "data", "--seed", "-1"], "--seed: -1 is not from 0 to 4,611,686,018,427,387,904"),
         (["train", "data", "--seed", "x"], "--seed"),
         (["train", "data", "--epochs", "0"], "epochs: 0 is less than 1"),
         (["train"], "name a data set"),

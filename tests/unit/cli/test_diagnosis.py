@@ -19,19 +19,17 @@ LINES = [
 
 def test_requirements_by_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor.sys, "platform", "linux")
-    required, extras = doctor._requirements(LINES)
-    assert required == ["numpy"]
-    assert extras == {
+    assert doctor._requirements(LINES) == {
+        "": ["numpy"],
         "parquet": ["pyarrow"],
-        "ethereum": ["ibis-framework", "pyarrow"],
-        "test": ["ibis-framework", "pyarrow", "triton"],
+        "ethereum": ["ibis-framework"],
+        "test": ["triton"],
     }
 
 
 def test_missing_packages() -> None:
     assert doctor._extra_text("x", {"numpy": "2.0", "nowhere": None}) == "missing nowhere: pip install 'mggcn[x]'"
     assert doctor._extra_text("x", {"numpy": "2.0"}) == "numpy 2.0"
-    assert doctor._versions(["no-such-package"]) == {"no-such-package": None}
 
 
 def test_folders_are_writable_or_not(tmp_path: Path) -> None:
@@ -53,4 +51,5 @@ def test_it_runs_from_a_source_tree_that_is_not_installed(monkeypatch: pytest.Mo
 
     monkeypatch.setattr(metadata, "distribution", distribution)
     assert doctor.version().startswith("mggcn not installed, run from its source\n")
-    assert doctor._requirements(doctor._required()) == ([], {})
+    state = doctor._examine(None)
+    assert (state["packages"], state["extras"]) == ({}, [])

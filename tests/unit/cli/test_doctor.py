@@ -7,13 +7,12 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
-from mggcn.cli import doctor_kernels as _kernels
 from mggcn.cli import main
 from mggcn.kernels import threads
+from mggcn.kernels.pick import PickTable
 
 
 def test_version_has_a_line_on_the_environment(capsys: pytest.CaptureFixture[str]) -> None:
@@ -37,25 +36,32 @@ def test_doctor_prints_every_part(
     assert f"  numba               {metadata.version('numba')}\n" in out
     assert f"  {tmp_path / 'root'}: pyg:Flickr\n  {tmp_path / 'cache' / 'mggcn'}: no data sets\n" in out
     assert f"  samplers            {threads.available()}\n" in out
-    assert "  pick            cpu   ok " in out
-    assert f"{out.count(' ok ')} of {out.count(' ok ')} as expected" in out.splitlines()[-1]
-    assert ("no GPU" in out) is not torch.cuda.is_available()
+    assert "  cpu                 ok, " in out
+    assert ("  cuda  " in out) is torch.cuda.is_available()
 
 
-def test_a_kernel_that_differs_is_named_and_ends_with_1(
+def test_a_training_that_gives_another_result_ends_with_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_kernels, "induce", lambda *_: np.zeros((6, 4, 4)))
+    draw = PickTable.draw
+    monkeypatch.setattr(PickTable, "draw", lambda *args, **options: draw(*args, **options)[:, ::-1].copy())
     assert main(["doctor"]) == 1
-    out = capsys.readouterr().out
-    [line] = [line for line in out.splitlines() if "FAILED" in line]
-    assert line.split()[:3] == ["induce", "cpu", "FAILED"]
-    assert line.endswith("another result than expected")
+    assert "  cpu                 FAILED: another result than expected, " in capsys.readouterr().out
     assert main(["doctor", "--json"]) == 1
     diagnosis = json.loads(capsys.readouterr().out)
-    assert {check["kernel"] for check in diagnosis["kernels"] if check["problem"]} == {"induce"}
+    assert diagnosis["training"][0]["problem"] == "another result than expected"
     assert diagnosis["version"] == metadata.version("mggcn")
     assert diagnosis["threads"].keys() == {"torch", "samplers"}
+
+
+def test_any_exception_is_a_problem(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(*_: object, **__: object) -> object:
+        raise OSError("no compiler\nwas found")
+
+    monkeypatch.setattr(PickTable, "draw", broken)
+    assert main(["doctor", "--json"]) == 1
+    [check, *_] = json.loads(capsys.readouterr().out)["training"]
+    assert (check["device"], check["problem"]) == ("cpu", "no compiler")
 
 
 def test_doctor_takes_less_than_ten_seconds_once_kernels_are_compiled() -> None:

@@ -12,7 +12,7 @@ from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.experiments import _tuning as tuning
-from mggcn.runs._loading import load_run
+from mggcn.runs._folder import load_run
 from mggcn.runs._plan import read_config
 from mggcn.training import _environment as environment
 
@@ -97,7 +97,7 @@ def test_one_bar(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_bad_calls(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert main([*TRAIN, "--tune", "0"]) == 2
-    assert capsys.readouterr().err == "mggcn: error: --tune: 0 is less than 1\n"
+    assert capsys.readouterr().err == 'mggcn: error: Invalid value "0" for --tune. Must be > 0.\n'
     monkeypatch.setitem(sys.modules, "optuna", None)
     assert main([*TRAIN, "--tune", "2"]) == 2
     assert "pip install 'mggcn[tune]'" in capsys.readouterr().err

@@ -23,8 +23,8 @@ from mggcn.errors import InputError, require
 from mggcn.ethereum import _features as features
 from mggcn.ethereum import _pipeline as pipeline
 from mggcn.ethereum._build import build
-from mggcn.ethereum._features import ETHER, integers, quotient
-from mggcn.ethereum._pipeline import BuildInputs
+from mggcn.ethereum._features import ETHER, quotient
+from mggcn.ethereum._table_files import BuildInputs
 from mggcn.ethereum._time_split import parse_as_of
 from tests.unit.ethereum.test_formats import write_csv
 from tests.unit.ethereum.transactions import ETH, FEE, A, B, C, D, Row, address, transaction, write
@@ -166,7 +166,6 @@ def test_simulated_rows_are_called_so_whatever_the_name(tmp_path: Path, option: 
 def test_quotients_are_rounded_once() -> None:
     wei = [47_451_219_234_000_000_000, 10**27 + 1, -3, 0, 2**100 + 1]
     column = pa.array([Decimal(0), *map(Decimal, wei)], pa.decimal128(38, 0))[1:]
-    assert integers(column) == wei
     assert quotient(column, unit=ETHER).tolist() == [float(Fraction(value, ETHER)) for value in wei]
     assert quotient(column, np.full(5, 7), unit=ETHER).tolist() == [float(Fraction(value, 7 * ETHER)) for value in wei]
     assert quotient(pa.array([2**62 + 1, 3])).tolist() == [float(2**62), 3.0]
@@ -261,7 +260,7 @@ def test_the_commands_build_train_predict(tmp_path: Path, capsys: pytest.Capture
     assert main(["ethereum", "build", "t.parquet", "--labels", "labels.csv", "--out", "accounts", "--seed", "3"]) == 0
     output = capsys.readouterr()
     assert "60 of 61 labelled accounts have a transaction" in output.out
-    assert "often                             21       3       6" in output.out
+    assert "often     21    3     6" in output.out
     assert "features" in output.err
     assert main(["train", "accounts", "--set", "epochs=30", "--quiet"]) == 0
     assert main(["predict", "runs/ethereum-accounts-mg-gcn-seed0", "--out", "accounts.parquet"]) == 0
@@ -286,7 +285,7 @@ def test_the_commands_build_train_predict(tmp_path: Path, capsys: pytest.Capture
             "--memory: '0GB' is too little; an engine needs at least 500MB",
         ),
         (["t.parquet", "--out", "o", "--memory", "1KB", "--engine", "spark"], "--memory: '1KB' is too little"),
-        (["t.parquet", "--out", "o", "--max-dropped", "5"], "--max-dropped: 5 is not a share from 0 to 1"),
+        (["t.parquet", "--out", "o", "--max-dropped", "5"], 'Invalid value "5.0" for --max-dropped. Must be <= 1.'),
         (["t.parquet", "--out", "o", "--stages", "t.parquet"], "t.parquet is not a folder"),
         (["t.parquet", "--out", "o", "--stages", "nowhere://b"], "--stages: nowhere://b: cannot be read ("),
         (["t.parquet", "--out", "here"], "here: already exists"),

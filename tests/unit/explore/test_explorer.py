@@ -27,7 +27,7 @@ from mggcn.errors import InputError
 from mggcn.explore import _server as server
 from mggcn.explore._explorer import Explorer
 from mggcn.explore._lookups import IdIndex, Medians
-from mggcn.explore._picks import draw_picks, is_neighbour, picks_part
+from mggcn.explore._picks import is_neighbour, parents, picks_part
 from mggcn.keys import Key
 from mggcn.runs import resolve
 from mggcn.runs._run import Run
@@ -61,13 +61,15 @@ def get(run: Run, small: Dataset) -> Iterator[Callable[..., Any]]:
         yield ask
 
 
-def test_drawn_picks_are_the_evaluations(small: Dataset) -> None:
+def test_picks_are_the_evaluations(run: Run, small: Dataset) -> None:
+    scorer = Scorer.of(run, small)
     for target in (5, 17, 58):
-        drawn = draw_picks(small, target, picks=4, seed=3, draw=2)
         key, name = Key.of(3).fold("eval", 2), int(names_in_draws(small)[target])
-        expected = pick_one(small.graph, small.graph.degrees.tolist(), target, 4, key, name=name)
-        assert list(drawn.names) == [f"node-{node}" for node in expected]
-        for parent, pick in drawn.edges:
+        expected = pick_one(
+            small.graph, small.graph.degrees.tolist(), target, 4, key, name=name, explore=scorer.explore
+        )
+        assert scorer.members(target, 2) == expected
+        for pick, parent in enumerate(parents(small.graph, expected), 1):
             assert is_neighbour(small.graph, expected[parent], expected[pick])
             assert not any(is_neighbour(small.graph, other, expected[pick]) for other in expected[:parent])
 
@@ -76,18 +78,18 @@ def test_scores_are_those_of_predict(run: Run, small: Dataset) -> None:
     scorer = Scorer.of(run, small)
     expected = run.predict(nodes=[5, 58], device="cpu").probabilities
     np.testing.assert_allclose(scorer.probabilities(np.array([5, 58])), expected, rtol=1e-6)
-    np.testing.assert_allclose(scorer.leave_one_out(5, 0).whole, expected[0], rtol=1e-6)
+    np.testing.assert_allclose(scorer.leave_one_out(5, 0)[1][0].exp(), expected[0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("settings", [{}, {"layers": 3}, {"skip_self": False}, {"conv": "gat", "layers": 3}])
 def test_leaving_out_the_last_pick_is_drawing_one_fewer(small: Dataset, settings: dict[str, object]) -> None:
     run = mggcn.fit(small, seed=3, device="cpu", settings={**QUICK, **settings})
-    fewer = replace(run, plan=resolve("mg-gcn", "small", {**run.record.settings, "picks": 3}), scored_on=None)
-    result = Scorer.of(run, small).leave_one_out(5, 1)
-    expected = Scorer.of(fewer, small).leave_one_out(5, 1)
-    assert result.picks[:3] == expected.picks
-    np.testing.assert_allclose(result.without[-1], expected.whole, rtol=1e-5)
-    assert np.abs(result.without - result.whole).max() > 1e-4
+    fewer = replace(run, plan=resolve("mg-gcn", "small", {**run.record.settings, "picks": 3}), views=[])
+    picks, scores = Scorer.of(run, small).leave_one_out(5, 1)
+    expected_picks, expected = Scorer.of(fewer, small).leave_one_out(5, 1)
+    assert picks[:3] == expected_picks
+    np.testing.assert_allclose(scores[-1].exp(), expected[0].exp(), rtol=1e-5)
+    assert (scores[1:].exp() - scores[0].exp()).abs().max() > 1e-4
 
 
 def test_an_isolated_node_has_no_picks_to_leave_out(run: Run, small: Dataset) -> None:
@@ -210,7 +212,7 @@ def test_effects_are_logits_where_probabilities_are_saturated(run: Run, small: D
     usual = Explorer.of(run, small)
     assert not usual.influence(node, 1)["logits"]
     assert not usual.attributions(node)["logits"]
-    steep = replace(run, record=replace(run.record, temperature=run.record.temperature / 300), scored_on=None)
+    steep = replace(run, record=replace(run.record, temperature=run.record.temperature / 300), views=[])
     explorer = Explorer.of(steep, small)
     influence, attributions = explorer.influence(5, 1), explorer.attributions(5)
     assert influence["probability"] > 0.999
@@ -247,20 +249,20 @@ def test_the_addresses_answer(get: Callable[..., Any], small: Dataset) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "message"),
+    ("path", "message"),
     [
-        ("node?id=nobody", 404, "small: no node has the id 'nobody'"),
-        ("picks", 404, "small: no node has the id ''"),
-        ("picks?id=node-5&draws=0", 400, "draws: '0' is not a number from 1 to 1,000"),
-        (f"picks?id=node-5&draws={'9' * 5000}", 400, f"draws: '{'9' * 5000}' is not a number from 1 to 1,000"),
-        ("influence?id=node-5&draws=many", 400, "draws: 'many' is not a number from 1 to 1,000"),
+        ("node?id=nobody", "small: no node has the id 'nobody'"),
+        ("picks", "small: no node has the id ''"),
+        ("picks?id=node-5&draws=0", "draws: '0' is not a number from 1 to 200"),
+        (f"picks?id=node-5&draws={'9' * 5000}", f"draws: '{'9' * 5000}' is not a number from 1 to 200"),
+        ("influence?id=node-5&draws=many", "draws: 'many' is not a number from 1 to 200"),
     ],
 )
-def test_what_cannot_be_answered(get: Callable[..., Any], path: str, status: int, message: str) -> None:
+def test_what_cannot_be_answered(get: Callable[..., Any], path: str, message: str) -> None:
     with pytest.raises(HTTPError) as caught:
         urlopen(f"{get.address}/api/{path}")  # type: ignore[attr-defined] # noqa: S310
     with caught.value as answer:
-        assert answer.code == status
+        assert answer.code == 400
         assert json.load(answer) == {"error": message}
 
 
@@ -362,7 +364,7 @@ def test_the_page_is_the_same_for_a_run_on_a_gpu(run: Run, small: Dataset) -> No
         run,
         record=replace(run.record, device=GPU.type),
         model=run.model.to(GPU),
-        scored_on=(View(inputs, sampler), Compute(GPU)),
+        views=[(small, View(inputs, sampler), Compute(GPU))],
     )
     scorer = Scorer.of(on_gpu, small, GPU)
     assert isinstance(scorer.picker, DeviceMixGrainedSampler)
