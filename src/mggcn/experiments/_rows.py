@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from mggcn.runs import published_results
-from mggcn.training import Finite, RunRecord, mean
-from mggcn.training._record import Count
+from mggcn.training import Finite, RunRecord, Whole, mean
 
 _MEANS = ("val_accuracy", "epochs", "best_epoch", "nodes_per_batch")
 _MEDIANS = ("epoch_seconds", "seconds_to_best", "seconds_to_near_best", "total_seconds")
@@ -134,8 +135,7 @@ class Row:
         return {name: getattr(self, name) for name in kept} | {"figures": figures}
 
 
-@dataclass(frozen=True)
-class ExperimentInfo:
+class ExperimentInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """The part of an experiment that its tables show.
 
     Attributes:
@@ -151,7 +151,7 @@ class ExperimentInfo:
     title: str
     reproduces: str
     measure: str
-    seeds: Count
+    seeds: Whole
     reference: str = ""
 
 
