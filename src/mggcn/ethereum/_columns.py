@@ -62,8 +62,7 @@ Column: TypeAlias = Any
 
 TEXT, INT, FLAG, WEI = "string", "int64", "boolean", "decimal(38,0)"
 
-EMPTY = ("", "null", "none", "nan", "<na>", "0x")
-"""The spellings of a missing value in files, in lower case."""
+EMPTY = ("", "null", "none", "nan", "<na>", "0x")  # the spellings of a missing value in files, in lower case
 
 ETHER_DECIMALS = 18
 _MOST_DIGITS = 28  # eighty times all existing ether; the sum of ten billion such values still fits into 38 digits
@@ -197,7 +196,9 @@ def integer(column: Column, digits: int = _MOST_DIGITS) -> Column:
     kind = column.type()
     _refuse_floats(column)
     if kind.is_string():
-        return _decimal_text(column, column.re_search(f"^0*[0-9]{{1,{digits}}}([.]0*)?$"))
+        readable = column.re_search(f"^0*[0-9]{{1,{digits}}}([.]0*)?$")
+        value = readable.ifelse(column.re_replace("[.]0*$", ""), "0").cast(WEI)
+        return readable.ifelse(value, ibis.null(WEI))
     if kind.is_binary():
         return _from_hexadecimal(_HEX(column).lower())
     number = column.cast(WEI)
@@ -256,12 +257,6 @@ def seconds(column: Column) -> Column:
 def whole(number: Column) -> Column:
     """Return an int64 on every engine; sums and row numbers are int32 or 128-bit integers on some."""
     return number.cast(WEI).cast("int64")
-
-
-def _decimal_text(column: Column, readable: Column) -> Column:
-    """Return the number in a text if it is readable, else null."""
-    digits = readable.ifelse(column.re_replace("[.]0*$", ""), "0").cast(WEI)
-    return readable.ifelse(digits, ibis.null(WEI))
 
 
 def _in_range(number: Column) -> Column:

@@ -34,8 +34,7 @@ OnProgress = Callable[[str, int, int], None]
 
 TRANSACTIONS, JOURNAL = "transactions.jsonl", "journal.log"
 _LINE = "a line of a crawl's journal"
-INTERNAL = "internal"
-"""The folder of the internal transactions, with the same two files, in the folder of a crawl."""
+INTERNAL = "internal"  # the folder of the internal transactions, with the same two files, in the folder of a crawl
 
 
 @dataclass(frozen=True)
