@@ -80,7 +80,6 @@ class Format:
     marks: tuple[str, ...]  # the columns by which it is recognised
     roles: Mapping[str, tuple[str, ...]]  # for each role its possible columns, the preferred first
     refusal: str = ""  # why it cannot be used; empty if it can
-    internal: bool = False  # whether rows can be transfers within a transaction, which share its hash
 
 
 FORMATS = (
@@ -91,10 +90,10 @@ FORMATS = (
     Format("ethereum-etl", ("from_address", "to_address", "value"), _TRANSACTIONS),
     Format("Etherscan internal transactions", (*_ETHERSCAN_MARKS, "traceId"), _ETHERSCAN | {"part": ("traceId",)}),
     Format("Etherscan", _ETHERSCAN_MARKS, _ETHERSCAN | {"gas": ("gasUsed",), "price": ("gasPrice",)}),
-    Format("XBlock", ("From", "To", "Value", "TimeStamp"), _XBLOCK, internal=True),
+    Format("XBlock", ("From", "To", "Value", "TimeStamp"), _XBLOCK),
 )
 BY_HAND = "given columns"
-INTERNAL = (BY_HAND, *(form.name for form in FORMATS if form.internal))
+INTERNAL = (BY_HAND, "XBlock")
 """The formats whose rows can be transfers within a transaction, which share its hash."""
 RECEIPTS = {
     "hash": ("transaction_hash", "hash"),

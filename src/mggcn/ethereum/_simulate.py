@@ -5,13 +5,10 @@ tried and timed; a figure measured on it says something about the simulation onl
 its metadata, which :func:`is_simulated` reads. Not modelled: an account may spend more than it received, as in a crawl
 of a part of the chain; there are no token transfers and no internal transactions.
 
-Accounts are numbered from 0. Users are numbered by the second in which they first appear, and older users are more
-active, so that :meth:`World.users` draws from a heavy-tailed distribution in which nobody acts before being funded.
-Every user has one of eight interests, so that services of one class share customers.
-
-Every behaviour takes the ``World`` and yields ``Transfers``. Classes overlap on purpose: services differ more in size,
-age and typical amount within a class than between classes, the cold wallet of an exchange and the vault of an ICO both
-hold large sums for a long time, and many services did almost nothing. Such accounts differ only in whom they deal with.
+Accounts are numbered from 0; users by the second in which they first appear. Older users are more active, and every
+user has one of eight interests, so that services of one class share customers. Every behaviour takes the ``World`` and
+yields ``Transfers``. Classes overlap on purpose: services differ more in size, age and typical amount within a class
+than between classes, and many did almost nothing. Such accounts differ only in whom they deal with.
 """
 
 import os
