@@ -14,7 +14,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any, BinaryIO, Self
 from warnings import warn
 
@@ -67,9 +66,8 @@ class State:
 
     Attributes:
         fitted: the curve so far, and the best epoch in it.
-        tensors: by name: weights and buffers of the model, Adam's moments and its clock, the average of the weights,
-            the best epoch's weights, the states of torch's generators, which dropout reads, and the sizes that a
-            sampler has fixed.
+        tensors: by name: weights and buffers of the model, Adam's moments and clock, the average of the weights, the
+            best epoch's weights, the states of torch's generators, and the sizes that a sampler has fixed.
         seconds: spent on the run so far.
         resumed: how often the run was resumed before.
     """
@@ -137,9 +135,7 @@ class Checkpoints:
     def __enter__(self) -> Self:
         return self if self._is_open else self.open()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         self._is_open = False
         with self._held:
             if error is not None and not isinstance(error, InputError):

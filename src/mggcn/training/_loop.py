@@ -33,7 +33,6 @@ class Progress(Protocol):
 
     def epoch(self, epoch: Epoch) -> None:
         """Show one epoch."""
-        ...
 
 
 @runtime_checkable
@@ -42,7 +41,6 @@ class NotedProgress(Progress, Protocol):
 
     def note(self, text: str) -> None:
         """Show a sentence."""
-        ...
 
 
 class Silent:
@@ -125,11 +123,8 @@ def _is_better(new: Scores, old: Scores, select: str) -> bool:
 class WeightAverage:
     """Averages the weights of a model: the plain mean of the first epochs, then an exponential average.
 
-    Weights are exchanged in place, where recorded GPU steps find them; torch's ``AveragedModel`` copies the model.
-
-    Args:
-        model: whose weights are averaged.
-        decay: the share of its old value that the average keeps; with 0 it is the model's current weights.
+    It keeps the share ``decay`` of its old value; with 0 it is the model's current weights. Weights are exchanged in
+    place, where recorded GPU steps find them; torch's ``AveragedModel`` copies the model.
     """
 
     def __init__(self, model: nn.Module, decay: float) -> None:
@@ -157,12 +152,8 @@ class WeightAverage:
 class Live:
     """What training changes in place: captured as a state, and restored from one.
 
-    Picks, order, clusters and sub-graph statistics are not part of it: they follow from the run's random key.
-
-    Args:
-        fit: its model with all buffers, also those that are not saved with the weights, and its sampler.
-        step: holds the optimiser.
-        average: of the weights.
+    That is the model with all buffers, also those that are not saved with its weights, the optimiser and the average of
+    weights. Picks, order, clusters and sub-graph statistics follow from the run's random key.
     """
 
     def __init__(self, fit: Fit, step: Step, average: WeightAverage) -> None:

@@ -34,11 +34,7 @@ class Scores:
 
 
 class Tally:
-    """Metrics of nodes that are scored part by part.
-
-    Args:
-        num_classes: the number of classes.
-        device: of the scores.
+    """Metrics of nodes that are scored part by part, on the device of the scores.
 
     Attributes:
         sums: [num_classes² + 1] the cells of the confusion matrix and the loss; those of several tallies may be added.
@@ -50,12 +46,9 @@ class Tally:
         self._gaps = np.zeros(ECE_BINS)
 
     def add(self, log_probabilities: Tensor, y: Tensor, probabilities: Probabilities | None = None) -> None:
-        """Count some nodes.
+        """Count nodes with [n, classes] log-probabilities and [n] classes.
 
-        Args:
-            log_probabilities: [n, classes].
-            y: [n] the true classes.
-            probabilities: [n, classes] calibrated, for the calibration error.
+        For the calibration error, ``probabilities`` [n, classes] are the calibrated ones.
         """
         self.sums.index_add_(0, y * self._classes + log_probabilities.argmax(dim=1), self.sums.new_ones(y.numel()))
         self.sums[-1] -= log_probabilities.gather(1, y[:, None]).double().sum()
@@ -131,12 +124,7 @@ class Top:
 
 
 class Ranked:
-    """Nodes ranked by the probability of a class, with counts at each distinct probability, the highest first.
-
-    Args:
-        p: [n] probabilities of a class.
-        is_member: [n] whether a node belongs to it.
-    """
+    """Nodes ranked by their [n] probabilities of a class, with counts at each distinct one, the highest first."""
 
     def __init__(self, p: Probabilities, is_member: NDArray[np.bool_]) -> None:
         self._p, self._is_member = np.nan_to_num(p), is_member
@@ -147,19 +135,13 @@ class Ranked:
         self._values = ranked[last]
 
     def pr_auc(self) -> float | None:
-        """The average precision: the sum over distinct probabilities of the precision times the increase of recall.
-
-        None if no node is a member.
-        """
+        """The area under the curve of precision and recall, as average precision; None if no node is a member."""
         from sklearn.metrics import average_precision_score
 
         return min(float(average_precision_score(self._is_member, self._p)), 1.0) if self._is_member.any() else None
 
     def roc_auc(self) -> float | None:
-        """The area under the ROC curve: the share of pairs of a member and another node in which the member is first.
-
-        Pairs with equal probabilities count half. None if all nodes are members, or none is.
-        """
+        """The area under the ROC curve; None if all nodes are members, or none is."""
         from sklearn.metrics import roc_auc_score
 
         is_defined = self._is_member.any() and not self._is_member.all()
@@ -188,14 +170,7 @@ def ks_of(count: int) -> NDArray[np.int64]:
 
 
 def ranking_of(val: Probabilities, val_y: Labels, test: Probabilities, test_y: Labels) -> Ranking:
-    """The ranking of the test nodes, with thresholds chosen on the validation nodes.
-
-    Args:
-        val: [n, classes] probabilities of the validation nodes.
-        val_y: [n] their classes.
-        test: [m, classes] probabilities of the test nodes.
-        test_y: [m] their classes.
-    """
+    """The ranking of the test nodes, with thresholds chosen on the validation nodes; probabilities are [n, classes]."""
     of_val, of_test = (
         [Ranked(p[:, label], y == label) for label in range(p.shape[1])] for p, y in ((val, val_y), (test, test_y))
     )

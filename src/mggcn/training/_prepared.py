@@ -44,7 +44,6 @@ class Inputs(Protocol):
 
     def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Rows:
         """The rows of ``nodes``, on the device of the inputs; ``repeats``, if known, saves some work."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
