@@ -21,8 +21,8 @@ from mggcn.methods import mg_gcn
 from mggcn.runs import resolve
 from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
 from mggcn.training import Epochs
-from mggcn.training._capture import Captured
 from mggcn.training import _epochs as step
+from mggcn.training._capture import Captured
 from mggcn.training._compute import Compute
 from mggcn.training._prepared import Fit
 from mggcn.training._record import Epoch
