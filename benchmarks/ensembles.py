@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 import mggcn
 from mggcn.data import load
-from mggcn.runs._ensemble import Ensemble
 from mggcn.runs._predictions import Predictions
+from mggcn.runs._run import Ensemble
 
 _KINDS = ("one run", "ensemble")
 

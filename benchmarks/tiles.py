@@ -54,7 +54,7 @@ def copied(table: Tensor, weight: Tensor, coming: Tensor) -> tuple[Call, Call]:
 
 def in_place(table: Tensor, weight: Tensor, coming: Tensor) -> tuple[Call, Call]:
     """Our kernels, which read the rows where they are."""
-    from mggcn.kernels.gpu import gather_product as gpu
+    from mggcn.kernels.gpu import gather as gpu
 
     return lambda nodes: gpu.product(table, nodes, weight), lambda nodes: gpu.gradient(table, nodes, coming, WIDTH)
 
@@ -66,7 +66,7 @@ def main() -> int:
     options = parser.parse_args()
     if not torch.cuda.is_available():
         parser.error("there is no usable GPU")
-    from mggcn.kernels.gpu import gather_product as gpu
+    from mggcn.kernels.gpu import gather as gpu
 
     torch.set_float32_matmul_precision("high")
     device, wide = torch.device("cuda"), WIDTH + -WIDTH % 8

@@ -26,9 +26,8 @@ from mggcn.data import is_dataset, load_folder
 from mggcn.data._dataset import Dataset
 from mggcn.data._root import data_roots
 from mggcn.errors import InputError
+from mggcn.experiments import Search, Tuning
 from mggcn.experiments._definition import folder_name
-from mggcn.experiments._search import Search
-from mggcn.experiments._tuning import Tuning
 from mggcn.methods import METHODS
 from mggcn.training._compute import choose_device
 from mggcn.training._loop import Silent

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from mggcn.experiments._ledger import Ledger
+from mggcn.experiments import Ledger
 from mggcn.training._record import Epoch, RunRecord
 
 

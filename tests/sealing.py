@@ -1,5 +1,6 @@
 """Changing files that begin with their checksum, as if the program had written them so."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,13 @@ def values_of(path: Path) -> dict[str, Any]:
     """The values of a JSON file, without the checksum."""
     values: dict[str, Any] = json.loads(unsealed(path.read_bytes())[0])
     return values
+
+
+def seal_run(folder: Path) -> None:
+    """Write the record of a run folder with the checksums that its files have now."""
+    record = values_of(folder / "record.json")
+    record["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in record["files"]}
+    write(folder / "record.json", record)
 
 
 def line_of(line: bytes) -> dict[str, Any]:

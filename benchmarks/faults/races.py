@@ -9,7 +9,7 @@ from benchmarks.faults.commands import TRAIN
 from benchmarks.faults.processes import Ended, Process
 from benchmarks.faults.stage import RUN, Stage, temporary_files
 from benchmarks.faults.whole import torn
-from mggcn.experiments._ledger import Ledger
+from mggcn.experiments import Ledger
 
 
 @dataclass(frozen=True)

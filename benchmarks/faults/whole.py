@@ -14,7 +14,7 @@ from mggcn._io.files import sha256, unsealed
 from mggcn._io.temporary import is_temporary
 from mggcn.data import verify
 from mggcn.errors import InputError
-from mggcn.experiments._ledger import Ledger
+from mggcn.experiments import Ledger
 from mggcn.training._record import read_record
 
 

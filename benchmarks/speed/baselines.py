@@ -24,7 +24,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, unknown
 from mggcn.graph import Graph
 from mggcn.keys import Key
-from mggcn.methods._skip_gram import WALKS_PER_STEP
+from mggcn.methods.deepwalk import WALKS_PER_STEP
 from mggcn.methods.graphsage import fanout_per_layer
 from mggcn.runs import Plan, resolve
 from mggcn.sampling.cluster import ClusterSampler

@@ -23,8 +23,7 @@ from mggcn.data._split import Split
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.keys import Key
 from mggcn.nn.rows import to_dense
-from mggcn.runs import Plan, resolve
-from mggcn.runs._starting import fit
+from mggcn.runs import Plan, fit, resolve
 from mggcn.training import Epochs, Fit
 from mggcn.training import _environment as memory
 from mggcn.training._prepared import AveragedInputs, SparseInputs

@@ -10,7 +10,7 @@ from generate.committed import about, packed, sections
 from generate.labels import Box, placed
 from mggcn.experiments._charts import ACCURACY, OKABE_ITO, Spec, Values, as_spec, require_altair, rows_data
 from mggcn.experiments._rows import Section
-from mggcn.experiments._table import duration, percent
+from mggcn.experiments._tables import duration, percent
 
 _WIDTH, _HEIGHT = 660, 480
 _INSET = 0.04
@@ -37,7 +37,7 @@ def figure(section: Section) -> str:
     """The chart of the rows of any section that have records; the section must have one."""
     values = rows_data(section)
     scales = _Scales(values)
-    picture = svg(_chart(section, scales), _labelled(section, values, scales), _WIDTH)
+    picture = svg(_chart(section, scales, _labelled(section, values, scales)), _WIDTH)
     return f'<div class="charts"><figure>{_with_hints(picture)}</figure></div>'
 
 
@@ -90,13 +90,13 @@ def _lines(values: Values, scales: _Scales) -> list[Box]:
     return boxes
 
 
-def _chart(section: Section, scales: _Scales) -> Spec:
+def _chart(section: Section, scales: _Scales, values: Values) -> Spec:
     alt = require_altair()
     x_scale = alt.Scale(type="log", nice=False, domain=[10**bound for bound in scales.x])
     y_scale = alt.Scale(nice=False, domain=scales.y)
     x = alt.X("seconds:Q", title="time to the best epoch, s", scale=x_scale, axis=alt.Axis(grid=False))
     y = alt.Y("accuracy:Q", title=ACCURACY, scale=y_scale)
-    base = alt.Chart(alt.NamedData("rows"))
+    base = alt.Chart(alt.InlineData(values=values))
     at_mark = base.encode(x=x, y=y)
     front = (
         at_mark.transform_filter("datum.front")

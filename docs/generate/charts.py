@@ -6,7 +6,7 @@ import vl_convert
 
 from generate import varied
 from mggcn.experiments import _charts as charts
-from mggcn.experiments._charts import Spec, Values
+from mggcn.experiments._charts import Spec
 from mggcn.experiments._rows import Section
 
 _WIDTH, _LETTERS = 520, 80
@@ -26,7 +26,7 @@ _THEME = {
 
 def figure(section: Section) -> str:
     """The main charts of a section; empty if nothing was run."""
-    figures = [f"<figure>{_drawn(section, chart)}</figure>" for chart in _main(section)] if section.measured else []
+    figures = [f"<figure>{svg(chart)}</figure>" for chart in _main(section)] if section.measured else []
     return f'<div class="charts">{"".join(figures)}</div>' if figures else ""
 
 
@@ -35,20 +35,15 @@ def _main(section: Section) -> list[Spec]:
     against = varied.charts(section)
     if against:
         return list(against.values())
-    return [charts.charts(section)["time" if section.measures_time else "accuracy"]]
+    return [charts.charts(section, points=1)["time" if section.measures_time else "accuracy"]]
 
 
-def _drawn(section: Section, chart: Spec) -> str:
-    return svg(chart, varied.data(section) if chart["data"]["name"] == "varied" else charts.rows_data(section))
-
-
-def svg(chart: Spec, values: Values, width: int = _WIDTH) -> str:
+def svg(chart: Spec, width: int = _WIDTH) -> str:
     """A chart with its data as a picture."""
     spec = chart | {
         "title": textwrap.wrap(chart["title"], _LETTERS),
         "width": width,
         "padding": _ROOM,
-        "datasets": {chart["data"]["name"]: values},
         "config": _THEME,
     }
     picture: str = vl_convert.vegalite_to_svg(spec)

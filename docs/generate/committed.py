@@ -6,7 +6,6 @@ from pathlib import Path
 from generate.repository import ROOT
 from mggcn.experiments import read_records
 from mggcn.experiments._rows import Section
-from mggcn.runs import published_results
 
 _ORDER = ("accuracy", "compare", "depth", "picks", "ablations", "speed", "speed-cpu", "memory", "memory-cpu")
 
@@ -25,4 +24,4 @@ def about(path: Path) -> str:
 @cache
 def sections(path: Path) -> list[Section]:
     """The sections of a file, one for each data set."""
-    return read_records([path], lambda record: published_results(record.dataset, record.method, record.settings))
+    return read_records([path])

@@ -10,8 +10,9 @@ from generate.committed import about, packed, sections
 from generate.repository import EXPERIMENTS
 from mggcn import experiments
 from mggcn.experiments._rows import Row, Section
-from mggcn.experiments._table import Table, duration, percent, table_of_lines
-from mggcn.methods import METHODS, describe, published
+from mggcn.experiments._tables import Table, duration, percent, table_of_lines
+from mggcn.methods import METHODS, published
+from mggcn.methods.settings import written
 from mggcn.runs import WITHOUT_EFFECT, DataIdentity, Plan
 from mggcn.training._training import Training
 
@@ -160,7 +161,7 @@ def settings() -> str:
     for entry in published.published().settings:
         named = [dataset for dataset in datasets if not {dataset, "*"}.isdisjoint(entry.datasets)]
         if named and entry.preset == "paper":
-            values = ", ".join(f"`{name}={describe.written(value)}`" for name, value in entry.values.items())
+            values = ", ".join(f"`{name}={written(value)}`" for name, value in entry.values.items())
             methods = "all" if entry.methods == ["*"] else ", ".join(entry.methods)
             where = "all" if len(named) == len(datasets) else ", ".join(named)
             lines.append(f"| {methods} | {where} | {values} | {entry.source} |")
@@ -174,7 +175,7 @@ def _older(row: Row, plan: Plan) -> str:
     defaults = {field.name: field.default for kind in (type(plan.method), Training) for field in fields(kind)}
     before = {name: row.settings.get(name, defaults[name]) for name in plan.settings}
     parts = [
-        f"`{name}={describe.written(before[name])}`, now `{describe.written(value)}`"
+        f"`{name}={written(before[name])}`, now `{written(value)}`"
         for name, value in plan.settings.items()
         if name not in WITHOUT_EFFECT and before[name] != value
     ]

@@ -2,8 +2,7 @@
 
 from generate.committed import about, packed
 from generate.repository import EXPERIMENTS
-from mggcn.experiments._definition import Experiment
-from mggcn.experiments._file import read_folder
+from mggcn.experiments import Experiment, read_folder
 
 _FOLDERS = ("paper", "ethereum", ".", "tuned")
 

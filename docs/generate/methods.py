@@ -7,9 +7,10 @@ from functools import cache
 from generate.committed import about, packed, sections
 from generate.roles import plain
 from mggcn.experiments._rows import Row
-from mggcn.experiments._table import duration, percent
-from mggcn.methods import METHODS, describe, published
+from mggcn.experiments._tables import duration, percent
+from mggcn.methods import METHODS, published
 from mggcn.methods.method import Method
+from mggcn.methods.settings import settings_of, written
 from mggcn.runs import resolve
 
 _DATASETS = ("cora", "citeseer", "pubmed", "reddit", "ethereum")
@@ -38,8 +39,8 @@ def nav() -> list[dict[str, str]]:
 def settings(method: type[Method]) -> str:
     """A table of a method's settings: name, default, values, description."""
     rows = [
-        f"| `{setting.name}` | `{setting.default}` | {setting.values} | {plain(setting.description)} |"
-        for setting in describe.settings_of(method)
+        f"| `{setting.name}` | `{setting.value}` | {setting.values} | {plain(setting.description)} |"
+        for setting in settings_of(method)
     ]
     return "\n".join(["| setting | default | values | |", "|---|---|---|---|", *rows])
 
@@ -97,7 +98,7 @@ def _recipe(name: str) -> list[str]:
     if not recipe:
         return []
     lines = [
-        f"| {condition} | {', '.join(f'`{key}={describe.written(value)}`' for key, value in values.items())} |"
+        f"| {condition} | {', '.join(f'`{key}={written(value)}`' for key, value in values.items())} |"
         for condition, values in recipe.items()
     ]
     return [
@@ -112,7 +113,7 @@ def _own_defaults(name: str) -> list[str]:
     lines = []
     for dataset in _DATASETS:
         own = resolve(name, dataset, preset="paper").settings
-        changed = [f"`{key}={describe.written(value)}`" for key, value in own.items() if value != usual[key]]
+        changed = [f"`{key}={written(value)}`" for key, value in own.items() if value != usual[key]]
         if changed:
             lines.append(f"| {dataset} | {', '.join(changed)} |")
     if not lines:

@@ -95,7 +95,7 @@ def _varied(rows: Sequence[Row]) -> str | None:
 
 def _accuracy(alt: Any, section: Section, line: Series) -> Any:
     words = _WORDS.get(line.setting, line.setting)
-    base = alt.Chart(alt.NamedData("varied")).encode(
+    base = alt.Chart(alt.InlineData(values=data(section))).encode(
         x=alt.X("value:Q", title=words, scale=_inset(alt), axis=_marks(alt, [line]))
     )
     area = base.mark_area(color=OKABE_ITO[4], opacity=0.3).encode(
@@ -110,7 +110,7 @@ def _accuracy(alt: Any, section: Section, line: Series) -> Any:
 def _nodes(alt: Any, section: Section, several: Sequence[Series]) -> Any:
     labels = [each.name for each in several]
     chart = (
-        alt.Chart(alt.NamedData("varied"))
+        alt.Chart(alt.InlineData(values=data(section)))
         .transform_filter("datum.deep && datum.nodes > 0")
         .mark_line(point=alt.OverlayMarkDef(filled=True, size=70))
         .encode(

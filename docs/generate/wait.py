@@ -16,7 +16,7 @@ def chart() -> str:
     records = [json.loads(path.read_text()) for path in sorted(RESULTS.glob("wait-*.json"))]
     if not records:
         return "Not measured yet: `python -m benchmarks.speed wait`."
-    return f'<div class="charts"><figure>{svg(_spec(), [bar for one in records for bar in _bars(one)])}</figure></div>'
+    return f'<div class="charts"><figure>{svg(_spec([bar for one in records for bar in _bars(one)]))}</figure></div>'
 
 
 def _bars(record: dict[str, Any]) -> Values:
@@ -31,11 +31,11 @@ def _bars(record: dict[str, Any]) -> Values:
     return bars
 
 
-def _spec() -> Spec:
+def _spec(bars: Values) -> Spec:
     colours = [*OKABE_ITO, "#882255", "#44AA99", "#DDCC77", "#332288"]
     return {
         "title": "Where the time of a complete mggcn train goes",
-        "data": {"name": "wait"},
+        "data": {"values": bars},
         "mark": "bar",
         "encoding": {
             "y": {"field": "run", "type": "nominal", "title": None, "axis": {"labelLimit": 300}},

@@ -23,7 +23,7 @@ def drawn(found: Section) -> dict[str, str]:
     pytest.importorskip("altair")
     made = {}
     for name, chart in varied.charts(found).items():
-        spec = chart | {"width": 300, "datasets": {"varied": varied.data(found)}}
+        spec = chart | {"width": 300}
         made[name] = vl_convert.vegalite_to_svg(spec, vl_version=vl_convert.get_vegalite_versions()[-1])
         assert "NaN" not in made[name]
     return made

@@ -24,8 +24,8 @@ from mggcn.data._npz import read_npz
 from mggcn.data._planetoid import unpickle
 from mggcn.data._tables import read_tables
 from mggcn.errors import InputError
-from mggcn.experiments._file import read as read_experiment
-from mggcn.experiments._ledger import Ledger
+from mggcn.experiments import Ledger
+from mggcn.experiments import read as read_experiment
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
 from mggcn.experiments._rows import group

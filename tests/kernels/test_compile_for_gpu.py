@@ -14,7 +14,7 @@ warnings.simplefilter("ignore")
 import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from mggcn.kernels.gpu import adam, aggregate, combine, expand, gather_product, gather_sum, induce, loss, pick
+from mggcn.kernels.gpu import adam, aggregate, combine, gather, loss, pick, relabel
 
 def check(kernel, arguments, **constants):
     names = [name for name in kernel.arg_names if name not in constants]
@@ -24,7 +24,7 @@ def check(kernel, arguments, **constants):
     assert "ptx" in triton.compile(source, target=GPUTarget("cuda", 90, 32)).asm
 
 check(pick._pick, "*i64 *i32 *i32 *i64 *i32 *i64 i32 i32 *i32 i32 i32", PICKS=4, WIDTH=8, SYMMETRIC=True, EXPLORE=1)
-check(induce._induce, "*i64 *i32 *i32 *i8 i32 i32", SIZE=5, SYMMETRIC=True, LANES=128)
+check(pick._induce, "*i64 *i32 *i32 *i8 i32 i32", SIZE=5, SYMMETRIC=True, LANES=128)
 check(aggregate._mean, "*i64 *i32 *fp32 *fp32 i32", COLUMNS=128, EDGES=8, INCLUDE_SELF=True)
 sizes = {"CHANNELS": 128, "OUT": 41, "GROUP": 5, "BLOCK": 128, "WIDTH": 64}
 sizes |= {"PRECISION": "tf32", "REPEATED": True, "EARLY": True}
@@ -35,14 +35,14 @@ check(adam._step, [pair, pair, pair, pair, ("i32", "i32"), "*fp32", "fp32", "fp3
 kinds = {"WEIGHTED": True, "SMOOTHED": True, "EARLY": True}
 check(loss._cross_entropy, "*fp32 *i64 *i32 *fp32 *fp32 *fp32 *fp32 i32 fp32", CLASSES=41, WIDTH=64, **kinds)
 for x in ("*fp32", "*bf16"):
-    for tile in (*gather_product.PRODUCT.values(), *gather_product.GRADIENT.values()):
+    for tile in (*gather.PRODUCT.values(), *gather.GRADIENT.values()):
         sizes = {"STRIDE": 1208, "WIDTH": 1204, "CHANNELS": 128, "PRECISION": "tf32", "EARLY": True}
         shape = {"ROWS": tile.rows, "COLUMNS": tile.columns, "STEP": tile.step}
-        check(gather_product._product, f"{x} *i32 {x} {x} i32", **sizes, **shape)
-        check(gather_product._gradient, f"{x} *i32 {x} *fp32 i32 i32", **sizes, **shape)
-    check(gather_sum._sums, f"*i64 *i64 *fp32 {x} {x} i32", COLUMNS=128, EDGES=16)
-    check(gather_sum._dots, f"*i64 *i64 {x} {x} *fp32 i32", COLUMNS=128, EDGES=16)
-check(expand._segment_sum, "*fp32 *i32 *i32 *fp32", CHANNELS=128, BLOCK=128, ROWS=8)
+        check(gather._product, f"{x} *i32 {x} {x} i32", **sizes, **shape)
+        check(gather._gradient, f"{x} *i32 {x} *fp32 i32 i32", **sizes, **shape)
+    check(gather._sums, f"*i64 *i64 *fp32 {x} {x} i32", COLUMNS=128, EDGES=16)
+    check(gather._dots, f"*i64 *i64 {x} {x} *fp32 i32", COLUMNS=128, EDGES=16)
+check(relabel._segment_sum, "*fp32 *i32 *i32 *fp32", CHANNELS=128, BLOCK=128, ROWS=8)
 print("compiled")
 """
 

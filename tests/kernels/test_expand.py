@@ -4,7 +4,7 @@ import torch
 from torch.testing import assert_close
 
 from mggcn.block import Repeats
-from mggcn.kernels.expand import expand
+from mggcn.kernels.relabel import expand
 from mggcn.sampling.mix_grained_gpu import find_repeats
 from tests.gpu import GPU
 from tests.reference import expand as reference

@@ -4,8 +4,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.testing import assert_close
 
-from mggcn.kernels.gather_product import gather_product
-from mggcn.kernels.gpu import gather_product as gpu
+from mggcn.kernels.gather import gather_product
+from mggcn.kernels.gpu import gather as gpu
 from tests.gpu import GPU
 from tests.reference import gather_product as reference
 from tests.skips import NO_GPU

@@ -6,23 +6,23 @@ from torch import Tensor
 from torch.testing import assert_close
 
 from mggcn.block import Block
-from mggcn.kernels.gather_sum import Work, gather_sum
+from mggcn.kernels.gather import gather_sum
 from tests.gpu import GPU
 from tests.reference import gather_sum as reference
 
 
-def compare_on_cpu(block: Block, channels: int, work: Work) -> None:
+def compare_on_cpu(block: Block, channels: int, for_threads: int) -> None:
     """Compare the sums of random rows, the gradient of the rows, and that of the block's weights if it has any."""
     x, coming = _rows(block, channels)
     leaves = [x] if block.weight is None else [x, block.weight]
-    out, expected = gather_sum(x, block, work), reference.gather_sum(x, block)
+    out, expected = gather_sum(x, block, for_threads), reference.gather_sum(x, block)
     assert_close(out, expected)
     assert_close(torch.autograd.grad(out, leaves, coming), torch.autograd.grad(expected, leaves, coming))
 
 
 def compare_on_gpu(block: Block, channels: int) -> None:
     """Compare the same on the block's device."""
-    from mggcn.kernels.gpu import gather_sum as gpu
+    from mggcn.kernels.gpu import gather as gpu
 
     x, coming = _rows(block, channels)
     out, gradient = torch.full_like(coming, torch.nan), torch.full_like(x, torch.nan)
@@ -60,7 +60,7 @@ def random_block(seed: int, *, weighted: bool, num_src: int = 40, num_dst: int =
 @pytest.mark.parametrize("width", [1, 7, 32])
 @pytest.mark.parametrize("chunk", [1 << 20, 64])
 def test_cpu_equals_reference_with_gradients(weighted: bool, width: int, chunk: int) -> None:
-    compare_on_cpu(random_block(width, weighted=weighted), width, Work(chunk, 8 * chunk))
+    compare_on_cpu(random_block(width, weighted=weighted), width, 8 * chunk)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -73,7 +73,7 @@ def test_gpu_equals_reference_with_gradients(weighted: bool, width: int) -> None
 def test_gradients_are_the_same_bits_with_few_edges_and_with_many() -> None:
     x, coming, found = torch.randn(40, 7, requires_grad=True), torch.randn(25, 7), []
     for work in (1 << 23, 1):
-        out = gather_sum(x, random_block(1, weighted=True), Work(for_threads=work))
+        out = gather_sum(x, random_block(1, weighted=True), work)
         found += torch.autograd.grad(out, x, coming)
     assert torch.equal(*found)
 

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from mggcn._io.arrays import shared_tensor
 from mggcn.graph import Graph
-from mggcn.kernels.induce import induce, induce_on
-from mggcn.kernels.pick import PickTable
+from mggcn.kernels.pick import PickTable, induce, induce_on
 from mggcn.keys import Key
 from tests.gpu import GPU
 from tests.reference import induce as reference

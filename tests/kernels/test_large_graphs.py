@@ -11,14 +11,10 @@ import torch
 from mggcn.graph import Graph
 from mggcn.kernels import aggregate, relabel
 from mggcn.kernels.aggregate import neighbour_mean
-from mggcn.kernels.induce import induce
-from mggcn.kernels.neighbors import draw_neighbours
-from mggcn.kernels.pick import PickTable
-from mggcn.kernels.relabel import block_between
-from mggcn.kernels.saint_walk import visited
-from mggcn.kernels.subgraph import subgraph
-from mggcn.kernels.subset import subset
-from mggcn.kernels.walk import walk
+from mggcn.kernels.neighbors import draw_neighbours, subset
+from mggcn.kernels.pick import PickTable, induce
+from mggcn.kernels.relabel import block_between, subgraph
+from mggcn.kernels.walk import visited, walk
 from mggcn.keys import Key
 from mggcn.sampling import grains
 from mggcn.sampling.adjacency import propagated, propagation

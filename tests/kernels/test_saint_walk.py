@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from mggcn.graph import Graph
 from mggcn.kernels._compiled import Ints
-from mggcn.kernels.saint_walk import fill_walks, visited
+from mggcn.kernels.walk import fill_walks, visited
 from mggcn.keys import Key
 from tests.reference import saint_walk as reference
 from tests.strategies import graphs

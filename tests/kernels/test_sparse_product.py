@@ -4,7 +4,7 @@ import torch
 from scipy.sparse import csr_array, random_array
 from torch import Tensor
 
-from mggcn.kernels.sparse_product import sparse_product
+from mggcn.kernels.gather import sparse_product
 from tests.reference import sparse_product as reference
 
 

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from mggcn.graph import Graph
 from mggcn.kernels._compiled import Ints
-from mggcn.kernels.subgraph import subgraph
+from mggcn.kernels.relabel import subgraph
 from tests.reference import subgraph as reference
 from tests.strategies import graphs
 

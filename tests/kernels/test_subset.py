@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mggcn.kernels._compiled import Ints
-from mggcn.kernels.subset import subset
+from mggcn.kernels.neighbors import subset
 from mggcn.keys import Key
 from tests.reference import subset as reference
 

@@ -6,7 +6,7 @@ from mggcn.graph import Graph
 
 
 def subgraph(graph: Graph, nodes: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
-    """(indptr, indices, entries) of distinct ``nodes``, as :class:`mggcn.kernels.subgraph.Subgraph` describes them."""
+    """(indptr, indices, entries) of distinct ``nodes``, as :class:`mggcn.kernels.relabel.Subgraph` describes them."""
     row_of = {node: row for row, node in enumerate(nodes)}
     indptr, indices, entries = [0], [], []
     for node in nodes:

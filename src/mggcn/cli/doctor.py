@@ -48,7 +48,7 @@ def _examine(root: Path | None) -> dict[str, Any]:
 
     from mggcn.data import data_roots, stored, user_cache
     from mggcn.kernels import threads
-    from mggcn.kernels.gather_sum import sums
+    from mggcn.kernels.gather import sums
     from mggcn.training import environment
 
     try:

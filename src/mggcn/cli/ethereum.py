@@ -92,12 +92,21 @@ def build(
     from mggcn.errors import InputError, prefix_errors
     from mggcn.ethereum import BuildInputs, TimeSplit, parse_as_of, parse_columns
 
-    roles = None if columns is None else parse_columns(columns)
-    until = None if as_of is None else parse_as_of(as_of)
+    inputs = BuildInputs(
+        tuple(transactions),
+        None if columns is None else parse_columns(columns),
+        receipts,
+        blocks,
+        balances,
+        None if as_of is None else parse_as_of(as_of),
+        ids == "text",
+        max_dropped,
+        from_tables,
+    )
     time_split = TimeSplit.parse(split)
     if engine == "sql":
         with prefix_errors("--engine sql"):
-            print(ethereum.sql_script(transactions, dialect, roles, as_of=until, any_ids=ids == "text", into=into))
+            print(ethereum.sql_script(inputs, dialect, into=into))
         return
     if into is not None:
         raise InputError("--into: only --engine sql creates tables in a database")
@@ -109,9 +118,6 @@ def build(
         raise InputError("--out: the dataset folder to make is missing")
     if not 0 <= max_dropped <= 1:
         raise InputError(f"--max-dropped: {max_dropped:g} is not a share from 0 to 1")
-    inputs = BuildInputs(
-        tuple(transactions), roles, receipts, blocks, balances, until, ids == "text", max_dropped, from_tables
-    )
     built = ethereum.build(
         inputs,
         out,
@@ -282,7 +288,7 @@ def simulate(
 ) -> None:
     """Simulate transactions of accounts like those of the paper's six classes. These are not real data.
 
-    The file has the columns of ethereum-etl's transactions, and its metadata say that it is simulated.
+    The file has those columns of ethereum-etl that build reads, and its metadata say that it is simulated.
 
     Args:
         out: The Parquet file to write, named .parquet or .pq.

@@ -28,8 +28,8 @@ def explore(
 
     require_starlette()
     with listen(port) as listener:
-        trained = load_run(run, allow_import=allow_import)
-        explorer = Explorer.of(trained, trained.training_data(root))
+        trained = load_run(run, allow_import=allow_import, root=root)
+        explorer = Explorer.of(trained, trained.training_data)
         address = f"http://{HOST}:{listener.getsockname()[1]}/"
         print(f"{run} is shown at {address} until Ctrl-C", flush=True)
         build(explorer).run(sockets=[listener])

@@ -14,7 +14,8 @@ def methods(name: str | None = None, /) -> None:
         name: A method, or package.module:Class for a method of your own; default: list all methods.
     """
     from mggcn.cli.display import aligned
-    from mggcn.methods import METHODS, describe, method_class, published
+    from mggcn.methods import METHODS, method_class, published
+    from mggcn.methods import settings as describe
     from mggcn.training import Training
 
     if name is None:
@@ -34,8 +35,8 @@ def methods(name: str | None = None, /) -> None:
                 key: describe.written(given[setting.name]) for key, given in recipe.items() if setting.name in given
             }
             used = by_data.pop(_ANY, None)
-            source = "" if used is None else f"; our recipe, the class has {setting.default}"
-            print(f"  {setting.name}={used or setting.default}  ({setting.values}{source})")
+            source = "" if used is None else f"; our recipe, the class has {setting.value}"
+            print(f"  {setting.name}={used or setting.value}  ({setting.values}{source})")
             for data, value in by_data.items():
                 print(f"  {setting.name}={value}  for {data} (our recipe)")
             print(textwrap.indent(textwrap.fill(_plain(setting.description), _WIDTH), "    "))

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,6 @@ def predict(
         Assessment,
         Ensemble,
         Requirements,
-        check_embeddings_format,
         check_format,
         load_data,
         load_run,
@@ -96,16 +96,13 @@ def predict(
     if out is not None:
         check_format(out)
     if embeddings is not None:
-        check_embeddings_format(embeddings)
+        check_format(embeddings, "embeddings")
         if others:
             raise InputError(f"--embeddings: those of {1 + len(others)} runs cannot be averaged; name one run")
-    runs = [load_run(folder, allow_import=allow_import) for folder in (run, *others)]
+    loaded = (load_run(folder, allow_import=allow_import, root=root) for folder in (run, *others))
+    runs = [replace(one, access=access) for one in loaded]
     model, ranking = Ensemble(runs), _class_and_count(top, runs[0].classes) if top is not None else None
-    if dataset:
-        data = load_data(dataset, root, ranks, access)
-    else:
-        model.check_same_data()
-        data = ranks.in_turn(lambda: runs[0].training_data(root, access))
+    data = load_data(dataset, root, ranks, access) if dataset else ranks.in_turn(lambda: model.training_data)
     selected = np.arange(data.num_current) if nodes is None else _read_nodes(nodes, data)
     if selected.size < ranks.size:
         raise InputError(f"{data.name}: {selected.size} nodes are fewer than the ranks, {ranks.size}")
@@ -135,14 +132,13 @@ def predict(
         draws=draws,
         calibrated=calibrated,
         device=device,
-        root=root,
         scratch=scratch,
         ranks=ranks,
     )
     if out is not None:
         predictions.save(_part_of(out, ranks), part)
         print(f"{selected.size:,} predictions in {_part_of(out, ranks, '*')}")
-    if (warning := unlike(runs, data, root)) is not None:
+    if (warning := unlike(runs, data)) is not None:
         warnings.warn(warning, InputWarning, stacklevel=2)
     assessed = Assessment(predictions)
     lines = [*predicted.notes(assessed), *predicted.metrics(assessed, calibrated=warning is None)]

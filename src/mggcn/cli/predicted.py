@@ -43,7 +43,7 @@ def metrics(assessed: Assessment, *, calibrated: bool) -> list[str]:
 def top(assessed: Assessment, label: int, k: int, *, with_training: bool) -> str:
     """The nodes with the highest probability of a class, and how well it ranks the nodes that count."""
     predictions, name = assessed.predictions, assessed.predictions.classes[label]
-    best, known = assessed.top(label, k, with_training=with_training), [*predictions.classes, "–"]
+    best, known = assessed.top(label, k, None if with_training else ~assessed.is_training), [*predictions.classes, "–"]
     ids = predictions.dataset.ids_of(predictions.nodes[best.indices]).tolist()
     rows = [["rank", predictions.dataset.id_name, "probability", "label", "part"]]
     for rank, (row, node) in enumerate(zip(best.indices.tolist(), ids, strict=True), 1):
@@ -61,7 +61,7 @@ def top(assessed: Assessment, label: int, k: int, *, with_training: bool) -> str
     shown = [f"{area} {value:.2%}" for area, value in areas.items() if value is not None]
     curve = zip(ks, ranked.precision_at(ks), strict=True)
     shown.append("precision at " + ", ".join(f"{first:,}: {share:.2%}" for first, share in curve))
-    among = _precision(assessed, assessed.top_counted(label, k), label)
+    among = _precision(assessed, assessed.top(label, k, assessed.counted), label)
     return f"{text}\namong the {count:,} {what} only, {among}\n{name} among them: {'; '.join(shown)}"
 
 

@@ -24,12 +24,11 @@ def report(
     from mggcn._io.files import check_file_writable, write_atomically
     from mggcn.errors import InputError
     from mggcn.experiments import read_records, record_files, render
-    from mggcn.runs import published_results
 
     check_file_writable(out)
     if regular.real(out) in record_files(runs):
         raise InputError(f"--out: {out} is one of the files that the report is made of")
-    sections = read_records(runs, lambda record: published_results(record.dataset, record.method, record.settings))
+    sections = read_records(runs)
     content = render(sections, format).encode()
     write_atomically(out, content)
     count = sum(row.done for section in sections for row in section.rows)

@@ -5,6 +5,7 @@ Names that are not in ``__all__`` are for the other packages.
 
 from mggcn.data._background import BACKGROUND, draw_background
 from mggcn.data._cache import Cache as Cache
+from mggcn.data._checks import require as require
 from mggcn.data._columns import Chunk as Chunk
 from mggcn.data._columns import Column
 from mggcn.data._columns import Encoder as Encoder
@@ -28,9 +29,8 @@ from mggcn.data._load import load, names, raw_folder, stored
 from mggcn.data._load import load_with as load_with
 from mggcn.data._npz import read_fields as read_fields
 from mggcn.data._npz import read_npz
-from mggcn.data._objects import as_dataset
-from mggcn.data._objects import require as require
 from mggcn.data._ogb import import_ogb
+from mggcn.data._pyg import as_dataset
 from mggcn.data._root import PREPARED
 from mggcn.data._root import data_roots as data_roots
 from mggcn.data._root import prepared_folder as prepared_folder

@@ -1,7 +1,8 @@
-"""The checks of a Dataset's fields."""
+"""The checks of a Dataset's fields, and of objects that are given in its place."""
 
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -101,3 +102,32 @@ def check_ids(ids: NDArray[np.generic]) -> None:
     values, counts = np.unique(ids, return_counts=True)
     if values.size != ids.size:
         raise InputError(f"node_ids: {values[counts > 1][0]!s} stands for more than one node")
+
+
+_ADVICE = {
+    "mggcn.Dataset": "use dataset.to_pyg()",
+    "mggcn.Graph": "use mggcn.Dataset(name, graph, x, y, classes, split)",
+    "torch_geometric.Data": "use mggcn.Dataset.from_pyg(data)",
+    "torch_geometric.HeteroData": "use data.to_homogeneous(), which gives one type of nodes and of edges",
+    "torch_geometric.Dataset": "use its graph, dataset[0]",
+    "networkx.Graph": "use mggcn.Dataset.from_networkx(graph)",
+    "pandas.DataFrame": "use mggcn.Dataset.from_pandas(edges, nodes)",
+    "scipy.spmatrix": "use mggcn.Dataset.from_scipy(adjacency, x, y)",
+    "scipy.sparray": "use mggcn.Dataset.from_scipy(adjacency, x, y)",
+    "torch.Tensor": "use mggcn.Dataset.from_pyg(torch_geometric.data.Data(x=x, edge_index=edge_index, y=y))",
+}
+_OTHERS = "use mggcn.load(name), or Dataset.from_pyg, from_networkx, from_pandas or from_scipy"
+
+
+def require(value: object, expected: str, *kinds: str) -> None:
+    """Raise InputError unless ``value`` is of a kind such as ``networkx.Graph``, the class's package and name.
+
+    The error says what is ``expected``, and what to do with this object. Nothing is imported.
+    """
+    found = [f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in type(value).__mro__]
+    if any(kind in found for kind in kinds):
+        return
+    if isinstance(value, str | Path):
+        raise InputError(f"{expected}, not {str(value)!r}: use mggcn.load({str(value)!r})")
+    advice = next((_ADVICE[kind] for kind in found if kind in _ADVICE), _OTHERS)
+    raise InputError(f"{expected}, not {type(value).__name__}: {advice}")

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mggcn._io.arrays import checksum, compact_text, locked, read_only
 from mggcn._io.mapping import AUTOMATIC, Access, MappedFiles
-from mggcn.data._checks import check_descriptions, check_ids, check_labels, check_shape, check_types
+from mggcn.data._checks import check_descriptions, check_ids, check_labels, check_shape, check_types, require
 from mggcn.data._columns import Column
 from mggcn.data._features import Features, Measure, check_finite, csr_arrays, density_of, read_only_features
 from mggcn.data._split import Split, check_part
@@ -316,7 +316,6 @@ class Dataset:
             source: one line on where the data came from.
         """
         from mggcn.data._from_arrays import edges_of, from_arrays, ignored_edge_data, parts_of
-        from mggcn.data._objects import require
 
         require(adjacency, "from_scipy takes a sparse matrix of SciPy", "scipy.sparray", "scipy.spmatrix")
         with prefix_errors(name):

@@ -12,7 +12,7 @@ from mggcn.data._checks import check_labels
 from mggcn.data._columns import Column
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import Features, as_features
-from mggcn.data._labels import class_numbers, numbered_classes
+from mggcn.data._labels import class_numbers
 from mggcn.data._split import NO_SPLIT, PARTS, UNLABELLED, Split, complete_split
 from mggcn.errors import DataWarning, InputError, prefix_errors, warn_caller
 from mggcn.graph import Direction, Graph, node_numbers
@@ -64,33 +64,23 @@ def from_arrays(
             edge_index[0], edge_index[1], num_nodes, direction=direction or "both"
         )
     features = None if x is None else as_features(x)
-    labels = class_numbers(y, num_nodes)
-    names = numbered_classes(labels)
+    labels, names = class_numbers(y, num_nodes)
     if names and classes is not None:
         names = tuple(map(str, classes))
     check_labels(labels, len(names))
     num_unlabelled = int(np.sum(labels == UNLABELLED))
-    if names and classes is None and num_unlabelled:
+    if names and classes is None and num_unlabelled and all(part is None for part in parts):
         plural = "node has no label: its" if num_unlabelled == 1 else "nodes have no label: their"
-        unlabelled = [f"{num_unlabelled:,} {plural} y is {UNLABELLED} or NaN"]
-    else:
-        unlabelled = []
+        notes = [*notes, f"{num_unlabelled:,} {plural} y is {UNLABELLED} or NaN"]
     split, source = split_and_source(labels, names, parts, seed, source)
     made = MadeFeatures(features) if features is not None else structural(graph)
     if made.names:
         fields["feature_names"] = made.names
-    is_known = any(part is not None for part in parts)  # nodes without a label are then in no part of the split
-    shown, notes = all_notes(
-        [*notes, *([] if is_known else unlabelled)],
-        made,
-        changed,
-        direction=direction,
-        lists_edges_once=lists_edges_once,
-        quiet=unlabelled if is_known else (),
-    )
+    shown, notes = all_notes(notes, made, changed, direction=direction, lists_edges_once=lists_edges_once)
+    dataset = Dataset(name, graph, made.x, labels, names, split, source=source, notes=notes, **fields)
     for text in shown:
         warn_caller(f"{name}: {text}", DataWarning)
-    return Dataset(name, graph, made.x, labels, names, split, source=source, notes=notes, **fields)
+    return dataset
 
 
 @dataclass(frozen=True)
@@ -158,7 +148,6 @@ def all_notes(
     *,
     direction: Direction | None,
     lists_edges_once: bool,
-    quiet: Sequence[str] = (),
 ) -> tuple[list[str], tuple[str, ...]]:
     """The notes that are warnings, too, and all notes of a data set.
 
@@ -168,12 +157,12 @@ def all_notes(
         changed: how many self-loops and duplicate edges were removed and reverses of edges added.
         direction: that the user has chosen; None if edges became undirected by default.
         lists_edges_once: see :func:`from_arrays`.
-        quiet: notes that are no warnings.
     """
-    num_loops, num_duplicates, num_added = changed
-    one_way = one_way_note(num_added) if direction is None else []
+    one_way = one_way_note(changed[-1]) if direction is None else []
+    counts = zip(changed, ("self-loop", "duplicate edge"), strict=False)
+    removed = " and ".join(f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count)
     shown = [*notes, *([] if lists_edges_once else one_way), *made.filled]
-    others = [*quiet, *made.notes, *(one_way if lists_edges_once else ()), *removed_note(num_loops, num_duplicates)]
+    others = [*made.notes, *(one_way if lists_edges_once else ()), *([f"{removed} removed"] if removed else [])]
     return shown, (*shown, *others)
 
 
@@ -181,13 +170,6 @@ def one_way_note(count: int) -> list[str]:
     """The note on edges that were made undirected, none if there are none."""
     edges = "1 edge has" if count == 1 else f"{count:,} edges have"
     return [f"{edges} no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"] if count else []
-
-
-def removed_note(num_loops: int, num_duplicates: int) -> list[str]:
-    """The note on edges that are not stored, none if there are none."""
-    counts = ((num_loops, "self-loop"), (num_duplicates, "duplicate edge"))
-    parts = [f"{count:,} {what}{'s' * (count > 1)}" for count, what in counts if count]
-    return [f"{' and '.join(parts)} removed"] if parts else []
 
 
 def edges_of(matrix: Any, field: str) -> tuple[NDArray[Any], bool]:

@@ -1,6 +1,6 @@
 """Labels and parts of nodes, from columns of tables and from arrays: what is no label, and what are no classes."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,10 +105,13 @@ def read_parts(parts: Codes, y: NDArray[np.int64]) -> tuple[Sequence[NDArray[np.
     return [train, val if val.size else None, test], bad
 
 
-def class_numbers(y: NDArray[Any] | None, num_nodes: int) -> NDArray[np.int64]:
-    """The class numbers in an array, [num_nodes] or [num_nodes, 1]; -1 for NaN and if there is no array."""
+def class_numbers(y: NDArray[Any] | None, num_nodes: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """The class numbers in an array, [num_nodes] or [num_nodes, 1], and the names ``class 0``, ``class 1``, … of them.
+
+    A number is -1 for NaN and if there is no array; numbers below that are not checked.
+    """
     if y is None:
-        return np.full(num_nodes, UNLABELLED, dtype=np.int64)
+        return np.full(num_nodes, UNLABELLED, dtype=np.int64), ()
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if y.shape != (num_nodes,):
@@ -128,15 +131,10 @@ def class_numbers(y: NDArray[Any] | None, num_nodes: int) -> NDArray[np.int64]:
     known = labels[labels != UNLABELLED]
     with prefix_errors("y"):
         _check_classes([*map(str, np.unique(known).tolist())], known.size)
-    return labels
-
-
-def numbered_classes(y: NDArray[np.int64]) -> tuple[str, ...]:
-    """Return the names ``class 0``, ``class 1``, … up to the largest class number in ``y``."""
-    if y.size and y.max() >= MAX_CLASSES:
-        node = int(y.argmax())
-        raise InputError(f"y of node {node} is {y[node]}, and a data set has at most {MAX_CLASSES:,} classes")
-    return tuple(f"class {label}" for label in range(int(y.max(initial=UNLABELLED)) + 1))
+    if known.max(initial=0) >= MAX_CLASSES:
+        node = int(labels.argmax())
+        raise InputError(f"y of node {node} is {labels[node]}, and a data set has at most {MAX_CLASSES:,} classes")
+    return labels, tuple(f"class {number}" for number in range(int(known.max(initial=UNLABELLED)) + 1))
 
 
 def is_integer(text: str) -> bool:
@@ -154,22 +152,18 @@ def _problem_of_label(value: Any, text: str) -> str:
 
 def _check_classes(names: Sequence[str], num_labelled: int) -> None:
     """Raise InputError if the different labels of so many nodes do not look like classes."""
-    fractions = _fractions(names)
-    if fractions and (len(names) > _FEW_NUMBERS or 2 * len(names) > num_labelled):
+    is_many = 2 * len(names) > num_labelled
+    try:
+        fractions = [name for name in names if not float(name).is_integer()]
+    except ValueError:  # a name is not a number
+        fractions = []
+    if fractions and (len(names) > _FEW_NUMBERS or is_many):
         raise InputError(
             f"{len(names):,} different numbers such as {fractions[0]} in {num_labelled:,} labelled nodes look like a "
             "regression target, not like classes"
         )
-    if len(names) > _FEW_CLASSES and 2 * len(names) > num_labelled:
+    if len(names) > _FEW_CLASSES and is_many:
         raise InputError(
             f"{len(names):,} different labels such as {names[0][:40]!r} in {num_labelled:,} labelled nodes look like "
             "ids, texts or a regression target, not like classes"
         )
-
-
-def _fractions(names: Iterable[str]) -> list[str]:
-    """The names that are not whole numbers; none if a name is not a number."""
-    try:
-        return [name for name in names if not float(name).is_integer()]
-    except ValueError:
-        return []

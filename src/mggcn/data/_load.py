@@ -129,8 +129,7 @@ def raw_folder(name: str, root: Path | None = None) -> Path | None:
     kind, _, public = name.partition(":")
     if name not in _NAMED or kind not in _planetoid.FOLDERS:
         return None
-    files = _planetoid.locate(kind, root, allow_linqs=not public)
-    return next(iter(files.values())).parent
+    return _planetoid.locate(kind, root, allow_linqs=not public)
 
 
 def names() -> list[str]:

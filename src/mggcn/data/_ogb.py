@@ -20,12 +20,12 @@ from mggcn.data._checks import check_labels, check_names, check_shape
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features, check_finite
 from mggcn.data._folder import load_folder, save
-from mggcn.data._labels import class_numbers, numbered_classes
+from mggcn.data._labels import class_numbers
 from mggcn.data._npz import read_count, read_fields
 from mggcn.data._root import find_folder, load_or_build, notice, writable_root
-from mggcn.data._sorted_edges import IdsOnDisk, limit_of_duckdb, write_graph
 from mggcn.data._split import Split, check_part
 from mggcn.data._tables import OnRows
+from mggcn.data._tables_on_disk import IdsOnDisk, limit_of_duckdb, write_graph
 from mggcn.data._writer import FolderWriter, check_free, writing
 from mggcn.errors import ARRAY_ERRORS, InputError, first_line, prefix_errors, require
 from mggcn.graph import Graph
@@ -98,8 +98,7 @@ def import_ogb(
     with prefix_errors(counts):
         num_nodes = read_count(count, "number of nodes")
     with prefix_errors(labels):
-        y = class_numbers(values, num_nodes)
-        numbered = numbered_classes(y)
+        y, numbered = class_numbers(values, num_nodes)
         check_labels(y, len(numbered))
     names = _class_names(folder / "mapping")
     classes = tuple(names.get(number, text) for number, text in enumerate(numbered))
@@ -154,7 +153,7 @@ def _mapped(path: Path, field: str, work: str) -> NDArray[Any]:
 
 def _write_features(folder: FolderWriter, x: NDArray[Any], num_nodes: int, on_rows: OnRows) -> None:
     check_shape("x", x.shape, num_nodes, 2)
-    writer = folder.array("x", np.float32, (x.shape[1],), num_nodes)
+    writer = folder.array("x", np.float32, (x.shape[1],))
     for start in range(0, num_nodes, _ROWS):
         rows = as_features(x[start : start + _ROWS])
         check_finite(rows, start)

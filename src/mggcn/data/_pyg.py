@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 
+from mggcn.data._checks import require
 from mggcn.data._dataset import Dataset
 from mggcn.data._folder import save
 from mggcn.data._from_arrays import edges_of, from_arrays, ignored_edge_data, unused_notes
-from mggcn.data._objects import require
 from mggcn.data._root import load_or_build, writable_root
 from mggcn.data._split import NO_SPLIT, PART_KEYS, complete_split, named_parts
 from mggcn.errors import InputError, first_line, prefix_errors, unknown
@@ -69,6 +69,28 @@ def from_pyg(
             node_ids=None if ids is None else as_array(list(ids) if isinstance(ids, dict) else ids, "data.node_ids"),
             inductive=inductive,
         )
+
+
+def as_dataset(
+    value: "Dataset | Data", purpose: str, *, needs_split: bool, direction: Direction | None = None
+) -> Dataset:
+    """Return a data set as it is and PyG's ``Data`` converted; anything else is an InputError that says what to do.
+
+    Args:
+        value: the data set.
+        purpose: the function that takes it, for the error.
+        needs_split: whether a ``Data`` without masks must have enough labels to draw a split.
+        direction: of a ``Data``, see :meth:`mggcn.Dataset.from_pyg`; the graph of a data set has one already.
+    """
+    if isinstance(value, Dataset):
+        return value
+    require(value, f"{purpose} takes a Dataset or PyG's Data", "torch_geometric.Data")
+    try:
+        return from_pyg(value, "pyg", 0, direction)
+    except InputError:
+        if needs_split:
+            raise
+        return from_pyg(value, "pyg", None, direction)
 
 
 def to_pyg(dataset: Dataset) -> "Data":
@@ -138,8 +160,6 @@ def _matrix(x: Any) -> NDArray[Any] | coo_array | None:
     if x is None:
         return None
     tensor = _tensor(x, "x")
-    if tensor.ndim != 2:
-        raise InputError(f"data.x: must have shape [num_nodes, num_features], not {list(tensor.shape)}")
     return as_array(tensor, "data.x") if str(tensor.layout) == "torch.strided" else _sparse(tensor)
 
 

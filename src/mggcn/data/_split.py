@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -120,9 +120,9 @@ def named_parts(
         origin: stands before the names in errors.
     """
     parts, several = [], []
-    for names in _SPELLINGS:
+    for keys in _KEYS:
         given: dict[str, NDArray[np.int64]] = {}
-        for key in _keys(names):
+        for key in keys:
             value = get(key)
             if value is None:
                 continue
@@ -130,10 +130,8 @@ def named_parts(
                 if value.ndim == 2 and value.shape[1]:
                     several += [f"{key} ({value.shape[1]} columns)"] * (value.shape[1] > 1)
                     value = value[:, 0]
-                if value.dtype != bool or value.shape != (num_nodes,):
-                    raise InputError(
-                        f"{origin}{key} must be booleans of shape [{num_nodes}], not {value.dtype} {list(value.shape)}"
-                    )
+                if value.dtype != bool:
+                    raise InputError(f"{origin}{key} must be booleans, not {value.dtype} {list(value.shape)}")
             given[key] = node_numbers(value, num_nodes, f"{origin}{key}")
         for (one, nodes), (other, same) in pairwise(given.items()):
             if not np.array_equal(np.sort(nodes), np.sort(same)):
@@ -142,12 +140,12 @@ def named_parts(
     return parts, [f"several splits in {', '.join(several)}: column 0 is used"] if several else []
 
 
-def _keys(names: Sequence[str]) -> list[str]:
-    return [f"{name}_{kind}" for name in names for kind in ("mask", "idx")]
-
-
-_SPELLINGS = (("train",), ("val", "valid"), ("test",))
-PART_KEYS = tuple(key for names in _SPELLINGS for key in _keys(names))
+_KEYS = (
+    ("train_mask", "train_idx"),
+    ("val_mask", "val_idx", "valid_mask", "valid_idx"),
+    ("test_mask", "test_idx"),
+)
+PART_KEYS = tuple(chain.from_iterable(_KEYS))
 """The names of arrays that hold a part of a split: masks, and node numbers."""
 
 

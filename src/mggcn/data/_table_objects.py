@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mggcn.data._checks import require
 from mggcn.data._columns import Cells, Chunk
 from mggcn.data._dataset import Dataset
-from mggcn.data._objects import require
 from mggcn.data._table_files import Table
 from mggcn.data._tables import TableColumns as TableColumns
 from mggcn.data._tables import from_tables

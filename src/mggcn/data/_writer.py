@@ -1,8 +1,6 @@
 """Writing a dataset folder row by row, so that no array has to be in memory.
 
-``meta.json`` says what the folder contains, with the type, shape and checksum of each array. An array is hashed while
-it is written if the number of its rows is known. Otherwise its header, which the checksum covers, is known only at the
-end, and the file is read once more.
+``meta.json`` says what the folder contains, with the type, shape and checksum of each array.
 """
 
 import hashlib
@@ -10,6 +8,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -125,17 +124,13 @@ class ArrayWriter:
         path: the file.
         dtype: of the array.
         row_shape: the shape of one row, empty for a vector.
-        num_rows: if it is known; the file is then hashed while it is written, and must get so many rows.
     """
 
-    def __init__(
-        self, path: Path, dtype: DTypeLike, row_shape: tuple[int, ...] = (), num_rows: int | None = None
-    ) -> None:
-        self.path, self.dtype, self._row_shape, self._expected = path, np.dtype(dtype), row_shape, num_rows
+    def __init__(self, path: Path, dtype: DTypeLike, row_shape: tuple[int, ...] = ()) -> None:
+        self.path, self.dtype, self._row_shape = path, np.dtype(dtype), row_shape
         self.num_rows = 0
         self._file = path.open("wb")
         self._file.write(bytes(len(self._header(0))))
-        self._hash = None if num_rows is None else hashlib.sha256(self._header(num_rows))
 
     def append(self, rows: NDArray[Any]) -> None:
         """Write rows, [n, *row_shape] of the array's type."""
@@ -143,16 +138,12 @@ class ArrayWriter:
             raise ValueError(f"{self.path.name}: rows of {rows.dtype} {rows.shape[1:]}, not {self.dtype}")
         for content in blocks(rows):
             self._file.write(content)
-            if self._hash is not None:
-                self._hash.update(content)
         self.num_rows += rows.shape[0]
 
     def close(self) -> None:
         """Write the header and flush the file to the disk."""
         if self._file.closed:
             return
-        if self._expected not in (None, self.num_rows):
-            raise ValueError(f"{self.path.name}: {self.num_rows} rows, not {self._expected}")
         self._file.seek(0)
         self._file.write(self._header(self.num_rows))
         self._file.flush()
@@ -165,8 +156,7 @@ class ArrayWriter:
 
     def describe(self) -> ArrayFile:
         """Return the type, shape and checksum of the closed file."""
-        digest = sha256(self.path) if self._hash is None else self._hash.hexdigest()
-        return ArrayFile(self.dtype.str, [self.num_rows, *self._row_shape], digest)
+        return ArrayFile(self.dtype.str, [self.num_rows, *self._row_shape], sha256(self.path))
 
     def _header(self, num_rows: int) -> bytes:
         """The bytes before the first row; NumPy makes them equally long for any number of rows."""
@@ -181,16 +171,14 @@ class FolderWriter:
         self._arrays: dict[str, ArrayWriter] = {}
         self._tables: dict[str, str] = {}
 
-    def array(
-        self, name: str, dtype: DTypeLike, row_shape: tuple[int, ...] = (), num_rows: int | None = None
-    ) -> ArrayWriter:
-        """Return the writer of a new array, see :class:`ArrayWriter`; without ``num_rows`` it may be edited on disk."""
-        self._arrays[name] = ArrayWriter(self.path / f"{name}.npy", dtype, row_shape, num_rows)
+    def array(self, name: str, dtype: DTypeLike, row_shape: tuple[int, ...] = ()) -> ArrayWriter:
+        """Return the writer of a new array, see :class:`ArrayWriter`; its file may be edited once it is closed."""
+        self._arrays[name] = ArrayWriter(self.path / f"{name}.npy", dtype, row_shape)
         return self._arrays[name]
 
     def write(self, name: str, array: NDArray[Any]) -> None:
         """Write a whole array, in memory or mapped."""
-        writer = self.array(name, array.dtype, array.shape[1:], array.shape[0])
+        writer = self.array(name, array.dtype, array.shape[1:])
         writer.append(array)
         writer.close()
 
@@ -251,7 +239,8 @@ class FolderWriter:
         """Complete all arrays and describe them."""
         for writer in self._arrays.values():
             writer.close()
-        return {name: writer.describe() for name, writer in self._arrays.items()}
+        with ThreadPoolExecutor() as pool:
+            return dict(zip(self._arrays, pool.map(ArrayWriter.describe, self._arrays.values()), strict=True))
 
     def abandon(self) -> None:
         """Close all files as they are."""
@@ -316,15 +305,12 @@ class CsrWriter:
         folder: where to write.
         num_nodes: the number of rows.
         direction: of the graph; ``both`` must be symmetric.
-        num_entries: if it is known, ``indices.npy`` is hashed while it is written.
     """
 
-    def __init__(
-        self, folder: FolderWriter, num_nodes: int, direction: Direction = "both", num_entries: int | None = None
-    ) -> None:
+    def __init__(self, folder: FolderWriter, num_nodes: int, direction: Direction = "both") -> None:
         self._num_nodes, self._direction = num_nodes, direction
-        self._indptr = folder.array("indptr", np.int64, num_rows=num_nodes + 1)
-        self._indices = folder.array("indices", index_dtype(num_nodes), num_rows=num_entries)
+        self._indptr = folder.array("indptr", np.int64)
+        self._indices = folder.array("indices", index_dtype(num_nodes))
         self._last = (-1, -1)
         self._balance = np.uint64(0)
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from mggcn.ethereum._crawl import crawl
     from mggcn.ethereum._etherscan import ETHERSCAN_URL, Etherscan, key_from_environment
     from mggcn.ethereum._labels import MergedLabels, addresses, merge_labels, parse_list, read_labels, write_labels
-    from mggcn.ethereum._pipeline import BuildInputs
+    from mggcn.ethereum._pipeline import sql_script
     from mggcn.ethereum._simulate import simulate
-    from mggcn.ethereum._sql import sql_script
+    from mggcn.ethereum._table_files import BuildInputs
     from mggcn.ethereum._time_split import TimeSplit, parse_as_of
 
 __all__ = [
@@ -44,9 +44,9 @@ __getattr__ = lazy_names(
         "_crawl": ["crawl"],
         "_etherscan": ["ETHERSCAN_URL", "Etherscan", "key_from_environment"],
         "_labels": ["MergedLabels", "addresses", "merge_labels", "parse_list", "read_labels", "write_labels"],
-        "_pipeline": ["BuildInputs"],
+        "_pipeline": ["sql_script"],
         "_simulate": ["simulate"],
-        "_sql": ["sql_script"],
+        "_table_files": ["BuildInputs"],
         "_time_split": ["TimeSplit", "parse_as_of"],
     },
 )

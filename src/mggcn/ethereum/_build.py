@@ -26,10 +26,9 @@ from mggcn.ethereum import _pipeline as pipeline
 from mggcn.ethereum._assembly import ACCOUNTS, EDGES, assemble, require_space
 from mggcn.ethereum._features import add_columns, add_features
 from mggcn.ethereum._labels import read_labels
-from mggcn.ethereum._pipeline import BuildInputs, OnStage, Tally
+from mggcn.ethereum._pipeline import Tally
 from mggcn.ethereum._simulate import is_simulated
-from mggcn.ethereum._sql import read_tables
-from mggcn.ethereum._table_files import expand, local_copy
+from mggcn.ethereum._table_files import BuildInputs, expand, local_copy
 from mggcn.ethereum._time_split import TimeSplit
 
 EngineName = Literal["duckdb", "spark"]
@@ -125,7 +124,9 @@ def build(
         for number, dated in enumerate(time_split.inputs(inputs) if time_split else [inputs]):
             work = tables / str(number)
             work.create()
-            tallies.append(_compute(dated, work, engine, memory, on_stage))
+            with open_engine(engine, work, memory) as running:
+                compute = pipeline.read_tables if inputs.from_tables else pipeline.run
+                tallies.append(compute(running, dated, work, on_stage))
             on_stage("data set")
             how = str(time_split) if time_split else f"7:1:2 split of seed {seed}"
             source = "SIMULATED: " * simulated + _source(tallies[0], inputs, label_file, how, background)
@@ -168,14 +169,6 @@ def _stage_folder(stages: str | Path | None, folder: Path, engine: EngineName) -
         folder_there.remove()
 
 
-def _compute(inputs: BuildInputs, work: Location, engine: EngineName, memory: str, on_stage: OnStage) -> Tally:
-    """Compute the stages of a build in a folder."""
-    with open_engine(engine, work, memory) as running:
-        if inputs.from_tables:
-            return read_tables(running, inputs.transactions, work, on_stage)
-        return pipeline.run(running, inputs, work, on_stage)
-
-
 def _name(name: str, simulated: bool) -> str:
     if not simulated or "simulated" in name:
         return name
@@ -195,7 +188,7 @@ def _source(tally: Tally, inputs: BuildInputs, labels: Path | None, split: str, 
 
 
 @contextmanager
-def _timed(quiet: bool) -> Iterator[OnStage]:
+def _timed(quiet: bool) -> Iterator[pipeline.OnStage]:
     """Print each stage with its duration on standard error."""
     current, started = "", 0.0
 

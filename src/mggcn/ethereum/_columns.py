@@ -75,21 +75,13 @@ _DAY_TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}[ T][0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]
 
 @dataclass(frozen=True)
 class Format:
-    """A format of transactions.
-
-    Args:
-        name: for messages.
-        marks: the columns by which it is recognised.
-        roles: for each role its possible columns, the preferred first.
-        refusal: why it cannot be used; empty if it can.
-        internal: whether rows can be transfers within a transaction, which share its hash.
-    """
+    """A format of transactions."""
 
     name: str
-    marks: tuple[str, ...]
-    roles: Mapping[str, tuple[str, ...]]
-    refusal: str = ""
-    internal: bool = False
+    marks: tuple[str, ...]  # the columns by which it is recognised
+    roles: Mapping[str, tuple[str, ...]]  # for each role its possible columns, the preferred first
+    refusal: str = ""  # why it cannot be used; empty if it can
+    internal: bool = False  # whether rows can be transfers within a transaction, which share its hash
 
 
 FORMATS = (
@@ -223,29 +215,12 @@ def wei(column: Column) -> Column:
 
 
 def without_exponents(table: Table, names: Iterable[str]) -> Table:
-    """Write out the digits of ``1.25e+18`` and ``0E-9`` in columns of text; other text stays as it is.
-
-    Each step is a select of its own, because one nested expression would repeat its parts.
-    """
+    """Write out whole numbers such as ``1.25e+18`` and ``0E-9`` in columns of text; other text stays as it is."""
     for name in names:
-        if not table[name].type().is_string():
-            continue
-        column = table[name].fill_null("")
-        table = table.mutate(
-            power_zero=column.re_search("^0+([.]0*)?[eE][+-]?[0-9]{1,3}$"),
-            power_number=column.re_search("^[0-9]+([.][0-9]*)?[eE][+]?[0-9]{1,2}$").ifelse(column, "").lower(),
-        )
-        mantissa = table.power_number.re_replace("e.*$", "")
-        fraction = mantissa.contains(".").ifelse(mantissa.re_replace("^.*[.]", ""), "")
-        power = (table.power_number == "").ifelse("0", table.power_number.re_replace("^.*e[+]?", "")).cast("int64")
-        table = table.mutate(
-            power_start=mantissa.re_replace("[.].*$", ""), power_rest=fraction.re_replace("0+$", ""), power_of=power
-        )
-        table = table.mutate(power_zeros=table.power_of - table.power_rest.length())
-        zeros = ibis.literal("0").repeat(ibis.greatest(table.power_zeros, 0))
-        is_whole = (table.power_number != "") & (table.power_zeros >= 0)
-        digits = table.power_start + table.power_rest + zeros
-        table = table.mutate(**{name: ibis.cases((table.power_zero, "0"), (is_whole, digits), else_=table[name])})
+        if table[name].type().is_string():
+            table = _point_moved(table, name, 0)
+            is_whole = table.point_valid & ~table.point_cut
+            table = table.mutate(**{name: is_whole.ifelse(table.point_digits, table[name])})
     return table
 
 
@@ -255,25 +230,32 @@ def with_wei_of_ether(table: Table, name: str) -> Table:
     ``ether_cut`` says whether digits below one wei were cut off. The decimal point is moved in the text; nothing is
     multiplied or divided.
     """
-    column = table[name]
-    _refuse_floats(column)
-    spelled = column if column.type().is_string() else column.cast("string")
+    _refuse_floats(table[name])
+    table = _point_moved(table, name, _ETHER_DECIMALS)
+    readable = table.point_valid & table.point_digits.re_search(f"^0*[0-9]{{1,{_MOST_DIGITS}}}$")
+    return table.mutate(ether_wei=_decimal_text(table.point_digits, readable), ether_cut=readable & table.point_cut)
+
+
+def _point_moved(table: Table, name: str, places: int) -> Table:
+    """Move the point of decimals in a text; add ``point_digits``, those before it, and ``point_cut`` if some are lost.
+
+    ``point_valid`` says whether the text is a decimal. Each step is a select of its own, because one nested expression
+    would repeat its parts.
+    """
+    spelled = table[name] if table[name].type().is_string() else table[name].cast("string")
     valid = spelled.re_search("^([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,2})?$").fill_null(False)
-    table = table.mutate(ether_safe=valid.ifelse(spelled, "0").lower(), ether_valid=valid)
-    powers = table.ether_safe.contains("e").ifelse(table.ether_safe.re_replace("^.*e[+]?", ""), "0")
-    table = table.mutate(ether_power=powers.cast("int64"), ether_safe=table.ether_safe.re_replace("e.*$", ""))
-    fraction = table.ether_safe.contains(".").ifelse(table.ether_safe.re_replace("^.*[.]", ""), "")
-    table = table.mutate(ether_shift=table.ether_power + _ETHER_DECIMALS - fraction.length())
-    zeros = ibis.literal("0").repeat(ibis.greatest(table.ether_shift, 0))
-    table = table.mutate(ether_digits=table.ether_safe.replace(".", "") + zeros)
-    length = ibis.greatest(table.ether_digits.length() + ibis.least(table.ether_shift, 0), 0)
-    table = table.mutate(ether_stay=length)
-    table = table.mutate(ether_kept=ibis.literal("0") + table.ether_digits.substr(0, table.ether_stay))
-    readable = table.ether_valid & table.ether_kept.re_search(f"^0*[0-9]{{1,{_MOST_DIGITS}}}$")
-    rest = table.ether_digits.substr(table.ether_stay, table.ether_digits.length())
-    return table.mutate(
-        ether_wei=_decimal_text(table.ether_kept, readable), ether_cut=readable & rest.re_search("[1-9]")
-    )
+    table = table.mutate(point_text=valid.ifelse(spelled, "0").lower(), point_valid=valid)
+    powers = table.point_text.contains("e").ifelse(table.point_text.re_replace("^.*e[+]?", ""), "0")
+    table = table.mutate(point_power=powers.cast("int64"), point_text=table.point_text.re_replace("e.*$", ""))
+    fraction = table.point_text.contains(".").ifelse(table.point_text.re_replace("^.*[.]", ""), "")
+    table = table.mutate(point_shift=table.point_power + places - fraction.length())
+    zeros = ibis.literal("0").repeat(ibis.greatest(table.point_shift, 0))
+    table = table.mutate(point_all=table.point_text.replace(".", "") + zeros)
+    length = ibis.greatest(table.point_all.length() + ibis.least(table.point_shift, 0), 0)
+    table = table.mutate(point_kept=length)
+    rest = table.point_all.substr(table.point_kept, table.point_all.length())
+    kept = ibis.literal("0") + table.point_all.substr(0, table.point_kept)
+    return table.mutate(point_digits=kept, point_cut=rest.re_search("[1-9]"))
 
 
 def seconds(column: Column) -> Column:

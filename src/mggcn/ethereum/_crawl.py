@@ -39,39 +39,23 @@ INTERNAL = "internal"
 
 @dataclass(frozen=True)
 class Crawled:
-    """The contents of a folder after a crawl.
+    """The contents of a folder after a crawl."""
 
-    Args:
-        labelled: labelled accounts fetched, and their total.
-        neighbours: neighbours fetched, and the number selected.
-        records: transactions in the file; a transaction between two fetched accounts is there twice.
-        cut: accounts of which only the first transactions were fetched.
-        calls: API calls of this process.
-        retries: how many of them repeated a failed call.
-        internal: internal transactions, in a file of their own.
-    """
-
-    labelled: tuple[int, int]
-    neighbours: tuple[int, int]
-    records: int
-    cut: int
-    calls: int
-    retries: int
-    internal: int = 0
+    labelled: tuple[int, int]  # labelled accounts fetched, and their total
+    neighbours: tuple[int, int]  # neighbours fetched, and the number selected
+    records: int  # transactions in the file; one between two fetched accounts is there twice
+    cut: int  # accounts of which only the first transactions were fetched
+    calls: int  # API calls of this process
+    retries: int  # how many of them repeated a failed call
+    internal: int = 0  # internal transactions, in a file of their own
 
 
-class _Settings(msgspec.Struct, frozen=True):
-    """What cannot change when a crawl is continued; ``accounts`` is a digest of the labelled accounts."""
+class _Begun(msgspec.Struct, frozen=True):
+    """The first line of a crawl's journal: what cannot change; ``accounts`` is a digest of the labelled accounts."""
 
     seed: int
     accounts: str
     chain: int
-
-
-class _Begun(msgspec.Struct, frozen=True):
-    """The first line of a crawl's journal."""
-
-    crawl: _Settings
 
 
 class _Page(msgspec.Struct, frozen=True):
@@ -104,7 +88,7 @@ class Store(AbstractContextManager["Store"]):
         self._positions: dict[str, tuple[Cursor, int]] = {}
         self._length = 0
         self._journal = Log[_Begun | _Page](folder / JOURNAL, _LINE, _parse)
-        begun = _Begun(_Settings(seed, accounts, chain))
+        begun = _Begun(seed, accounts, chain)
         self._check_files(begun)
         with ExitStack() as stack:
             self._read(stack.enter_context(self._journal.held()), begun)
@@ -144,8 +128,8 @@ class Store(AbstractContextManager["Store"]):
         _, before = self._positions.pop(page.account, (None, 0))
         if page.next is not None:
             self._positions[page.account] = page.next, before + page.records
-            return
-        self.finished.add(page.account)
+        else:
+            self.finished.add(page.account)
         if page.cut:
             self.cut.add(page.account)
 
@@ -160,29 +144,27 @@ class Store(AbstractContextManager["Store"]):
             raise InputError(f"{path}: line 1: not {_LINE}")
 
     def _read(self, entries: list[_Begun | _Page], now: _Begun) -> None:
+        """Count the pages of the journal; raise InputError if it is that of another crawl."""
         if not entries:
             self._journal.append(msgspec.to_builtins(now))
         for number, entry in enumerate(entries, 1):
-            if isinstance(entry, _Begun) and number == 1:
-                self._check_settings(entry.crawl, now.crawl)
-            elif isinstance(entry, _Page) and number > 1:
-                self._count_page(entry)
-            else:
+            if isinstance(entry, _Begun) != (number == 1):
                 raise InputError(f"{self._journal.path}: line {number}: not {_LINE}")
-
-    def _check_settings(self, begun: _Settings, now: _Settings) -> None:
-        for name in ("seed", "chain"):
-            values = getattr(begun, name), getattr(now, name)
-            if values[0] != values[1]:
-                raise InputError(f"{self.folder}: begun with {name} {values[0]}, not {values[1]}")
-        if begun.accounts != now.accounts:
-            raise InputError(
-                f"{self.folder}: begun with other labelled accounts; use the same ones, or choose another folder"
-            )
+            if isinstance(entry, _Page):
+                self._count_page(entry)
+                continue
+            for name in ("seed", "chain"):
+                if getattr(entry, name) != getattr(now, name):
+                    raise InputError(
+                        f"{self.folder}: begun with {name} {getattr(entry, name)}, not {getattr(now, name)}"
+                    )
+            if entry.accounts != now.accounts:
+                problem = "begun with other labelled accounts; use the same ones, or choose another folder"
+                raise InputError(f"{self.folder}: {problem}")
 
 
 def _parse(fields: dict[str, Any]) -> _Begun | _Page:
-    return msgspec.convert(fields, _Begun) if "crawl" in fields else msgspec.convert(fields, _Page)
+    return msgspec.convert(fields, _Begun) if "seed" in fields else msgspec.convert(fields, _Page)
 
 
 def crawl(
@@ -256,37 +238,28 @@ def _fetch(
     """Fetch the accounts that are not finished."""
     finished = set.intersection(*(store.finished for store in stores.values()))
     waiting = [account for account in accounts if account not in finished]
-    done = len(accounts) - len(waiting)
-    on_progress(stage, done, len(accounts))
-    for account in waiting:
-        for kind, store in stores.items():
-            if account not in store.finished:
-                _fetch_account(api, kind, store, account, limit)
-        done += 1
+    for done, account in enumerate(waiting, len(accounts) - len(waiting)):
         on_progress(stage, done, len(accounts))
-
-
-def _fetch_account(api: Etherscan, kind: Kinds, store: Store, account: str, limit: int | None) -> None:
-    cursor, fetched = store.position(account)
-    for page, next_cursor in api.pages(account, cursor, kind):
-        fetched += len(page)
-        cut = limit is not None and fetched >= limit and next_cursor is not None
-        store.add(account, page, None if cut else next_cursor, cut=cut)
-        if cut:
-            break
+        for kind, store in stores.items():
+            if account in store.finished:
+                continue
+            cursor, fetched = store.position(account)
+            for page, next_cursor in api.pages(account, cursor, kind):
+                fetched += len(page)
+                cut = limit is not None and fetched >= limit and next_cursor is not None
+                store.add(account, page, None if cut else next_cursor, cut=cut)
+                if cut:
+                    break
+    on_progress(stage, len(accounts), len(accounts))
 
 
 def _select_neighbours(stores: Iterable[Store], labelled: set[str], two_hop: float, seed: int) -> list[str]:
     """Return the neighbours of labelled accounts to fetch, in the order of their numbers."""
     key = Key.of(seed).fold("two-hop")
-    records = (record for store in stores for record in store.records())
-    numbers = {address: draw(address, key) for record in records for address in _neighbours(record, labelled)}
+    numbers: dict[str, float] = {}
+    for record in (record for store in stores for record in store.records()):
+        ends = record["from"].lower(), record["to"].lower()
+        for account, other in (ends, ends[::-1]):
+            if account in labelled and other not in labelled and is_address(other):
+                numbers[other] = draw(other, key)
     return sorted((address for address in numbers if numbers[address] < two_hop), key=numbers.__getitem__)
-
-
-def _neighbours(record: Record, labelled: set[str]) -> Iterator[str]:
-    """Yield the other account of a labelled account's transaction, if it is an account."""
-    ends = record["from"].lower(), record["to"].lower()
-    for account, other in (ends, ends[::-1]):
-        if account in labelled and other not in labelled and is_address(other):
-            yield other

@@ -34,9 +34,6 @@ _FIXED_QUERY: dict[str, Any] = {"module": "account", "offset": PAGE, "sort": "as
 _SECONDS = 60.0  # for a whole answer
 _TIMEOUT, _TRIES, _FIRST_PAUSE, _LONGEST_PAUSE, _JITTER = 30.0, 8, 0.5, 60.0, 0.25
 _TEMPORARY = ("rate limit", "timeout", "timed out", "try again", "busy", "unexpected error")
-_DAILY_LIMIT = "daily"
-_BAD_KEY = "invalid api key"
-_NO_RECORDS = "no transactions found"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _SHOWN = 200  # characters of an answer, in messages
 
@@ -63,17 +60,11 @@ class _Required(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Cursor:
-    """The position at which the next page of an account starts.
+    """The position at which the next page of an account starts."""
 
-    Args:
-        block: the start block of the query.
-        page: the page number, counted from that block.
-        seen: keys of the records already returned from the last block; the next page may repeat them.
-    """
-
-    block: int = 0
-    page: int = 1
-    seen: tuple[str, ...] = ()
+    block: int = 0  # the start block of the query
+    page: int = 1  # counted from that block
+    seen: tuple[str, ...] = ()  # keys of the records that were returned from the last block; the page may repeat them
 
 
 class _TemporaryError(Exception):
@@ -85,13 +76,7 @@ class _TemporaryError(Exception):
 
 
 class RateLimit:
-    """Keeps calls apart by at least ``1 / rate`` seconds.
-
-    Args:
-        rate: calls per second.
-        clock: returns the time in seconds.
-        sleep: waits for a number of seconds.
-    """
+    """Keeps calls apart by at least ``1 / rate`` seconds."""
 
     def __init__(
         self, rate: float, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
@@ -103,10 +88,8 @@ class RateLimit:
 
     def wait(self) -> None:
         """Wait until the next call is allowed."""
-        now = self._clock()
-        if now < self._next:
-            self._sleep(self._next - now)
-        self._next = max(now, self._next) + self._interval
+        self._sleep(max(0.0, self._next - self._clock()))
+        self._next = max(self._clock(), self._next) + self._interval
 
 
 class Etherscan:
@@ -172,9 +155,13 @@ class Etherscan:
         query = {"chainid": self.chain, "action": kind, "apikey": self._key}
         query |= {"address": address, "startblock": cursor.block, "page": cursor.page}
         pauses = {"wait_initial": _FIRST_PAUSE, "wait_max": _LONGEST_PAUSE, "wait_jitter": _JITTER}
+
+        def backoff(error: Exception) -> bool | float:
+            return isinstance(error, _TemporaryError) and (error.pause or True)
+
         with prefix_errors(f"{self.url}: {address}"):
             try:
-                for attempt in stamina.retry_context(_backoff, attempts=_TRIES, timeout=None, **pauses):
+                for attempt in stamina.retry_context(backoff, attempts=_TRIES, timeout=None, **pauses):
                     with attempt:
                         self._rate_limit.wait()
                         self.calls += 1
@@ -204,8 +191,9 @@ class Etherscan:
         except (httpx.RequestError, TimeoutError) as error:
             raise _TemporaryError(self._without_key(first_line(error))) from None
         if answer.status_code == 429 or answer.status_code >= 500:
-            pause = _seconds(answer.headers.get("Retry-After"))
-            raise _TemporaryError(f"HTTP {answer.status_code}", pause and max(pause, next_pause))
+            asked = answer.headers.get("Retry-After", "")  # in seconds, or a date
+            pause = max(min(float(asked), _LONGEST_PAUSE), next_pause) if asked.isdecimal() and int(asked) else 0.0
+            raise _TemporaryError(f"HTTP {answer.status_code}", pause)
         if not answer.is_success:
             raise InputError(self._without_key(f"HTTP {answer.status_code} {answer.reason_phrase}"[:_SHOWN]))
         return self._without_key(body.decode(errors="replace"))
@@ -227,11 +215,6 @@ logging.getLogger("httpx").addFilter(lambda entry: "apikey=" not in entry.getMes
 logging.getLogger("stamina").addHandler(logging.NullHandler())  # else retries are printed where logging is not set up
 
 
-def _backoff(error: Exception) -> bool | float:
-    """Return whether to try again, or the pause in seconds that the server asked for."""
-    return isinstance(error, _TemporaryError) and (error.pause or True)
-
-
 def _records(text: str) -> list[Record]:
     """Return the records of an answer; raise an error if it has none for another reason than an empty account."""
     try:
@@ -243,11 +226,11 @@ def _records(text: str) -> list[Record]:
     message, result = str(answer.message)[:_SHOWN], answer.result
     explanation = result[:_SHOWN] if isinstance(result, str) else message
     lowered = f"{message}: {explanation}".lower()
-    if _BAD_KEY in lowered:
+    if "invalid api key" in lowered:
         raise InputError(f"Etherscan refused the key in {KEY_VARIABLE}: {explanation}")
-    if _DAILY_LIMIT in lowered:
+    if "daily" in lowered:
         raise InputError(f"{explanation}; run it again when the limit is lifted to go on from here")
-    if _NO_RECORDS in lowered:
+    if "no transactions found" in lowered:
         return []
     if answer.status != "1" or not isinstance(result, list):
         if any(sign in lowered for sign in _TEMPORARY):
@@ -274,8 +257,3 @@ def _next_cursor(address: str, cursor: Cursor, records: list[Record]) -> Cursor 
     if int(last) == cursor.block:
         raise InputError(f"{address}: more than {WINDOW:,} transactions in block {last}, which the API cannot list")
     return Cursor(int(last), 1, seen)
-
-
-def _seconds(retry_after: str | None) -> float:
-    """Return the pause of a Retry-After header given in seconds; 0 for any other header."""
-    return min(float(retry_after), _LONGEST_PAUSE) if retry_after and retry_after.isdecimal() else 0.0

@@ -119,12 +119,6 @@ def quotient(numerator: Any, denominator: NDArray[np.int64] | None = None, unit:
     return rounded
 
 
-def integers(column: Any) -> list[int]:
-    """Return the values of a ``pyarrow`` array of integers, or of decimals with scale 0, as Python integers."""
-    high, low = _words(column)
-    return [(upper << 64) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)]
-
-
 def _words(column: Any) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """The upper and lower 64 bits of integers or of decimals with scale 0."""
     import pyarrow
@@ -157,7 +151,8 @@ def add_features(snapshots: Sequence[Dataset], path: Path, *, any_ids: bool) -> 
             raise InputError(f"{path}: column {name!r} is one of the thirteen features; give it another name")
     row_of = _rows(table, path, any_ids=any_ids)
     absent = len(row_of)
-    rows = [_rows_of(snapshot, row_of, absent) for snapshot in snapshots]
+    accounts = [snapshot.ids_of(np.arange(snapshot.num_nodes)).tolist() for snapshot in snapshots]
+    rows = [np.array([row_of.get(account, absent) for account in part], np.int64) for part in accounts]
     num_known = int((rows[0] != absent).sum())
     if not num_known:
         raise InputError(f"{path}: none of its {absent:,} accounts has a transaction")
@@ -216,8 +211,3 @@ def _rows(table: Table, path: Path, *, any_ids: bool) -> dict[str, int]:
     if not row_of:
         raise InputError(f"{path}: no rows")
     return row_of
-
-
-def _rows_of(dataset: Dataset, row_of: dict[str, int], absent: int) -> NDArray[np.int64]:
-    names = dataset.ids_of(np.arange(dataset.num_nodes)).tolist()
-    return np.array([row_of.get(name, absent) for name in names], np.int64)

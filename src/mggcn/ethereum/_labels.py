@@ -3,11 +3,11 @@
 A list is one of these:
 
 * JSON with one object, ``{address: {"name": …, "labels": […]}}``;
-* CSV with commas or semicolons and a header with ``address`` and optional ``label``, ``name tag`` and ``chain id``,
-  spelled in any way; a list without labels takes its label from the name of the file (``mining.csv``) or of the folder
-  (``phish-hack/all.csv``);
+* CSV with a column ``address`` and optional ``label``, ``name tag`` and ``chain id``, spelled in any way; one without
+  labels takes its label from the name of the file (``mining.csv``) or of the folder (``phish-hack/all.csv``);
 * plain text without a header, one address per line; the user gives the label.
 
+CSV files may have commas, semicolons, tabs or spaces; without a header their columns are address and label.
 The paper names its classes and cites Etherscan's labels; which label belongs to which class is our inference. A
 converter is an address labelled ``bancor`` whose name contains "converter"; a phishing account is an address labelled
 ``phish-hack`` whose name contains "Fake_Phishing". In a list without names the label alone decides. An address with
@@ -20,18 +20,17 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple
 
 from mggcn._io.files import check_file_free, write_atomically
-from mggcn.errors import InputError, first_line, prefix_errors, unknown
+from mggcn.errors import InputError, first_line, unknown
 
 _ADDRESS = re.compile(r"0x[0-9a-f]{40}")
 _MAINNET = "1"
-_ACCOUNT_COLUMNS = ("address", "account", "id")
-_LABEL_COLUMNS = ("label", "class")
+_ALIASES = {"account": "address", "id": "address", "class": "label"}
+_COLUMNS = {"address", "label", "nametag", "chainid"}
 CLASSES = ("ICO", "Converter", "Exchange", "Mining", "Gambling", "Phish")
 _CLASS_OF = {name.lower(): name for name in CLASSES}
 _CLASS_OF |= {"icowallet": "ICO", "icowallets": "ICO", "bancor": "Converter", "phishhack": "Phish"}
@@ -39,44 +38,25 @@ _REQUIRED_NAME = {"bancor": "converter", "phishhack": "fake_phishing"}
 """What the name of an address must contain for the label to count."""
 
 
-@dataclass(frozen=True)
-class LabelledAddress:
-    """An address with one of its labels.
+class LabelledAddress(NamedTuple):
+    """An address with one of its labels."""
 
-    Args:
-        address: in lower case; None if it belongs to another chain.
-        label: as spelled in the list.
-        name: the name tag of the address; None if the list has no names.
-        location: the file and the position in it, for messages.
-        mainnet: False if the list says that the address belongs to another chain.
-    """
-
-    address: str | None
-    label: str
-    name: str | None
-    location: str
-    mainnet: bool = True
+    address: str | None  # in lower case; None if it belongs to another chain
+    label: str  # as spelled in the list
+    name: str | None  # the name tag of the address; None if the list has no names
+    location: str  # the file and the position in it, for messages
 
 
 def read_list(path: Path, label: str | None = None) -> Iterator[LabelledAddress]:
     """Yield the entries of a list; ``label`` replaces all labels in it."""
-    with _open(path) as file:
-        entries = _from_json(file, label) if path.suffix.lower() == ".json" else _from_csv(file, path, label)
-        for entry in entries:
-            yield replace(entry, location=f"{path}: {entry.location}")
+    return _from_json(path, label) if path.suffix.lower() == ".json" else _from_csv(path, label)
 
 
 def addresses(path: Path) -> list[str]:
     """Return the mainnet addresses of a list, each once, whatever their labels."""
-    unique: dict[str, None] = {}
-    for entry in read_list(path, label="any"):
-        if not entry.mainnet:
-            continue
-        if entry.address is None:
-            raise InputError(f"{entry.location}: not an Ethereum address")
-        unique[entry.address] = None
+    unique = dict.fromkeys(entry.address for entry in read_list(path, label="any") if entry.address is not None)
     if not unique:
-        raise InputError(f"{path}: no addresses")
+        raise InputError(f"{path}: no addresses of Ethereum")
     return list(unique)
 
 
@@ -93,38 +73,24 @@ def read_labels(path: Path, *, any_ids: bool = False) -> tuple[dict[str, str], l
         path: the file.
         any_ids: accept any text as an account; else only addresses.
     """
-    with _open(path) as file:
-        lines = file.readlines()
-        header_line = lines[0] if lines else ""
-        delimiter = next((mark for mark in ",;\t" if mark in header_line), " ")
-        rows = list(csv_rows(lines, delimiter))
-        account_column, label_column, start = _columns(rows[0][1] if rows else [])
-        spelling = _spellings(row[label_column].strip() for _, row in rows[start:] if len(row) > label_column)
-        labels: dict[str, str] = {}
-        for line, row in rows[start:]:
-            if len(row) <= max(account_column, label_column):
-                raise InputError(f"line {line}: {len(row)} values, an account and a label are needed")
-            account, label = row[account_column].strip(), row[label_column].strip()
-            if not account or not label:
-                raise InputError(f"line {line}: the {'label' if account else 'account'} is empty")
-            if not any_ids:
-                account = _checked(account, f"line {line}")
-            label = spelling[label]
-            if labels.setdefault(account, label) != label:
-                raise InputError(f"line {line}: {account} has the label {label!r}, before it had {labels[account]!r}")
-        if not labels:
-            raise InputError("no labels")
-    merged = [(other, label) for other, label in sorted(spelling.items()) if other != label]
-    return labels, [f"the label {other!r} is counted as {label!r}: they differ only in case" for other, label in merged]
-
-
-def _spellings(labels: Iterable[str]) -> dict[str, str]:
-    """The most frequent spelling of each label in any case."""
-    counts = Counter(labels)
+    rows = list(_rows(path, ("address", "label")))
+    counts = Counter(fields["label"] for _, fields in rows)
     best: dict[str, str] = {}
     for label, _ in counts.most_common():
         best.setdefault(label.lower(), label)
-    return {label: best[label.lower()] for label in counts}
+    labels: dict[str, str] = {}
+    for location, fields in rows:
+        account, label = fields["address"], best[fields["label"].lower()]
+        if not account or not label:
+            raise InputError(f"{location}: the {'label' if account else 'account'} is empty")
+        if not any_ids:
+            account = _checked(account, location)
+        if labels.setdefault(account, label) != label:
+            raise InputError(f"{location}: {account} has the label {label!r}, before it had {labels[account]!r}")
+    if not labels:
+        raise InputError(f"{path}: no labels")
+    merged = [(other, best[other.lower()]) for other in sorted(counts) if other != best[other.lower()]]
+    return labels, [f"the label {other!r} is counted as {label!r}: they differ only in case" for other, label in merged]
 
 
 def is_address(text: str) -> bool:
@@ -139,27 +105,44 @@ def write_csv(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) 
     write_atomically(path, text.getvalue().encode())
 
 
-def csv_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a CSV file that are not blank, each with the number of its first line."""
-    line, reader = 1, csv.reader(lines, delimiter=delimiter, strict=True)
+def _rows(path: Path, required: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the rows of a CSV file that are not blank, by column, each with its file and line."""
+    lines = io.StringIO(_read(path), newline="")
+    first = lines.readline().strip()
+    lines.seek(0)
+    reader = csv.reader(lines, delimiter=next((mark for mark in ",;\t " if mark in first), ","), strict=True)
+    line, names = 1, list[str]()
     try:
         for row in reader:
+            location, line = f"{path}: line {line}", reader.line_num + 1
+            if not names and row:
+                names = [re.sub("[^a-z]", "", name.lower()) for name in row]
+                names = [name if _ALIASES.get(name, name) in names else _ALIASES[name] for name in names]
+                is_header = not _COLUMNS.isdisjoint(names)
+                names = names if is_header else ["address", "label"][: len(row)]
+                if missing := [name for name in required if name not in names]:
+                    raise InputError(
+                        f"{location}: column {missing[0]!r} is missing (it has {', '.join(map(repr, row))})"
+                    )
+                if is_header:
+                    continue
+            if row and len(row) != len(names):
+                raise InputError(f"{location}: {len(row)} values for {len(names)} columns")
             if row:
-                yield line, row
-            line = reader.line_num + 1
+                yield location, dict(zip(names, map(str.strip, row), strict=True))
     except csv.Error as error:
-        raise InputError(f"line {line}: not readable as CSV ({first_line(error)})") from None
+        raise InputError(f"{path}: line {line}: not readable as CSV ({first_line(error)})") from None
 
 
-def _from_json(file: TextIO, label: str | None) -> Iterator[LabelledAddress]:
+def _from_json(path: Path, label: str | None) -> Iterator[LabelledAddress]:
     try:
-        entries = json.load(file)
+        entries = json.loads(_read(path))
     except json.JSONDecodeError as error:
-        raise InputError(f"not valid JSON ({first_line(error)})") from None
+        raise InputError(f"{path}: not valid JSON ({first_line(error)})") from None
     if not isinstance(entries, dict):
-        raise InputError("not a JSON object of addresses")
+        raise InputError(f"{path}: not a JSON object of addresses")
     for text, fields in entries.items():
-        location = f"entry {text!r}"
+        location = f"{path}: entry {text!r}"
         labels = fields.get("labels") if isinstance(fields, dict) else None
         if not isinstance(labels, list) or not all(isinstance(name, str) for name in labels):
             raise InputError(f"{location}: field 'labels' is not a list of names")
@@ -168,40 +151,20 @@ def _from_json(file: TextIO, label: str | None) -> Iterator[LabelledAddress]:
             yield LabelledAddress(address, name, str(fields.get("name", "")), location)
 
 
-def _from_csv(file: TextIO, path: Path, label: str | None) -> Iterator[LabelledAddress]:
-    header_line = file.readline()
-    file.seek(0)
-    rows = csv_rows(file, ";" if ";" in header_line else ",")
-    header = _header(header_line, rows)
-    if "address" not in header:
-        raise InputError(f"line 1: no column 'address' among {', '.join(map(repr, header))}")
-    if label is None and header == ["address"]:
-        raise InputError("a list without labels; give its class as in Phish=FILE")
+def _from_csv(path: Path, label: str | None) -> Iterator[LabelledAddress]:
     default = path.parent.name if path.stem == "all" else path.stem
-    for line, row in rows:
-        location = f"line {line}"
-        if len(row) != len(header):
-            raise InputError(f"{location}: {len(row)} values for {len(header)} columns")
-        fields = dict(zip(header, map(str.strip, row), strict=True))
-        mainnet = fields.get("chainid", _MAINNET) == _MAINNET
-        address = _parse_address(fields["address"], location) if mainnet else None
-        name = label or fields.get("label", default)
-        yield LabelledAddress(address, name, fields.get("nametag"), location, mainnet)
-
-
-def _header(header_line: str, rows: Iterator[tuple[int, list[str]]]) -> list[str]:
-    """Return the names of the columns, reduced to lower-case letters; a file without a header has address and label."""
-    names = re.split("[;,]", header_line.strip())
-    if is_address(names[0].strip().lower()):
-        return ["address", "label"][: len(names)]
-    _, header = next(rows, (1, []))
-    return [re.sub("[^a-z]", "", name.lower()) for name in header]
+    for location, fields in _rows(path, ("address",)):
+        if label is None and len(fields) == 1:
+            raise InputError(f"{path}: a list without labels; give its class as in Phish=FILE")
+        is_mainnet = fields.get("chainid", _MAINNET) == _MAINNET
+        address = _parse_address(fields["address"], location) if is_mainnet else None
+        yield LabelledAddress(address, label or fields.get("label", default), fields.get("nametag"), location)
 
 
 def _parse_address(text: str, location: str) -> str | None:
     """Return an address in lower case, or None for another chain; a truncated or misspelt address is an error."""
-    address = text.strip().lower()
-    return None if address and not address.startswith("0x") else _checked(text.strip(), location)
+    text = text.strip()
+    return None if text and not text.lower().startswith("0x") else _checked(text, location)
 
 
 def _checked(text: str, location: str) -> str:
@@ -211,29 +174,13 @@ def _checked(text: str, location: str) -> str:
     return text.lower()
 
 
-def _columns(first_row: list[str]) -> tuple[int, int, int]:
-    """Return the positions of account and label, and the number of header lines."""
-    header = [name.strip().lower() for name in first_row]
-    account = next((header.index(name) for name in _ACCOUNT_COLUMNS if name in header), None)
-    label = next((header.index(name) for name in _LABEL_COLUMNS if name in header), None)
-    if account is not None and label is not None:
-        return account, label, 1
-    if account is None and label is None and len(header) == 2:
-        return 0, 1, 0
-    missing = "address" if account is None else "label"
-    raise InputError(f"column {missing!r} is missing (it has {', '.join(map(repr, first_row))})")
-
-
-@contextmanager
-def _open(path: Path) -> Iterator[TextIO]:
-    """Open a text file; errors in the block name it."""
+def _read(path: Path) -> str:
     if not path.is_file():
         raise InputError(f"{path}: no such file")
-    with prefix_errors(path), path.open(newline="", encoding="utf-8-sig") as file:
-        try:
-            yield file
-        except UnicodeDecodeError as error:
-            raise InputError(f"not text ({first_line(error)})") from None
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not text ({first_line(error)})") from None
 
 
 @dataclass

@@ -1,20 +1,43 @@
-"""Runs the stages of a build on an engine, and counts what each rule did."""
+"""Runs the stages of a build on an engine and counts what each rule did, or writes them as an SQL script.
+
+The script is for the database that holds the transactions; the tables that it creates are then exported and read here.
+"""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import ibis
+import pyarrow
+import sqlglot
 
 from mggcn._io.locations import Location
-from mggcn._io.stages import Engine, Table, Types, check_types, stage_files
-from mggcn.errors import InputError, prefix_errors
-from mggcn.ethereum import _columns, _table_files, _tables
-from mggcn.ethereum._columns import WEI, Column
-from mggcn.ethereum._table_files import TableFiles, local_copy
+from mggcn._io.stages import Engine, Table, Types, check_types, stage_files, unmerged_selects
+from mggcn.errors import InputError, prefix_errors, unknown
+from mggcn.ethereum import _columns, _tables
+from mggcn.ethereum._columns import INT, INTERNAL, TEXT, WEI, Column, recognise, whole
+from mggcn.ethereum._table_files import (
+    BuildInputs,
+    TableFiles,
+    expand,
+    extra_table,
+    is_parquet,
+    name_files,
+    read_schema,
+    transaction_tables,
+)
 
+DIALECTS = ("bigquery", "clickhouse", "databricks", "datafusion", "duckdb", "snowflake", "trino")
+PREFIX = "mggcn_"
+
+_BIGQUERY = (
+    {"hash": TEXT, "block_number": INT, "block_timestamp": "timestamp('UTC')", "value": "decimal(38,9)"}
+    | dict.fromkeys(("from_address", "to_address", "receipt_contract_address"), TEXT)
+    | dict.fromkeys(("gas_price", "receipt_gas_used", "receipt_effective_gas_price", "receipt_status"), INT)
+)
+"""The columns used of ``bigquery-public-data.crypto_ethereum.transactions``."""
 _DAY = 86_400
 _MOST_BLOCKS = 10**9
 _LITTLE, _FEWEST = 10**15, 100  # wei; values above 0
@@ -24,57 +47,15 @@ OnStage = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class BuildInputs:
-    """What a data set is built from.
-
-    Args:
-        transactions: files and folders: paths, or addresses such as ``s3://bucket/folder``.
-        columns: the column of each role, for a table in no known format.
-        receipts: a table for transactions without status, gas and contract.
-        blocks: a table for transactions without time.
-        balances: a table of balances in wei, used instead of the sums of the transactions.
-        as_of: seconds since 1970; later transactions are ignored.
-        any_ids: accounts are any text; else they must be addresses.
-        max_dropped: the largest share of rows that may be dropped because they cannot be read.
-        from_tables: the files are not transactions but the tables that the SQL script creates, exported as Parquet.
-    """
-
-    transactions: tuple[str | Path, ...]
-    columns: dict[str, str] | None = None
-    receipts: str | Path | None = None
-    blocks: str | Path | None = None
-    balances: str | Path | None = None
-    as_of: int | None = None
-    any_ids: bool = False
-    max_dropped: float = 0.01
-    from_tables: bool = False
-
-    def here(self, folder: Path) -> "BuildInputs":
-        """The same files, those at addresses as copies in a folder."""
-        transactions = tuple(local_copy(file, folder) for file in self.transactions)
-        extra = [file and local_copy(file, folder) for file in (self.receipts, self.blocks, self.balances)]
-        return replace(self, transactions=transactions, receipts=extra[0], blocks=extra[1], balances=extra[2])
-
-
-@dataclass(frozen=True)
 class Tally:
-    """The number of rows that each rule dropped or changed.
+    """The number of rows that each rule dropped or changed."""
 
-    Attributes:
-        rows: read from the files.
-        kept: not dropped.
-        dropped: by rule.
-        changed: by rule, among the rows kept.
-        formats: of the files.
-        notes: what the files do not contain, and what is assumed instead.
-    """
-
-    rows: int
-    kept: int
-    dropped: dict[str, int]
-    changed: dict[str, int]
-    formats: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    rows: int  # read from the files
+    kept: int  # not dropped
+    dropped: dict[str, int]  # by rule
+    changed: dict[str, int]  # by rule, among the rows kept
+    formats: tuple[str, ...]  # of the files
+    notes: tuple[str, ...] = ()  # what the files do not contain, and what is assumed instead
 
     def lines(self) -> list[str]:
         """Return a printable table; rules that apply to no row are left out."""
@@ -99,7 +80,7 @@ def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) 
 
     rewritten = work / "rewritten"
     rewritten.create()
-    sources = _table_files.transaction_tables(inputs.transactions, inputs.columns, rewritten)
+    sources = transaction_tables(inputs.transactions, inputs.columns, rewritten)
     notes: dict[str, None] = {}
     if inputs.balances is not None and inputs.as_of is not None:
         notes["balances are used as given, even if they are later than as_of"] = None
@@ -109,7 +90,7 @@ def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) 
     kept = transactions.filter(transactions.copy == "")
     values = _implausible_values(engine, kept, sources, any_ids=inputs.any_ids)
     dropped, copies = _counts(engine, rows, "dropped"), _counts(engine, transactions, "copy")
-    flags = {name: _columns.whole(kept[name].cast("int64").sum().fill_null(0)) for name in _tables.CHANGED}
+    flags = {name: whole(kept[name].cast("int64").sum().fill_null(0)) for name in _tables.CHANGED}
     tally = Tally(
         rows=sum(dropped.values()),
         kept=copies.get("", 0),
@@ -121,7 +102,7 @@ def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) 
     times = _implausible_times(engine, rows, sources) if tally.dropped["implausible_time"] else ""
     drop("rows")
     if tally.rows == 0:
-        raise InputError(f"{_table_files.name_files([file for source in sources for file in source.files])}: no rows")
+        raise InputError(f"{name_files([file for source in sources for file in source.files])}: no rows")
     _check_dropped(tally, inputs.max_dropped, sources[0].label, times)
     _tables.store_stages(transactions, stage, _balances(engine, inputs, rewritten), drop)
     drop("rewritten")
@@ -161,7 +142,7 @@ def _implausible_times(engine: Engine, rows: Table, sources: list[TableFiles]) -
 
 def _implausible_values(engine: Engine, kept: Table, sources: list[TableFiles], *, any_ids: bool) -> list[str]:
     """Notes on values that look as if they were in another unit than wei."""
-    num_paid = _columns.whole((kept.wei > 0).cast("int64").sum())
+    num_paid = whole((kept.wei > 0).cast("int64").sum())
     (values,) = engine.rows(kept.agg(largest=kept.wei.max(), paid=num_paid))
     largest, paid = int(values["largest"] or 0), int(values["paid"] or 0)
     names = " or ".join(dict.fromkeys(source.roles.get("eth") or source.roles["value"] for source in sources))
@@ -199,10 +180,9 @@ def _rows(
             rows = _tables.apply_rules(
                 table,
                 roles,
-                as_of=inputs.as_of,
+                inputs,
                 latest=int(time.time()) + _DAY,
-                any_ids=inputs.any_ids,
-                internal=any(source.kind in _columns.INTERNAL for source in hashed),
+                internal=any(source.kind in INTERNAL for source in hashed),
                 alone=len(sources) == len(source.files) == 1,
             )
             parts.append(rows)
@@ -218,7 +198,7 @@ def _latest(
     """
     if path is None:
         return None
-    files = _table_files.extra_table(path, roles, ("hash",) if key == "hash" else ("block", "time"), work)
+    files = extra_table(path, roles, ("hash",) if key == "hash" else ("block", "time"), work)
     table = engine.read(files)
     columns = {role: table[name] for role, name in files.roles.items()}
     block = _columns.integer(columns["block"], 18).fill_null(0) if "block" in columns else ibis.literal(0, type=WEI)
@@ -254,7 +234,7 @@ def _balances(engine: Engine, inputs: BuildInputs, work: Location) -> Table | No
     """The balance of each account; raises InputError for one that cannot be read, and for an account with two."""
     if inputs.balances is None:
         return None
-    files = _table_files.extra_table(inputs.balances, _columns.BALANCES, ("account", "balance"), work)
+    files = extra_table(inputs.balances, _columns.BALANCES, ("account", "balance"), work)
     with prefix_errors(inputs.balances):
         table = _columns.without_exponents(engine.read(files), [files.roles["balance"]])
         account, spelled = _columns.text(table[files.roles["account"]]), table[files.roles["balance"]]
@@ -270,6 +250,106 @@ def _balances(engine: Engine, inputs: BuildInputs, work: Location) -> Table | No
         for row in engine.rows(each.filter(each.least != each.balance).limit(1)):
             raise InputError(f"{row['account']} has two balances, {row['least']} and {row['balance']}")
     return each.drop("least")
+
+
+def sql_script(inputs: BuildInputs, dialect: str, *, into: str | None = None) -> str:
+    """Return one ``CREATE TABLE … AS SELECT`` per stage, from a table of transactions to features.
+
+    A time column that is a timestamp is filtered by ``as_of`` as it is, so that a database reads only the partitions
+    of earlier days. No table is sorted as a whole.
+
+    Args:
+        inputs: one table, as in ``project.dataset.table``, with BigQuery's columns or those of ``columns``, which are
+            all treated as text; ``as_of`` and ``any_ids``.
+        dialect: one of :data:`DIALECTS`.
+        into: the schema of the tables that are created, as in ``project.dataset``; the database's default if None.
+    """
+    if dialect not in DIALECTS:
+        raise unknown("dialect", dialect, DIALECTS)
+    if len(inputs.transactions) != 1:
+        raise InputError(f"one table is needed, not {len(inputs.transactions)}")
+    columns = dict.fromkeys(inputs.columns.values(), TEXT) if inputs.columns else _BIGQUERY
+    table = _table(str(inputs.transactions[0]), columns)
+    kind, roles = recognise(table.columns, inputs.columns)
+    _tables.check_roles(roles, kind)
+    if inputs.as_of is not None and table[roles["time"]].type().is_timestamp():
+        end = ibis.literal(datetime.fromtimestamp(inputs.as_of + 1, UTC), type="timestamp('UTC')")
+        table = table.filter(table[roles["time"]] < end)
+    statements: list[str] = []
+
+    def stage(name: str, table: Table, types: Types) -> Table:
+        created = _table(f"{into}.{PREFIX}{name}" if into else f"{PREFIX}{name}", types)
+        place = created.op().namespace
+        target = sqlglot.exp.table_(created.get_name(), place.database, place.catalog, quoted=True)
+        statements.append(f"CREATE TABLE {target.sql(dialect=dialect)} AS\n{ibis.to_sql(table, dialect=dialect)};")
+        return created
+
+    with unmerged_selects():
+        rows = stage("rows", _tables.apply_rules(table, roles, inputs, internal=kind in INTERNAL), _tables.ROWS)
+        transactions = stage("transactions", _tables.transactions(rows), _tables.TRANSACTIONS)
+        _tables.store_stages(transactions, stage, is_sorted=False)
+    return "\n\n".join(statements)
+
+
+def _table(name: str, types: Types) -> Table:
+    *prefix, last = name.split(".")
+    if len(prefix) > 2 or not all([*prefix, last]):
+        raise InputError(f"{name!r} is not the name of a table, as in project.dataset.table")
+    catalog, database = [None, None, *prefix][-2:]
+    return ibis.table(dict(types), name=last, catalog=catalog, database=database)
+
+
+def read_tables(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) -> Tally:
+    """Write the sorted stages to ``work``; the tally only counts the transactions between two accounts.
+
+    The Parquet files of a table have its name, or are in a folder of its name.
+    """
+    files = expand(inputs.transactions)
+    links = _exported(engine, files, "links", _tables.LINKS)
+    features = _exported(engine, files, "features", _tables.FEATURES)
+    _check_complete(engine, links, features)
+    for name, table, types in (("links", links, _tables.LINKS), ("features", features, _tables.FEATURES)):
+        on_stage(name)
+        engine.write(name, table.order_by(*_tables.ORDERS[name]))
+        check_types(name, stage_files(work, name), types)
+    pairs = links.filter(links.node != links.other)
+    (total,) = engine.rows(pairs.agg(count=whole(pairs.out_count.sum().fill_null(0))))
+    return Tally(total["count"], total["count"], {}, {}, ("exported tables",))
+
+
+def _check_complete(engine: Engine, links: Table, features: Table) -> None:
+    """Raise InputError unless the accounts are numbered without a gap and both tables hold the same ones."""
+    accounts = features.agg(rows=features.count(), ids=features.id.nunique(), last=features.id.max().fill_null(-1))
+    ends = links.agg(ids=links.node.nunique(), last=links.other.max().fill_null(-1))
+    counts = [engine.rows(table.select(**{n: whole(table[n]) for n in table.columns}))[0] for table in (accounts, ends)]
+    expected = counts[0]["rows"]
+    if not expected or counts != [
+        {"rows": expected, "ids": expected, "last": expected - 1},
+        {"ids": expected, "last": expected - 1},
+    ]:
+        raise InputError(
+            f"{PREFIX}features has {expected:,} accounts, {PREFIX}links has {counts[1]['ids']:,}; "
+            "a part of the export is missing or there twice"
+        )
+
+
+def _exported(engine: Engine, files: Sequence[Location], stage: str, types: Types) -> Table:
+    """Return an exported table in the types of its stage; databases export other widths and decimals."""
+    name = f"{PREFIX}{stage}"
+    parts = tuple(file for file in files if file.name.startswith(name) or name in file.parent.name)
+    if not parts:
+        raise InputError(f"{name_files(files)}: no Parquet file of the table {name}")
+    for part in parts:
+        if not is_parquet(part):
+            raise InputError(f"{part}: exported tables are read as Parquet only")
+        schema = read_schema(part)
+        for column in types:
+            if column not in schema.names:
+                raise InputError(f"{part}: column {column!r} is missing")
+            if pyarrow.types.is_floating(schema.field(column).type):
+                raise InputError(f"{part}: column {column!r} holds floats, which are not exact")
+    table = engine.read(TableFiles(parts, "parquet", tuple(types)))
+    return table.select(**{column: table[column].cast(kind) for column, kind in types.items()})
 
 
 def _words(rule: str) -> str:

@@ -32,6 +32,39 @@ _MOST_NAMED = 3  # files that a message names before it counts the rest
 
 
 @dataclass(frozen=True)
+class BuildInputs:
+    """What a data set is built from.
+
+    Args:
+        transactions: files and folders: paths, or addresses such as ``s3://bucket/folder``.
+        columns: the column of each role, for a table in no known format.
+        receipts: a table for transactions without status, gas and contract.
+        blocks: a table for transactions without time.
+        balances: a table of balances in wei, used instead of the sums of the transactions.
+        as_of: seconds since 1970; later transactions are ignored.
+        any_ids: accounts are any text; else they must be addresses.
+        max_dropped: the largest share of rows that may be dropped because they cannot be read.
+        from_tables: the files are not transactions but the tables that the SQL script creates, exported as Parquet.
+    """
+
+    transactions: tuple[str | Path, ...]
+    columns: dict[str, str] | None = None
+    receipts: str | Path | None = None
+    blocks: str | Path | None = None
+    balances: str | Path | None = None
+    as_of: int | None = None
+    any_ids: bool = False
+    max_dropped: float = 0.01
+    from_tables: bool = False
+
+    def here(self, folder: Path) -> "BuildInputs":
+        """The same files, those at addresses as copies in a folder."""
+        transactions = tuple(local_copy(file, folder) for file in self.transactions)
+        extra = [file and local_copy(file, folder) for file in (self.receipts, self.blocks, self.balances)]
+        return replace(self, transactions=transactions, receipts=extra[0], blocks=extra[1], balances=extra[2])
+
+
+@dataclass(frozen=True)
 class TableFiles:
     """Files with the same columns of the same types; of documents of JSON, their rows as one object per line."""
 

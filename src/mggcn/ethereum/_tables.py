@@ -20,6 +20,7 @@ from mggcn._io.stages import Table, Types
 from mggcn.errors import InputError
 from mggcn.ethereum import _columns
 from mggcn.ethereum._columns import FLAG, INT, TEXT, WEI, Column, success_roles, whole
+from mggcn.ethereum._table_files import BuildInputs
 
 DROPPED = {
     "no_time": "its time is missing, or neither seconds since 1970 nor a time in UTC",
@@ -83,6 +84,8 @@ FEATURES = (
     | {"in_wei": WEI, "out_wei": WEI, "fee_wei": WEI, "max_wei": WEI}
     | {"first_time": INT, "last_time": INT}
 )
+ORDERS = {"links": ("node", "other"), "features": ("id",)}
+"""In which the build reads these stages: that of a graph's rows, and that of the accounts' numbers."""
 
 _SHARD = 4  # characters: 0x and two digits of an address, which makes 256 shards of similar size
 
@@ -90,10 +93,9 @@ _SHARD = 4  # characters: 0x and two digits of an address, which makes 256 shard
 def apply_rules(
     table: Table,
     roles: Mapping[str, str],
+    inputs: BuildInputs,
     *,
-    as_of: int | None = None,
     latest: int | None = None,
-    any_ids: bool = False,
     internal: bool = False,
     alone: bool = True,
 ) -> Table:
@@ -105,13 +107,13 @@ def apply_rules(
     Args:
         table: of any format.
         roles: the column of each role.
-        as_of: seconds since 1970; later rows are dropped.
+        inputs: of which ``as_of`` and ``any_ids`` are used.
         latest: seconds since 1970; later rows are in the future.
-        any_ids: accounts are any text; else they must be addresses.
         internal: rows can be transfers within a transaction and share its hash. They are then duplicates only if
             sender, receiver and value are equal too. It must be the same for all tables of a build.
         alone: there is no other table; else rows without hashes get keys by which copies in other tables are found.
     """
+    any_ids = inputs.any_ids
     rows = _read(table, roles)
     if not any_ids:
         rows = rows.mutate(**{end: rows[f"spelled_{end}"].lower() for end in _ENDS})
@@ -122,9 +124,9 @@ def apply_rules(
     rows = rows.mutate(itself=~rows.genesis & (rows.sender == rows.target))
     rows = rows.mutate(
         moves=~(rows.failed | rows.itself | rows.genesis | (rows.creation & ~rows.made)),
-        dropped=_dropped(rows, as_of, latest, any_ids),
+        dropped=_dropped(rows, inputs.as_of, latest, any_ids),
     )
-    rows = _with_keys(rows, roles, internal) if "hash" in roles or alone else _with_numbered_keys(rows)
+    rows = _with_keys(rows, roles, internal, alone)
     changes = [rows[end] != rows[f"spelled_{end}"] for end in _ENDS]
     return rows.mutate(
         src=rows.genesis.ifelse(rows.receiver, rows.sender),
@@ -198,24 +200,22 @@ def _is_account(name: Column, any_ids: bool) -> Column:
     return name != "" if any_ids else name.re_search(ADDRESS)
 
 
-def _with_keys(rows: Table, roles: Mapping[str, str], internal: bool) -> Table:
-    """Replace the hash by a key that only copies of a row share; empty if there is no hash."""
-    names = ["part"] * ("part" in roles) + ["sender", "receiver", "wei"] * internal
-    if not names or "hash" not in roles:
+def _with_keys(rows: Table, roles: Mapping[str, str], internal: bool, alone: bool) -> Table:
+    """Replace the hash by a key that only copies of a row share; empty if there is none."""
+
+    def joined(names: Sequence[str]) -> Column:
+        return ibis.literal("/").join([rows[name].cast("string").fill_null("") for name in names])
+
+    if "hash" in roles:
+        names = ["part"] * ("part" in roles) + ["sender", "receiver", "wei"] * internal
+        return rows.mutate(hash=(rows.hash == "").ifelse("", joined(["hash", *names]))) if names else rows
+    if alone:
         return rows
-    return rows.mutate(hash=(rows.hash == "").ifelse("", _joined(rows, ["hash", *names])))
-
-
-def _with_numbered_keys(rows: Table) -> Table:
-    """Give rows without hashes keys that equal rows of two tables share, but not equal rows of one table."""
-    rows = rows.mutate(hash=_joined(rows, _COMPARED))
+    # keys that equal rows of two tables share, but not equal rows of one table
+    rows = rows.mutate(hash=joined(_COMPARED))
     spelled = [rows[f"spelled_{end}"] for end in _ENDS]
     rows = rows.mutate(number=ibis.row_number().over(group_by=rows.hash, order_by=spelled))
-    return rows.mutate(hash=_joined(rows, ["hash", "number"]))
-
-
-def _joined(rows: Table, names: Sequence[str]) -> Column:
-    return ibis.literal("/").join([rows[name].cast("string").fill_null("") for name in names])
+    return rows.mutate(hash=joined(["hash", "number"]))
 
 
 def _integer(column: Mapping[str, Column], role: str, digits: int, default: int = 0) -> Column:
@@ -289,21 +289,11 @@ def store_stages(
     numbered = stage("accounts", accounts(transactions), ACCOUNTS)
     both_ends = links(stage("edges", edges(transactions, numbered), EDGES))
     drop("transactions")
-    both_ends = stage("links", sorted_links(both_ends) if is_sorted else both_ends, LINKS)
+    both_ends = stage("links", both_ends.order_by(*ORDERS["links"]) if is_sorted else both_ends, LINKS)
     drop("edges")
     per_account = features(both_ends, numbered, balances)
-    stage("features", sorted_features(per_account) if is_sorted else per_account, FEATURES)
+    stage("features", per_account.order_by(*ORDERS["features"]) if is_sorted else per_account, FEATURES)
     drop("accounts")
-
-
-def sorted_links(links: Table) -> Table:
-    """Return the stage in the order of a graph's rows."""
-    return links.order_by("node", "other")
-
-
-def sorted_features(features: Table) -> Table:
-    """Return the stage in the order of the accounts' numbers."""
-    return features.order_by("id")
 
 
 def accounts(transactions: Table) -> Table:

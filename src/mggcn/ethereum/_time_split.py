@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from mggcn.data import COPY, UNLABELLED, Dataset, Split
 from mggcn.errors import InputError
-from mggcn.ethereum._pipeline import BuildInputs
+from mggcn.ethereum._table_files import BuildInputs
 from mggcn.graph import Graph, index_dtype
 
 _PREFIX = "time:"
@@ -40,15 +40,10 @@ def parse_as_of(text: str, option: str = "as_of") -> int:
 
 @dataclass(frozen=True)
 class TimeSplit:
-    """A split by time.
+    """A split by time."""
 
-    Attributes:
-        dates: the last ones of training and of validation, as given.
-        until: the last seconds since 1970 of both.
-    """
-
-    dates: tuple[str, str]
-    until: tuple[int, int]
+    dates: tuple[str, str]  # the last ones of training and of validation, as given
+    until: tuple[int, int]  # the last seconds since 1970 of both
 
     @classmethod
     def parse(cls, text: str) -> "TimeSplit | None":
@@ -89,7 +84,10 @@ class TimeSplit:
         """
         latest, val, train = snapshots
         starts = np.cumsum([0, latest.num_nodes, val.num_nodes])
-        labels = [latest.y, *(_labels_of(copies, latest) for copies in (val, train))]
+        labels = [latest.y]
+        for copies in (val, train):
+            positions = _positions(latest, copies)
+            labels.append(np.where(positions >= 0, latest.y[positions], UNLABELLED))
         is_test = (latest.y != UNLABELLED) & (_positions(val, latest) < 0) & (_positions(train, latest) < 0)
         is_val = (labels[1] != UNLABELLED) & (_positions(train, val) < 0)
         is_train = labels[2] != UNLABELLED
@@ -105,9 +103,7 @@ class TimeSplit:
             x=np.concatenate([snapshot.x for snapshot in snapshots]),
             y=np.concatenate([latest.y, np.where(is_val, labels[1], UNLABELLED), labels[2]]),
             split=Split(parts[2], parts[1], parts[0]),
-            node_ids=np.concatenate(
-                [_dated(_names(snapshot), text) for snapshot, text in zip(snapshots, dates, strict=True)]
-            ),
+            node_ids=np.concatenate([_names(*dated) for dated in zip(snapshots, dates, strict=True)]),
             copies=val.num_nodes + train.num_nodes,
             edge_attributes={
                 name: np.concatenate([snapshot.edge_attributes[name] for snapshot in snapshots])
@@ -117,9 +113,11 @@ class TimeSplit:
         )
 
 
-def _names(dataset: Dataset) -> NDArray[Any]:
-    assert dataset.node_ids is not None  # noqa: S101  (accounts have addresses)
-    return np.asarray(dataset.node_ids)
+def _names(dataset: Dataset, date: str = "") -> NDArray[Any]:
+    """The addresses of accounts, of copies with their date."""
+    names = np.asarray(dataset.node_ids)
+    suffix = f"{COPY}{date}"
+    return np.char.add(names, suffix.encode() if names.dtype.kind == "S" else suffix) if date else names
 
 
 def _positions(dataset: Dataset, other: Dataset) -> NDArray[np.int64]:
@@ -127,12 +125,6 @@ def _positions(dataset: Dataset, other: Dataset) -> NDArray[np.int64]:
     known, wanted = _names(dataset), _names(other)  # sorted
     nearest = np.minimum(np.searchsorted(known, wanted), known.size - 1)
     return np.where(known[nearest] == wanted, nearest, -1)
-
-
-def _labels_of(copies: Dataset, latest: Dataset) -> NDArray[np.int64]:
-    """[n] the classes of an earlier snapshot's accounts, as numbers of the latest."""
-    positions = _positions(latest, copies)
-    return np.where(positions >= 0, latest.y[positions], UNLABELLED)
 
 
 def _union(graphs: Sequence[Graph]) -> Graph:
@@ -144,10 +136,3 @@ def _union(graphs: Sequence[Graph]) -> Graph:
         indices.append(np.add(graph.indices, num_nodes, dtype=dtype))
         num_nodes, num_stored = num_nodes + graph.num_nodes, num_stored + graph.num_stored
     return Graph(np.concatenate(indptr), np.concatenate(indices), "both")
-
-
-def _dated(names: NDArray[Any], text: str) -> NDArray[Any]:
-    if not text:
-        return names
-    suffix = f"{COPY}{text}"
-    return np.char.add(names, suffix.encode() if names.dtype.kind == "S" else suffix)

@@ -10,26 +10,31 @@ from mggcn.experiments._classes import ClassScores as ClassScores
 from mggcn.experiments._classes import class_table as class_table
 from mggcn.experiments._classes import confusion as confusion
 from mggcn.experiments._classes import names
+from mggcn.experiments._classes import ranking_table as ranking_table
 from mggcn.experiments._classes import scores as scores
-from mggcn.experiments._definition import ABLATIONS, Experiment, Reference, Variant, ablation, comparison, folder_name
-from mggcn.experiments._file import read, read_folder
-from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._page import Part, render
-from mggcn.experiments._ranking import ranking_table as ranking_table
-from mggcn.experiments._records import pack, record_files
+from mggcn.experiments._definition import (
+    ABLATIONS,
+    Experiment,
+    Reference,
+    Variant,
+    ablation,
+    comparison,
+    folder_name,
+    read,
+    read_folder,
+)
+from mggcn.experiments._execution import Job, Outcome
+from mggcn.experiments._page import Part, render, vega
+from mggcn.experiments._records import Ledger, pack, record_files
 from mggcn.experiments._records import read_records as read_records
-from mggcn.experiments._rows import ExperimentInfo, Figures, PublishedLookup, Row, Section, environments, group
-from mggcn.experiments._running import ExperimentProgress, run, status
-from mggcn.experiments._schedule import Job, Outcome, Schedule
-from mggcn.experiments._search import SPACE, Choice, Range, Search
-from mggcn.experiments._section_tables import beside, markdown, notes, remarks
-from mggcn.experiments._section_tables import section_table as section_table
-from mggcn.experiments._table import Column, duration
-from mggcn.experiments._table import Table as Table
-from mggcn.experiments._table import percent as percent
-from mggcn.experiments._table import table_of_lines as table_of_lines
-from mggcn.experiments._tuning import BEST, Trial, Tuning, require_optuna
-from mggcn.experiments._vega import vega
+from mggcn.experiments._rows import ExperimentInfo, Figures, Row, Section, environments, group
+from mggcn.experiments._running import ExperimentProgress, Schedule, run, status
+from mggcn.experiments._tables import Column, beside, duration, markdown, notes, remarks
+from mggcn.experiments._tables import Table as Table
+from mggcn.experiments._tables import percent as percent
+from mggcn.experiments._tables import section_table as section_table
+from mggcn.experiments._tables import table_of_lines as table_of_lines
+from mggcn.experiments._tuning import BEST, SPACE, Choice, Range, Search, Trial, Tuning, require_optuna
 
 __all__ = [
     "ABLATIONS",
@@ -47,7 +52,6 @@ __all__ = [
     "Ledger",
     "Outcome",
     "Part",
-    "PublishedLookup",
     "Range",
     "Reference",
     "Row",

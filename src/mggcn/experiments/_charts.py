@@ -1,4 +1,4 @@
-"""Charts of a section or of one run as Vega-Lite specifications, and their data, which these refer to by name."""
+"""Charts of a section or of one run as Vega-Lite specifications that contain their data."""
 
 import itertools
 import math
@@ -7,7 +7,7 @@ from typing import Any
 
 from mggcn.errors import InputError
 from mggcn.experiments._rows import Figures, Row, Section
-from mggcn.training import RunRecord, spaced
+from mggcn.training import spaced
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#999999")
 """Colours that most people can distinguish; without yellow and black, which are hard to see on light or dark pages."""
@@ -20,7 +20,7 @@ _LEARNING_COLOURS, _LEARNING_HEIGHT = {"training": OKABE_ITO[1], "validation": O
 
 Values = list[dict[str, Any]]
 Spec = dict[str, Any]
-"""A chart in Vega-Lite, with the name of its data, such as ``rows``, ``curves`` or ``ranking``."""
+"""A chart in Vega-Lite; its data are in ``datasets``."""
 
 
 def most_points(sections: Sequence[Section]) -> int:
@@ -29,17 +29,19 @@ def most_points(sections: Sequence[Section]) -> int:
 
 
 def rows_data(section: Section) -> Values:
-    """The values of each row that was run."""
-    front = [row.label for row in pareto(section.measured)]
+    """The values of each row that was run; the memory is that in training if all rows have it."""
+    front, figures = pareto(section.measured), [row.figures for row in section.measured]
+    has_training = _has_training_memory(section)
+    memory = [(one.training_memory_bytes or 0) if has_training else one.peak_memory_bytes for one in figures]
     return [
         {
             "method": row.label,
             **spread(row.figures),
             "seconds": _seconds(row.figures.seconds_to_best),
-            "memory": _short(_memory_bytes(section, row) / 2**20),
-            "front": row.label in front,
+            "memory": _short(bytes_used / 2**20),
+            "front": row in front,
         }
-        for row in section.measured
+        for row, bytes_used in zip(section.measured, memory, strict=True)
     ]
 
 
@@ -54,15 +56,6 @@ def has_curve(row: Row) -> bool:
     return len(row.records[0].curve) > 1
 
 
-def curves_data(section: Section, points: int) -> Values:
-    """The epochs of the first seed of each row, at most ``points`` of them."""
-    values = []
-    for row in filter(has_curve, section.measured):
-        curve = _curve(row.records[0])
-        values += [{"method": row.label, **curve[number]} for number in spaced(len(curve), points)]
-    return values
-
-
 def pareto(rows: Sequence[Row]) -> list[Row]:
     """The rows that no other row beats in both time to best and accuracy, the fastest first."""
     front: list[Row] = []
@@ -72,16 +65,38 @@ def pareto(rows: Sequence[Row]) -> list[Row]:
     return front
 
 
-def charts(section: Section) -> dict[str, Spec]:
-    """The charts of :func:`rows_data`, and of :func:`curves_data` if a row has a curve, by name."""
+def charts(section: Section, points: int) -> dict[str, Spec]:
+    """The charts of several rows by name; those of curves, of at most ``points`` points, only if a row has one."""
     alt = require_altair()
-    drawn = {"accuracy": _accuracy(alt, section), "time": _time(alt, section), "memory": _memory(alt, section)}
-    if any(map(has_curve, section.measured)):
+    rows = alt.Chart(alt.InlineData(values=rows_data(section)))
+    drawn = {
+        "accuracy": _accuracy(alt, section, rows),
+        "time": _time(alt, section, rows),
+        "memory": _memory(alt, section, rows),
+    }
+    if curves := _curves_data(section, points):
+        lines = alt.Chart(alt.InlineData(values=curves)).mark_line(strokeWidth=1.5, clip=True)
         by_time = alt.X("seconds:Q", title="time since the start, s", scale=_log(alt))
         by_epoch = alt.X("epoch:Q", title="epoch", axis=alt.Axis(tickMinStep=1, format="d"))
-        drawn["by_time"] = _convergence(alt, section, by_time, "time")
-        drawn["by_epoch"] = _convergence(alt, section, by_epoch, "epochs")
+        drawn["by_time"] = _convergence(alt, section, lines.encode(x=by_time), "time")
+        drawn["by_epoch"] = _convergence(alt, section, lines.encode(x=by_epoch), "epochs")
     return {name: as_spec(chart) for name, chart in drawn.items()}
+
+
+def learning_charts(row: Row, points: int) -> dict[str, Spec]:
+    """Loss and validation accuracy by epoch; nothing if the first seed has no curve."""
+    if not has_curve(row):
+        return {}
+    alt = require_altair()
+    base = alt.Chart(alt.InlineData(values=learning_data(row, points)))
+    seed = f", seed {row.records[0].seed}" if row.done > 1 else ""
+    best = f"the dashed line is the best epoch, {row.records[0].best_epoch}"
+    loss = _learning_curve(alt, base, row, "loss", "loss")
+    accuracy = _learning_curve(alt, base, row, "accuracy", "validation accuracy, %")
+    return {
+        "loss": as_spec(sized(loss, f"Training and validation loss{seed}; {best}", _LEARNING_HEIGHT)),
+        "val_accuracy": as_spec(sized(accuracy, f"Validation accuracy{seed}", _LEARNING_HEIGHT)),
+    }
 
 
 def learning_data(row: Row, points: int) -> Values:
@@ -92,27 +107,11 @@ def learning_data(row: Row, points: int) -> Values:
             "epoch": epoch.number,
             "nodes": nodes,
             "loss": float(f"{loss:.5g}") if math.isfinite(loss) else None,
-            "accuracy": round(epoch.val_accuracy * 100, 3) if nodes == "validation" else None,
+            "accuracy": _percent(epoch.val_accuracy) if nodes == "validation" else None,
         }
         for epoch in (curve[number] for number in spaced(len(curve), points))
         for nodes, loss in (("training", epoch.train_loss), ("validation", epoch.val_loss))
     ]
-
-
-def learning_charts(row: Row) -> dict[str, Spec]:
-    """Loss and validation accuracy by epoch; nothing if the first seed has no curve."""
-    if not has_curve(row):
-        return {}
-    alt = require_altair()
-    seed = f", seed {row.records[0].seed}" if row.done > 1 else ""
-    best = f"the dashed line is the best epoch, {row.records[0].best_epoch}"
-    loss = _learning_curve(alt, row, "loss", "loss")
-    accuracy = _learning_curve(alt, row, "accuracy", "validation accuracy, %")
-    drawn = {
-        "loss": sized(loss, f"Training and validation loss{seed}; {best}", _LEARNING_HEIGHT),
-        "val_accuracy": sized(accuracy, f"Validation accuracy{seed}", _LEARNING_HEIGHT),
-    }
-    return {name: as_spec(chart) for name, chart in drawn.items()}
 
 
 def as_spec(chart: Any) -> Spec:
@@ -130,8 +129,29 @@ def require_altair() -> Any:
     return altair
 
 
-def _accuracy(alt: Any, section: Section) -> Any:
-    base = alt.Chart(alt.NamedData("rows")).encode(y=_methods(alt))
+def sized(chart: Any, title: str, height: int = _HEIGHT) -> Any:
+    """A chart with a title, as wide as the page."""
+    return chart.properties(title=title, width="container", height=height)
+
+
+def colours(alt: Any, labels: Sequence[str]) -> Any:
+    """A colour for each label."""
+    cycle = list(itertools.islice(itertools.cycle(OKABE_ITO), len(labels)))
+    return alt.Color("method:N", scale=alt.Scale(domain=list(labels), range=cycle), legend=_legend(alt))
+
+
+def shapes(alt: Any, labels: Sequence[str]) -> Any:
+    """A shape for each label, beside its colour."""
+    return alt.Shape("method:N", scale=_scale(alt, labels, SHAPES), legend=_legend(alt))
+
+
+def tooltips(alt: Any, *names: str) -> list[Any]:
+    """The values that appear when the pointer is on a mark."""
+    return [alt.Tooltip("method:N"), *(alt.Tooltip(f"{name}:Q", format=",.4~g") for name in names)]
+
+
+def _accuracy(alt: Any, section: Section, rows: Any) -> Any:
+    base = rows.encode(y=_methods(alt))
     rules = base.mark_rule(strokeWidth=2, color=OKABE_ITO[4]).encode(
         x=alt.X("low:Q", title=ACCURACY, scale=alt.Scale(zero=False)), x2="high:Q"
     )
@@ -142,10 +162,11 @@ def _accuracy(alt: Any, section: Section) -> Any:
     return sized(alt.layer(rules, means), title, _ROW_HEIGHT * len(section.measured))
 
 
-def _time(alt: Any, section: Section) -> Any:
-    x = alt.X("seconds:Q", title="time to the best epoch, s", scale=_log(alt))
-    y = alt.Y("accuracy:Q", title=ACCURACY, scale=alt.Scale(zero=False))
-    base = alt.Chart(alt.NamedData("rows")).encode(x=x, y=y)
+def _time(alt: Any, section: Section, rows: Any) -> Any:
+    base = rows.encode(
+        x=alt.X("seconds:Q", title="time to the best epoch, s", scale=_log(alt)),
+        y=alt.Y("accuracy:Q", title=ACCURACY, scale=alt.Scale(zero=False)),
+    )
     front = (
         base.transform_filter("datum.front")
         .mark_line(interpolate="step-after", color=OKABE_ITO[6], strokeDash=[4, 3])
@@ -160,30 +181,21 @@ def _time(alt: Any, section: Section) -> Any:
     return sized(alt.layer(front, marks), title)
 
 
+def _memory(alt: Any, section: Section, rows: Any) -> Any:
+    x = alt.X("memory:Q", title="peak memory, MiB")
+    bars = rows.mark_bar(color=OKABE_ITO[0]).encode(x=x, y=_methods(alt), tooltip=tooltips(alt, "memory"))
+    phase = " in training" if _has_training_memory(section) else ""
+    title = f"{section.dataset}: peak memory{phase}, the largest over seeds"
+    return sized(bars, title, _ROW_HEIGHT * len(section.measured))
+
+
 def _has_training_memory(section: Section) -> bool:
     return all(row.figures.training_memory_bytes is not None for row in section.measured)
 
 
-def _memory_bytes(section: Section, row: Row) -> int:
-    """The peak memory in training if all rows of the section have it, else that of the whole run."""
-    figures = row.figures
-    return (figures.training_memory_bytes or 0) if _has_training_memory(section) else figures.peak_memory_bytes
-
-
-def _memory(alt: Any, section: Section) -> Any:
-    bars = alt.Chart(alt.NamedData("rows")).mark_bar(color=OKABE_ITO[0])
-    x = alt.X("memory:Q", title="peak memory, MiB")
-    phase = " in training" if _has_training_memory(section) else ""
-    title = f"{section.dataset}: peak memory{phase}, the largest over seeds"
-    height = _ROW_HEIGHT * len(section.measured)
-    return sized(bars.encode(x=x, y=_methods(alt), tooltip=tooltips(alt, "memory")), title, height)
-
-
-def _convergence(alt: Any, section: Section, x: Any, against: str) -> Any:
+def _convergence(alt: Any, section: Section, lines: Any, against: str) -> Any:
     selected = alt.selection_point(name="selected", fields=["method"], bind="legend")
-    curves = alt.Chart(alt.NamedData("curves")).mark_line(strokeWidth=1.5, clip=True)
-    chart = curves.encode(
-        x=x,
+    chart = lines.encode(
         y=alt.Y("accuracy:Q", title="validation accuracy, %", scale=alt.Scale(zero=False)),
         color=colours(alt, _labels(section)),
         strokeDash=alt.StrokeDash("method:N", scale=_scale(alt, _labels(section), _DASHES), legend=_legend(alt)),
@@ -194,9 +206,48 @@ def _convergence(alt: Any, section: Section, x: Any, against: str) -> Any:
     return sized(chart.add_params(selected), title)
 
 
-def sized(chart: Any, title: str, height: int = _HEIGHT) -> Any:
-    """A chart with a title, as wide as the page."""
-    return chart.properties(title=title, width="container", height=height)
+def _curves_data(section: Section, points: int) -> Values:
+    """The epochs of the first seed of each row, at most ``points`` of them."""
+    values = []
+    for row in filter(has_curve, section.measured):
+        record = row.records[0]
+        seconds = list(
+            itertools.accumulate(
+                (epoch.train_seconds + epoch.eval_seconds for epoch in record.curve), initial=record.prepare_seconds
+            )
+        )
+        for number in spaced(len(record.curve), points):
+            epoch = record.curve[number]
+            accuracy, reached = _percent(epoch.val_accuracy), _seconds(seconds[number + 1])
+            values.append({"method": row.label, "epoch": epoch.number, "seconds": reached, "accuracy": accuracy})
+    return values
+
+
+def _learning_curve(alt: Any, base: Any, row: Row, field: str, title: str) -> Any:
+    nodes = ["training", "validation"] if field == "loss" else ["validation"]
+    colour = alt.Color(
+        "nodes:N",
+        title=None,
+        scale=alt.Scale(domain=nodes, range=[_LEARNING_COLOURS[name] for name in nodes]),
+        legend=alt.Legend(orient="bottom") if field == "loss" else None,
+    )
+    axis, scale = alt.Axis(tickMinStep=1, format="d"), alt.Scale(zero=False, nice=False)
+    lines = (
+        base.transform_filter(f"isValid(datum.{field})")
+        .mark_line(strokeWidth=2)
+        .encode(
+            x=alt.X("epoch:Q", title="epoch", axis=axis, scale=scale),
+            y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(zero=False)),
+            color=colour,
+            tooltip=["nodes:N", "epoch:Q", alt.Tooltip(f"{field}:Q", title=title, format=",.4~g")],
+        )
+    )
+    best = (
+        base.transform_aggregate(epochs="count()")
+        .mark_rule(strokeDash=[4, 3], color=OKABE_ITO[6])
+        .encode(x=alt.datum(row.records[0].best_epoch))
+    )
+    return alt.layer(best, lines)
 
 
 def _log(alt: Any) -> Any:
@@ -205,17 +256,6 @@ def _log(alt: Any) -> Any:
 
 def _methods(alt: Any) -> Any:
     return alt.Y("method:N", title=None, sort=None, axis=alt.Axis(labelLimit=220))
-
-
-def colours(alt: Any, labels: Sequence[str]) -> Any:
-    """A colour for each label."""
-    cycle = list(itertools.islice(itertools.cycle(OKABE_ITO), len(labels)))
-    return alt.Color("method:N", scale=alt.Scale(domain=list(labels), range=cycle), legend=_legend(alt))
-
-
-def shapes(alt: Any, labels: Sequence[str]) -> Any:
-    """A shape for each label, beside its colour."""
-    return alt.Shape("method:N", scale=_scale(alt, labels, SHAPES), legend=_legend(alt))
 
 
 def _scale(alt: Any, labels: Sequence[str], marks: Sequence[Any]) -> Any:
@@ -232,22 +272,6 @@ def _legend(alt: Any) -> Any:
     return alt.Legend(orient="bottom", columns=3, symbolLimit=0, title=None, labelLimit=220)
 
 
-def tooltips(alt: Any, *names: str) -> list[Any]:
-    """The values that appear when the pointer is on a mark."""
-    return [alt.Tooltip("method:N"), *(alt.Tooltip(f"{name}:Q", format=",.4~g") for name in names)]
-
-
-def _curve(record: RunRecord) -> Values:
-    times = itertools.accumulate(
-        (epoch.train_seconds + epoch.eval_seconds for epoch in record.curve), initial=record.prepare_seconds
-    )
-    next(times)
-    return [
-        {"epoch": epoch.number, "seconds": _seconds(seconds), "accuracy": _percent(epoch.val_accuracy)}
-        for epoch, seconds in zip(record.curve, times, strict=True)
-    ]
-
-
 def _percent(share: float) -> float:
     return round(share * 100, 3)
 
@@ -258,31 +282,3 @@ def _seconds(value: float) -> float:
 
 def _short(value: float) -> float:
     return float(f"{value:.4g}")
-
-
-def _learning_curve(alt: Any, row: Row, field: str, title: str) -> Any:
-    base = alt.Chart(alt.NamedData("learning"))
-    axis = alt.Axis(tickMinStep=1, format="d")
-    nodes = ["training", "validation"] if field == "loss" else ["validation"]
-    colour = alt.Color(
-        "nodes:N",
-        title=None,
-        scale=alt.Scale(domain=nodes, range=[_LEARNING_COLOURS[name] for name in nodes]),
-        legend=alt.Legend(orient="bottom") if field == "loss" else None,
-    )
-    lines = (
-        base.transform_filter(f"isValid(datum.{field})")
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=alt.X("epoch:Q", title="epoch", axis=axis, scale=alt.Scale(zero=False, nice=False)),
-            y=alt.Y(f"{field}:Q", title=title, scale=alt.Scale(zero=False)),
-            color=colour,
-            tooltip=["nodes:N", "epoch:Q", alt.Tooltip(f"{field}:Q", title=title, format=",.4~g")],
-        )
-    )
-    best = (
-        base.transform_aggregate(epochs="count()")
-        .mark_rule(strokeDash=[4, 3], color=OKABE_ITO[6])
-        .encode(x=alt.datum(row.records[0].best_epoch))
-    )
-    return alt.layer(best, lines)

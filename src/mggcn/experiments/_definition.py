@@ -1,30 +1,36 @@
-"""Experiment: data sets, variants of methods and seeds; comparisons and ablations are experiments on one data set."""
+"""Experiment: data sets, variants of methods and seeds, from Python or from its TOML file.
+
+Comparisons and ablations are experiments on one data set.
+"""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
+from typing import Any, Literal
 
 import msgspec
 import torch
 
 from mggcn import data as datasets
 from mggcn import methods
+from mggcn._io.files import read_toml, typed
 from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, data_roots, is_dataset
 from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.experiments._rows import ExperimentInfo
-from mggcn.methods import Method, Preset
-from mggcn.methods.settings import convert, divide, is_import_path
+from mggcn.experiments._tables import GROWTH
+from mggcn.methods import Method, Preset, published
+from mggcn.methods.settings import convert, divide, is_import_path, refuse_imports
 from mggcn.runs import DataIdentity, Plan, resolve
 from mggcn.training import Training
 
 RUNS = Path("experiments-runs")
 _CPU = torch.device("cpu")
+_NOT_IN_FILES = {"path", "flat"}
 
 
-@dataclass(frozen=True)
-class Variant:
+class Variant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A row of the tables: a method with settings.
 
     Attributes:
@@ -36,9 +42,9 @@ class Variant:
     """
 
     label: str
-    method: str | Method | type[Method]
-    settings: Mapping[str, object] = field(default_factory=dict)
-    on: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    method: Any
+    settings: Mapping[str, Any] = {}
+    on: Mapping[str, Mapping[str, Any]] = {}
     grows: str = ""
 
     @property
@@ -65,15 +71,32 @@ class Reference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     heading: str
     datasets: Mapping[str, str] | None = None
 
+    def results(self, dataset: str, plan: Plan) -> dict[str, float]:
+        """The results of the table for a data set and a plan.
 
-@dataclass(frozen=True)
-class Experiment:
+        A result belongs to the plan with the same method and the same values of those settings in which the table's
+        results for that method differ.
+        """
+        table = published.table(self.table)
+        name = dataset if self.datasets is None else self.datasets.get(dataset)
+        rows = table.rows if table else []
+        results = [result for result in rows if (result.dataset, result.method) == (name, plan.name)]
+        settings = {name for result in results for name in result.settings}
+        compared = {name for name in settings if len({str(result.settings.get(name)) for result in results}) > 1}
+        same = (
+            result for result in results if all(result.settings.get(name) == plan.settings[name] for name in compared)
+        )
+        first = next(same, None)
+        return first.measured if first else {}
+
+
+class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Runs of several variants on several data sets, one table for each data set.
 
     Attributes:
         name: the name of the folder of its results.
         datasets: known names, folders, or names in ``folders``.
-        variants: the rows of every table.
+        variants: the rows of every table; ``variant`` in a file.
         seeds: the number of runs of each variant, with seeds from 0.
         title: one line.
         reproduces: the part of the paper that it reproduces.
@@ -86,25 +109,30 @@ class Experiment:
         path: the file it was read from.
         flat: whether there is one data set, whose table is written beside the records.
         splits: the number of random splits of the data, each with all seeds; 0 uses the split of the data set.
+        methods: names that become the first variants, with their default settings; ``all`` for every method.
     """
 
     name: str
     datasets: tuple[str, ...]
-    variants: tuple[Variant, ...]
+    variants: tuple[Variant, ...] = msgspec.field(default=(), name="variant")
     seeds: int = 3
     title: str = ""
     reproduces: str = ""
-    settings: Mapping[str, object] = field(default_factory=dict)
+    settings: Mapping[str, Any] = {}
     preset: Preset = "default"
-    measure: str = "accuracy"
+    measure: Literal["accuracy", "epoch_seconds", "total_seconds"] = "accuracy"
     alone: bool = False
     reference: Reference | None = None
-    folders: Mapping[str, str] = field(default_factory=dict)
+    folders: Mapping[str, str] = {}
     path: Path | None = None
     flat: bool = False
     splits: int = 0
+    methods: Literal["all"] | tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        named = ("all",) if self.methods == "all" else self.methods
+        msgspec.structs.force_setattr(self, "variants", variants_of(named) + self.variants)
+        msgspec.structs.force_setattr(self, "methods", ())
         if self.seeds < 1:
             raise InputError(f"seeds: {self.seeds} is less than 1")
         if self.splits < 0:
@@ -138,15 +166,6 @@ class Experiment:
     def folder(self) -> Path:
         """Where its results are written unless the caller names a folder."""
         return Path(self.name) / folder_name(self.datasets[0]) if self.flat else RUNS / self.name
-
-    @property
-    def about(self) -> str:
-        """The lines above its tables."""
-        sentences = [self.title, f"Of the paper: {self.reproduces}" * bool(self.reproduces)]
-        lines = [" ".join(f"{sentence}." for sentence in sentences if sentence)]
-        if self.settings:
-            lines.append("Settings changed:" + "".join(f" {name}={value}" for name, value in self.settings.items()))
-        return "\n".join(line for line in lines if line)
 
     def selected(self, only: str | None) -> dict[str, set[str]]:
         """The labels to run by data set: those where ``only`` is part of the label or of the data set's name."""
@@ -242,11 +261,16 @@ def comparison(
         settings: changes for every method that has such a setting.
         preset: where the methods' settings start, see :func:`mggcn.runs.resolve`.
     """
-    variants = variants_of(methods)
-    if not variants:
-        raise InputError("methods: there is none")
-    changes = settings or {}
-    return Experiment("compare", (dataset,), variants, seeds, settings=changes, preset=preset, flat=True, splits=splits)
+    return Experiment(
+        "compare",
+        (dataset,),
+        seeds=seeds,
+        settings=settings or {},
+        preset=preset,
+        flat=True,
+        splits=splits,
+        methods=tuple(methods),
+    )
 
 
 def ablation(dataset: str, *, seeds: int = 3, settings: Mapping[str, object] | None = None) -> Experiment:
@@ -274,6 +298,87 @@ def variants_of(names: Iterable[str]) -> tuple[Variant, ...]:
 def folder_name(dataset: str) -> str:
     """The name of the folder of a data set's results, from a known name or a path."""
     return Path(os.path.normpath(Path(dataset).absolute())).name.replace(":", "-")
+
+
+def read(path: Path | str, *, allow_import: bool = False) -> Experiment:
+    """Read and check an experiment file; every variant must resolve on every data set.
+
+    Args:
+        path: of the file.
+        allow_import: allow the file to name Python code to import; only for files from a source you trust.
+    """
+    file = Path(path)
+    values = read_toml(file, dict[str, Any])
+    known = set(Experiment.__struct_encode_fields__) - _NOT_IN_FILES
+    with prefix_errors(file):
+        for name in values:
+            if name not in known:
+                raise unknown("field", name, known)
+        experiment = msgspec.structs.replace(typed(Experiment, values), path=file)
+    tables = {"settings": experiment.settings}
+    for number, variant in enumerate(experiment.variants):
+        tables[f"variant[{number}]"] = {"method": variant.method}
+        tables[f"variant[{number}].settings"] = variant.settings
+        tables |= {f"variant[{number}].on.{dataset}": settings for dataset, settings in variant.on.items()}
+    names = {f"{field}.{name}": value for field, table in tables.items() for name, value in table.items()}
+    refuse_imports(file, names, allow_import=allow_import)
+    with prefix_errors(file):
+        _check_texts(experiment)
+        _check_datasets(experiment)
+        for dataset in experiment.datasets:
+            experiment.plans(DataIdentity(dataset))
+    return experiment
+
+
+def read_folder(folder: Path, *, allow_import: bool = False) -> list[Experiment]:
+    """Read the experiments of a folder in the order of their file names; ``allow_import`` as in :func:`read`."""
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder")
+    return [read(path, allow_import=allow_import) for path in sorted(folder.glob("*.toml"))]
+
+
+def _check_texts(experiment: Experiment) -> None:
+    """Raise InputError for texts that a table, a page or a folder cannot show."""
+    name, reference = experiment.name, experiment.reference
+    if name in ("", "..") or Path(name).name != name:
+        raise InputError(f"name: {name!r} is not a name for a folder")
+    texts = {"name": name, "title": experiment.title, "reproduces": experiment.reproduces}
+    texts |= {f"datasets[{number}]": name for number, name in enumerate(experiment.datasets)}
+    texts |= {f"folders.{name}": how for name, how in experiment.folders.items()}
+    texts |= {f"variant[{number}].label": each.label for number, each in enumerate(experiment.variants)}
+    texts |= {"reference.heading": reference.heading} if reference else {}
+    for field, text in texts.items():
+        if not text.isprintable():
+            raise InputError(f"{field}: {text!r} is not one line of printable text")
+    for variant in experiment.variants:
+        if variant.grows and not GROWTH.fullmatch(variant.grows):
+            problem = f"{variant.grows!r} is not an order of growth such as 'O(b d^L)'"
+            raise InputError(f"variant {variant.label!r}: grows: {problem}")
+    if reference and reference.heading.strip() in ("", "paper"):
+        raise InputError(f"reference.heading: {reference.heading!r} does not say how the results differ from ours")
+
+
+def _check_datasets(experiment: Experiment) -> None:
+    """Raise InputError for names of data sets, or of the table of published results, that are not known."""
+    known, names, reference = datasets.names(), experiment.datasets, experiment.reference
+    kinds = {name.partition(":")[0] for name in known if name.partition(":")[2].isupper()}
+    owners: dict[str, str] = {}
+    for name in names:
+        kind, _, argument = name.partition(":")
+        is_folder = bool(name) and Path(name).is_dir()
+        if not (name in known or name in experiment.folders or (argument and kind in kinds) or is_folder):
+            raise InputError(f"datasets: {unknown('data set', name, [*known, *experiment.folders])}")
+        owner = owners.setdefault(folder_name(name), name)
+        if owner != name:
+            raise InputError(f"datasets: {owner!r} and {name!r} would leave their results in the same folder")
+    mentioned = {f"variant {variant.label!r}: on": variant.on for variant in experiment.variants}
+    for field, used in {**mentioned, "reference.datasets": (reference and reference.datasets) or {}}.items():
+        for name in used:
+            if name not in names:
+                raise InputError(f"{field}: {unknown('data set', name, names)}")
+    if reference and published.table(reference.table) is None:
+        tables = [table.name for table in published.published().tables]
+        raise InputError(f"reference.table: {unknown('table', reference.table, tables)}")
 
 
 def _folder(name: str, root: Path | None) -> Path | None:

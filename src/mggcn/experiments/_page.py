@@ -1,38 +1,32 @@
 """Reports of records; as one self-contained page: charts, their data and the scripts that draw them."""
 
+import contextlib
 import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from html import escape
-from importlib import resources
+from importlib import metadata, resources
 from typing import Literal
 
-from mggcn.errors import InputError
+from mggcn._io import regular
+from mggcn._io.files import sealed, unsealed, write_atomically
+from mggcn.data import user_cache
 from mggcn.experiments import _charts as charts
 from mggcn.experiments import _classes as classes
-from mggcn.experiments import _headline as headline
-from mggcn.experiments import _ranking as ranking
-from mggcn.experiments import _section_tables as tables
+from mggcn.experiments import _tables as tables
 from mggcn.experiments._records import pack
-from mggcn.experiments._rows import Section, environments
-from mggcn.experiments._table import duration
-from mggcn.experiments._vega import vega
+from mggcn.experiments._rows import Row, Section, environments
+from mggcn.experiments._tables import duration
+from mggcn.training import RunRecord
 
 Format = Literal["html", "md", "json"]
 
-MOST_BYTES = 2_000_000
-"""The largest size of a page."""
-_FEWEST_POINTS = 2
+_MOST_NAMES = 4
 _SCRIPTS = ("shared.js", "page.js")
 _SAFE = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
-_PARTS = (
-    ("accuracy", "Accuracy"),
-    ("by_time", "Convergence"),
-    ("by_epoch", ""),
-    ("time", "Time and accuracy"),
-    ("memory", "Memory"),
-)
 _NO_CURVE = "<p>The records hold no curve: nothing was trained for two epochs or more.</p>"
 _HINT = '<p class="note">Click a heading to sort its table; click a name in a legend to show only that curve.</p>'
 
@@ -60,78 +54,28 @@ def render(sections: Sequence[Section], form: Format, parts: Sequence[Part] = ()
         parts: what a page shows after its sections.
     """
     if form == "html":
-        return html(sections, parts)
+        return _page(sections, parts)
     return tables.document(sections) if form == "md" else pack(sections)
 
 
-def html(sections: Sequence[Section], parts: Sequence[Part] = ()) -> str:
-    """The page: at least one section, then the other parts."""
-    charts.require_altair()
-    drawn = [_charts(section) if section.measured else {} for section in sections]
-    points, bundle = charts.most_points(sections), vega()
-    while True:
-        page = _page(sections, parts, drawn, points, bundle)
-        if len(page.encode()) < MOST_BYTES:
-            return page
-        if points <= _FEWEST_POINTS or not any({"by_time", "loss"} & set(specs) for specs in drawn):
-            rows = sum(len(section.rows) for section in sections)
-            raise InputError(
-                f"report: a page of {rows:,} rows has {len(page.encode()) / 1e6:.1f} MB, more than "
-                f"{MOST_BYTES / 1e6:g}; name fewer runs, or write Markdown"
-            )
-        points = max(_FEWEST_POINTS, points // 2)
-
-
-def _charts(section: Section) -> dict[str, charts.Spec]:
-    several = _is_comparison(section)
-    specs = charts.charts(section) if several else charts.learning_charts(section.measured[0])
-    best = classes.best(section.measured)
-    if best and classes.data(best):
-        specs["confusion"] = classes.chart(section.dataset, best)
-    if best and ranking.data(best):
-        specs["ranking"] = ranking.chart(section.dataset, best)
-    return specs
-
-
-def _data(section: Section, source: str, points: int) -> charts.Values:
-    """The data of charts by the name that their specifications use."""
-    if source == "learning":
-        return charts.learning_data(section.measured[0], points)
-    if source == "curves":
-        return charts.curves_data(section, points)
-    if source in ("confusion", "ranking"):
-        best = classes.best(section.measured)
-        of_classes = classes.data if source == "confusion" else ranking.data
-        return of_classes(best) if best else []
-    return charts.rows_data(section)
-
-
-def _page(
-    sections: Sequence[Section],
-    parts: Sequence[Part],
-    drawn: Sequence[dict[str, charts.Spec]],
-    points: int,
-    bundle: str,
-) -> str:
-    specs, data = {}, {}
-    for number, (section, of_section) in enumerate(zip(sections, drawn, strict=True)):
-        for name, spec in of_section.items():
-            source = f"{spec['data']['name']}{number}"
-            specs[f"{name}{number}"] = spec | {"data": {"name": source}}
-            if source not in data:
-                data[source] = _data(section, spec["data"]["name"], points)
-    names = _names(sections)
-    body = "".join(
-        _section(section, number, set(drawn[number]), name)
-        for number, (section, name) in enumerate(zip(sections, names, strict=True))
-    )
-    title = escape(headline.title(sections))
+def _page(sections: Sequence[Section], parts: Sequence[Part]) -> str:
+    points, names = charts.most_points(sections), _names(sections)
+    specs: dict[str, charts.Spec] = {}
+    data: dict[str, charts.Values] = {}
+    bodies = []
+    for number, (section, name) in enumerate(zip(sections, names, strict=True)):
+        drawn = _charts(section, points)
+        for kind, spec in drawn.items():
+            data |= spec.pop("datasets")
+            specs[f"{kind}{number}"] = spec
+        bodies.append(_section(section, number, set(drawn), name))
+    for number, part in enumerate(parts):
+        bodies.append(f'<section id="p{number}"><h2>{escape(part.title)}</h2>\n{part.body}</section>\n')
+    heading = escape(title(sections))
     contents = "".join(f'<a href="#s{number}">{escape(name)}</a> ' for number, name in enumerate(names) if name)
-    contents += "".join(f'<a href="#p{number}">{escape(one.title)}</a> ' for number, one in enumerate(parts))
-    extra = "".join(
-        f'<section id="p{number}"><h2>{escape(one.title)}</h2>\n{one.body}</section>\n'
-        for number, one in enumerate(parts)
-    )
+    contents += "".join(f'<a href="#p{number}">{escape(part.title)}</a> ' for number, part in enumerate(parts))
+    content = json.dumps({"data": data, "charts": specs}, separators=(",", ":"), allow_nan=False)
+    content = content.replace("<", "\\u003c")
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -139,20 +83,59 @@ def _page(
 <meta http-equiv="Content-Security-Policy" content="{_SAFE}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>{title} · mggcn</title>
+<title>{heading} · mggcn</title>
 <style>{_resource("page.css")}</style>
 </head>
 <body>
 <nav>{contents}<a href="#origin">Commands and environments</a></nav>
-<h1>{title}</h1>
+<h1>{heading}</h1>
 {_HINT if any(map(_is_comparison, sections)) else ""}
-{body}{extra}{_origin(sections)}
-<script type="application/json" id="data">{_json({"data": data, "charts": specs})}</script>
-<script type="module">{bundle}</script>
+{"".join(bodies)}{_origin(sections)}
+<script type="application/json" id="data">{content}</script>
+<script type="module">{vega()}</script>
 <script type="module">{"".join(map(_resource, _SCRIPTS))}</script>
 </body>
 </html>
 """
+
+
+def _charts(section: Section, points: int) -> dict[str, charts.Spec]:
+    """The charts of a section by kind; curves have at most so many points."""
+    best = classes.best(section.measured)
+    drawn: dict[str, charts.Spec | None] = {}
+    if _is_comparison(section):
+        drawn |= charts.charts(section, points)
+    elif section.measured:
+        drawn |= charts.learning_charts(section.measured[0], points)
+    if best:
+        drawn["confusion"] = classes.confusion_chart(section.dataset, best)
+        drawn["ranking"] = classes.ranking_chart(section.dataset, best)
+    return {kind: spec for kind, spec in drawn.items() if spec}
+
+
+def title(sections: Sequence[Section]) -> str:
+    """The name of a page: the run, or the experiments or methods with their data sets."""
+    rows = [row for section in sections for row in section.rows]
+    if len(rows) == 1 and not sections[0].experiment:
+        of_seeds = f", {_seeds(rows[0].records)}" if rows[0].records else ""
+        return f"{rows[0].label} on {sections[0].dataset}{of_seeds}"
+    groups: dict[str, list[Section]] = {}
+    for section in sections:
+        info = section.experiment
+        groups.setdefault((info.title or info.name) if info else "", []).append(section)
+    titles = []
+    for name, group in groups.items():
+        datasets = _listed(section.dataset for section in group)
+        methods = _listed(row.label for section in group for row in section.rows)
+        titles.append(f"{name}: {datasets}" if name else f"{methods} on {datasets}")
+    return _listed(titles, "; ")
+
+
+def _listed(names: Iterable[str], separator: str = ", ") -> str:
+    unique = list(dict.fromkeys(names))
+    more = [f"{len(unique) - _MOST_NAMES + 1} more"] if len(unique) > _MOST_NAMES else []
+    shown = unique[: _MOST_NAMES - 1] if more else unique
+    return separator.join([*shown, *more])
 
 
 def _names(sections: Sequence[Section]) -> list[str]:
@@ -164,95 +147,128 @@ def _names(sections: Sequence[Section]) -> list[str]:
 
 
 def _section(section: Section, number: int, drawn: set[str], name: str) -> str:
-    heading = f"<h2>{escape(name)}</h2>" if name else ""
+    """The table and charts that compare the rows of a section, or the main figures and curves of its only one."""
+
+    def chart(kind: str) -> str:
+        return f'<div class="scroll"><div class="chart" id="{kind}{number}"></div></div>' if kind in drawn else ""
+
     about = f"<p>{escape(section.about)}</p>"
     warnings = [f'<p class="note">{escape(remark)}</p>' for remark in tables.remarks(section)]
-    figures = [tables.section_table(section, difference=True).html()]
+    figures = [tables.section_table(section).html()]
     if section.measured:
-        meaning = f'<p class="note">{_emphasised(tables.all_notes([section]))}</p>'
-        figures.append(f"<details><summary>What the columns mean</summary>{meaning}</details>")
-    if _is_comparison(section) or not section.measured:
-        parts = [about, figures[0], *warnings, *figures[1:], *_comparison(section, number, drawn)]
-    else:
-        parts = [_facts(section), *warnings, *_learning(number, drawn), *_classes(section, number, drawn)]
+        note = re.sub(r"\*(.+?)\*", r"<em>\1</em>", escape(tables.notes([section])))
+        figures.append(f'<details><summary>What the columns mean</summary><p class="note">{note}</p></details>')
+    if _is_comparison(section):
+        parts = [about, figures[0], *warnings, figures[1], *_comparison(section, chart), *_classes(section, chart)]
+    elif section.measured:
+        curves = f'<div class="beside">{chart("loss")}{chart("val_accuracy")}</div>' if "loss" in drawn else _NO_CURVE
+        parts = [_facts(section), *warnings, "<h3>Learning curves</h3>", curves, *_classes(section, chart)]
         parts += ["<h3>All figures</h3>", about, *figures]
-    return "\n".join([f'<section id="s{number}">{heading}', *parts, "</section>\n"])
-
-
-def _facts(section: Section) -> str:
-    """The head of a section with one row."""
-    items = [
-        f"<div><dt>{escape(fact.name)}</dt><dd>{escape(fact.value)}</dd>"
-        + (f'<dd class="note">{escape(fact.note)}</dd>' if fact.note else "")
-        + "</div>"
-        for fact in headline.facts(section, section.measured[0])
-    ]
-    return f'<dl class="facts">{"".join(items)}</dl>'
-
-
-def _learning(number: int, drawn: set[str]) -> list[str]:
-    shown = [_chart(name, number) for name in ("loss", "val_accuracy") if name in drawn]
-    return ["<h3>Learning curves</h3>", f'<div class="beside">{"".join(shown)}</div>' if shown else _NO_CURVE]
-
-
-def _comparison(section: Section, number: int, drawn: set[str]) -> list[str]:
-    """The charts and classes of several rows."""
-    if not section.measured:
-        return []
-    parts = []
-    for name, heading in _PARTS:
-        if heading:
-            parts.append(f"<h3>{heading}</h3>")
-        if name in drawn:
-            parts += [_chart(name, number), _caption(section, name)]
-        elif heading:
-            parts.append(_NO_CURVE)
-    return [*parts, *_classes(section, number, drawn)]
+    else:
+        parts = [about, *figures, *warnings]
+    return "\n".join([f'<section id="s{number}">', f"<h2>{escape(name)}</h2>" if name else "", *parts, "</section>\n"])
 
 
 def _is_comparison(section: Section) -> bool:
     return len(section.measured) > 1
 
 
-def _chart(name: str, number: int) -> str:
-    return f'<div class="scroll"><div class="chart" id="{name}{number}"></div></div>'
+def _comparison(section: Section, chart: Callable[[str], str]) -> list[str]:
+    front = [
+        f"{row.label} ({duration(row.figures.seconds_to_best)}, {row.figures.accuracy:.2%})"
+        for row in charts.pareto(section.measured)
+    ]
+    without = [row.label for row in section.measured if not charts.has_curve(row)]
+    curves = [chart("by_time"), chart("by_epoch")] if len(without) < len(section.measured) else [_NO_CURVE]
+    if without and len(curves) > 1:
+        curves.append(f'<p class="note">Without a curve: {escape(", ".join(without))}.</p>')
+    parts = ["<h3>Accuracy</h3>", chart("accuracy"), "<h3>Convergence</h3>", *curves]
+    parts += ["<h3>Time and accuracy</h3>", chart("time")]
+    parts.append(f'<p class="note">On the Pareto front: {escape(", ".join(front))}.</p>')
+    return [*parts, "<h3>Memory</h3>", chart("memory")]
 
 
-def _classes(section: Section, number: int, drawn: set[str]) -> list[str]:
+def _classes(section: Section, chart: Callable[[str], str]) -> list[str]:
     """The scores of each class for the best row, and F1 by method if there are several."""
     best = classes.best(section.measured)
     if best is None:
         return []
     whose = f", the most accurate of {len(section.measured)} rows" if _is_comparison(section) else ""
     seeds = f", over {best.done} seeds" if best.done > 1 else ""
-    matrix = _chart("confusion", number) if "confusion" in drawn else ""
     parts = [
         "<h3>Classes</h3>",
         f"<p>Test nodes of each class, as predicted by {escape(best.label)}{whose}{seeds}.</p>",
-        f'<div class="beside">{classes.class_table(best).html()}{matrix}</div>',
+        f'<div class="beside">{classes.class_table(best).html()}{chart("confusion")}</div>',
     ]
     if _is_comparison(section):
         summary = "<summary>F1 of each class by method, in %</summary>"
         parts.append(f"<details>{summary}{classes.f1_table(section.measured).html()}</details>")
-    ranked = [row for row in section.measured if ranking.rankings(row)]
-    if ranked:
-        chart = _chart("ranking", number) if "ranking" in drawn else ""
-        ranks = ranking.ranking_table(ranked).html()
-        parts += ["<h3>Ranking</h3>", f"<p>{ranking.NOTE}</p>", ranks, chart]
+    ranked = classes.ranking_table(section.measured)
+    if ranked.items:
+        parts += ["<h3>Ranking</h3>", f"<p>{classes.NOTE}</p>", ranked.html(), chart("ranking")]
     return parts
 
 
-def _caption(section: Section, name: str) -> str:
-    if name == "time":
-        front = [
-            f"{row.label} ({duration(row.figures.seconds_to_best)}, {row.figures.accuracy:.2%})"
-            for row in charts.pareto(section.measured)
-        ]
-        return f'<p class="note">On the Pareto front: {escape(", ".join(front))}.</p>'
-    without = [row.label for row in section.measured if not charts.has_curve(row)]
-    if name == "by_epoch" and without:
-        return f'<p class="note">Without a curve: {escape(", ".join(without))}.</p>'
-    return ""
+def _facts(section: Section) -> str:
+    """The head of a section with one row."""
+    items = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd>"
+        + (f'<dd class="note">{escape(note)}</dd>' if note else "")
+        + "</div>"
+        for name, value, note in facts(section, section.measured[0])
+    )
+    return f'<dl class="facts">{items}</dl>'
+
+
+def facts(section: Section, row: Row) -> list[tuple[str, str, str]]:
+    """What a page says first about a row, each with a name and a note: method, data, scores, epochs and time."""
+    figures, dataset, published = row.figures, row.records[0].dataset, row.published.get("accuracy")
+    notes = [interval(row)] if interval(row) else []
+    notes += [f"paper: {published * 100:.1f} %"] if published is not None else []
+    deviation = "" if figures.accuracy_std is None else f" ± {figures.accuracy_std * 100:.2f}"
+    size = [f"{dataset[f'num_{name}']:,} {name}" for name in ("nodes", "edges") if dataset.get(f"num_{name}")]
+    found = [
+        ("method", row.label, _seeds(row.records)),
+        ("data set", section.dataset, ", ".join(size)),
+        ("test accuracy", f"{figures.accuracy * 100:.2f}{deviation} %", "; ".join(notes)),
+        ("test macro-F1", f"{figures.macro_f1 * 100:.2f} %", ""),
+    ]
+    if figures.epochs:
+        digits, mean = (1, "mean over seeds") if row.done > 1 else (0, "")
+        found.append(("best epoch", f"{figures.best_epoch:,.{digits}f} of {figures.epochs:,.{digits}f}", mean))
+    return [*found, ("time to best epoch", duration(figures.seconds_to_best), f"on {row.device}")]
+
+
+def interval(row: Row) -> str:
+    """The 95 % confidence interval of a row's accuracy, in words.
+
+    Of one seed it is Wilson's interval for the number of test nodes, empty if the record does not hold that number; of
+    several seeds the t interval of their mean.
+    """
+    from scipy import stats
+
+    mean, deviation = row.figures.accuracy, row.figures.accuracy_std
+    if deviation is not None:
+        half = float(stats.t.ppf(0.975, row.done - 1)) * deviation / math.sqrt(row.done)
+        low, high = max(0.0, mean - half), min(1.0, mean + half)
+        kind = f"t interval of the mean over {row.done} seeds"
+    else:
+        record = row.records[0]
+        nodes = sum(map(sum, record.test_confusion)) or int((record.dataset.get("split") or [0])[-1])
+        if not nodes:
+            return ""
+        low, high = stats.binomtest(round(mean * nodes), nodes).proportion_ci(method="wilson")
+        kind = f"Wilson interval for {nodes:,} test nodes"
+    return f"95 % confidence interval {low * 100:.1f} to {high * 100:.1f} %: {kind}"
+
+
+def _seeds(records: Sequence[RunRecord]) -> str:
+    """The seeds of records, consecutive ones as a range."""
+    texts = [
+        str(first) if count == 1 else f"{first} to {first + count - 1}"
+        for first, count in tables.ranges(record.seed for record in records)
+    ]
+    return f"seed{'s' * (len(records) > 1)} {', '.join(texts)}"
 
 
 def _origin(sections: Sequence[Section]) -> str:
@@ -265,13 +281,26 @@ def _origin(sections: Sequence[Section]) -> str:
     )
 
 
-def _emphasised(text: str) -> str:
-    return re.sub(r"\*(.+?)\*", r"<em>\1</em>", escape(text))
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
-
-
 def _resource(name: str) -> str:
     return (resources.files("mggcn.experiments") / name).read_text()
+
+
+@cache
+def vega() -> str:
+    """The script of the charting library, which sets ``window.vegaEmbed``.
+
+    To bundle it takes seconds, so the bundle of each version is kept in the user's cache.
+    """
+    version = ".".join(charts.require_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
+    path = user_cache() / f"vega-{version}-{metadata.version('vl-convert-python')}.json"
+    with contextlib.suppress(OSError, ValueError):
+        content, has_checksum = unsealed(regular.read(path))
+        if has_checksum:
+            return str(json.loads(content)["script"])
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
+    script = bundle.replace("</script", "<\\/script")
+    with contextlib.suppress(OSError):  # a page needs no cache
+        write_atomically(path, sealed(json.dumps({"script": script})))
+    return script

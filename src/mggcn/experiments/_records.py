@@ -1,4 +1,6 @@
-"""Records in files: packed ones are written, and those of run folders, ledgers, experiments and packed files read.
+"""Records in files: the ledger of an experiment and packed files are written; these and run folders are read.
+
+A ledger is a log of the records of finished runs, each with the digest of its spec.
 
 A packed file holds the runs of sections in one small JSON file that can be committed. Shared values are written once:
 data sets and environments in lists to which rows refer by index; method, settings, device and what an experiment says,
@@ -15,25 +17,22 @@ import json
 import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path, PurePath
-from typing import Any
+from typing import Any, TypedDict
 
 import msgspec
 
 from mggcn._io import regular
 from mggcn._io.files import parse_json, sealed, typed, unsealed
+from mggcn._io.log import Log
 from mggcn.errors import InputError, InputWarning
-from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._rows import (
     ExperimentInfo,
-    PublishedLookup,
     Row,
     Section,
     experiment_section,
     group,
-    plain_label,
-    with_published,
 )
 from mggcn.training import (
     CHECKPOINT,
@@ -82,12 +81,44 @@ class _Runs(msgspec.Struct):
     curve: dict[str, list[Any]]
 
 
-def read_records(paths: Iterable[Path], published: PublishedLookup | None = None) -> list[Section]:
+class Ledger:
+    """Records by the digest of their spec: read when the ledger is opened, written to the disk as they are added.
+
+    Args:
+        path: the file; created with the first record.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._log = Log(path, "the record of a run", _parse)
+        self.records: dict[str, RunRecord] = dict(self._log.read())
+
+    def add(self, spec: str, record: RunRecord) -> None:
+        """Append a record and flush it to the disk; other processes may do the same."""
+        self._log.append({"spec": spec, **asdict(record)})
+        self.records[spec] = record
+
+    def unfinished(self, spec: str) -> Path:
+        """The folder for the checkpoints of a run whose record is not in the ledger yet."""
+        return self.path.parent / f"unfinished-{spec[:16]}"
+
+
+class _Line(TypedDict):
+    """What a line holds beside the record."""
+
+    spec: str
+
+
+def _parse(values: dict[str, Any]) -> tuple[str, RunRecord]:
+    spec = typed(_Line, values)["spec"]
+    return spec, RunRecord.of({name: value for name, value in values.items() if name != "spec"})
+
+
+def read_records(paths: Iterable[Path]) -> list[Section]:
     """Read all records of files and folders as sections, those of experiments first.
 
     Args:
         paths: run folders, ledgers, folders of experiments, packed files, and folders that contain these at any depth.
-        published: returns the published results for a record; see :func:`mggcn.runs.published_results`.
     """
     sections: list[Section] = []
     others: list[RunRecord] = []
@@ -99,7 +130,7 @@ def read_records(paths: Iterable[Path], published: PublishedLookup | None = None
         others += records
     if not sections and not others:
         raise InputError("report: name a run folder or a records.jsonl")
-    return [with_published(section, published) for section in [*sections, *group(others)]]
+    return [*sections, *group(others)]
 
 
 def record_files(paths: Iterable[Path]) -> set[Path]:
@@ -230,14 +261,14 @@ def _packed_row(
 ) -> dict[str, Any]:
     line: dict[str, Any] = {}
     if section.experiment:
-        said = replace(row, label=plain_label(section, row), specs=() if row.records else row.specs)
+        said = replace(row, specs=() if row.records else row.specs)
         line = {name: value for name in _SAID if (value := getattr(said, name))}
     if row.records:
         first = row.records[0]
         line |= {"dataset": _index(_shareable(first.dataset), datasets), "method": first.method}
         line |= {"device": first.device, "settings": first.settings}
         line["environments"] = [_index(record.environment, environments) for record in row.records]
-        runs = [{name: _plain(getattr(record, name)) for name in _PER_SEED} for record in row.records]
+        runs = [{name: getattr(record, name) for name in _PER_SEED} for record in row.records]
         runs = [{**run, "warm_start": _origin(run["warm_start"])} for run in runs]
         line["runs"] = _columns(runs, _DEFAULTS)
         line["curve"] = _columns([asdict(epoch) for epoch in _thinned(first.curve)], {})
@@ -260,7 +291,8 @@ def _records(line: dict[str, Any], file: _File) -> list[RunRecord]:
 def _columns(rows: Sequence[dict[str, Any]], defaults: dict[str, Any]) -> dict[str, list[Any]]:
     """A list for each field, except for fields that have only their default."""
     names = [name for name in (rows[0] if rows else ()) if any(row[name] != defaults.get(name, row) for row in rows)]
-    return {name: [_short(row[name]) for row in rows] for name in names}
+    columns: dict[str, list[Any]] = _short({name: [row[name] for row in rows] for name in names})
+    return columns
 
 
 def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
@@ -296,18 +328,11 @@ def _thinned(curve: Sequence[Epoch]) -> list[Epoch]:
     return kept
 
 
-def _plain(value: Any) -> Any:
-    """A value ready for JSON: a dataclass as an object."""
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-
-
 def _short(value: Any) -> Any:
-    """A value with six digits for each number, None for one that is not finite, which JSON cannot hold."""
-    if isinstance(value, dict):
-        return {name: _short(part) for name, part in value.items()}
-    if isinstance(value, list):
-        return [_short(part) for part in value]
-    if isinstance(value, float):
-        rounded = float(f"{value:.6g}")
-        return (int(rounded) if rounded.is_integer() else rounded) if math.isfinite(value) else None
-    return value
+    """A value ready for JSON, with six digits for each number, None for one that is not finite."""
+    return json.loads(json.dumps(value, default=asdict), parse_float=_six_digits, parse_constant=lambda _: None)
+
+
+def _six_digits(text: str) -> float:
+    rounded = float(f"{float(text):.6g}")
+    return int(rounded) if rounded.is_integer() else rounded

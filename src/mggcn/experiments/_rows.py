@@ -5,21 +5,15 @@ Rows of an experiment are put together by device, other records by data set, met
 
 import json
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from mggcn.runs import published_results
 from mggcn.training import Finite, RunRecord, Whole, mean
 
-PublishedLookup = Callable[[RunRecord], Mapping[str, float]]
-"""Returns the published results to show beside a record, by what they measure."""
-
-_MEANS = {
-    "accuracy": "test_accuracy",
-    "macro_f1": "test_macro_f1",
-    **{name: name for name in ("val_accuracy", "epochs", "best_epoch", "nodes_per_batch")},
-}
+_MEANS = ("val_accuracy", "epochs", "best_epoch", "nodes_per_batch")
 _MEDIANS = ("epoch_seconds", "seconds_to_best", "seconds_to_near_best", "total_seconds")
 
 
@@ -57,29 +51,25 @@ class Figures:
         def values(name: str) -> list[float]:
             return [getattr(record, name) for record in records]
 
-        def deviation(name: str) -> float | None:
-            return statistics.stdev(values(name)) if len(records) > 1 else None
-
-        pr_auc = [mean(record.ranking.pr_auc) if record.ranking else None for record in records]
-        roc_auc = [mean(record.ranking.roc_auc) if record.ranking else None for record in records]
+        metrics: dict[str, list[float | None]] = {
+            "accuracy": [*values("test_accuracy")],
+            "macro_f1": [*values("test_macro_f1")],
+            "pr_auc": [mean(record.ranking.pr_auc) if record.ranking else None for record in records],
+            "roc_auc": [mean(record.ranking.roc_auc) if record.ranking else None for record in records],
+        }
+        figures: dict[str, Any] = {}
+        for name, found in metrics.items():
+            known = [value for value in found if value is not None]
+            if len(known) == len(records):  # older records lack some metrics
+                figures[name] = statistics.fmean(known)
+                figures[f"{name}_std"] = statistics.stdev(known) if len(known) > 1 else None
         return cls(
-            **{name: statistics.fmean(values(field)) for name, field in _MEANS.items()},
+            **figures,
+            **{name: statistics.fmean(values(name)) for name in _MEANS},
             **{name: statistics.median(values(name)) for name in _MEDIANS},
-            accuracy_std=deviation("test_accuracy"),
-            macro_f1_std=deviation("test_macro_f1"),
             peak_memory_bytes=max(record.peak_memory_bytes for record in records),
             training_memory_bytes=max(record.training_memory_bytes or 0 for record in records) or None,
-            **_mean_and_deviation("pr_auc", pr_auc),
-            **_mean_and_deviation("roc_auc", roc_auc),
         )
-
-
-def _mean_and_deviation(name: str, values: Sequence[float | None]) -> dict[str, Any]:
-    """Two figures of a metric that older records lack; none unless all have it."""
-    known = [value for value in values if value is not None]
-    if len(known) < len(values):
-        return {}
-    return {name: statistics.fmean(known), f"{name}_std": statistics.stdev(known) if len(known) > 1 else None}
 
 
 @dataclass(frozen=True)
@@ -138,15 +128,9 @@ class Row:
 
     def summary(self) -> dict[str, Any]:
         """The row without its single runs, ready for JSON."""
-        return {
-            **{name: getattr(self, name) for name in ("label", "method", "device", "seeds", "done")},
-            "figures": asdict(self.figures) if self.records else None,
-            "reasons": list(self.reasons),
-            "published": self.published.get("accuracy"),
-            "published_seconds": {name: value for name, value in self.published.items() if name != "accuracy"},
-            "reference": dict(self.reference),
-            "grows": self.grows,
-        }
+        kept = ("label", "method", "device", "seeds", "done", "reasons", "published", "reference", "grows")
+        figures = asdict(self.figures) if self.records else None
+        return {name: getattr(self, name) for name in kept} | {"figures": figures}
 
 
 @dataclass(frozen=True)
@@ -229,49 +213,39 @@ def _describe(dataset: Mapping[str, Any]) -> str:
     return ". ".join(part for part in parts if part)
 
 
-def group(records: Iterable[RunRecord], published: PublishedLookup | None = None) -> list[Section]:
+def group(records: Iterable[RunRecord]) -> list[Section]:
     """Put records that are of no experiment into sections, one for each data set.
 
     Of runs that differ only in their results, the last one counts.
 
     Args:
         records: of any methods and data sets.
-        published: returns the published results for a record.
     """
-    by_data: dict[tuple[str, str], list[RunRecord]] = {}
-    for record in {_canonical(_inputs(record)): record for record in records}.values():
-        by_data.setdefault(_data(record), []).append(record)
+    by_data: dict[tuple[str, str], dict[str, RunRecord]] = {}
+    for record in records:
+        # random splits of a data set belong together
+        digest = "digest" if record.split_seed is None else "digest_without_split"
+        same_data = by_data.setdefault((record.dataset["name"], record.dataset.get(digest) or ""), {})
+        run = [record.dataset.get("digest"), record.split_seed, record.seed, *_of_row(record)]
+        same_data[_canonical(run)] = record
     names = [name for name, _ in by_data]
-    sections = []
-    for (name, digest), same_data in by_data.items():
-        title = name if names.count(name) == 1 else f"{name} ({digest[:8] or 'no digest'})"
-        sections.append(Section(title, _rows(same_data)))
-    return [with_published(section, published) for section in sections]
-
-
-def with_published(section: Section, published: PublishedLookup | None) -> Section:
-    """The section with published results in the rows that have records."""
-    if published is None:
-        return section
-    rows = (replace(row, published=published(row.records[0])) if row.records else row for row in section.rows)
-    return replace(section, rows=tuple(rows))
+    return [
+        Section(
+            name if names.count(name) == 1 else f"{name} ({digest[:8] or 'no digest'})", _rows([*same_data.values()])
+        )
+        for (name, digest), same_data in by_data.items()
+    ]
 
 
 def experiment_section(info: ExperimentInfo, dataset: str, rows: Sequence[Row]) -> Section:
     """The section of an experiment's data set; a row with runs on two devices becomes two rows."""
     split = [part for row in rows for part in _by_device(row)]
     several = len({row.device for row in split if row.device}) > 1
-    labels = [f"{row.label} ({row.device})" if several and row.device else row.label for row in split]
-    filled = [
-        replace(row, label=label, seeds=max(info.seeds, row.done)) for row, label in zip(split, labels, strict=True)
-    ]
+    filled = []
+    for row in split:
+        device = f" ({row.device})" if several and row.device and not row.label.endswith(f" ({row.device})") else ""
+        filled.append(replace(row, label=row.label + device, seeds=max(info.seeds, row.done)))
     return Section(dataset, tuple(filled), info)
-
-
-def plain_label(section: Section, row: Row) -> str:
-    """The label of a row without the device that :func:`experiment_section` added."""
-    devices = {each.device for each in section.rows if each.device}
-    return row.label.removesuffix(f" ({row.device})") if len(devices) > 1 else row.label
 
 
 def environments(sections: Iterable[Section]) -> list[dict[str, Any]]:
@@ -280,28 +254,27 @@ def environments(sections: Iterable[Section]) -> list[dict[str, Any]]:
     return list({_canonical(record.environment): record.environment for record in runs}.values())
 
 
-def _data(record: RunRecord) -> tuple[str, str]:
-    """The name and the digest of the data of a run; random splits of a data set belong together."""
-    digest = "digest" if record.split_seed is None else "digest_without_split"
-    return record.dataset["name"], record.dataset.get(digest) or ""
-
-
 def _by_device(row: Row) -> list[Row]:
     by_device: dict[str, list[RunRecord]] = {}
-    for record in sorted(row.records, key=lambda record: record.seed):
+    for record in row.records:
         by_device.setdefault(record.device, []).append(record)
-    return [replace(row, device=device, records=tuple(runs)) for device, runs in by_device.items()] or [row]
+    return [_filled(replace(row, device=device), runs) for device, runs in by_device.items()] or [row]
+
+
+def _filled(row: Row, records: Iterable[RunRecord]) -> Row:
+    """The row with records, and with the results that are published for the same data and settings."""
+    runs = tuple(sorted(records, key=lambda record: record.seed))
+    return replace(row, records=runs, published=published_results(runs[0].dataset, runs[0].method, runs[0].settings))
 
 
 def _rows(records: Sequence[RunRecord]) -> tuple[Row, ...]:
     alike: dict[str, list[RunRecord]] = {}
     for record in records:
-        alike.setdefault(_canonical(_row_inputs(record)), []).append(record)
-    groups = [tuple(sorted(runs, key=lambda record: record.seed)) for runs in alike.values()]
-    firsts = [runs[0] for runs in groups]
+        alike.setdefault(_canonical(_of_row(record)), []).append(record)
+    firsts = [min(runs, key=lambda record: record.seed) for runs in alike.values()]
     rows = [
-        Row(label, first.method, first.device, len(runs), runs)
-        for label, first, runs in zip(_labels(firsts), firsts, groups, strict=True)
+        _filled(Row(label, first.method, first.device, len(runs)), runs)
+        for label, first, runs in zip(_labels(firsts), firsts, alike.values(), strict=True)
     ]
     return tuple(sorted(rows, key=lambda row: (-row.figures.accuracy, row.label)))
 
@@ -333,18 +306,9 @@ def setting_text(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _row_inputs(record: RunRecord) -> list[Any]:
+def _of_row(record: RunRecord) -> list[Any]:
+    """What the runs of a row have in common."""
     return [record.method, record.method_version, record.device, record.settings]
-
-
-def _inputs(record: RunRecord) -> list[Any]:
-    return [
-        record.dataset["name"],
-        record.dataset.get("digest") or "",
-        record.split_seed,
-        record.seed,
-        *_row_inputs(record),
-    ]
 
 
 def _canonical(value: object) -> str:

@@ -2,31 +2,102 @@
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import product
 from pathlib import Path
 
 import msgspec
 import torch
 
+from mggcn import methods
 from mggcn._io.files import check_writable, read_json, sealed, write_atomically
 from mggcn._io.mapping import AUTOMATIC, Access
-from mggcn.data import Dataset, headline
+from mggcn.data import Dataset
 from mggcn.errors import InputError
-from mggcn.experiments import _execution, _parallel
-from mggcn.experiments._definition import Experiment, folder_name
-from mggcn.experiments._file import read
-from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._records import EXPERIMENT, RECORDS, pack, read_experiment
-from mggcn.experiments._rows import Section
-from mggcn.experiments._schedule import Job, Outcome, Schedule, outdated, recall
-from mggcn.experiments._section_tables import markdown, notes
-from mggcn.runs import DataIdentity
+from mggcn.experiments._definition import Experiment, folder_name, read
+from mggcn.experiments._execution import Job, Outcome, execute, execute_in_processes, random_split, recall
+from mggcn.experiments._records import EXPERIMENT, RECORDS, Ledger, pack, read_experiment
+from mggcn.experiments._rows import Row, Section
+from mggcn.experiments._tables import document
+from mggcn.runs import DataIdentity, Plan, published_results
 from mggcn.training import Progress, Silent, choose_device
 
 TABLE, IDENTITY = "table.md", "dataset.json"
 _FOLDERS = re.compile(r"(?<![\w.:/])/(?:[^\s/:;,()]+/)+")
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """The runs of an experiment on one data set.
+
+    Attributes:
+        experiment: what to run.
+        dataset: the name of the data set in the experiment.
+        identity: of the data; None if the data set was never loaded.
+    """
+
+    experiment: Experiment
+    dataset: str
+    identity: DataIdentity | None
+
+    @cached_property
+    def plans(self) -> list[Plan]:
+        """Each variant with every setting."""
+        return self.experiment.plans(self.identity or DataIdentity(self.dataset), self.dataset)
+
+    def jobs(self, device: torch.device, seeds: Sequence[int] | None = None) -> list[Job]:
+        """The runs in an order in which every variant is run once before any is run twice, and splits before seeds.
+
+        ``seeds`` replace those of the experiment.
+        """
+        if self.identity is None:
+            return []
+        splits: Sequence[int | None] = range(self.experiment.splits) or [None]
+        jobs = []
+        for seed, split in product(range(self.experiment.seeds) if seeds is None else seeds, splits):
+            data = msgspec.structs.replace(self.identity, split_seed=split)
+            for variant, plan in zip(self.experiment.variants, self.plans, strict=True):
+                jobs.append(Job(variant.label, replace(plan, data=data, seed=seed, device=device)))
+        return jobs
+
+    def section(self, outcomes: Sequence[Outcome], device: torch.device, problem: str = "") -> Section:
+        """The table of the outcomes so far, with published results; ``problem``: why the data set is not available."""
+        rows = []
+        for row, plan in self._rows():
+            of_row = [outcome for outcome in outcomes if outcome.job.label == row.label]
+            records = tuple(outcome.record for outcome in of_row if outcome.record is not None)
+            reasons = [f"{outcome.job.number}: {outcome.reason}" for outcome in of_row if outcome.record is None]
+            if problem and len(records) < row.seeds:
+                reasons = [f"{self.dataset}: {problem}"]
+            data = {"name": plan.data.name, "digest": plan.data.digest}
+            published = published_results(data, plan.name, plan.settings)
+            rows.append(replace(row, device=device.type, records=records, reasons=tuple(reasons), published=published))
+        return Section(self.dataset, tuple(rows), self.experiment.info, problem)
+
+    def described(self, ledger: Ledger, device: torch.device, reasons: Mapping[str, Sequence[str]]) -> Section:
+        """The table without records, with the digests of all runs that reports may find in the ledger.
+
+        The ledger may hold runs of more seeds and devices than the experiment asks for now. ``reasons`` say why runs
+        are missing, by label.
+        """
+        records = ledger.records.values()
+        devices = dict.fromkeys([device.type, *(record.device for record in records)])
+        seeds = sorted({*range(self.experiment.seeds), *(record.seed for record in records)})
+        jobs = [job for name in devices for job in self.jobs(torch.device(name), seeds)]
+        rows = []
+        for row, _ in self._rows():
+            specs = tuple(job.plan.digest for job in jobs if job.label == row.label)
+            rows.append(replace(row, reasons=tuple(reasons.get(row.label, ())), specs=specs))
+        return Section(self.dataset, tuple(rows), self.experiment.info)
+
+    def _rows(self) -> Iterator[tuple[Row, Plan]]:
+        for variant, plan in zip(self.experiment.variants, self.plans, strict=True):
+            reference = self.experiment.reference.results(self.dataset, plan) if self.experiment.reference else {}
+            row = Row(variant.label, plan.name, seeds=self.experiment.runs_per_row, grows=variant.grows)
+            yield replace(row, reference=reference), plan
 
 
 class ExperimentProgress:
@@ -128,31 +199,32 @@ class _Work:
     ) -> None:
         if seeds is not None and seeds < 1:
             raise InputError(f"seeds: {seeds} is less than 1")
-        self.experiment = experiment if seeds is None else replace(experiment, seeds=seeds)
+        self.experiment = experiment if seeds is None else msgspec.structs.replace(experiment, seeds=seeds)
         self.device, self.root, self.access = choose_device(device), root, access
         self.progress = progress or ExperimentProgress()
         experiment.check()
         self.out = Path(out) if out else experiment.folder
         self.ledger = Ledger(self.out / RECORDS)
         self._schedules: dict[str, Schedule] = {}
-        for line in outdated((variant.method_class for variant in experiment.variants), self.ledger):
-            self.progress.note(line)
+        kinds = {methods.method_name(variant.method_class): variant.method_class for variant in experiment.variants}
+        versions = Counter((record.method, record.method_version) for record in self.ledger.records.values())
+        for (name, version), count in sorted(versions.items()):
+            if name in kinds and version < kinds[name].version:
+                now = f"it is now version {kinds[name].version}"
+                self.progress.note(f"{name}: {count} records of version {version} are ignored; {now}")
 
     def fill(self, name: str, labels: set[str], processes: int) -> Section:
         """Train what is missing on one data set; its table, with the runs that were finished earlier."""
         try:
             data = self.experiment.load(name, self.root, self.access)
             if self.experiment.splits:
-                data = _execution.random_split(data, 0)
+                data = random_split(data, 0)
             data.require_split()
         except (InputError, OSError) as error:
             if self.experiment.flat:
                 raise
-            problem = " ".join(str(error).split())
-            section = self.section(name, problem)
-            self._write_table(section, f"{name}: not run: {problem}")
-            self._describe(section)
-            self.progress.finish(section)
+            section = self.section(name, " ".join(str(error).split()))
+            self._finish(section)
             return section
         schedule = self._schedule(name, data)
         planned = schedule.jobs(self.device)
@@ -168,11 +240,9 @@ class _Work:
                 outcomes.append(outcome)
                 section = schedule.section(outcomes, self.device)
                 self.progress.run_ends(outcome, section)
-                self._write_table(section, headline(data))
+                self._write_table(section)
         finally:
-            self.progress.finish(section)
-            self._write_table(section, headline(data))
-            self._describe(section)
+            self._finish(section)
         return section
 
     def section(self, name: str, problem: str = "") -> Section:
@@ -182,24 +252,29 @@ class _Work:
 
     def _train(self, name: str, data: Dataset, waiting: list[Job], processes: int) -> Iterator[Outcome]:
         if processes == 1:
-            return _execution.execute(data, waiting, self.ledger, self.progress.run_starts)
+            return execute(data, waiting, self.ledger, self.progress.run_starts)
         load = partial(self.experiment.load, name, self.root, self.access)
-        return _parallel.execute(load, waiting, self.ledger, processes)
+        return execute_in_processes(load, waiting, self.ledger, processes)
 
     def _schedule(self, name: str, data: Dataset | None = None) -> Schedule:
         """The runs on a data set, whose identity is kept in a file so that runs can be counted without the data."""
         path = self._folder(name) / IDENTITY
         if name not in self._schedules or data is not None:
-            known = DataIdentity.of(data) if data is not None else _read_identity(path)
+            known = DataIdentity.of(data) if data is not None else None
+            if data is None and path.exists():
+                known = read_json(path, DataIdentity)
             self._schedules[name] = Schedule(self.experiment, name, known)
             if data is not None and not self.experiment.flat:
                 write_atomically(path, sealed(json.dumps(msgspec.to_builtins(known), indent=2) + "\n"))
         return self._schedules[name]
 
-    def _write_table(self, section: Section, first_line: str) -> None:
-        above = "\n".join(part for part in (first_line, self.experiment.about) if part)
-        content = f"{above}\n\n{markdown(section)}\n{notes(section)}\n"
-        write_atomically(self._folder(section.dataset) / TABLE, content.encode())
+    def _finish(self, section: Section) -> None:
+        self.progress.finish(section)
+        self._write_table(section)
+        self._describe(section)
+
+    def _write_table(self, section: Section) -> None:
+        write_atomically(self._folder(section.dataset) / TABLE, document([section]).encode())
 
     def _describe(self, current: Section) -> None:
         """Write beside the ledger what a report needs: titles, labels, and which runs belong to which row."""
@@ -221,7 +296,3 @@ class _Work:
 
     def _folder(self, name: str) -> Path:
         return self.out if self.experiment.flat else self.out / folder_name(name)
-
-
-def _read_identity(path: Path) -> DataIdentity | None:
-    return read_json(path, DataIdentity) if path.exists() else None

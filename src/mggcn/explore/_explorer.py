@@ -5,7 +5,7 @@ of a node, or None if it is unknown, and ``total`` also counts what is not liste
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -62,7 +62,7 @@ class Explorer:
                 for label, name in enumerate(self.scorer.run.classes)
             ],
             "picks": picker.picks if picker else 0,
-            "redraws": self.scorer.redraws,
+            "redraws": picker is not None and picker.fixed_key is None,
             "examples": self._names(list(examples)),
         }
 
@@ -119,7 +119,7 @@ class Explorer:
         """
         try:
             logits = bool(self._probabilities(node).max() > _SATURATED)
-            explained = explain(self.scorer, node, None, 1, logits=logits)
+            explained = explain([replace(self.scorer, draws=1)], node, logits=logits)
         except InputError as error:
             return {"reason": str(error), "total": self.dataset.num_features, "features": []}
         size = np.maximum(np.abs(explained.target), np.abs(explained.others))

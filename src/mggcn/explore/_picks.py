@@ -15,7 +15,7 @@ from mggcn.experiments import Part, drawing, group, render
 from mggcn.explore._lookups import spaced
 from mggcn.graph import Graph
 from mggcn.kernels.pick import Explore
-from mggcn.runs import Run, Scorer, published_results
+from mggcn.runs import Run, Scorer
 from mggcn.training import RunRecord, choose_device
 
 _MAX_SCORED, _WRONG, _CORRECT = 4096, 3, 2
@@ -44,8 +44,7 @@ def is_neighbour(graph: Graph, node: int, other: int) -> bool:
 
 def write_page(record: RunRecord, picks: Part | None, path: Path) -> None:
     """Write the page of a run, with the result of :func:`picks_part`."""
-    published = published_results(record.dataset, record.method, record.settings)
-    page = render(group([record], lambda _: published), "html", [picks] if picks else [])
+    page = render(group([record]), "html", [picks] if picks else [])
     write_atomically(path, page.encode())
 
 

@@ -14,7 +14,7 @@ from mggcn._io import memory
 from mggcn.data import Features
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
-from mggcn.kernels._compiled import AnyInts, Floats, Ints, compiled
+from mggcn.kernels._compiled import compiled
 
 _BYTES_PER_ENTRY = 28  # the matrix of ones, and the same with self-loops
 
@@ -50,9 +50,7 @@ def _sparse_mean(graph: Graph, x: csr_array, include_self: bool) -> csr_array:
 
 
 @compiled
-def _neighbour_mean(
-    indptr: Ints, indices: AnyInts, x: Floats, include_self: bool, out: Floats, start: int, stop: int
-) -> None:
+def _neighbour_mean(indptr, indices, x, include_self, out, start, stop):
     """Fill rows start … stop of ``out`` [num_nodes, width]."""
     width = x.shape[1]
     total = np.empty(width, np.float64)

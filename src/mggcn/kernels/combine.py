@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from mggcn.block import Repeats
-from mggcn.kernels._compiled import AnyInts, Floats, compiled
-from mggcn.kernels.expand import expand, segment_sum
+from mggcn.kernels._compiled import compiled
+from mggcn.kernels.relabel import expand, segment_sum
 
 
 def combine_project(
@@ -40,12 +40,12 @@ def combine_project(
     is_compiling = torch.compiler.is_compiling()  # also in torch.export, which cannot trace the kernels
     if not is_compiling and h.device.type == "cpu" and h.dtype == torch.float32:
         rows = torch.arange(h.shape[0]) if index is None else index
-        joined: Tensor = _CombineOnCpu.apply(h, rows, group, slope)  # type: ignore[no-untyped-call]
+        joined: Tensor = _CombineOnCpu.apply(h, rows, group, slope)
         return joined @ weight
     if index is not None and repeats is None:
         h = h.index_select(0, index)
     if not is_compiling and h.device.type == "cuda" and h.dtype in (torch.float32, torch.bfloat16):
-        out: Tensor = _CombineProjectOnGpu.apply(h, weight, group, slope, repeats)  # type: ignore[no-untyped-call]
+        out: Tensor = _CombineProjectOnGpu.apply(h, weight, group, slope, repeats)
         return out
     return plain_combine(h if repeats is None else expand(h, repeats), group, slope) @ weight
 
@@ -98,7 +98,7 @@ class _CombineProjectOnGpu(torch.autograd.Function):
 
 
 @compiled
-def _forward(h: Floats, index: AnyInts, group: int, slope: np.float32, out: Floats) -> None:
+def _forward(h, index, group, slope, out):
     """Fill ``out`` [b, 2 · channels]; row i of the batch is row ``index[i]`` of h."""
     b, channels = out.shape[0], h.shape[1]
     share = np.float32(1.0 / group)
@@ -117,7 +117,7 @@ def _forward(h: Floats, index: AnyInts, group: int, slope: np.float32, out: Floa
 
 
 @compiled
-def _backward(h: Floats, index: AnyInts, group: int, slope: np.float32, gradient: Floats, out: Floats) -> None:
+def _backward(h, index, group, slope, gradient, out):
     """Add the gradient of h to ``out``, from that of the result; rows that repeat add up in their order."""
     b, channels = gradient.shape[0], h.shape[1]
     share = np.float32(1.0 / group)

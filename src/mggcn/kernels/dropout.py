@@ -8,7 +8,7 @@ high ones for odd c, are less than share · 2³²; the other values are divided 
 computed first, in a loop that uses vector instructions.
 """
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from mggcn.kernels import threads as threading
-from mggcn.kernels._compiled import AnyInts, Floats, Ints, compiled
+from mggcn.kernels._compiled import compiled
 from mggcn.kernels.hashing import fold
 from mggcn.keys import Key
 
@@ -47,7 +47,7 @@ def dropout(
     Returns:
         [n, width].
     """
-    out: Tensor = _Dropout.apply(x, nodes, share, key, threads, work_a_chunk)  # type: ignore[no-untyped-call]
+    out: Tensor = _Dropout.apply(x, nodes, share, key, threads, work_a_chunk)
     return out
 
 
@@ -67,7 +67,7 @@ class _Dropout(torch.autograd.Function):
 def _dropped(x: Tensor, nodes: Tensor, share: float, key: Key, threads: int | None, work_a_chunk: int) -> Tensor:
     out = torch.empty(x.shape)
     arrays = (x.detach().contiguous().numpy(), nodes.numpy(), *_numbers(share, key), out.numpy())
-    _over_rows(lambda start, stop: _dense(*arrays, start, stop), nodes.numel(), x.numel(), threads, work_a_chunk)
+    threading.over_rows(partial(_dense, *arrays), nodes.numel(), x.numel(), chunk=work_a_chunk, threads=threads)
     return out
 
 
@@ -99,11 +99,11 @@ def dropout_sparse(
     kept = (np.empty(work, x.indices.dtype), np.empty(work, x.data.dtype))
     indptr = np.zeros(rows.size + 1, x.indptr.dtype)
     keep = (x.indptr, x.indices, x.data, rows, *_numbers(share, key), starts, *kept, indptr[1:])
-    _over_rows(lambda start, stop: _keep(*keep, start, stop), rows.size, work, threads, work_a_chunk)
+    threading.over_rows(partial(_keep, *keep), rows.size, work, chunk=work_a_chunk, threads=threads)
     np.cumsum(indptr, out=indptr)
     indices, data = (np.empty(indptr[-1], array.dtype) for array in kept)
     pack = (starts, *kept, indptr, indices, data)
-    _over_rows(lambda start, stop: _pack(*pack, start, stop), rows.size, work, threads, work_a_chunk)
+    threading.over_rows(partial(_pack, *pack), rows.size, work, chunk=work_a_chunk, threads=threads)
     return csr_array((data, indices, indptr), shape=(rows.size, x.shape[1]))
 
 
@@ -112,26 +112,11 @@ def _numbers(share: float, key: Key) -> tuple[np.uint64, np.uint32, np.float32]:
     return np.uint64(key.value), np.uint32(share * 2**32), np.float32(1 / (1 - share))
 
 
-def _over_rows(fill: Callable[[int, int], None], num_rows: int, work: int, threads: int | None, chunk: int) -> None:
-    """Small work runs without threads, which cost more than they save."""
-    chunks = max(1, work // chunk)
-    threading.over_ranges(fill, num_rows, chunk=max(1, -(-num_rows // chunks)), threads=threads)
-
-
 _ONE, _LOW, _S32 = np.uint64(1), np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 @compiled
-def _dense(
-    x: Floats,
-    nodes: AnyInts,
-    key: np.uint64,
-    limit: np.uint32,
-    scale: np.float32,
-    out: Floats,
-    start: int,
-    stop: int,
-) -> None:
+def _dense(x, nodes, key, limit, scale, out, start, stop):
     """Fill rows start … stop of ``out`` with the rows of x after dropout."""
     width = x.shape[1]
     hashes = np.empty((width + 1) // 2, np.uint64)
@@ -145,28 +130,14 @@ def _dense(
             out_row[c] = scale * x_row[c] if draws[c] >= limit else np.float32(0)
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def _is_kept(stream: Any, column: Any, limit: Any) -> Any:
+@njit(inline="always")
+def _is_kept(stream, column, limit):
     draw = fold(stream, column >> 1) >> (_S32 * (np.uint64(column) & _ONE))
     return (draw & _LOW) >= limit
 
 
 @compiled
-def _keep(
-    indptr: AnyInts,
-    indices: AnyInts,
-    data: Floats,
-    nodes: AnyInts,
-    key: np.uint64,
-    limit: np.uint32,
-    scale: np.float32,
-    starts: Ints,
-    kept_indices: AnyInts,
-    kept: Floats,
-    counts: AnyInts,
-    start: int,
-    stop: int,
-) -> None:
+def _keep(indptr, indices, data, nodes, key, limit, scale, starts, kept_indices, kept, counts, start, stop):
     """Write the kept entries of rows start … stop from ``starts`` on, and count them.
 
     Every entry is written, and the next one overwrites a dropped one: a branch would be mispredicted too often.
@@ -184,16 +155,7 @@ def _keep(
 
 
 @compiled
-def _pack(
-    starts: Ints,
-    kept_indices: AnyInts,
-    kept: Floats,
-    indptr: AnyInts,
-    indices: AnyInts,
-    data: Floats,
-    start: int,
-    stop: int,
-) -> None:
+def _pack(starts, kept_indices, kept, indptr, indices, data, start, stop):
     """Copy the kept entries of rows start … stop, which begin at ``starts``, to where ``indptr`` has them begin."""
     for row in range(start, stop):
         source, target = starts[row], indptr[row]

@@ -1,7 +1,5 @@
 """The hash of :mod:`mggcn.keys` for numba kernels, with identical results."""
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 
@@ -12,8 +10,8 @@ _ONE, _LOW = np.uint64(1), np.uint64(0xFFFFFFFF)
 _S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def fold(value: Any, n: Any) -> Any:
+@njit(inline="always")
+def fold(value, n):
     """Hash a 64-bit value with the counter n."""
     z = value + _GOLDEN * (np.uint64(n) + _ONE)
     z = (z ^ (z >> _S30)) * _MIX_1
@@ -21,8 +19,8 @@ def fold(value: Any, n: Any) -> Any:
     return z ^ (z >> _S31)
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def below(value: Any, bound: Any) -> Any:
+@njit(inline="always")
+def below(value, bound):
     """Map a 64-bit hash to 0 … bound - 1: the high 64 bits of value × bound."""
     a0, a1 = value & _LOW, value >> _S32
     b0, b1 = bound & _LOW, bound >> _S32

@@ -1,13 +1,10 @@
 """Cross-entropy and its gradient in one kernel; on a CPU torch computes the exponentials, with vector instructions."""
 
-from functools import lru_cache
-
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.kernels._compiled import Floats, Ints, compiled
+from mggcn.kernels._compiled import compiled
 
 
 def cross_entropy(
@@ -31,47 +28,21 @@ def cross_entropy(
     Returns:
         [b, classes] the gradient of the scores.
     """
-    gradient = torch.empty_like(scores)
-    if scores.device.type == "cpu":
-        _on_cpu(scores, labels, targets, class_weight, tally, gradient, smoothing)
-    else:
+    if scores.device.type != "cpu":
         from mggcn.kernels.gpu import loss as gpu
 
+        gradient = torch.empty_like(scores)
         gpu.cross_entropy(scores, labels, targets, class_weight, tally, gradient, smoothing)
+        return gradient
+    weight = np.ones(scores.shape[1], np.float32) if class_weight is None else class_weight.numpy()
+    logs = torch.log_softmax(scores, dim=1)
+    gradient = torch.exp(logs)
+    _finish(smoothing, logs.numpy(), labels.numpy(), targets.numpy(), weight, tally.numpy(), gradient.numpy())
     return gradient
 
 
-def _on_cpu(
-    scores: Tensor,
-    labels: Tensor,
-    targets: Tensor,
-    class_weight: Tensor | None,
-    tally: Tensor,
-    out: Tensor,
-    smoothing: float = 0.0,
-) -> None:
-    """Fill ``out`` with the gradient of the mean loss; add b times that loss, and one batch, to ``tally`` [2]."""
-    weight = _ones(scores.shape[1]) if class_weight is None else class_weight.numpy()
-    logs = torch.log_softmax(scores, dim=1)
-    torch.exp(logs, out=out)
-    _finish(smoothing, logs.numpy(), labels.numpy(), targets.numpy(), weight, tally.numpy(), out.numpy())
-
-
-@lru_cache(maxsize=8)
-def _ones(classes: int) -> Floats:
-    return np.ones(classes, np.float32)
-
-
 @compiled
-def _finish(
-    smoothing: float,
-    logs: Floats,
-    labels: Ints,
-    targets: NDArray[np.int32],
-    weight: Floats,
-    tally: NDArray[np.float64],
-    out: Floats,
-) -> None:
+def _finish(smoothing, logs, labels, targets, weight, tally, out):
     """Replace the probabilities in ``out`` by the gradient, and add up the loss from their logarithms."""
     b, classes = out.shape
     mean = weight.mean()

@@ -1,13 +1,13 @@
-"""Neighbours drawn uniformly without replacement, in a random order: GraphSAGE's fan-outs.
+"""Neighbours drawn uniformly without replacement: GraphSAGE's fan-outs, in a random order, and VR-GCN's subsets.
 
 Each receiver's row of the graph is shuffled from the front (Fisher and Yates) and cut after ``fanout`` steps, so that
 every ordered selection of neighbours is equally likely. Step i of receiver v uses the hash of (key, name of v, i);
 its name is what depends on its id, or its number without ids. Cost and memory do not depend on the degrees: a row
-longer than the fan-out is never copied, only the positions that the shuffle has changed are stored.
+longer than the fan-out is never copied, only the positions that the shuffle has changed are stored. A subset of the
+entries of each row, whose order does not matter, is drawn by Floyd's algorithm.
 """
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -59,8 +59,8 @@ def draw_neighbours(
     return starts, out
 
 
-@njit  # type: ignore[untyped-decorator]
-def _shuffle(row: Any, stream: Any, out: Any) -> None:
+@njit
+def _shuffle(row, stream, out):
     """Fill ``out`` with the whole of ``row``, shuffled."""
     size = row.size
     out[:] = row
@@ -69,8 +69,8 @@ def _shuffle(row: Any, stream: Any, out: Any) -> None:
         out[step], out[other] = out[other], out[step]
 
 
-@njit  # type: ignore[untyped-decorator]
-def _cut_shuffle(row: Any, stream: Any, taken: Any, moved: Any, out: Any) -> None:
+@njit
+def _cut_shuffle(row, stream, taken, moved, out):
     """Fill ``out`` with the front of the shuffled ``row``; what step i moved away is now at position taken[i]."""
     for step in range(out.size):
         other = step + below(fold(stream, step), np.uint64(row.size - step))
@@ -85,19 +85,7 @@ def _cut_shuffle(row: Any, stream: Any, taken: Any, moved: Any, out: Any) -> Non
 
 
 @compiled
-def _draw(
-    indptr: Ints,
-    indices: AnyInts,
-    receivers: Ints,
-    names: Ints,
-    fanout: int,
-    lead: int,
-    key: np.uint64,
-    starts: Ints,
-    out: AnyInts,
-    start: int,
-    stop: int,
-) -> None:
+def _draw(indptr, indices, receivers, names, fanout, lead, key, starts, out, start, stop):
     """Fill the rows start … stop of ``out``, which begin at ``starts``; ``lead`` is 1 to put the receiver first.
 
     ``names`` [len(receivers)] are in the hashes.
@@ -112,3 +100,39 @@ def _draw(
             _shuffle(row, fold(key, names[number]), part)
         else:
             _cut_shuffle(row, fold(key, names[number]), taken, moved, part)
+
+
+def subset(indptr: AnyInts, names: Ints, most: int, key: Key) -> tuple[Ints, Ints]:
+    """Draw ``most`` distinct entries of every row, or all of them if it has no more.
+
+    Args:
+        indptr: [n + 1] the start of each row.
+        names: [n] a number for each row; rows of the same size and name draw the same positions.
+        most: entries drawn per row.
+        key: of the draws.
+
+    Returns:
+        [n + 1] the start of each row's draws, and the indices of the entries drawn.
+    """
+    out_indptr = np.zeros(names.size + 1, np.int64)
+    np.cumsum(np.minimum(np.diff(indptr), most), out=out_indptr[1:])
+    out = np.empty(out_indptr[-1], np.int64)
+    _subset(indptr, names, np.uint64(key.value), out_indptr, out)
+    return out_indptr, out
+
+
+@compiled
+def _subset(indptr, names, key, out_indptr, out):
+    """Fill ``out`` with entries of every row; ``out_indptr`` sets their number."""
+    for row in range(names.size):
+        stream = fold(key, names[row])
+        size, first = indptr[row + 1] - indptr[row], out_indptr[row]
+        count = out_indptr[row + 1] - first
+        for step in range(count):
+            last = size - count + step
+            index = below(fold(stream, step), np.uint64(last + 1))
+            for earlier in range(first, first + step):
+                if out[earlier] == indptr[row] + index:
+                    index = last
+                    break
+            out[first + step] = indptr[row] + index

@@ -13,6 +13,8 @@ the last pick only, so that S is a path.
 The cost does not depend on the degrees: a pair is drawn by one search among the members' row totals and one in the
 running sums of that row. Nearly all of a pick's time is waiting for memory, so targets are drawn ``_TOGETHER`` at a
 time, read by read: reads for different targets do not depend on each other, and a core waits for all of them at once.
+
+The edges of the coarse grain are S(v) ∩ N(u) for every u in S(v): the sub-graphs that the sets of picks induce.
 """
 
 from collections.abc import Iterator
@@ -30,7 +32,7 @@ from mggcn._io import memory
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
-from mggcn.kernels._compiled import AnyInts, Ints, compiled
+from mggcn.kernels._compiled import compiled
 from mggcn.kernels.hashing import below, fold
 from mggcn.keys import Key
 
@@ -173,8 +175,8 @@ class DevicePickTable:
         return out
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def _first_above(values: Any, low: Any, high: Any, value: Any, guess: Any) -> Any:
+@njit(inline="always")
+def _first_above(values, low, high, value, guess):
     """The first index in sorted values[low … high - 1] above ``value``, searched in growing steps around a guess.
 
     A good guess saves most of the memory accesses of a binary search, which are the main cost of a pick.
@@ -205,8 +207,8 @@ def _first_above(values: Any, low: Any, high: Any, value: Any, guess: Any) -> An
     return low
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def _search(indptr: Any, symmetric: Any, u: Any, w: Any) -> Any:
+@njit(inline="always")
+def _search(indptr, symmetric, u, w):
     """Where to look for w in N(u), or for u in N(w) if the graph is symmetric and that row is shorter.
 
     Returns:
@@ -219,8 +221,8 @@ def _search(indptr: Any, symmetric: Any, u: Any, w: Any) -> Any:
     return np.int64(node), start, stop, start + np.int64(node) * (stop - start) // (indptr.size - 1)
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def is_neighbour(indptr: Any, indices: Any, symmetric: Any, u: Any, w: Any) -> Any:
+@njit(inline="always")
+def is_neighbour(indptr, indices, symmetric, u, w):
     """Whether w is in N(u)."""
     node, start, stop, guess = _search(indptr, symmetric, u, w)
     if start == stop:
@@ -229,10 +231,8 @@ def is_neighbour(indptr: Any, indices: Any, symmetric: Any, u: Any, w: Any) -> A
     return index < stop and indices[index] == node
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def _is_candidate(
-    indptr: Any, indices: Any, symmetric: Any, members: Any, size: Any, first: Any, index: Any, w: Any
-) -> Any:
+@njit(inline="always")
+def _is_candidate(indptr, indices, symmetric, members, size, first, index, w):
     for i in range(size):
         if members[i] == w:
             return False
@@ -242,10 +242,8 @@ def _is_candidate(
     return True
 
 
-@njit  # type: ignore[untyped-decorator]
-def pick_by_enumeration(
-    indptr: Any, indices: Any, weights: Any, symmetric: Any, members: Any, size: Any, first: Any, end: Any, value: Any
-) -> Any:
+@njit
+def pick_by_enumeration(indptr, indices, weights, symmetric, members, size, first, end, value):
     """List all candidates next to members first … end - 1 and take one by the hash ``value``; -1 if there is none."""
     total = np.int64(0)
     for index in range(first, end):
@@ -262,14 +260,14 @@ def pick_by_enumeration(
     return -1
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def _read_around(values: Any, guess: Any) -> Any:
+@njit(inline="always")
+def _read_around(values, guess):
     """Read a guess and the cache lines beside it, where the search will go."""
     return values[guess] + values[max(guess - _LINE, 0)] + values[min(guess + _LINE, values.size - 1)]
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def _total(indptr: Any, sums: Any, members: Any, first: Any, end: Any) -> Any:
+@njit(inline="always")
+def _total(indptr, sums, members, first, end):
     """The sum of the weights next to members first … end - 1."""
     total = np.int64(0)
     for i in range(first, end):
@@ -278,8 +276,8 @@ def _total(indptr: Any, sums: Any, members: Any, first: Any, end: Any) -> Any:
     return total
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def _pair(indptr: Any, sums: Any, members: Any, index: Any, left: Any) -> Any:
+@njit(inline="always")
+def _pair(indptr, sums, members, index, left):
     """The member whose neighbours hold the weight ``left``, counted from member ``index``; what is left; a guess."""
     while True:
         start, stop = indptr[members[index]], indptr[members[index] + 1]
@@ -292,15 +290,13 @@ def _pair(indptr: Any, sums: Any, members: Any, index: Any, left: Any) -> Any:
     return index, left, min(guess, stop - 1)
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def _edge(indptr: Any, sums: Any, member: Any, left: Any, guess: Any) -> Any:
+@njit(inline="always")
+def _edge(indptr, sums, member, left, guess):
     return _first_above(sums, indptr[member], indptr[member + 1], left, guess)
 
 
-@njit  # type: ignore[untyped-decorator]
-def _further_trials(
-    indptr: Any, indices: Any, sums: Any, weights: Any, symmetric: Any, explore: Any, members: Any, step: Any, key: Any
-) -> Any:
+@njit
+def _further_trials(indptr, indices, sums, weights, symmetric, explore, members, step, key):
     """The pick of a step whose first trial was rejected, or -1 if there is no candidate; ``key`` is the target's."""
     size = step + 1
     first = step if explore == DEPTH else 0
@@ -316,24 +312,10 @@ def _further_trials(
     return pick_by_enumeration(indptr, indices, weights, symmetric, members, size, first, end, value)
 
 
-@njit  # type: ignore[untyped-decorator]
+@njit
 def _first_trials(
-    indptr: Any,
-    indices: Any,
-    sums: Any,
-    symmetric: Any,
-    explore: Any,
-    step: Any,
-    key: Any,
-    names: Any,
-    out: Any,
-    rows: Any,
-    count: Any,
-    index: Any,
-    found: Any,
-    left: Any,
-    read: Any,
-) -> Any:
+    indptr, indices, sums, symmetric, explore, step, key, names, out, rows, count, index, found, left, read
+):
     """Draw the first pair of a step for ``count`` rows of ``out``, and read what the checks of the pair will need.
 
     Returns:
@@ -368,20 +350,7 @@ def _first_trials(
 
 
 @compiled
-def _pick(
-    indptr: Ints,
-    indices: AnyInts,
-    sums: AnyInts,
-    weights: Ints,
-    symmetric: bool,
-    explore: int,
-    targets: Ints,
-    names: Ints,
-    key: np.uint64,
-    out: AnyInts,
-    start: int,
-    stop: int,
-) -> None:
+def _pick(indptr, indices, sums, weights, symmetric, explore, targets, names, key, out, start, stop):
     """Fill rows start … stop of ``out`` [len(targets), 1 + picks]; ``names`` [len(targets)] are in the hashes."""
     space = np.empty((5, _TOGETHER), np.int64)
     rows, index, found, left, read = space[0], space[1], space[2], space[3], space[4]
@@ -410,7 +379,7 @@ def _pick(
 
 
 @compiled
-def _running_sums(indptr: Ints, indices: AnyInts, weights: Ints, out: AnyInts, start: int, stop: int) -> None:
+def _running_sums(indptr, indices, weights, out, start, stop):
     """Fill ``out`` [num_stored], for rows start … stop, with the running sums of the neighbours' weights."""
     for row in range(start, stop):
         total = np.int64(0)
@@ -420,12 +389,39 @@ def _running_sums(indptr: Ints, indices: AnyInts, weights: Ints, out: AnyInts, s
 
 
 @compiled
-def _largest_row_totals(
-    indptr: Ints, indices: AnyInts, weights: Ints, rows: int, out: Ints, start: int, stop: int
-) -> None:
+def _largest_row_totals(indptr, indices, weights, rows, out, start, stop):
     """Fill ``out`` with the largest sum of the neighbours' weights in every range of ``rows`` rows, from start on."""
     for row in range(start, stop):
         total = np.int64(0)
         for edge in range(indptr[row], indptr[row + 1]):
             total += weights[indices[edge]]
         out[row // rows] = max(out[row // rows], total)
+
+
+def induce(graph: Graph, picks: NDArray[Any], *, threads: int | None = None) -> NDArray[np.bool_]:
+    """Which members of each set of picks are neighbours: [b, s] nodes to [b, s, s], entry (t, i, j) for j in N(i)."""
+    out = np.empty((*picks.shape, picks.shape[1]), bool)
+    fill = partial(_induce, graph.indptr, graph.indices, graph.direction == "both", picks, out)
+    threading.over_ranges(fill, picks.shape[0], chunk=1024, threads=threads)
+    return out
+
+
+def induce_on(indptr: Tensor, indices: Tensor, symmetric: bool, members: Tensor) -> Tensor:
+    """The same on a GPU: [s, b] members, targets first, to int8 [s · b, s], row ``i · b + t`` for member i of set t."""
+    from mggcn.kernels.gpu import pick as gpu
+
+    out = torch.empty(members.numel(), members.shape[0], dtype=torch.int8, device=members.device)
+    gpu.induce(indptr, indices, symmetric, members, out)
+    return out
+
+
+@compiled
+def _induce(indptr, indices, symmetric, picks, out, start, stop):
+    """Fill sets start … stop of ``out`` [b, s, s]."""
+    size = picks.shape[1]
+    for t in range(start, stop):
+        for i in range(size):
+            for j in range(size):
+                u, w = picks[t, i], picks[t, j]
+                is_padding = j > 0 and w == picks[t, 0]
+                out[t, i, j] = not is_padding and is_neighbour(indptr, indices, symmetric, u, w)

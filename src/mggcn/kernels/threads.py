@@ -7,7 +7,6 @@ needs no threading layer, may be called from several threads at once, and works 
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from threading import Lock
 
 
 def available() -> int:
@@ -36,16 +35,20 @@ def over_ranges(kernel: Callable[[int, int], None], total: int, *, chunk: int, t
     if workers <= 1:
         kernel(0, total)
         return
-    waiting, lock = iter(starts), Lock()
+    waiting = iter(starts)
 
     def work() -> None:
-        while True:
-            with lock:
-                start = next(waiting, None)
-            if start is None:
-                return
+        for start in waiting:  # all threads share the iterator, each range is for one of them
             kernel(start, min(start + chunk, total))
 
     with ThreadPoolExecutor(workers) as pool:
         for worker in [pool.submit(work) for _ in range(workers)]:
             worker.result()
+
+
+def over_rows(kernel: Callable[[int, int], None], rows: int, work: int, *, chunk: int, threads: int | None) -> None:
+    """Call ``kernel(start, stop)`` for ranges of rows with a ``chunk`` of the work each.
+
+    Small work runs without threads, which cost more than they save.
+    """
+    over_ranges(kernel, rows, chunk=max(1, -(-rows // max(1, work // chunk))), threads=threads)

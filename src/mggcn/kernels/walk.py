@@ -1,4 +1,4 @@
-"""Random walks over a graph: the uniform walks of DeepWalk and the second-order walks of node2vec.
+"""Random walks over a graph: the uniform walks of DeepWalk and GraphSAINT, the second-order walks of node2vec.
 
 From v, reached from t, node2vec goes to a neighbour w of v in proportion to 1/p if w is t, to 1 if w is a neighbour of
 t, and to 1/q otherwise; the first step is uniform, and p = q = 1 is DeepWalk's uniform walk. A neighbour is drawn
@@ -7,11 +7,13 @@ is drawn by weight; trials are independent, so the walk is still exact.
 
 Weights are integers, the largest is ``FULL``. Every draw is a hash of the key, the walk's number, the step and the
 trial. Whether w is a neighbour of t is looked up only if the random number of the trial does not decide.
+
+GraphSAINT's walks start at random roots, and one that reaches a node without neighbours stays there; every draw is a
+hash of (key, walk, step), and step 0 draws the root.
 """
 
 import math
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numba import njit
@@ -67,8 +69,8 @@ def _integer_weights(p: float, q: float) -> tuple[int, int, int]:
     return back, near, away
 
 
-@njit(inline="always")  # type: ignore[untyped-decorator]
-def _weight(indptr: Any, indices: Any, symmetric: Any, before: Any, w: Any, back: Any, near: Any, away: Any) -> Any:
+@njit(inline="always")
+def _weight(indptr, indices, symmetric, before, w, back, near, away):
     if w == before:
         return back
     if near == away:
@@ -76,10 +78,8 @@ def _weight(indptr: Any, indices: Any, symmetric: Any, before: Any, w: Any, back
     return near if is_neighbour(indptr, indices, symmetric, before, w) else away
 
 
-@njit  # type: ignore[untyped-decorator]
-def _step(
-    indptr: Any, indices: Any, symmetric: Any, before: Any, v: Any, back: Any, near: Any, away: Any, stream: Any, n: Any
-) -> Any:
+@njit
+def _step(indptr, indices, symmetric, before, v, back, near, away, stream, n):
     """The node after v; n is the number of the first draw of this step."""
     start, stop = indptr[v], indptr[v + 1]
     lowest, size = min(back, near, away), np.uint64(stop - start)
@@ -102,19 +102,7 @@ def _step(
 
 
 @compiled
-def _walk(
-    indptr: Ints,
-    indices: AnyInts,
-    symmetric: bool,
-    starts: Ints,
-    back: int,
-    near: int,
-    away: int,
-    key: np.uint64,
-    out: AnyInts,
-    start: int,
-    stop: int,
-) -> None:
+def _walk(indptr, indices, symmetric, starts, back, near, away, key, out, start, stop):
     """Fill walks start … stop of ``out`` [len(starts), length]."""
     for row in range(start, stop):
         stream = fold(key, row)
@@ -127,3 +115,34 @@ def _walk(
                 break
             before, number = nodes[step - 1] if step > 0 else END, step * (2 * TRIALS + 1)
             nodes[step + 1] = _step(indptr, indices, symmetric, before, v, back, near, away, stream, number)
+
+
+def visited(graph: Graph, pool: Ints, walks: int, length: int, key: Key) -> Ints:
+    """The distinct nodes of uniform walks, in ascending order.
+
+    Args:
+        graph: to walk on; a step goes from a node to one of the nodes in its row.
+        pool: the nodes among which roots are drawn uniformly, with replacement.
+        walks: the number of roots.
+        length: the steps of a walk.
+        key: of the draws.
+    """
+    paths = np.empty((walks, 1 + length), np.int64)
+    fill_walks(graph.indptr, graph.indices, pool, np.uint64(key.value), paths)
+    member = np.zeros(graph.num_nodes, bool)
+    member[paths] = True
+    return np.flatnonzero(member)
+
+
+@compiled
+def fill_walks(indptr, indices, pool, key, out):
+    """Fill ``out`` [walks, 1 + length] with the nodes of each walk."""
+    for number in range(out.shape[0]):
+        stream = fold(key, number)
+        node = pool[below(fold(stream, 0), np.uint64(pool.size))]
+        out[number, 0] = node
+        for step in range(1, out.shape[1]):
+            size = indptr[node + 1] - indptr[node]
+            if size > 0:
+                node = np.int64(indices[indptr[node] + below(fold(stream, step), np.uint64(size))])
+            out[number, step] = node

@@ -110,7 +110,7 @@ def write_rows(
         part = _strip(scaled, columns)
         for hop in range(hops):
             part = np.asarray(neighbour_mean(graph, part, include_self=include_self, threads=threads))
-            writer = ArrayWriter(folder.path / f"hop-{hop}-{number}.npy", np.float32, part.shape[1:], num_nodes)
+            writer = ArrayWriter(folder.path / f"hop-{hop}-{number}.npy", np.float32, part.shape[1:])
             writer.append(part)
             writer.close()
     parts = [
@@ -118,7 +118,7 @@ def write_rows(
         for hop in range(hops)
         for number in range(len(strips))
     ]
-    rows = folder.array("rows", np.float32, ((1 + hops) * width,), num_nodes)
+    rows = folder.array("rows", np.float32, ((1 + hops) * width,))
     for block in _blocks(num_nodes, (1 + hops) * width):
         joined = [np.asarray(scaled.rows(block.start, block.stop)), *(part[block] for part in parts)]
         rows.append(np.hstack(joined))

@@ -22,17 +22,17 @@ Reference: Huang, Zhang, Rong and Huang: Adaptive Sampling Towards Fast Graph Re
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from mggcn.block import Block
-from mggcn.methods._network import Network
-from mggcn.methods.fastgcn import sampled_and_whole
-from mggcn.methods.method import GraphView
-from mggcn.nn.adaptive import AdaptiveStack
+from mggcn.block import Block, DrawnBlock
+from mggcn.methods.method import GraphView, Network
+from mggcn.nn.conv import Layer, Linear, aggregate
+from mggcn.nn.dropout import dropout
 from mggcn.nn.rows import Rows
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.layerwise import AdaptiveSampler
@@ -64,17 +64,7 @@ class ASGCN(Network):
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """Convolutions whose factors are learned together with the sampler's probabilities."""
-        module = PenalisedStack(
-            self.widths(in_channels, out_channels),
-            attend=self.attention,
-            skip=self.skip,
-            dropout=self.dropout,
-            bias=self.bias,
-            aggregated=self.precompute,
-            generator=generator,
-        )
-        module.factor = self.variance
-        return module
+        return AdaptiveStack(self, in_channels, out_channels, generator)
 
     def prepare(self, view: GraphView) -> Views:
         """The normalised adjacency, and a sampler that takes its probabilities from the model."""
@@ -88,18 +78,37 @@ class ASGCN(Network):
             values: Tensor = view.model.importance(inputs.rows(nodes), block.to(view.compute.device))  # type: ignore[operator]
             return values
 
-        return sampled_and_whole(view, inputs, AdaptiveSampler(adjacency, blocks, self.samples, importance), adjacency)
+        sampler = AdaptiveSampler(adjacency, blocks, self.samples, importance)
+        return view.sampled(inputs, sampler, adjacency, blocks)
 
 
-class PenalisedStack(AdaptiveStack):
-    """The model of AS-GCN; in training it adds the variance of the top layer's sums, times ``factor``, to the loss."""
+class AdaptiveStack(Layer, accepts_rows=True):
+    """Graph convolutions whose factors are learned together with the sampler's probabilities.
 
-    factor: float = 0.0
+    A linear map of the input features gives every node two numbers, one as a receiver and one as a sender. The
+    attention of receiver v to sender u is a(v, u) = ReLU(receiver(v) + sender(u)) + 1, a factor of the adjacency;
+    g(u) = ReLU(sender(u)) + 1 is the sampler's estimate of the size of a sender's hidden row.
+
+    Args:
+        settings: of the method.
+        in_channels: width of the input rows.
+        out_channels: number of classes.
+        generator: of the initial weights; torch's global one when None.
+    """
+
+    def __init__(
+        self, settings: ASGCN, in_channels: int, out_channels: int, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.settings, widths = settings, settings.widths(in_channels, out_channels)
+        self.layers = nn.ModuleList(Linear(a, b, generator=generator) for a, b in pairwise(widths))
+        self.bias = nn.ParameterList(torch.zeros(b) for b in widths[1:]) if settings.bias else None
+        self.sampling = Linear(in_channels, 2, generator=generator)
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor | Penalised:
         """[b, out_channels] class scores, before softmax; in training with the penalty."""
         scores, variance = self.scored(x, blocks)
-        return Penalised(scores, self.factor * variance) if self.training else scores
+        return Penalised(scores, self.settings.variance * variance) if self.training else scores
 
     def hidden(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
         """[b, channels] what the last layer's weights multiply: the scores if these weights were the identity."""
@@ -109,3 +118,91 @@ class PenalisedStack(AdaptiveStack):
             swapped[f"bias.{last}"] = weight.new_zeros(weight.shape[0])
         rows: Tensor = torch.func.functional_call(self, swapped, (x, blocks))
         return rows
+
+    def importance(self, x: Rows, block: Block) -> Tensor:
+        """[num_src] the importance of each sender for all receivers: the sum of its factors times g.
+
+        Args:
+            x: [num_src, in_channels] input rows.
+            block: whole neighbourhoods.
+        """
+        numbers: Tensor = self.sampling(x)
+        return _importance(numbers, self._with_attention(block, numbers))
+
+    def scored(self, x: Rows, blocks: Sequence[Block]) -> tuple[Tensor, Tensor]:
+        """Score targets.
+
+        Args:
+            x: [n, in_channels] input rows.
+            blocks: one per layer, the lowest first.
+
+        Returns:
+            [b, out_channels] class scores, before softmax; and the variance of their sums over the top layer's sample,
+            0 for a block that was not drawn.
+        """
+        joined = torch.cat([self.layers[0].weight, self.sampling.weight], dim=1)  # type: ignore[list-item]
+        rows, numbers = torch.tensor_split(x.matmul(joined), [joined.shape[1] - 2], dim=1)
+        rows, skipped, variance = rows.contiguous(), None, rows.new_zeros(())
+        out = rows
+        if self.settings.precompute:
+            out = self._with_bias(rows, 0)
+            rows, skipped = self._above(0, out, rows)
+        for layer, block in enumerate(blocks, start=int(self.settings.precompute)):
+            weighted = self._with_attention(block, numbers)
+            direct = aggregate(rows, weighted)
+            out = self._with_bias(direct if skipped is None else direct + aggregate(skipped, weighted), layer)
+            if layer + 1 == len(self.layers):
+                return out, _variance(rows, numbers, weighted, direct)
+            rows, skipped = self._above(layer, out, direct)
+            numbers = numbers.index_select(0, block.root)
+        return out, variance
+
+    def _with_bias(self, out: Tensor, layer: int) -> Tensor:
+        return out if self.bias is None else out + self.bias[layer]
+
+    def _above(self, layer: int, out: Tensor, direct: Tensor) -> tuple[Tensor, Tensor | None]:
+        """The rows that the next layer sums: its products with the activated and with the skipping rows."""
+        if layer + 1 == len(self.layers):
+            return out, None
+        linear = self.layers[layer + 1]
+        hidden = dropout(out.relu(), self.settings.dropout, self.training)
+        return linear(hidden), linear(direct) if self.settings.skip else None
+
+    def _with_attention(self, block: Block, numbers: Tensor) -> Block:
+        """The block with its weights multiplied by the attention, from [num_src, 2] numbers."""
+        if not self.settings.attention or block.weight is None:
+            return block
+        receivers = numbers[:, 0].index_select(0, block.root).index_select(0, block.receivers)
+        attention = torch.relu(receivers + numbers[:, 1].index_select(0, block.indices)) + 1
+        return replace(block, weight=block.weight * attention)
+
+
+def _importance(numbers: Tensor, block: Block) -> Tensor:
+    """[num_src] the sum of each sender's weights times g."""
+    estimate = torch.relu(numbers[:, 1]) + 1
+    if block.weight is None:
+        raise TypeError("importance needs a block with weights")
+    return estimate * torch.zeros_like(estimate).index_add(0, block.indices, block.weight.to(estimate.dtype))
+
+
+def _variance(rows: Tensor, numbers: Tensor, block: Block, total: Tensor) -> Tensor:
+    """The empirical variance of a drawn layer's sums, averaged over receivers and channels.
+
+    A receiver's sum is the mean over n draws of z = a(v, u) Â(v, u) h(u) / q(u), so its variance is that of z over n.
+    The block holds the probabilities q as numbers; this function restores their gradient. As the draws follow q, its
+    normalising constant changes like the mean, over the draws, of the change of importance.
+
+    Args:
+        rows: [num_src, channels] the senders h.
+        numbers: [num_src, 2] the two numbers of every node.
+        block: the edges with their final weights.
+        total: [num_dst, channels] the sums.
+    """
+    if not isinstance(block, DrawnBlock) or block.weight is None:
+        return total.new_zeros(())
+    importance = _importance(numbers, block)
+    change = importance / importance.detach().clamp_min(torch.finfo(importance.dtype).tiny)
+    change = change * block.draws / (block.count @ change)  # 1 at every drawn row, with the gradient of log q
+    shared = (block.count * change).clamp_min(1e-9).index_select(0, block.indices)
+    squares = aggregate(rows.square(), replace(block, weight=block.weight.square() / shared))
+    return (squares - total.square() / block.draws).mean()

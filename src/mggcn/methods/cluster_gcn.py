@@ -11,20 +11,18 @@ Reference: Chiang, Liu, Si, Li, Bengio and Hsieh: Cluster-GCN: An Efficient Algo
 Convolutional Networks, KDD 2019.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
-import torch
 from torch import nn
 
-from mggcn.graph import Graph
-from mggcn.methods._network import Network
-from mggcn.methods.method import GraphView
+from mggcn.methods.method import GraphView, Network
 from mggcn.nn.mg_gcn import CONVS
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.cluster import ClusterSampler
-from mggcn.training import Count, NaturalNumber, NonNegative, View, Views
+from mggcn.training import Count, NaturalNumber, NonNegative, Views
 
 
 @dataclass(frozen=True)
@@ -47,20 +45,15 @@ class ClusterGCN(Network):
     batch_nodes: Count = 1000
     diagonal: NonNegative = 0.0
 
-    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
-        """One convolution per layer."""
-        return self._stack(CONVS[self.conv], in_channels, out_channels, generator)
+    def _conv(self) -> Callable[..., nn.Module]:
+        return CONVS[self.conv]
 
     def prepare(self, view: GraphView) -> Views:
         """The whole graph's adjacency; the graph is partitioned when training starts."""
         inputs, graph = view.inputs(view.x), view.graph
         adjacency = propagation(graph, "row")
         adjacency.setdiag(adjacency.diagonal() * (1 + self.diagonal))
-        clusters = ClusterSampler(graph, self.layers, self._parts(graph), self.parts_per_batch, self.diagonal)
-        return Views(View(inputs, clusters), View(inputs, view.whole_graph(adjacency, self.layers)))
-
-    def _parts(self, graph: Graph) -> int:
-        if self.parts:
-            return self.parts
         linked = np.count_nonzero(graph.degrees)
-        return max(1, round(self.parts_per_batch * linked / self.batch_nodes))
+        parts = self.parts or max(1, round(self.parts_per_batch * linked / self.batch_nodes))
+        clusters = ClusterSampler(graph, self.layers, parts, self.parts_per_batch, self.diagonal)
+        return view.sampled(inputs, clusters, adjacency, self.layers)

@@ -14,16 +14,12 @@ Reference: Chen, Ma and Xiao: FastGCN: Fast Learning with Graph Convolutional Ne
 from dataclasses import dataclass
 
 import torch
-from scipy.sparse import csr_array
 from torch import nn
 
-from mggcn.methods._network import Network
-from mggcn.methods.method import GraphView
-from mggcn.nn.conv import GCNConv
+from mggcn.methods.method import GraphView, Network
 from mggcn.sampling.adjacency import propagated, propagation
-from mggcn.sampling.full import RowSampler
-from mggcn.sampling.layerwise import AdaptiveSampler, Candidates, FastGCNSampler
-from mggcn.training import Count, Inputs, View, Views
+from mggcn.sampling.layerwise import Candidates, FastGCNSampler
+from mggcn.training import Count, Views
 
 
 @dataclass(frozen=True)
@@ -43,7 +39,7 @@ class FastGCN(Network):
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """One graph convolution per layer; a linear first layer if the inputs are aggregated already."""
-        return self._stack(GCNConv, in_channels, out_channels, generator, linear_first=self.precompute)
+        return self._stack(in_channels, out_channels, generator, linear_first=self.precompute)
 
     def prepare(self, view: GraphView) -> Views:
         """The normalised adjacency and the aggregated features."""
@@ -51,12 +47,4 @@ class FastGCN(Network):
         x = propagated(adjacency, view.x, view.threads) if self.precompute else view.x
         blocks = self.layers - int(self.precompute)
         sampler = FastGCNSampler(adjacency, blocks, self.samples, self.candidates)
-        return sampled_and_whole(view, view.inputs(x), sampler, adjacency)
-
-
-def sampled_and_whole(
-    view: GraphView, inputs: Inputs, sampler: FastGCNSampler | AdaptiveSampler, adjacency: csr_array
-) -> Views:
-    """Views of the same inputs: sampled layers for training, the whole graph for scoring."""
-    exact = view.whole_graph(adjacency, sampler.layers) if sampler.layers else RowSampler()
-    return Views(View(inputs, sampler), View(inputs, exact))
+        return view.sampled(view.inputs(x), sampler, adjacency, blocks)

@@ -10,15 +10,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-import torch
 from scipy.sparse import csr_array
-from torch import nn
 
 from mggcn._io.mapping import is_too_large
 from mggcn.errors import InputError
-from mggcn.methods._network import Network
-from mggcn.methods.method import GraphView
-from mggcn.nn.conv import GCNConv
+from mggcn.methods.method import GraphView, Network
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.full import FullSampler, WholeGraphSampler
 from mggcn.training import View, Views
@@ -36,10 +32,6 @@ class GCN(Network):
     """
 
     batches: Literal["mini", "full"] = "mini"
-
-    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
-        """One graph convolution per layer."""
-        return self._stack(GCNConv, in_channels, out_channels, generator)
 
     def prepare(self, view: GraphView) -> Views:
         """The normalised adjacency; scores are computed on the whole graph."""

@@ -27,14 +27,13 @@ from torch import nn
 
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.methods._network import Network
-from mggcn.methods.method import GraphView
+from mggcn.methods.method import GraphView, Network
 from mggcn.nn.conv import GCNConv, MeanConv
 from mggcn.nn.lstm import LSTMConv
 from mggcn.nn.pool import PoolConv
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.neighbor import NeighborSampler
-from mggcn.training import Count, Share, View, Views
+from mggcn.training import Count, Inputs, Share, View, Views
 
 
 @dataclass(frozen=True)
@@ -65,16 +64,19 @@ class GraphSAGE(Network):
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """One convolution per layer."""
-        return self._stack(self._conv(), in_channels, out_channels, generator, normalise=self.normalise)
+        return self._stack(in_channels, out_channels, generator, normalise=self.normalise)
 
     def prepare(self, view: GraphView) -> Views:
         """The features, and drawn neighbours."""
         inputs, fanouts = view.inputs(view.x), fanout_per_layer(self.fanouts, self.layers)
-        drawn = View(inputs, NeighborSampler(view.graph, fanouts, self._include_self, view.threads, view.names))
+        return self._views(view, inputs, fanouts)
+
+    def _views(self, view: GraphView, inputs: Inputs, fanouts: tuple[int, ...]) -> Views:
+        """Drawn neighbours below the targets, for as many layers as there are fan-outs."""
+        sampler = NeighborSampler(view.graph, fanouts, self._include_self, view.threads, view.names)
         if not self.full_eval:
-            return Views.same(drawn)
-        whole = view.whole_graph(mean_operator(view.graph, self._include_self), self.layers)
-        return Views(drawn, View(inputs, whole))
+            return Views.same(View(inputs, sampler))
+        return view.sampled(inputs, sampler, mean_operator(view.graph, self._include_self), len(fanouts))
 
 
 @dataclass(frozen=True)

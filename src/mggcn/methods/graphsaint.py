@@ -13,18 +13,17 @@ Reference: Zeng, Zhou, Srivastava, Kannan and Prasanna: GraphSAINT: Graph Sampli
 2020.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import torch
 from torch import nn
 
-from mggcn.methods._network import Network
-from mggcn.methods.method import GraphView
+from mggcn.methods.method import GraphView, Network
 from mggcn.nn.mg_gcn import CONVS
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.saint import SaintSampler
-from mggcn.training import Count, View, Views
+from mggcn.training import Count, Views
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,11 @@ class GraphSAINT(Network):
     walk: Count = 2
     presample: Count = 50
 
-    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
-        """One convolution per layer."""
-        return self._stack(CONVS[self.conv], in_channels, out_channels, generator)
+    def _conv(self) -> Callable[..., nn.Module]:
+        return CONVS[self.conv]
 
     def prepare(self, view: GraphView) -> Views:
         """The whole graph's adjacency; sub-graphs are counted when training starts."""
         inputs, key = view.inputs(view.x), view.key.fold("presample")
         walks = SaintSampler(view.graph, self.layers, self.roots, self.walk, self.presample, key)
-        whole = view.whole_graph(propagation(view.graph, "row"), self.layers)
-        return Views(View(inputs, walks), View(inputs, whole))
+        return view.sampled(inputs, walks, propagation(view.graph, "row"), self.layers)

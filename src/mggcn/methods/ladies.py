@@ -18,15 +18,10 @@ Convolutional Networks, NeurIPS 2019.
 from dataclasses import dataclass
 from typing import ClassVar
 
-import torch
-from torch import nn
-
-from mggcn.methods._network import Network
-from mggcn.methods.method import GraphView
-from mggcn.nn.conv import GCNConv
+from mggcn.methods.method import GraphView, Network
 from mggcn.sampling.adjacency import Normalisation, propagation
 from mggcn.sampling.layerwise import LadiesSampler
-from mggcn.training import Count, View, Views
+from mggcn.training import Count, Views
 
 
 @dataclass(frozen=True)
@@ -47,12 +42,8 @@ class LADIES(Network):
     keep_targets: bool = True
     propagation: Normalisation = "row"
 
-    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
-        """One graph convolution per layer."""
-        return self._stack(GCNConv, in_channels, out_channels, generator)
-
     def prepare(self, view: GraphView) -> Views:
         """The normalised adjacency."""
         adjacency, inputs = propagation(view.graph, self.propagation), view.inputs(view.x)
         sampler = LadiesSampler(adjacency, self.layers, self.samples, self.normalise, self.keep_targets)
-        return Views(View(inputs, sampler), View(inputs, view.whole_graph(adjacency, self.layers)))
+        return view.sampled(inputs, sampler, adjacency, self.layers)

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, cached_property, partial
+from itertools import pairwise
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,19 +14,22 @@ from scipy.sparse import csr_array
 from torch import nn
 
 from mggcn import methods
-from mggcn.block import CPUSampler
+from mggcn.block import CPUSampler, Sampler
 from mggcn.data import UNLABELLED, Cache, Dataset, Features, FolderWriter, names_in_draws
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.methods import published, settings
 from mggcn.methods.published import Traits
+from mggcn.nn import GCNConv, Linear, Stack
 from mggcn.sampling.full import RowSampler, WholeGraphSampler
 from mggcn.training import (
     Compute,
+    Count,
     DenseInputs,
     Inputs,
     Scaled,
     Scaler,
+    Share,
     Training,
     View,
     Views,
@@ -92,6 +96,11 @@ class GraphView:
         """Batches over the whole graph, on the run's device if it has room for them."""
         fits = self.compute.holds(WholeGraphSampler.bytes_per_edge * adjacency.nnz)
         return WholeGraphSampler(adjacency, layers, self.compute.device if fits else CPUSampler.device)
+
+    def sampled(self, inputs: Inputs, sampler: Sampler, adjacency: csr_array, layers: int) -> Views:
+        """Views of the same inputs: the sampler's blocks for training, ``layers`` over the whole graph for scoring."""
+        whole = self.whole_graph(adjacency, layers) if layers else RowSampler()
+        return Views(View(inputs, sampler), View(inputs, whole))
 
     def inputs(self, *parts: Features) -> Inputs:
         """Matrices with one row per node, side by side, as input rows on the run's device."""
@@ -174,6 +183,56 @@ class Method(ABC):
         """Create the input rows and the sampler, for training and for scoring."""
 
 
+@dataclass(frozen=True)
+class Network(Method):
+    """The settings that most networks share.
+
+    Attributes:
+        layers: the number of layers.
+        hidden: the width of the hidden layers.
+        dropout: the share of hidden units dropped in training.
+        bias: add a bias to each layer.
+    """
+
+    linear_in_features: ClassVar[bool] = True
+
+    layers: Count = 2
+    hidden: Count = 16
+    dropout: Share = 0.0
+    bias: bool = True
+
+    def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
+        """One convolution per layer."""
+        return self._stack(in_channels, out_channels, generator)
+
+    def widths(self, in_channels: int, out_channels: int) -> list[int]:
+        """The widths of the input, every hidden layer and the output."""
+        return [in_channels, *[self.hidden] * (self.layers - 1), out_channels]
+
+    def _conv(self) -> Callable[..., nn.Module]:
+        """What creates the convolution of each layer."""
+        return GCNConv
+
+    def _stack(
+        self,
+        in_channels: int,
+        out_channels: int,
+        generator: torch.Generator | None,
+        *,
+        linear_first: bool = False,
+        normalise: bool = False,
+        dropout: float | None = None,
+    ) -> Stack:
+        """One convolution per layer; with ``linear_first`` the first layer is linear, on rows already aggregated."""
+        widths, first = self.widths(in_channels, out_channels), None
+        if linear_first:
+            first = Linear(*widths[:2], bias=self.bias, generator=generator)
+            widths = widths[1:]
+        convs = [self._conv()(a, b, bias=self.bias, generator=generator) for a, b in pairwise(widths)]
+        share = self.dropout if dropout is None else dropout
+        return Stack(convs, first=first, dropout=share, normalise=normalise)
+
+
 def view_of(dataset: Dataset, scaler: Scaler, model: nn.Module, key: Key, compute: Compute) -> GraphView:
     """A data set as methods receive it: scaled features, and training labels (all labels if there is no split)."""
     scaled, labels = Scaled(features_by_density(dataset), scaler), partial(known_labels, dataset)
@@ -201,7 +260,7 @@ def on_training_nodes(view: GraphView, nodes: NDArray[np.int64], digest: str) ->
     source = {**view.source, "graph": "train", "train": digest}
 
     def build(folder: FolderWriter) -> None:
-        indptr = folder.array("indptr", np.int64, (), view.graph.num_nodes + 1)
+        indptr = folder.array("indptr", np.int64)
         indices = folder.array("indices", view.graph.indices.dtype)
         indptr.append(np.zeros(1, np.int64))
         for ends, neighbours in view.graph.subgraph_rows(nodes):

@@ -11,10 +11,7 @@ import torch
 from torch import nn
 
 from mggcn.kernels.aggregate import neighbour_mean
-from mggcn.methods._network import Network
-from mggcn.methods.fastgcn import sampled_and_whole
-from mggcn.methods.method import GraphView
-from mggcn.nn.conv import GCNConv
+from mggcn.methods.method import GraphView, Network
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.layerwise import Candidates, FastGCNSampler
 from mggcn.training import Count, Views
@@ -34,11 +31,11 @@ class MixGrainedFastGCN(Network):
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """A linear layer on the fine inputs, then one graph convolution per layer."""
-        return self._stack(GCNConv, 2 * in_channels, out_channels, generator, linear_first=True)
+        return self._stack(2 * in_channels, out_channels, generator, linear_first=True)
 
     def prepare(self, view: GraphView) -> Views:
         """The fine layer's means and the normalised adjacency."""
         means = neighbour_mean(view.graph, view.x, include_self=True, threads=view.threads)
         adjacency = propagation(view.graph)
         sampler = FastGCNSampler(adjacency, self.layers - 1, self.samples, self.candidates)
-        return sampled_and_whole(view, view.inputs(view.x, means), sampler, adjacency)
+        return view.sampled(view.inputs(view.x, means), sampler, adjacency, self.layers - 1)

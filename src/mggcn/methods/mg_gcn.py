@@ -24,8 +24,7 @@ from torch import nn
 from mggcn.data import FolderWriter
 from mggcn.kernels.pick import Explore, PickTable, running_sums, sums_dtype
 from mggcn.methods._fine import FineNorm, averaged_later, fine_inputs, fine_on, rows_on_disk
-from mggcn.methods._network import Network
-from mggcn.methods.method import GraphView
+from mggcn.methods.method import GraphView, Network
 from mggcn.nn.mg_gcn import MGGCN, WITHOUT_ROOT
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import MixGrainedSampler
@@ -127,7 +126,7 @@ class MixGrained(Network):
 
         def build(folder: FolderWriter) -> None:
             dtype = sums_dtype(graph, weights, view.threads)
-            writer = folder.array("sums", dtype, (), graph.num_stored)
+            writer = folder.array("sums", dtype)
             for sums in running_sums(graph, weights, dtype, view.threads):
                 writer.append(sums)
 

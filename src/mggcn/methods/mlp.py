@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from mggcn.methods._network import Network
-from mggcn.methods.method import GraphView
+from mggcn.methods.method import GraphView, Network
 from mggcn.nn.stack import MLP
 from mggcn.training import Views
 

@@ -15,12 +15,6 @@ OWN = "own"
 """The name of the table of results from the methods' own papers; the others are MG-GCN's."""
 
 
-class Data(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The data set that published results refer to: the digest of its arrays, split included."""
-
-    digest: str
-
-
 Preset = Literal["default", "paper"]
 """Where the settings of a method start: our recipe, or what its paper and its authors' code use."""
 
@@ -41,9 +35,9 @@ class Traits(msgspec.Struct, frozen=True):
 class Values(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Settings that methods use on data sets instead of their defaults; ``*`` stands for all of them.
 
-    ``features`` limits them to data sets whose features are mostly 0 (``sparse``) or are not (``dense``),
-    ``least_nodes`` and ``most_nodes`` to those with so many nodes, and ``least_degree`` to those whose nodes have on
-    average at least so many neighbours.
+    In our recipes it stands for the methods that other entries name. ``features`` limits them to data sets whose
+    features are mostly 0 (``sparse``) or are not (``dense``), ``least_nodes`` and ``most_nodes`` to those with so many
+    nodes, and ``least_degree`` to those whose nodes have on average at least so many neighbours.
     """
 
     methods: list[str]
@@ -101,9 +95,9 @@ class PublishedTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Published(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file."""
+    """The whole file; ``data`` has the digests, split included, of the data sets that results refer to."""
 
-    data: dict[str, Data]
+    data: dict[str, str]
     settings: list[Values]
     tables: list[PublishedTable]
 
@@ -121,9 +115,10 @@ def table(name: str) -> PublishedTable | None:
 
 def recipe(method: str) -> dict[str, dict[str, Any]]:
     """Our recipe for a method, by the data sets for which it holds (in words); empty if there is none."""
+    entries = [entry for entry in published().settings if entry.preset == "default"]
     values: dict[str, dict[str, Any]] = {}
-    for entry in published().settings:
-        if entry.preset == "default" and method in entry.methods:
+    for entry in entries if any(method in entry.methods for entry in entries) else ():
+        if not {"*", method}.isdisjoint(entry.methods):
             values[entry.condition] = values.get(entry.condition, {}) | entry.values
     return values
 

@@ -8,19 +8,21 @@ Differs from scikit-learn: one more tree, which gives every class the same proba
 Reference: Breiman: Random Forests, Machine Learning 45, 2001.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 
+from mggcn.block import Block
 from mggcn.data import UNLABELLED, Features
 from mggcn.errors import InputError
 from mggcn.methods.method import GraphView, Method
-from mggcn.nn.forest import Forest
+from mggcn.nn.rows import Rows, to_dense
 from mggcn.sampling.full import RowSampler
 from mggcn.training import Count, NaturalNumber, View, Views, inputs_of
 
@@ -52,7 +54,7 @@ class RandomForest(Method):
         inputs = inputs_of([view.x], replace(view.compute, precision="fp32"))  # rounding may cross a threshold
         return Views.same(View(inputs, RowSampler()))
 
-    def _grow(self, view: GraphView, forest: Forest) -> None:
+    def _grow(self, view: GraphView, forest: "Forest") -> None:
         from sklearn.ensemble import RandomForestClassifier
 
         nodes = np.flatnonzero(view.known_labels != UNLABELLED)
@@ -64,7 +66,103 @@ class RandomForest(Method):
             random_state=view.key.fold("forest").value >> 32,
             n_jobs=view.threads or -1,
         ).fit(_short_indices(view.x[nodes]), view.known_labels[nodes])
-        forest.plant([_arrays(tree.tree_, grown.classes_, forest.out_channels) for tree in grown.estimators_])
+        forest.plant(grown)
+
+
+class Forest(nn.Module):
+    """Decision trees on the features of a node, whose class shares are averaged; empty until trees are planted.
+
+    All trees are in one table of tree nodes. An inner node sends rows whose value of its feature is at most its
+    threshold to ``below`` and others to ``above``; a leaf sends every row to itself.
+
+    Args:
+        in_channels: number of features.
+        out_channels: number of classes.
+    """
+
+    feature: Tensor
+    threshold: Tensor
+    below: Tensor
+    above: Tensor
+    share: Tensor
+    roots: Tensor
+
+    def __init__(self, in_channels: int, out_channels: int) -> None:
+        super().__init__()
+        self.in_channels, self.out_channels = in_channels, out_channels
+        for name in ("feature", "below", "above", "roots"):
+            self.register_buffer(name, torch.empty(0, dtype=torch.int64))
+        self.register_buffer("threshold", torch.empty(0, dtype=torch.float64))
+        self.register_buffer("share", torch.empty(0, out_channels, dtype=torch.float64))
+        self.register_load_state_dict_pre_hook(_make_room)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_post_hook(_check)  # type: ignore[no-untyped-call]
+
+    @property
+    def is_planted(self) -> bool:
+        """Whether it has trees."""
+        return self.roots.numel() > 0
+
+    def plant(self, grown: Any) -> None:
+        """Store the trees of scikit-learn's forest; a class without training nodes has the share 0."""
+        trees = [tree.tree_ for tree in grown.estimators_]
+        starts = np.cumsum([0, *(tree.node_count for tree in trees)])
+        index, is_leaf = np.arange(starts[-1]), np.concatenate([tree.children_left < 0 for tree in trees])
+        below = np.concatenate([tree.children_left + start for tree, start in zip(trees, starts, strict=False)])
+        above = np.concatenate([tree.children_right + start for tree, start in zip(trees, starts, strict=False)])
+        counts = np.concatenate([tree.value[:, 0, :] for tree in trees])
+        share = np.zeros((index.size, self.out_channels))
+        share[:, grown.classes_] = counts / counts.sum(axis=1, keepdims=True)
+        arrays = {
+            "feature": np.where(is_leaf, 0, np.concatenate([tree.feature for tree in trees])),
+            "threshold": np.concatenate([tree.threshold for tree in trees]),
+            "below": np.where(is_leaf, index, below),
+            "above": np.where(is_leaf, index, above),
+            "share": share,
+            "roots": starts[:-1],
+        }
+        for name, array in arrays.items():
+            setattr(self, name, torch.from_numpy(array).to(getattr(self, name)))
+
+    def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:  # noqa: ARG002
+        """[n, out_channels] the logarithm of the mean share over the trees and one uniform tree."""
+        rows = to_dense(x)
+        trees = self.roots.numel()
+        position = self.roots.repeat(rows.shape[0])  # [n * trees]
+        active = torch.arange(position.numel(), device=position.device)
+        while active.numel():
+            node = position[active]
+            values = rows[active // trees, self.feature[node]]
+            child = torch.where(values.double() <= self.threshold[node], self.below[node], self.above[node])
+            position[active] = child
+            active = active[child != node]
+        total = functional.embedding_bag(position.view(-1, trees), self.share, mode="sum")
+        return torch.log((total + 1 / self.out_channels) / (trees + 1))
+
+
+def _make_room(module: nn.Module, state: Mapping[str, Any], prefix: str, *_: object) -> None:
+    """Resize buffers to those about to be loaded, if only the number of tree nodes differs."""
+    for name, old in list(module.named_buffers(recurse=False)):
+        new = state.get(prefix + name)
+        if new is not None and new.shape[1:] == old.shape[1:] and new.dim() == old.dim():
+            setattr(module, name, old.new_empty(new.shape))
+
+
+def _check(forest: Forest, _: object) -> None:
+    """Raise RuntimeError, as for other weights that do not fit, unless every row ends at a leaf."""
+    index = torch.arange(forest.feature.numel(), device=forest.feature.device)
+    sizes = {getattr(forest, name).shape[0] for name in ("feature", "threshold", "below", "above", "share")}
+    is_leaf = (forest.below == index) & (forest.above == index) if sizes == {index.numel()} else None
+    if (
+        is_leaf is None
+        or not bool((is_leaf | ((forest.below > index) & (forest.above > index))).all())
+        or not _all_in(torch.cat([forest.below, forest.above, forest.roots]), index.numel())
+        or not _all_in(forest.feature, forest.in_channels)
+    ):
+        raise RuntimeError("the table of tree nodes is no forest")
+
+
+def _all_in(values: Tensor, stop: int) -> bool:
+    return bool(((values >= 0) & (values < stop)).all())
 
 
 def _short_indices(x: Features) -> Features:
@@ -76,17 +174,3 @@ def _short_indices(x: Features) -> Features:
             f"random forest: {x.nnz:,} feature values of training nodes are more than scikit-learn accepts"
         )
     return csr_array((x.data, x.indices.astype(np.int32), x.indptr.astype(np.int32)), shape=x.shape)
-
-
-def _arrays(tree: Any, present: NDArray[np.int64], num_classes: int) -> dict[str, NDArray[Any]]:
-    """A scikit-learn tree, with a share for every class, including classes without training nodes."""
-    counts = tree.value[:, 0, :]
-    share = np.zeros((counts.shape[0], num_classes))
-    share[:, present] = counts / counts.sum(axis=1, keepdims=True)
-    return {
-        "feature": tree.feature,
-        "threshold": tree.threshold,
-        "below": tree.children_left,
-        "above": tree.children_right,
-        "share": share,
-    }

@@ -1,12 +1,17 @@
-"""Conversion of settings from text, TOML or JSON to fields of dataclasses, with errors that name the setting."""
+"""The settings of methods and of training: fields of dataclasses, converted from text, TOML or JSON and described.
+
+Errors name the setting. Descriptions are read from the classes: docstrings, types and defaults.
+"""
 
 import dataclasses
 import importlib
+import inspect
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -14,6 +19,7 @@ from mggcn.errors import InputError, unknown
 
 T = TypeVar("T")
 
+_ENTRY = re.compile(r"^    (\w+): (.*)$")
 _SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
 
 
@@ -113,8 +119,15 @@ def import_object(path: str) -> Any:
 
 
 def _convert(key: str, value: object, kind: Any) -> object:
-    if get_origin(kind) in (Union, UnionType):
-        return _word_or_callable(key, value, get_args(kind)[0])
+    if get_origin(kind) in (
+        Union,
+        UnionType,
+    ):  # some words, or a user's own function or class: itself or its import path
+        if callable(value) or value in get_args(get_args(kind)[0]):
+            return value
+        if isinstance(value, str) and is_import_path(value):
+            return import_object(value)
+        raise InputError(f"{key}: {value!r} is not {values(kind)}")
     if kind is bool and isinstance(value, str):
         value = _SWITCHES.get(value.lower(), value.lower())
     try:
@@ -122,19 +135,75 @@ def _convert(key: str, value: object, kind: Any) -> object:
             raise msgspec.ValidationError
         return msgspec.convert(value, kind, strict=False)
     except msgspec.ValidationError:
-        raise InputError(f"{key}: {value!r} {_expectation(kind)}") from None
+        raise InputError(f"{key}: {value!r} is not {values(kind)}") from None
 
 
-def _word_or_callable(key: str, value: object, words: Any) -> object:
-    """A setting that is one of some words, or a user's own function or class: itself or its import path."""
-    if callable(value) or value in get_args(words):
-        return value
-    if isinstance(value, str) and is_import_path(value):
-        return import_object(value)
-    raise InputError(f"{key}: {value!r} {_expectation(words)}, nor a callable or its import path")
+class Setting(NamedTuple):
+    """One setting of a dataclass.
+
+    Attributes:
+        name: the field.
+        values: the allowed values, in words.
+        value: what is used, as written on the command line.
+        origin: where this value comes from: ``default``, ``preset`` or ``given``.
+        description: from the docstring.
+    """
+
+    name: str
+    values: str
+    value: str
+    origin: str
+    description: str
 
 
-def _expectation(kind: Any) -> str:
+def title(kind: type) -> str:
+    """The first sentence of a class's docstring."""
+    return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split()).rstrip(".")
+
+
+def settings_of(
+    kind: type, preset: Mapping[str, object] | None = None, given: Mapping[str, object] | None = None
+) -> list[Setting]:
+    """The settings of a method's class, or of :class:`mggcn.training.Training`, with the values that are used.
+
+    Args:
+        kind: the class, whose defaults are used where nothing else is said.
+        preset: the values of :func:`mggcn.methods.published.settings`, which replace defaults.
+        given: the values of the user, which replace both.
+    """
+    types, descriptions, settings = get_type_hints(kind), _descriptions(kind), []
+    for field in dataclasses.fields(kind):
+        name, value, origin = field.name, field.default, "default"
+        for other, values_of in (("preset", preset or {}), ("given", given or {})):
+            if name in values_of:
+                value, origin = values_of[name], other
+        settings.append(Setting(name, values(types[name]), written(value), origin, descriptions.get(name, "")))
+    return settings
+
+
+def values(kind: Any) -> str:
+    """The values that a setting of this type may have, in words."""
     if get_origin(kind) is Literal:
-        return f"is not one of {', '.join(get_args(kind))}"
-    return {bool: "is neither true nor false", int: "is not a whole number"}.get(kind, "is not a number")
+        return f"one of {', '.join(get_args(kind))}"
+    if get_origin(kind) in (Union, UnionType):
+        return f"{values(get_args(kind)[0])}, or module:function"
+    return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}.get(kind, str(kind))
+
+
+def written(value: object) -> str:
+    """A setting's value as written on the command line."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _descriptions(kind: type) -> dict[str, str]:
+    """The ``Attributes:`` sections of a class and its bases; the class itself has precedence."""
+    texts: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        _, _, section = inspect.cleandoc(each.__doc__ or "").partition("Attributes:\n")
+        name = ""
+        for line in section.partition("\n\n")[0].splitlines():
+            if match := _ENTRY.match(line):
+                name, texts[match[1]] = match[1], match[2]
+            elif name:
+                texts[name] += f" {line.strip()}"
+    return texts

@@ -47,15 +47,7 @@ class SIGN(Method):
 
     def model(self, in_channels: int, out_channels: int, generator: torch.Generator | None) -> nn.Module:
         """One linear map for each hop, and one over all of them."""
-        return HopNetwork(
-            in_channels,
-            self.hidden,
-            out_channels,
-            self.hops,
-            dropout=self.dropout,
-            bias=self.bias,
-            generator=generator,
-        )
+        return HopNetwork(self, in_channels, out_channels, generator)
 
     def prepare(self, view: GraphView) -> Views:
         """The features of every hop."""
@@ -69,32 +61,20 @@ class HopNetwork(Layer, accepts_rows=True, capturable=True):
     """One linear map for each hop, and one over all of them.
 
     Args:
+        settings: of the method.
         in_channels: width of x; input rows hold one such part for each hop.
-        hidden_channels: width of each hop's map.
         out_channels: number of classes.
-        hops: the highest power r.
-        dropout: share of hidden units dropped in training.
-        bias: add a bias to each map.
         generator: of the initial weights; torch's global one when None.
     """
 
     def __init__(
-        self,
-        in_channels: int,
-        hidden_channels: int,
-        out_channels: int,
-        hops: int,
-        *,
-        dropout: float = 0.0,
-        bias: bool = True,
-        generator: torch.Generator | None = None,
+        self, settings: SIGN, in_channels: int, out_channels: int, generator: torch.Generator | None = None
     ) -> None:
         super().__init__()
-        self.in_channels, self.dropout = in_channels, dropout
-        self.hops = nn.ModuleList(
-            Linear(in_channels, hidden_channels, bias=bias, generator=generator) for _ in range(hops + 1)
-        )
-        self.last = Linear((hops + 1) * hidden_channels, out_channels, bias=bias, generator=generator)
+        self.in_channels, self.dropout = in_channels, settings.dropout
+        hops, hidden, bias = settings.hops + 1, settings.hidden, settings.bias
+        self.hops = nn.ModuleList(Linear(in_channels, hidden, bias=bias, generator=generator) for _ in range(hops))
+        self.last = Linear(hops * hidden, out_channels, bias=bias, generator=generator)
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
         """[n, (hops + 1) · in_channels] to [n, out_channels]."""

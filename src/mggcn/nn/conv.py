@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from mggcn.block import Block
 from mggcn.kernels.combine import combine_project
-from mggcn.kernels.gather_sum import gather_sum
+from mggcn.kernels.gather import gather_sum
 from mggcn.nn.rows import RepeatedRows, Rows, is_sparse, product, to_dense
 
 

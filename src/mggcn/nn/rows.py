@@ -11,11 +11,8 @@ from torch.nn import functional
 
 from mggcn.block import Repeats
 from mggcn.kernels.dropout import dropout, dropout_sparse
-from mggcn.kernels.expand import expand
-from mggcn.kernels.gather_product import gather_product
-from mggcn.kernels.gather_sum import gather_sum
-from mggcn.kernels.relabel import block_between
-from mggcn.kernels.sparse_product import sparse_product
+from mggcn.kernels.gather import gather_product, gather_sum, sparse_product
+from mggcn.kernels.relabel import block_between, expand
 from mggcn.keys import Key
 
 _NARROW = 10  # channels; up to here both products of a step take half the time or less

@@ -3,38 +3,35 @@
 Names that are not in ``__all__`` are for the other packages.
 """
 
-from mggcn.runs._alerts import Thresholds as Thresholds
-from mggcn.runs._alerts import check_precision as check_precision
 from mggcn.runs._assessment import Assessment as Assessment
-from mggcn.runs._ensemble import Ensemble
-from mggcn.runs._explanation import Explanation, explain
-from mggcn.runs._fitting import fit_plan
-from mggcn.runs._folder import RunFolder, continued
-from mggcn.runs._loading import is_finished as is_finished
-from mggcn.runs._loading import load_data as load_data
-from mggcn.runs._loading import load_run
-from mggcn.runs._nodes import PART_NAMES
+from mggcn.runs._assessment import Thresholds as Thresholds
+from mggcn.runs._assessment import separability as separability
+from mggcn.runs._assessment import unlike as unlike
+from mggcn.runs._explaining import Explanation, explain
+from mggcn.runs._fitting import fit_plan as fit_plan
+from mggcn.runs._folder import RunFolder as RunFolder
+from mggcn.runs._folder import WarmStart as WarmStart
+from mggcn.runs._folder import continued as continued
+from mggcn.runs._folder import fit, load_run, resume
+from mggcn.runs._folder import is_finished as is_finished
+from mggcn.runs._folder import load_data as load_data
+from mggcn.runs._matching import PART_NAMES
 from mggcn.runs._plan import (
     WITHOUT_EFFECT,
     Config,
     DataIdentity,
     Plan,
-    Requirements,
     published_results,
     read_config,
     resolve,
 )
+from mggcn.runs._plan import Requirements as Requirements
 from mggcn.runs._predictions import Embeddings, Predictions
-from mggcn.runs._predictions import check_embeddings_format as check_embeddings_format
-from mggcn.runs._resemblance import separability as separability
-from mggcn.runs._resemblance import unlike as unlike
-from mggcn.runs._run import Run
+from mggcn.runs._predictions import check_format as check_format
+from mggcn.runs._run import Ensemble, Run
 from mggcn.runs._scoring import PickEffect
 from mggcn.runs._scoring import Scorer as Scorer
 from mggcn.runs._scoring import without_padding as without_padding
-from mggcn.runs._starting import fit, resume
-from mggcn.runs._table import check_format as check_format
-from mggcn.runs._warm_start import WarmStart
 
 __all__ = [
     "PART_NAMES",
@@ -47,14 +44,9 @@ __all__ = [
     "PickEffect",
     "Plan",
     "Predictions",
-    "Requirements",
     "Run",
-    "RunFolder",
-    "WarmStart",
-    "continued",
     "explain",
     "fit",
-    "fit_plan",
     "load_run",
     "published_results",
     "read_config",

@@ -1,19 +1,87 @@
-"""Assessment: what known labels say of predictions, over nodes that the runs were not fitted to."""
+"""What known labels say of predictions: metrics, thresholds for alerts, and whether they hold for a new graph."""
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse
 import torch
 from numpy.typing import NDArray
 
 from mggcn import methods
-from mggcn.runs._nodes import NEW, TEST, TRAIN, VAL, labels_in
+from mggcn.data import BACKGROUND, Dataset
+from mggcn.errors import InputError, InputWarning
+from mggcn.runs._matching import NEW, TEST, TRAIN, VAL, labels_in, match_features, parts_of
 from mggcn.runs._predictions import Predictions
 from mggcn.training import Ranked, Tally, Top
 
+if TYPE_CHECKING:
+    from mggcn.runs._run import Run
+
 _AT_ONCE = 1 << 17
+_UNLIKE = 0.8  # the area under the ROC curve from which on labelled nodes do not resemble the graph
+_FEWEST, _MOST = 50, 2_000  # nodes of each kind that are compared
+_TREES, _LEAF = 100, 5
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """The lowest probability of each class that has the required precision on the validation nodes.
+
+    Attributes:
+        required: the precision.
+        classes: the name of each class.
+        values: [classes] the thresholds; NaN where no probability has the required precision, and for the class
+            Background, which needs no alert.
+        reached: [classes] the number of validation nodes that reach the threshold.
+        members: [classes] the number of validation nodes of the class.
+    """
+
+    required: float
+    classes: tuple[str, ...]
+    values: NDArray[np.float64]
+    reached: NDArray[np.int64]
+    members: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, required: float, validated: Predictions) -> "Thresholds":
+        """Choose the thresholds by predictions of validation nodes."""
+        p, classes = validated.probabilities, validated.classes
+        values, labels = np.full(len(classes), np.nan), labels_in(validated.dataset, classes, validated.nodes)
+        for label, name in enumerate(classes):
+            bound = Ranked(p[:, label], labels == label).threshold_for(required)
+            if bound is not None and name != BACKGROUND:
+                values[label] = bound
+        return cls(required, classes, values, (p >= values).sum(axis=0), np.bincount(labels, minlength=len(classes)))
+
+    def alerts(self, probabilities: NDArray[np.float64]) -> NDArray[np.str_]:
+        """[n] the most probable of the classes that a node is an alert for; empty if it is none."""
+        reached = probabilities >= self.values
+        best = np.where(reached, probabilities, -1).argmax(axis=1)
+        return np.where(reached.any(axis=1), np.array(self.classes)[best], "")
+
+
+def validation_nodes(runs: "Sequence[Run]", data: Dataset, required: float) -> tuple[Dataset, NDArray[np.int64]]:
+    """The training data of runs, which ``data`` may be, and its labelled nodes that all of them validated on."""
+    if not 0 < required <= 1:
+        raise InputError(f"at_precision: {required:g} is not a share above 0 and at most 1")
+    if not runs[0].is_trained_on(data):
+        try:
+            data = runs[0].training_data
+        except (InputError, OSError) as error:
+            raise InputError(
+                f"at_precision: needs the validation nodes of the training data, which are not available ({error})"
+            ) from None
+    nodes = np.flatnonzero(parts_of(runs, data, np.arange(data.num_nodes)) == VAL)
+    nodes = nodes[labels_in(data, runs[0].classes, nodes) >= 0]
+    if data.copies:
+        nodes = np.intersect1d(nodes, data.require_split().val)  # without later copies of the same accounts
+    if not nodes.size:
+        raise InputError("at_precision: the runs have no validation nodes in common")
+    return data, nodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +152,11 @@ class Assessment:
             if rows.size:
                 yield name, tally
 
-    def top(self, label: int, k: int, *, with_training: bool = False) -> Top:
-        """The rows with the highest probability of a class, and their precision."""
-        rows = np.arange(self.labels.size) if with_training else np.flatnonzero(~self.is_training)
+    def top(self, label: int, k: int, among: NDArray[np.bool_] | None = None) -> Top:
+        """The rows with the highest probability of a class, among all or some nodes, and their precision."""
+        rows = np.arange(self.labels.size) if among is None else np.flatnonzero(among)
         top = Top.of(k, self.predictions.probabilities[rows, label], self.labels[rows], label)
         return Top(rows[top.indices], top.known, top.correct)
-
-    def top_counted(self, label: int, k: int) -> Top:
-        """The same among the nodes that count only."""
-        p, y = self.predictions.probabilities[self.counted, label], self.labels[self.counted]
-        return Top.of(k, p, y, label)
 
     def ranked(self, label: int) -> Ranked:
         """How well the probabilities of a class rank the nodes that count."""
@@ -112,3 +175,52 @@ class Assessment:
             kinds = (reached & self.counted, reached & is_member, is_member, reached & is_other)
             counts[label] = [kind.sum() for kind in kinds]
         return counts
+
+
+def separability(run: "Run", data: Dataset) -> float | None:
+    """How well a classifier tells the nodes that a run was fitted to from others: a two-sample test on the features.
+
+    It is the area under the ROC curve of a random forest, out of bag: near 0.5 if they are alike, and near 1 if the
+    nodes that were fitted, those of the class Background among them, are a special kind; probabilities that were
+    calibrated on them then say nothing about the others. None without features, with too few nodes of a kind, or if the
+    training data is not available.
+    """
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.metrics import roc_auc_score
+
+    if not data.num_features:
+        return None
+    try:
+        trained = data if run.is_trained_on(data) else run.training_data
+    except (InputError, OSError):
+        return None
+    rng = np.random.default_rng(run.record.seed)
+    labelled = np.flatnonzero(parts_of([run], trained, np.arange(trained.num_nodes)) != NEW)
+    others = rng.choice(data.num_nodes, min(4 * _MOST, data.num_nodes), replace=False)
+    others = others[parts_of([run], data, others) == NEW]
+    size = min(labelled.size, others.size, _MOST)
+    if size < _FEWEST:
+        return None
+    with warnings.catch_warnings(action="ignore", category=InputWarning):  # the prediction has given them
+        rows = [
+            match_features(dataset, run.record.dataset).x[np.sort(nodes)]
+            for dataset, nodes in ((trained, rng.permutation(labelled)[:size]), (data, others[:size]))
+        ]
+    x = np.concatenate(rows) if isinstance(rows[0], np.ndarray) else scipy.sparse.vstack(rows).tocsr()
+    is_labelled = np.repeat([1, 0], size)
+    forest = RandomForestClassifier(_TREES, min_samples_leaf=_LEAF, oob_score=True, random_state=0).fit(x, is_labelled)
+    return float(roc_auc_score(is_labelled, forest.oob_decision_function_[:, 1]))
+
+
+def unlike(runs: "Sequence[Run]", data: Dataset) -> str | None:
+    """What to say of a graph that the nodes that runs were fitted to do not resemble; None if they do."""
+    separable = max((separability(run, data) or 0.0 for run in runs), default=0.0)
+    if separable < _UNLIKE:
+        return None
+    fitted, advice = "labelled nodes", "see background in mggcn.ethereum.build" if data.id_name == "address" else ""
+    if BACKGROUND in runs[0].classes:
+        fitted, advice = f"labelled nodes and those of {BACKGROUND}", "precision is that of test nodes only"
+    return (
+        f"{data.name}: the {fitted} do not resemble the others (a classifier tells them apart with ROC-AUC "
+        f"{separable:.2f}), so classes and probabilities of other nodes are not reliable"
+    ) + (f"; {advice}" if advice else "")

@@ -28,7 +28,7 @@ from mggcn.methods.mlp import FeatureMLP
 from mggcn.methods.sgc import SGC
 from mggcn.methods.sign import SIGN
 from mggcn.nn import Layer
-from mggcn.nn.rows import to_dense
+from mggcn.runs._scoring import dense_rows
 from mggcn.sampling import grains
 from mggcn.training import View, calibrated
 
@@ -70,7 +70,7 @@ def row_shape(run: "Run") -> tuple[int, ...]:
 def input_rows(shape: tuple[int, ...], view: View, targets: NDArray[np.int64], key: Key) -> Tensor:
     """[n, ...] the input rows of targets as an exported model reads them, with the picks of the evaluation's draw 0."""
     (batch,) = view.sampler.batches(targets, key.fold("eval", 0), targets.size)
-    rows = to_dense(view.inputs.rows(batch.nodes)).float()
+    rows = dense_rows(view, batch)
     return rows if len(shape) == 1 else rows.view(shape[0], targets.size, -1).transpose(0, 1).contiguous()
 
 

@@ -4,35 +4,50 @@ import logging
 import statistics
 import time
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
 
 from mggcn.data import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.runs._plan import Plan
 from mggcn.runs._run import Run
-from mggcn.runs._testing import test
-from mggcn.runs._warm_start import WarmStart
+from mggcn.runs._scoring import calibration_nodes
 from mggcn.training import (
     ALONE,
+    ECE_BINS,
     AveragedInputs,
     Checkpoints,
     Fit,
+    Inference,
     NotedProgress,
     Progress,
     Ranks,
     RunRecord,
     Silent,
+    Tally,
+    calibrated,
+    calibration_gaps,
+    choose_temperature,
     environment,
     epoch_seconds,
     near_best,
     nodes_per_batch,
+    ranking_of,
     seconds_until,
     train,
 )
+
+if TYPE_CHECKING:
+    from mggcn.runs._folder import WarmStart
+
+RANKED = 1_000_000
+"""The most test nodes whose probabilities are kept to measure how well they rank; more are selected by hash."""
 
 _log = logging.getLogger(__name__)
 
@@ -42,16 +57,15 @@ def fit_plan(
     plan: Plan,
     progress: Progress | None = None,
     checkpoints: Checkpoints | None = None,
-    origin: WarmStart | None = None,
+    origin: "WarmStart | None" = None,
     ranks: Ranks = ALONE,
 ) -> Run:
     """Train a method whose settings are resolved, see :func:`fit`; open checkpoints are continued and written.
 
     The run of every rank has the same weights and metrics.
     """
-    split, device = dataset.require_split(), plan.device
+    given, device = dataset, plan.device
     key, compute = Key.of(plan.seed), plan.compute(device, ranks, dataset)
-    given, state = dataset, checkpoints.state if checkpoints else None
     _log.info(
         "%s on %s, seed %d, on %s with %d threads", plan.name, dataset.name, plan.seed, device, torch.get_num_threads()
     )
@@ -62,7 +76,7 @@ def fit_plan(
     else:
         origin.check(plan)
         dataset = origin.match(dataset)
-        prepared = plan.prepare(dataset, key, compute, origin.run.model.state_dict(), origin.scaler)
+        prepared = plan.prepare(dataset, key, compute, origin.run.model.state_dict(), origin.run.scaler)
     prepare_seconds = time.perf_counter() - started
     prepare_peak = environment.peak(device)
     parts = (type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
@@ -75,31 +89,28 @@ def fit_plan(
     if isinstance(progress, NotedProgress):
         if isinstance(prepared.train.inputs, AveragedInputs):
             progress.note(prepared.train.inputs.reason)
-        seconds = epoch_seconds(fit) if dataset.mapped is not None else None
-        if seconds is not None:
+        if dataset.mapped is not None and (seconds := epoch_seconds(fit)) is not None:
             progress.note(f"an epoch takes about {seconds:.1f} s")
     fitted = train(fit, progress or Silent(), checkpoints)
-    trained_seconds = time.perf_counter() - started
-    tested = test(fit)
-    test_seconds = time.perf_counter() - started - trained_seconds
-    _log.debug("tested in %.2f s", test_seconds, extra={"phase": "test", "seconds": test_seconds})
-    total_seconds = trained_seconds + tested.seconds + (state.seconds if state else 0.0)
+    curve, trained_seconds = fitted.curve, time.perf_counter() - started
+    tested, scored_seconds = _test(fit)
+    seconds = time.perf_counter() - started - trained_seconds
+    _log.debug("tested in %.2f s", seconds, extra={"phase": "test", "seconds": seconds})
     _log.info(
         "prepared in %.2f s, trained %d epochs in %.2f s, scored %d test nodes in %.2f s",
         prepare_seconds,
-        len(fitted.curve),
+        len(curve),
         trained_seconds - prepare_seconds,
-        split.test.size,
-        tested.seconds,
+        fit.split.test.size,
+        scored_seconds,
     )
-    peak_memory = max(prepare_peak, fitted.first_peak or 0, environment.peak(device))
-    curve = fitted.curve
+    state = checkpoints.state if checkpoints else None
     several = {"ranks": ranks.size} if ranks.size > 1 else {}
     plan = replace(plan, training=replace(plan.training, scaling=prepared.scaler.kind))
     record = RunRecord(
-        dataset=_describe(given) | _features(dataset),
+        dataset=_describe(given, dataset),
         **plan.record_fields,
-        split_seed=split.seed,
+        split_seed=fit.split.seed,
         epochs=len(curve),
         best_epoch=fitted.best_epoch,
         val_loss=fitted.val.loss,
@@ -109,21 +120,62 @@ def fit_plan(
         prepare_seconds=prepare_seconds,
         seconds_to_best=seconds_until(fitted.best_epoch, prepare_seconds, curve),
         seconds_to_near_best=seconds_until(near_best(curve), prepare_seconds, curve),
-        total_seconds=total_seconds,
-        peak_memory_bytes=peak_memory,
+        total_seconds=trained_seconds + scored_seconds + (state.seconds if state else 0.0),
+        peak_memory_bytes=max(prepare_peak, fitted.first_peak or 0, environment.peak(device)),
         training_memory_bytes=fitted.first_peak,
         nodes_per_batch=nodes_per_batch(fit) if curve else 0.0,
         curve=curve,
         resumed=checkpoints.resumed if checkpoints else 0,
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()} | several,
-        **tested.fields(),
+        **tested,
     )
-    alone = replace(compute, ranks=ALONE)
-    return Run(record, plan, prepared.model, prepared.scaler, given, scored_on=(prepared.eval, alone))
+    view = (given, prepared.eval, replace(compute, ranks=ALONE))
+    return Run(record, plan, prepared.model, prepared.scaler, given, views=[view])
 
 
-def _describe(dataset: Dataset) -> dict[str, Any]:
+def _test(fit: Fit) -> tuple[dict[str, Any], float]:
+    """Fit the temperature on validation nodes, and measure the test nodes: fields of a record, and the seconds."""
+    dataset, split, temperature = fit.dataset, fit.split, 1.0
+    val, ranked = calibration_nodes(dataset, fit.key), fit.key.fold("ranking").select(split.test, RANKED)
+    inference = Inference.of(fit)
+    val_scores = inference.predict(val)
+    if not fit.training.background_prior:
+        temperature = choose_temperature(val_scores.cpu().numpy(), dataset.y[val])
+    started, first = time.perf_counter(), 0
+    tally, raw_gaps, kept = Tally(dataset.num_classes, fit.compute.device), np.zeros(ECE_BINS), []
+    for scores in inference.predict_chunks(split.test):
+        nodes = split.test[first : first + len(scores)]
+        y, p = dataset.y[nodes], _probabilities(calibrated(scores, temperature))
+        tally.add(scores, torch.from_numpy(y).to(fit.compute.device), p)
+        raw_gaps += calibration_gaps(_probabilities(scores), y)
+        kept.append(p if ranked.size == split.test.size else p[np.isin(nodes, ranked)])
+        first += len(scores)
+    seconds, val_p = time.perf_counter() - started, _probabilities(calibrated(val_scores, temperature))
+    measured = {
+        "test_accuracy": tally.scores.accuracy,
+        "test_macro_f1": tally.scores.macro_f1,
+        "test_confusion": tally.confusion,
+        "temperature": temperature,
+        "test_ece": tally.calibration_error,
+        "test_ece_uncalibrated": float(np.abs(raw_gaps).sum() / tally.count),
+        "ranking": ranking_of(val_p, dataset.y[val], np.concatenate(kept), dataset.y[ranked]),
+    }
+    return measured, seconds
+
+
+def _probabilities(log_probabilities: Tensor) -> NDArray[np.float64]:
+    return np.asarray(log_probabilities.exp().cpu().numpy(), np.float64)
+
+
+def _describe(dataset: Dataset, trained: Dataset) -> dict[str, Any]:
+    """The data set of a record, and the features of the model, which a warm start may have matched."""
     split = dataset.require_split()
+    optional = {
+        "direction": dataset.graph.direction if dataset.graph.direction != "both" else None,
+        "notes": list(dataset.warnings),
+        "feature_names": list(trained.feature_names),
+        "encoding": msgspec.to_builtins(list(trained.encoding)),
+    }
     return {
         "name": dataset.name,
         "path": str(dataset.path) if dataset.path else None,
@@ -132,16 +184,8 @@ def _describe(dataset: Dataset) -> dict[str, Any]:
         "source": dataset.source,
         "num_nodes": dataset.num_nodes,
         "num_edges": dataset.graph.num_edges,
+        "num_features": trained.num_features,
         "classes": list(dataset.classes),
         "split": [part.size for part in (split.train, split.val, split.test)],
-        **({"direction": dataset.graph.direction} if dataset.graph.direction != "both" else {}),
-        **({"notes": list(dataset.warnings)} if dataset.warnings else {}),
+        **{name: value for name, value in optional.items() if value},
     }
-
-
-def _features(dataset: Dataset) -> dict[str, Any]:
-    optional = {
-        "feature_names": list(dataset.feature_names),
-        "encoding": msgspec.to_builtins(list(dataset.encoding)),
-    }
-    return {"num_features": dataset.num_features, **{name: values for name, values in optional.items() if values}}

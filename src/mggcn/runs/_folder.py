@@ -1,63 +1,286 @@
-"""The folder of a run while it is trained: ``config.toml`` from the start, checkpoints now and then, the record last.
+"""Folders of runs: created, continued and read; what starts a run, resumes it, or starts from its weights.
 
-``record.json`` marks a run as finished; its checkpoints are then removed. The runs of an experiment or a search have no
-folder of their own, only checkpoints.
+A folder holds ``config.toml`` from the start, checkpoints now and then, and the record last: ``record.json`` marks a
+run as finished, and its checkpoints are then removed. The runs of an experiment or a search have no folder of their
+own, only checkpoints.
 """
 
+import hashlib
 import itertools
 import shutil
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import tomli_w
+import torch
+from safetensors.torch import save as save_tensors
+from torch import Tensor
 
 from mggcn._io import regular
-from mggcn._io.files import write_atomically
+from mggcn._io.files import parse_tensors, write_atomically
 from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn._io.temporary import remove_abandoned
-from mggcn.data import Dataset
-from mggcn.errors import InputError, InputWarning
+from mggcn.data import Dataset, as_dataset, load_with
+from mggcn.errors import DataWarning, InputError, InputWarning, prefix_errors
+from mggcn.graph import Direction
+from mggcn.methods import Method, Preset
+from mggcn.methods.settings import refuse_imports
 from mggcn.runs._fitting import fit_plan
-from mggcn.runs._loading import load_data
-from mggcn.runs._plan import MAY_CHANGE, Config, Plan, read_config, resolve
-from mggcn.runs._run import Run
-from mggcn.runs._warm_start import WarmStart
+from mggcn.runs._matching import SPLIT, SplitIds, match_features
+from mggcn.runs._plan import MAY_CHANGE, DataIdentity, Plan, read_config, resolve
+from mggcn.runs._run import WEIGHTS, Run
 from mggcn.training import (
     ALONE,
     CHECKPOINT,
     CONFIG,
     EVERY,
+    FITTED,
+    RECORD,
     BusyError,
     Checkpoints,
     Progress,
     Ranks,
+    Scaler,
+    Training,
     choose_device,
     is_unfinished,
     lock,
+    read_record,
+    unfinished,
 )
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+_DEVIATION = "scaler.deviation"  # which is infinite for a constant column
+
+
+def fit(
+    dataset: "Dataset | Data",
+    method: str | Method | type[Method] | None = None,
+    *,
+    training: Training | None = None,
+    settings: Mapping[str, object] | None = None,
+    preset: Preset = "default",
+    seed: int = 0,
+    device: str | torch.device = "auto",
+    progress: Progress | None = None,
+    checkpoint: str | Path | None = None,
+    checkpoint_every: float = EVERY,
+    warm_start: Run | str | Path | None = None,
+    direction: Direction | None = None,
+) -> Run:
+    """Train a method on a data set and test the best epoch's weights.
+
+    If PyTorch's default process group is initialised, all its ranks call this function with the same arguments and
+    train together; the run is the same on all of them.
+
+    Each setting has the first value of these that is given: the one in ``settings``; the field of the ``method`` object
+    or of ``training``; the preset's for this data set; the default of the class. So ``"mg-gcn"``, ``MixGrained`` and
+    ``MixGrained()`` train the same model, and ``MixGrained.paper(dataset)`` has every setting of the paper's method. A
+    setting of training that is in ``settings`` and in ``training`` is an InputError.
+
+    Args:
+        dataset: with a split; PyG's ``Data`` is converted by :meth:`mggcn.Dataset.from_pyg`, see ``run.dataset``.
+        method: a name from :data:`mggcn.methods.METHODS`, a class, or an object such as ``MixGrained(picks=8)``. None
+            is ``mg-gcn``, or with ``warm_start`` the method and the settings of that run.
+        training: how to train; every field counts as given, also those with their default.
+        settings: values by name, of the method or of training.
+        preset: ``default`` is our recipe for such features, ``paper`` what the method's paper uses on this data set.
+        seed: of weights, order and picks; the same seed gives the same result.
+        device: ``auto``, ``cpu``, ``cuda`` or a device.
+        progress: is called with every epoch.
+        checkpoint: the run folder to create, with checkpoints from which :func:`resume` continues an interrupted run;
+            at the end it holds the run as :meth:`Run.save` writes it. None writes no files. Of several ranks, only the
+            first writes. A setting that cannot be imported again, such as a ``lambda``, is an InputError.
+        checkpoint_every: seconds between two checkpoints, at least; 0 writes one after every epoch.
+        warm_start: a saved run, or its folder, whose weights and scaling of features the run starts with; features are
+            matched as in :meth:`Run.predict`.
+        direction: which neighbours the nodes of a ``Data`` have, see :meth:`mggcn.Dataset.from_pyg`; the graph of a
+            Dataset has its own.
+    """
+    if direction is not None and isinstance(dataset, Dataset):
+        raise InputError(f"direction: {dataset.name} has the direction {dataset.graph.direction!r} already")
+    dataset = as_dataset(dataset, "fit", needs_split=True, direction=direction)
+    if dataset.warnings != dataset.notes:  # notes were warned of when the data were read
+        warnings.warn(f"{dataset.name}: {dataset.warnings[-1]}", DataWarning, stacklevel=2)
+    ranks, origin = Ranks.current(), None if warm_start is None else _origin(warm_start)
+    if origin is not None and method is None and training is None:
+        record = origin.run.record
+        method, settings, preset = record.method, {**record.settings, **(settings or {})}, "paper"
+    plan = resolve(
+        method or "mg-gcn",
+        dataset,
+        settings,
+        training,
+        preset=preset,
+        seed=seed,
+        device=choose_device(device),
+        warm_start=origin.describe() if origin else None,
+    )
+    if checkpoint is None:
+        plan.check_ranks(ranks)
+        return fit_plan(dataset, plan, progress, origin=origin, ranks=ranks)
+    folder = RunFolder.create(Path(checkpoint), dataset, plan, origin, ranks=ranks)
+    return folder.train(progress, checkpoint_every)
+
+
+def resume(
+    folder: str | Path,
+    dataset: "Dataset | Data | None" = None,
+    *,
+    settings: Mapping[str, object] | None = None,
+    progress: Progress | None = None,
+    checkpoint_every: float = EVERY,
+    root: Path | None = None,
+    allow_import: bool = False,
+) -> Run:
+    """Continue a run that was interrupted; it ends as if it had not been. A finished run is only read.
+
+    Args:
+        folder: as :func:`fit` created it for ``checkpoint``.
+        dataset: the same data, if it is neither a known data set nor a dataset folder.
+        settings: other values of ``epochs`` or ``patience``; all others are those of the run.
+        progress: is called with every epoch that is still to train.
+        checkpoint_every: as in :func:`fit`.
+        root: the folder in which named data sets are searched.
+        allow_import: as in :func:`load_run`.
+    """
+    path, ranks = Path(folder), Ranks.current()
+    if ranks.first(lambda: is_finished(path)):
+        return load_run(path, allow_import=allow_import)
+    data = None if dataset is None else as_dataset(dataset, "resume", needs_split=True)
+    opened = RunFolder.open(path, data, settings, root=root, allow_import=allow_import, ranks=ranks)
+    return opened.train(progress, checkpoint_every)
+
+
+def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | None = None) -> Run:
+    """Read a run folder.
+
+    Args:
+        folder: as :meth:`Run.save` wrote it.
+        allow_import: allow the record to name Python code to import, as the record of a user's own method does. Only
+            allow it for folders from a source you trust: importing runs the code.
+        root: the folder in which its data set is searched if that has a name; as in :func:`mggcn.load`.
+    """
+    path = Path(folder)
+    if is_unfinished(path):
+        raise InputError(unfinished(path))
+    if not is_finished(path):
+        raise InputError(f"{path}: not a run folder ({RECORD} is missing)")
+    record, checksums = read_record(path / RECORD)
+    refuse_imports(path / RECORD, {"method": record.method, **record.settings}, allow_import=allow_import)
+    try:
+        record.check_complete()
+        plan = resolve(
+            record.method,
+            DataIdentity(record.dataset["name"], record.dataset["digest"]),
+            record.settings,
+            preset="paper",
+            seed=record.seed,
+            device=torch.device(record.device),
+            warm_start=record.warm_start,
+        )
+    except ValueError as error:  # an InputError is one
+        raise InputError(f"{path / RECORD}: not a run record ({error})") from None
+    files = {name: _verified(path / Path(name).name, checksum) for name, checksum in checksums.items()}
+    if not {WEIGHTS, SPLIT} <= files.keys():
+        raise InputError(f"{path / RECORD}: not a run record (it has no checksums of {WEIGHTS} and {SPLIT})")
+    try:
+        tensors = parse_tensors(files[WEIGHTS])
+    except ValueError as error:
+        raise InputError(f"{path / WEIGHTS}: cannot be read ({error})") from None
+    model = plan.method.model(record.dataset["num_features"], len(record.dataset["classes"]), None)
+    try:
+        model.load_state_dict({name[6:]: tensor for name, tensor in tensors.items() if name.startswith("model.")})
+    except RuntimeError:
+        raise InputError(f"{path / WEIGHTS}: does not fit the model that {RECORD} describes") from None
+    kind, width = record.settings["scaling"], record.dataset["num_features"]
+    fitted = {f"scaler.{name}": torch.empty(width) for name in FITTED.get(kind, ())}
+    with prefix_errors(path / WEIGHTS):
+        _check_tensors(tensors, {f"model.{name}": tensor for name, tensor in model.state_dict().items()} | fitted)
+    scaler = Scaler(kind, **{name[7:]: tensors[name].numpy() for name in fitted})
+    split = SplitIds.read(path / SPLIT)
+    return Run(record, plan, model, scaler, path=path.resolve(), root=root, stored_split=split)
+
+
+def load_data(name: str, root: Path | None, ranks: Ranks, access: Access = AUTOMATIC) -> Dataset:
+    """Load a data set on every rank; the first of a machine downloads or generates it, and the others map its files."""
+    mapped = access if ranks.size == 1 else replace(access, mmap=True)
+    return ranks.in_turn(lambda: load_with(mapped, name, root=root))
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether a run folder has its record, which is written last."""
+    return (folder / RECORD).is_file()
+
+
+@dataclass(frozen=True, eq=False)
+class WarmStart:
+    """The saved run whose weights and scaling another one starts with, on data with the same features.
+
+    Before its first step the new model scores nodes as the earlier run does.
+    """
+
+    run: Run
+
+    @classmethod
+    def of(cls, run: "Run | str | Path", *, allow_import: bool = False) -> "WarmStart":
+        """From a run, or from its folder."""
+        origin = run if isinstance(run, Run) else load_run(run, allow_import=allow_import)
+        name = origin.record.method
+        if not any(parameter.requires_grad for parameter in origin.model.parameters()):
+            raise InputError(f"warm start: {name} has no weights to start from")
+        if not origin.plan.method.uses_features:
+            raise InputError(f"warm start: the weights of {name} fit only the graph they were trained on")
+        return cls(origin)
+
+    @cached_property
+    def digest(self) -> str:
+        """The sha256 of the weights."""
+        state = self.run.model.state_dict()
+        copied = {name: tensor.detach().cpu().contiguous().clone() for name, tensor in state.items()}
+        return hashlib.sha256(save_tensors(copied)).hexdigest()
+
+    def describe(self) -> dict[str, Any]:
+        """What the record of the new run says about it."""
+        if self.run.path is None:
+            raise InputError("warm start: save the run first, so that its folder can be named")
+        dataset = {name: self.run.record.dataset[name] for name in ("name", "digest")}
+        return {"path": str(self.run.path), "dataset": dataset, "seed": self.run.record.seed, "weights": self.digest}
+
+    def check(self, plan: Plan) -> None:
+        """Raise InputError if a plan is of another method or scaling."""
+        if plan.name != self.run.record.method:
+            raise InputError(f"warm start: {self.run.record.method} was trained, so {plan.name} cannot start from it")
+        scaling = self.run.record.settings["scaling"]
+        if plan.training.scaling != scaling:
+            raise InputError(f"scaling: {plan.training.scaling}, but the run to start from has {scaling}")
+
+    def match(self, dataset: Dataset) -> Dataset:
+        """The data set with the features of the earlier run, matched as for predictions."""
+        if dataset.classes != self.run.classes:
+            raise InputError(
+                f"{dataset.name}: classes {', '.join(dataset.classes)}, but the run to start from has "
+                f"{', '.join(self.run.classes)}"
+            )
+        return match_features(dataset, self.run.record.dataset)
 
 
 @dataclass(frozen=True, eq=False)
 class RunFolder:
-    """A folder with a run that is not finished.
-
-    Attributes:
-        path: of the folder.
-        dataset: with a split.
-        plan: the method with every setting.
-        origin: the run whose weights it starts with.
-        created: the folders that were created for it, to be removed if the run cannot start.
-        ranks: that train it; only the first reads and writes the folder.
-    """
+    """A folder with a run that is not finished; of several ranks, only the first reads and writes it."""
 
     path: Path
     dataset: Dataset
     plan: Plan
     origin: WarmStart | None = None
-    created: tuple[Path, ...] = field(default=(), repr=False)
+    created: tuple[Path, ...] = ()  # to be removed if the run cannot start
     ranks: Ranks = ALONE
 
     @classmethod
@@ -82,10 +305,10 @@ class RunFolder:
         def create() -> tuple[Path, tuple[Path, ...]]:
             if again and (left := _left(path, content)) is not None:
                 return left, ()
-            claimed, created = _claim(path, numbered=numbered)
-            (claimed / CHECKPOINT).mkdir()
-            write_atomically(claimed / CONFIG, content)
-            return claimed, created
+            created = _claim(path, numbered=numbered)
+            (created[0] / CHECKPOINT).mkdir()
+            write_atomically(created[0] / CONFIG, content)
+            return created[0], created
 
         plan.check_ranks(ranks)
         claimed, created = ranks.first(create)
@@ -107,15 +330,13 @@ class RunFolder:
 
         ``changes`` replace settings; a checkpoint accepts only other numbers of epochs, and another patience.
         """
-        config = ranks.first(lambda: _read_config(path, allow_import=allow_import))
+        if not ranks.first((path / CONFIG).is_file):
+            raise InputError(f"{path}: not a run folder ({CONFIG} is missing)")
+        config = ranks.first(lambda: read_config(path / CONFIG, allow_import=allow_import))
         if config.dataset is None or config.method is None:
             raise InputError(f"{path / CONFIG}: names no data set or no method")
-        for name in changes or {}:
-            if name not in MAY_CHANGE:
-                raise InputError(
-                    f"{name}: a run is resumed with its own settings, except for {' and '.join(MAY_CHANGE)}"
-                )
-        device = choose_device(config.device)
+        for name in {*(changes or {})} - {*MAY_CHANGE}:
+            raise InputError(f"{name}: a run is resumed with its own settings, except for {' and '.join(MAY_CHANGE)}")
         data = dataset or load_data(config.dataset, root, ranks, access)
         origin = WarmStart.of(config.warm_start, allow_import=allow_import) if config.warm_start else None
         plan = resolve(
@@ -124,7 +345,7 @@ class RunFolder:
             {**config.settings, **(changes or {})},
             preset=config.preset,
             seed=config.seed,
-            device=device,
+            device=choose_device(config.device),
             warm_start=origin.describe() if origin else None,
         )
         plan.check_ranks(ranks)
@@ -138,70 +359,49 @@ class RunFolder:
     ) -> Run:
         """Train the run from its last checkpoint, or from the start, and write its record.
 
-        Args:
-            progress: is called with every epoch.
-            every: seconds between two checkpoints, at least.
-            opened: is called with the checkpoints, before anything else.
+        ``every`` is in seconds; ``opened`` is called with the checkpoints, before anything else.
         """
+        run = None
         try:
-            own = self.checkpoints(every)
-        except InputError:
-            self._discard()
-            raise
-        with own as checkpoints:
-            if opened is not None:
-                opened(checkpoints)
-            try:
+            identity = self.plan.identity_to_resume
+            with Checkpoints(self.path / CHECKPOINT, identity, every, self.ranks) as checkpoints:
+                if opened is not None:
+                    opened(checkpoints)
                 run = fit_plan(self.dataset, self.plan, progress, checkpoints, self.origin, self.ranks)
-            except InputError:
+                for name, content in run.files().items() if self.ranks.is_first else ():
+                    write_atomically(self.path / name, content)
+                checkpoints.remove()
+        except InputError:
+            if run is None:
                 self._discard()
-                raise
-            for name, content in run.files().items() if self.ranks.is_first else ():
-                write_atomically(self.path / name, content)
-            checkpoints.remove()
+            raise
         return replace(run, path=self.path.resolve())
-
-    def checkpoints(self, every: float = EVERY) -> Checkpoints:
-        """The run's checkpoints, which are opened by a ``with`` block."""
-        return Checkpoints(self.path / CHECKPOINT, self.plan.identity_to_resume, every, self.ranks)
 
     def _discard(self) -> None:
         """Remove what :meth:`create` created."""
         if self.created:
             shutil.rmtree(self.path)
-        for parent in self.created[1:]:
-            try:
+        with suppress(OSError):  # another run is in it
+            for parent in self.created[1:]:
                 parent.rmdir()
-            except OSError:
-                return  # another run is in it
 
 
 @contextmanager
-def continued(
-    folder: Path,
-    plan: Plan,
-    progress: Progress,
-    every: float = EVERY,
-) -> Iterator[Checkpoints | None]:
+def continued(folder: Path, plan: Plan, progress: Progress) -> Iterator[Checkpoints | None]:
     """Open the checkpoints of a run, for :func:`fit_plan`; only an interrupt leaves them behind.
 
     Checkpoints that cannot be used are left out with a warning. If another process trains the same run, there are none.
-
-    Args:
-        folder: of the checkpoints.
-        plan: of the run.
-        progress: is called with the epochs from before an interrupt.
-        every: seconds between two checkpoints, at least.
+    ``progress`` is called with the epochs from before an interrupt.
     """
     try:
-        opened = Checkpoints(folder, plan.identity_to_resume, every).open()
+        opened = Checkpoints(folder, plan.identity_to_resume).open()
     except BusyError:
         yield None
         return
     except InputError as error:
         warnings.warn(f"{error}; the run starts again", InputWarning, stacklevel=3)
         shutil.rmtree(folder)
-        opened = Checkpoints(folder, plan.identity_to_resume, every).open()
+        opened = Checkpoints(folder, plan.identity_to_resume).open()
     try:
         with opened as checkpoints:
             for epoch in checkpoints.state.fitted.curve if checkpoints.state else ():
@@ -214,40 +414,67 @@ def continued(
     opened.remove()
 
 
-def _read_config(folder: Path, *, allow_import: bool) -> Config:
-    if not (folder / CONFIG).is_file():
-        raise InputError(f"{folder}: not a run folder ({CONFIG} is missing)")
-    return read_config(folder / CONFIG, allow_import=allow_import)
+def _origin(run: Run | str | Path) -> WarmStart:
+    try:
+        return WarmStart.of(run)
+    except InputError as error:
+        loaded = f"warm_start=mggcn.load_run({str(run)!r}, allow_import=True)"
+        raise InputError(str(error).replace("allow it with allow_import=True", f"give {loaded}")) from None
+
+
+def _numbered(path: Path) -> Iterator[Path]:
+    """A folder, and the others of its name."""
+    yield path
+    yield from (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
 
 
 def _left(path: Path, config: bytes) -> Path | None:
     """The newest folder of this name with an unfinished run of this configuration, which no process trains."""
-    for number in itertools.count(2):
-        numbered = path.with_name(f"{path.name}-{number}")
-        if not numbered.exists():
-            break
-        path = numbered if is_unfinished(numbered) else path
-    if not is_unfinished(path) or regular.read(path / CONFIG) != config:
+    others = [folder for folder in itertools.takewhile(Path.exists, _numbered(path)) if is_unfinished(folder)]
+    if not others or regular.read(others[-1] / CONFIG) != config:
         return None
-    try:
-        lock(path / CHECKPOINT).close()
-    except BusyError:
-        return None
-    return path
+    with suppress(BusyError):
+        lock(others[-1] / CHECKPOINT).close()
+        return others[-1]
+    return None
 
 
-def _claim(path: Path, *, numbered: bool) -> tuple[Path, tuple[Path, ...]]:
-    """Create a folder that does not exist; return it, and all folders that were created, the innermost first."""
+def _claim(path: Path, *, numbered: bool) -> tuple[Path, ...]:
+    """Create a folder that does not exist; return all folders that were created, this one first."""
     missing = [parent for parent in path.parents if not parent.exists()]
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_abandoned(path.parent, depth=2)
-    names = (path.with_name(f"{path.name}-{number}") for number in itertools.count(2))
-    for candidate in itertools.chain([path], names):
-        try:
-            candidate.mkdir()
-        except FileExistsError:
-            if not numbered:
-                raise InputError(f"{path}: already exists") from None
-        else:
-            return candidate, (candidate, *missing)
-    raise AssertionError("there is always another number")
+    claimed = next(folder for folder in _numbered(path) if not (numbered and folder.exists()))
+    try:
+        claimed.mkdir()
+    except FileExistsError:
+        if numbered:  # another process was faster
+            return _claim(path, numbered=True)
+        raise InputError(f"{path}: already exists") from None
+    return (claimed, *missing)
+
+
+def _verified(path: Path, checksum: str) -> bytes:
+    """The content of a file; InputError if it is not as it was when the record was written."""
+    try:
+        content = regular.read(path)
+    except FileNotFoundError:
+        raise InputError(f"{path}: missing, though {RECORD} lists it") from None
+    if hashlib.sha256(content).hexdigest() != checksum:
+        raise InputError(f"{path}: sha256 differs from {RECORD}; the file is damaged or was changed")
+    return content
+
+
+def _check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
+    """Raise InputError unless tensors have the names, types and shapes of others, and finite numbers."""
+    for name in sorted(tensors.keys() | expected.keys()):
+        found, wanted = (_described(side.get(name)) for side in (tensors, expected))
+        if found != wanted:
+            raise InputError(f"{name} is {found}, but for {RECORD} it is {wanted}")
+        values = tensors[name]
+        if not (values.isfinite() | (values.isposinf() & (name == _DEVIATION))).all():
+            raise InputError(f"{name} holds a number that is not finite")
+
+
+def _described(tensor: Tensor | None) -> str:
+    return "missing" if tensor is None else f"{tensor.dtype} {[*tensor.shape]}"

@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from mggcn import methods
 from mggcn._io.files import read_toml
@@ -100,7 +99,7 @@ class Plan:
             "method_version": self.method.version,
             "seed": self.seed,
             "device": self.device.type,
-            "settings": {name: _plain(value) for name, value in values.items()},
+            "settings": {name: _whole(value) for name, value in values.items()},
             "warm_start": self.warm_start and self.warm_start["weights"],
         }
 
@@ -187,14 +186,17 @@ class Plan:
             generator = torch.Generator().manual_seed(seed)
             model = self.method.model(dataset.num_features, dataset.num_classes, generator).to(compute.device)
             if weights is not None:
-                self._load(model, weights)
+                try:
+                    model.load_state_dict(weights)
+                except RuntimeError:
+                    raise InputError(f"weights: do not fit the model of {self.name} with these settings") from None
             scored = view_of(dataset, scaler, model, key, compute)
             trained = replace(scored, training=self.training)
             if not self.trains_on_part(dataset):
                 whole = self.method.prepare(trained)
                 return Prepared(model, whole.train, whole.eval, scaler)
-            whole = self.method.prepare(scored)
-            part = self.method.prepare(on_training_nodes(trained, split.train, _hash(split.train)))
+            whole, digest = self.method.prepare(scored), hashlib.sha256(split.train.tobytes()).hexdigest()
+            part = self.method.prepare(on_training_nodes(trained, split.train, digest))
             return Prepared(model, part.train, whole.eval, scaler)
 
     def trains_on_part(self, dataset: Dataset) -> bool:
@@ -202,22 +204,12 @@ class Plan:
         on_train = self.training.training_graph
         return on_train == "train" or (on_train == "auto" and dataset.inductive)
 
-    def _load(self, model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-        try:
-            model.load_state_dict(weights)
-        except RuntimeError:
-            raise InputError(f"weights: do not fit the model of {self.name} with these settings") from None
-
 
 def _is_as_stored(dataset: Dataset) -> bool:
     """Whether a data set is mapped and its features are those of its folder."""
     x = dataset.x
     is_mapped = x.filename is not None if isinstance(x, np.memmap) else not isinstance(x, np.ndarray)
     return dataset.mapped is not None and is_mapped
-
-
-def _hash(nodes: NDArray[np.int64]) -> str:
-    return hashlib.sha256(nodes.tobytes()).hexdigest()
 
 
 def resolve(
@@ -281,22 +273,19 @@ def published_results(
         values: a record's settings; None for the results with the paper's settings, to be shown as such.
     """
     name = str(dataset["name"])
-    results: dict[str, float] = {}
     data = published.published().data.get(name)
-    if data is None or dataset.get("digest") != data.digest:
+    if data is None or dataset.get("digest") != data:
         return {}
-    for table in published.published().tables:
-        for row in table.rows if table.name != published.OWN else ():
-            if (row.dataset, row.method) != (name, method):
-                continue
-            if not row.settings if values is None else _has_settings(row, values):
-                results |= row.measured
-    return results
 
+    def is_same(row: published.Result) -> bool:
+        if (row.dataset, row.method) != (name, method) or values is None:
+            return (row.dataset, row.method) == (name, method) and not row.settings
+        expected = resolve(row.method, row.dataset, row.settings, preset="paper").settings
+        return all(values.get(key, value) == value for key, value in expected.items() if key not in WITHOUT_EFFECT)
 
-def _has_settings(row: published.Result, values: Mapping[str, Any]) -> bool:
-    expected = resolve(row.method, row.dataset, row.settings, preset="paper").settings
-    return all(values.get(key, value) == value for key, value in expected.items() if key not in WITHOUT_EFFECT)
+    tables = (table for table in published.published().tables if table.name != published.OWN)
+    rows = (row for table in tables for row in table.rows if is_same(row))
+    return {what: value for row in rows for what, value in row.measured.items()}
 
 
 @dataclass(frozen=True)
@@ -306,16 +295,14 @@ class Requirements:
     Attributes:
         memory: bytes.
         disk: bytes that are written, some of them for a while; 0 if the method computes in memory.
-        folder: where they are written.
+        cache: where they are written.
         kept: the bytes that are there already from this data set; the rest is computed again.
-        free: the free bytes of that disk.
     """
 
     memory: int
     disk: int
-    folder: Path
+    cache: Cache
     kept: int
-    free: int
 
     @classmethod
     def of(cls, plan: Plan, dataset: Dataset, *, trains: bool = True) -> "Requirements | None":
@@ -330,10 +317,10 @@ class Requirements:
         kept = sum(entry.num_bytes for entry in cache.entries() if entry.what.get("data") == dataset.digest)
         strips = memory_for_rows(graph.num_nodes, width, cache.memory)
         needed = strips + _BYTES_PER_NODE * graph.num_nodes + _BYTES_OF_BATCHES
-        return cls(needed, disk, cache.folder, kept, cache.free())
+        return cls(needed, disk, cache, kept)
 
     def __str__(self) -> str:
-        disk = f"{size(self.disk)} of disk in {self.folder}, where {size(self.free)} are free"
+        disk = f"{size(self.disk)} of disk in {self.cache.folder}, where {size(self.cache.free())} are free"
         if self.kept:
             disk += f" and {size(self.kept)} of this data set are kept"
         return f"mapped: needs up to {size(self.memory)} of memory and {disk}"
@@ -341,7 +328,7 @@ class Requirements:
     def check(self) -> None:
         """Raise InputError if the disk is too small."""
         if not self.kept:
-            Cache(self.folder).require_disk(self.disk)
+            self.cache.require_disk(self.disk)
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -367,6 +354,6 @@ def read_config(path: Path, *, allow_import: bool = False) -> Config:
     return config
 
 
-def _plain(value: object) -> object:
+def _whole(value: object) -> object:
     """A whole number without a point, so that 1 and 1.0 are the same."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,34 +1,94 @@
-"""The tables that a run gives of nodes: predictions, and embeddings; as files and as pandas data frames."""
+"""Tables of nodes under the user's ids: predictions and embeddings, as files and as pandas data frames."""
 
+import csv
 import io
 import itertools
+import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mggcn._io.files import write_atomically
+from mggcn._io.files import check_file_writable, replacing_file, write_atomically
 from mggcn.data import Dataset
-from mggcn.runs._nodes import PART_NAMES
-from mggcn.runs._table import FORMATS, Columns, check_format, to_frame, write_chunks, write_table
+from mggcn.errors import InputError, prefix_errors, require
+from mggcn.runs._matching import PART_NAMES
 
 if TYPE_CHECKING:
     import pandas
 
-    from mggcn.runs._alerts import Thresholds
+    from mggcn.runs._assessment import Thresholds
     from mggcn.runs._run import Run
 
+FORMATS = (".csv", ".jsonl", ".parquet")
 NUM_REASONS = 3
 """The most reasons of a node."""
 
 _AT_ONCE = 1 << 17
+
+Columns = Mapping[str, NDArray[Any]]
+
+
+def check_format(path: Path, kind: Literal["predictions", "embeddings"] = "predictions") -> None:
+    """Raise InputError, before any work is done, if a table of this kind cannot be written to this file."""
+    formats = (*FORMATS, ".npy") if kind == "embeddings" else FORMATS
+    if path.suffix not in formats:
+        listed = f"{', '.join(formats[:-1])} or {formats[-1]}"
+        raise InputError(f"{path}: {kind} are written as {listed}, not {path.suffix or 'no suffix'}")
+    check_file_writable(path)
+    if path.suffix == ".parquet":
+        with prefix_errors(path):
+            require("pyarrow", "tables")
+
+
+def write_table(path: Path, chunks: Iterable[Columns]) -> None:
+    """Write rows in the format of the suffix, some at a time; the file appears when all are written."""
+    with replacing_file(path) as draft:
+        if path.suffix == ".parquet":
+            _write_parquet(draft, chunks)
+            return
+        with draft.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            for number, columns in enumerate(chunks):
+                rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+                if path.suffix == ".jsonl":
+                    values = (dict(zip(columns, row, strict=True)) for row in rows)
+                    file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in values)
+                    continue
+                if number == 0:
+                    writer.writerow(columns)
+                writer.writerows(rows)
+
+
+def _write_parquet(path: Path, chunks: Iterable[Columns]) -> None:
+    """Every chunk is a row group; the types of columns are those of the first. Objects are text or missing."""
+    from pyarrow import array, parquet, string, table
+
+    with ExitStack() as stack:
+        writer = None
+        for columns in chunks:
+            types = {name: string() if column.dtype.kind in "OU" else None for name, column in columns.items()}
+            rows = table({name: array(np.ascontiguousarray(columns[name]), kind) for name, kind in types.items()})
+            writer = writer or stack.enter_context(parquet.ParquetWriter(path, rows.schema))
+            writer.write_table(rows)
+
+
+def to_frame(columns: Columns, index: str | None = None) -> "pandas.DataFrame":
+    """Columns as a data frame, one of them as its index."""
+    require("pandas", "pandas")
+    import pandas
+
+    values = {name: column.tolist() if column.dtype.kind in "OU" else column for name, column in columns.items()}
+    frame = pandas.DataFrame(values)
+    return frame if index is None else frame.set_index(index)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +172,7 @@ class Predictions:
         check_format(target)
         first, last, _ = rows.indices(self.nodes.size)
         starts = range(first, last, _AT_ONCE)
-        write_chunks(target, (self._columns(slice(start, min(start + _AT_ONCE, last))) for start in starts))
+        write_table(target, (self._columns(slice(start, min(start + _AT_ONCE, last))) for start in starts))
 
     def to_pandas(self) -> "pandas.DataFrame":
         """A row for each node, with its id as the index; needs the extra ``pandas``.
@@ -141,17 +201,12 @@ class Predictions:
                 if found := self.reasons.get(row):
                     texts[: len(found), column] = found
             columns |= {f"reason_{number}": column for number, column in enumerate(texts, 1)}
-        for name, text in self._origin.items():
-            columns[name] = np.full(nodes.size, text, object)
-        return columns
-
-    @cached_property
-    def _origin(self) -> dict[str, str]:
-        return {
+        origin = {
             "model": self.model,
             "data": f"{self.dataset.name} {self.dataset.digest[:12]}",
             "scored_at": f"{self.scored_at:%Y-%m-%dT%H:%M:%SZ}",
         }
+        return columns | {name: np.full(nodes.size, text, object) for name, text in origin.items()}
 
 
 def column_names(classes: Sequence[str]) -> list[str]:
@@ -188,9 +243,9 @@ class Embeddings:
     def save(self, path: str | Path) -> None:
         """Write the columns of :meth:`to_pandas` as ``.csv``, ``.jsonl``, ``.parquet``, or only values as ``.npy``."""
         target = Path(path)
-        check_embeddings_format(target)
+        check_format(target, "embeddings")
         if target.suffix != ".npy":
-            write_table(target, self._columns())
+            write_table(target, [self._columns()])
             return
         content = io.BytesIO()
         np.save(content, self.values)
@@ -202,8 +257,3 @@ class Embeddings:
 
     def _columns(self) -> Columns:
         return {self.id_name: self.ids, **{f"h{column}": values for column, values in enumerate(self.values.T)}}
-
-
-def check_embeddings_format(path: Path) -> None:
-    """Raise InputError, before any work is done, if embeddings cannot be written to this file."""
-    check_format(path, "embeddings", (*FORMATS, ".npy"))

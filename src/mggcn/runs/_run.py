@@ -1,16 +1,17 @@
-"""Run: a trained model with its record, the folder it is saved in, and what follows from it for nodes.
+"""Run and Ensemble: trained models with their records, and what follows from them for nodes.
 
-The folder holds ``record.json`` (see :class:`mggcn.training.RunRecord`), ``weights.safetensors`` (model and scaling),
-``split.npz`` (see :mod:`mggcn.runs._nodes`) and ``config.toml``, which reproduces the run.
+The folder of a run holds ``record.json`` (see :class:`mggcn.training.RunRecord`), ``weights.safetensors`` (model and
+scaling), ``split.npz`` (see :mod:`mggcn.runs._matching`) and ``config.toml``, which reproduces the run.
 """
 
-import dataclasses
-from collections.abc import Iterable
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import tomli_w
 import torch
 from numpy.typing import ArrayLike
@@ -20,23 +21,25 @@ from torch import Tensor, nn
 from mggcn import methods
 from mggcn._io.files import replacing, write_durably
 from mggcn._io.mapping import AUTOMATIC, Access
-from mggcn.data import Dataset, load_with
-from mggcn.errors import InputError, unknown
+from mggcn.data import Dataset, as_dataset, load_with
+from mggcn.errors import InputError, unknown, warn_caller
 from mggcn.keys import Key
-from mggcn.runs._explanation import Explanation, explain
+from mggcn.runs._assessment import Thresholds, validation_nodes
+from mggcn.runs._explaining import Explanation, check_reasons, explain, reasons_of
 from mggcn.runs._export import export, input_rows, row_shape
-from mggcn.runs._features import match_features
-from mggcn.runs._nodes import SPLIT, SplitIds, targets_of
+from mggcn.runs._matching import SPLIT, SplitIds, match_features, parts_of, targets_of
 from mggcn.runs._plan import Plan
-from mggcn.runs._predicting import Predictor
-from mggcn.runs._predictions import Embeddings
-from mggcn.runs._scoring import Scorer
+from mggcn.runs._predictions import Embeddings, Predictions
+from mggcn.runs._scoring import Nodes, Probabilities, Scorer
 from mggcn.training import (
+    ALONE,
     CONFIG,
+    FITTED,
     RECORD,
     Compute,
     Embedder,
     Inference,
+    Ranks,
     RunRecord,
     Scaler,
     View,
@@ -47,12 +50,202 @@ from mggcn.training import (
 if TYPE_CHECKING:
     from torch_geometric.data import Data
 
-SCALER_ARRAYS = ("mean", "deviation", "idf")
 WEIGHTS = "weights.safetensors"
 
 
+class Ensemble:
+    """Runs with the same classes and features, whose probabilities are averaged, each run calibrated by itself.
+
+    A :class:`Run` is an ensemble of itself.
+
+    Args:
+        runs: at least one.
+    """
+
+    def __init__(self, runs: "Sequence[Run]") -> None:
+        if not runs:
+            raise InputError("ensemble: name at least one run")
+        self._runs = tuple(runs)
+        self._check_same("classes", lambda run: run.classes)
+        self._check_same("number of features", lambda run: run.record.dataset["num_features"])
+        self._check_same("feature names", lambda run: tuple(run.record.dataset.get("feature_names") or ()))
+
+    def __repr__(self) -> str:
+        return f"Ensemble({list(self.runs)!r})"
+
+    @property
+    def runs(self) -> "tuple[Run, ...]":
+        """The runs."""
+        return self._runs
+
+    @property
+    def training_data(self) -> Dataset:
+        """The data set that all runs were trained on; InputError if they differ in it or in its split."""
+
+        def data_and_split(run: Run) -> tuple[object, ...]:
+            data = run.record.dataset
+            return data["name"], (data["digest"] or "")[:8], run.record.split_seed
+
+        self._check_same("training data", data_and_split)
+        return self.runs[0].training_data
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The name of each class."""
+        return tuple(self.runs[0].record.dataset["classes"])
+
+    def predict(
+        self,
+        dataset: "Dataset | Data | None" = None,
+        nodes: ArrayLike | None = None,
+        *,
+        ids: Iterable[object] | None = None,
+        reasons: int = 0,
+        at_precision: float | None = None,
+        draws: int | None = None,
+        calibrated: bool = True,
+        device: str | torch.device = "auto",
+        scratch: Path | None = None,
+        ranks: Ranks = ALONE,
+    ) -> Predictions:
+        """Score nodes of the training graph or of a new graph with the same features.
+
+        If the run and the graph both have names of features, columns are matched by name: their order does not matter,
+        a missing one is an error, and further ones are ignored with an :class:`mggcn.InputWarning`. Otherwise they are
+        matched by position, with such a warning if only the run has names.
+
+        Args:
+            dataset: the graph to score, a Dataset or PyG's ``Data``; the one that was trained on when None.
+            nodes: node numbers or a boolean mask, as a list, a range, an array or a tensor; all nodes when None.
+            ids: the user's ids of the nodes, instead of ``nodes``.
+            reasons: give reasons in words for so many nodes of each class, those with the highest probabilities. They
+                need names of features, and a method whose scores have gradients; others warn.
+            at_precision: choose for each class the lowest probability with this precision on the validation nodes of
+                the runs; nodes that reach it are alerts. Needs the training data.
+            draws: average the probabilities over so many independent draws of the picks; as in the evaluation if None.
+            calibrated: scale the probabilities by the temperature that was fitted on the validation nodes; the most
+                probable class does not depend on it. For other than the evaluation's draws it is fitted on as
+                many, which needs the training data.
+            device: ``auto``, ``cpu``, ``cuda`` or a device.
+            scratch: a folder for a temporary file that holds the probabilities; they are in memory if None.
+            ranks: processes that share the nodes; each gets the predictions of all.
+        """
+        data = self._data(dataset, "predict")
+        if reasons:
+            check_reasons(data)
+        targets, on = targets_of(data, nodes, ids), choose_device(device)
+        validated = validation_nodes(self.runs, data, at_precision) if at_precision is not None else None
+
+        def prepared(graph: Dataset) -> list[Scorer]:
+            return [Scorer.of(run, graph, on, draws, calibrated=calibrated) for run in self.runs]
+
+        scorers = prepared(data)
+        p = _collected(_mean_chunks(scorers, targets[ranks.part(targets.size)]), scratch)
+        if ranks.size > 1:
+            p = ranks.gather(torch.from_numpy(np.array(p))).numpy()
+        found = Predictions(data, targets, p, parts_of(self.runs, data, targets), self.runs)
+        if validated is not None and at_precision is not None:
+            trained, val = validated
+            p = _collected(_mean_chunks(scorers if trained is data else prepared(trained), val), None)
+            of_val = Predictions(trained, val, p, parts_of(self.runs, trained, val), self.runs)
+            found = replace(found, thresholds=Thresholds.of(at_precision, of_val))
+        return replace(found, reasons=_reasons(found, scorers, reasons, ranks)) if reasons else found
+
+    def embed(
+        self,
+        dataset: "Dataset | Data | None" = None,
+        nodes: ArrayLike | None = None,
+        *,
+        ids: Iterable[object] | None = None,
+        draws: int | None = None,
+        device: str | torch.device = "auto",
+    ) -> Embeddings:
+        """Return hidden representations of nodes: what the model's last layer multiplies by its weights.
+
+        These are the last hidden units for ``mlp`` and ``sign``, the propagated features for ``sgc``, and the embedding
+        itself for ``deepwalk`` and ``node2vec``. In graph convolutions they are what the last layer aggregates: the
+        target's hidden row beside that of its senders (picks, for MG-GCN) for ``mean``, ``pool`` and ``lstm``, their
+        sum for ``gcn``. A last layer that does not say what it multiplies, such as ``gat`` or a PyG convolution, gives
+        the target's hidden row below it. ``label-propagation`` and ``random-forest`` have none, and raise InputError,
+        as does a module of your own without a method ``hidden(rows, blocks)``, and an ensemble of several runs, whose
+        representations have no mean.
+
+        Args:
+            dataset: as in :meth:`predict`, like all that follow.
+            nodes: all nodes when None.
+            ids: instead of ``nodes``.
+            draws: average over so many draws.
+            device: of the model.
+        """
+        if len(self.runs) > 1:
+            raise InputError(f"embed: the representations of {len(self.runs)} models have no mean; name one run")
+        (run,) = self.runs
+        if not isinstance(run.model, Embedder):
+            raise InputError(f"{run.record.method}: its model has no hidden representations")
+        data = self._data(dataset, "embed")
+        targets = targets_of(data, nodes, ids)
+        scorer = Scorer.of(run, data, choose_device(device), draws, calibrated=False)
+        values = Inference(run.model, scorer.view, run.key, scorer.compute, scorer.draws).hidden(targets)
+        data.check_unchanged()
+        return Embeddings(targets, data.ids_of(targets), values.cpu().numpy(), data.id_name)
+
+    def explain(
+        self,
+        dataset: "Dataset | Data | None" = None,
+        node: int | None = None,
+        *,
+        id: object = None,  # noqa: A002
+        label: str | None = None,
+        draws: int | None = None,
+    ) -> Explanation:
+        """Explain the probability of a node's class: what features contribute, and what each pick changes.
+
+        Contributions of features are integrated gradients, see :mod:`mggcn.runs._explaining`. The effect of a pick is
+        the probability with all picks minus that without it. Methods whose scores have no gradient with respect to the
+        features (``label-propagation``, ``deepwalk``, ``node2vec``, ``random-forest``) raise InputError. Computed on
+        the CPU, for this node alone. Over several draws, its probabilities are the mean of calibrated ones;
+        :meth:`predict` calibrates the mean, which is the same at temperature 1. Contributions of an ensemble are the
+        means of its runs'; the effect of a pick is the mean over the draws of all runs that contain it.
+
+        Args:
+            dataset: as in :meth:`predict`.
+            node: its node number.
+            id: the user's id of the node, instead of ``node``.
+            label: the name of the class to explain; the predicted class when None.
+            draws: average over so many independent draws of the picks; as in the evaluation if None.
+        """
+        if (node is None) == (id is None):
+            raise InputError("explain: name one node, by its number or by its id")
+        if label is not None and label not in self.classes:
+            raise unknown("class", label, self.classes)
+        data = self._data(dataset, "explain")
+        (target,) = targets_of(data, None if node is None else [node], None if id is None else [id])
+        scorers = [
+            replace(Scorer.of(run, data, draws=draws, calibrated=False), temperature=run.record.temperature)
+            for run in self.runs
+        ]
+        return explain(scorers, int(target), None if label is None else self.classes.index(label))
+
+    def _check_same(self, what: str, value: "Callable[[Run], object]") -> None:
+        """Raise InputError for the first run whose value differs from that of the first run."""
+        first = self._runs[0]
+        for number, run in enumerate(self._runs[1:], 2):
+            if value(run) != value(first):
+                raise InputError(
+                    f"{run.path or f'run {number}'}: {what} {_short(value(run))}, but {first.path or 'run 1'} has "
+                    f"{_short(value(first))}; an ensemble needs the same"
+                )
+
+    def _data(self, dataset: "Dataset | Data | None", caller: str) -> Dataset:
+        """The graph to score; the edges of a ``Data`` are read as those that the runs were trained on."""
+        if dataset is None:
+            return self.training_data
+        direction = self.runs[0].record.dataset.get("direction", "both")
+        return as_dataset(dataset, caller, needs_split=False, direction=direction)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Run(Predictor):
+class Run(Ensemble):
     """A trained model with what it takes to score nodes.
 
     Attributes:
@@ -62,8 +255,10 @@ class Run(Predictor):
         scaler: the scaling of the features, as fitted in training.
         dataset: the data set it was trained on; None for a run read from disk.
         path: the folder it was saved to or read from.
-        scored_on: the training data as prepared for scoring, and the device; None for a run read from disk.
+        root: the folder in which its data set is searched if that has a name.
+        access: how its data set is read.
         stored_split: the nodes of its split, as read from disk; None for a run with a data set.
+        views: the first graph and the last one that were prepared for scoring, and the devices.
     """
 
     record: RunRecord
@@ -72,8 +267,10 @@ class Run(Predictor):
     scaler: Scaler
     dataset: Dataset | None = None
     path: Path | None = None
-    scored_on: tuple[View, Compute] | None = None
+    root: Path | None = None
+    access: Access = AUTOMATIC
     stored_split: SplitIds | None = None
+    views: list[tuple[Dataset, View, Compute]] = field(default_factory=list)
 
     def __repr__(self) -> str:
         record, name = self.record, self.path or f"seed {self.record.seed}"
@@ -104,86 +301,53 @@ class Run(Predictor):
         """The epoch whose weights the model has."""
         return self.record.best_epoch
 
-    @cached_property
-    def split_ids(self) -> SplitIds:
-        """The ids of the nodes of its split."""
-        return self.stored_split or SplitIds.of(self.training_data())
-
     @property
     def key(self) -> Key:
         """The random key of the run."""
         return Key.of(self.record.seed)
 
-    def embed(
-        self,
-        dataset: "Dataset | Data | None" = None,
-        nodes: ArrayLike | None = None,
-        *,
-        ids: Iterable[object] | None = None,
-        draws: int | None = None,
-        device: str | torch.device = "auto",
-        root: Path | None = None,
-    ) -> Embeddings:
-        """Return hidden representations of nodes: what the model's last layer multiplies by its weights.
+    @cached_property
+    def split_ids(self) -> SplitIds:
+        """The ids of the nodes of its split."""
+        return self.stored_split or SplitIds.of(self.training_data)
 
-        These are the last hidden units for ``mlp`` and ``sign``, the propagated features for ``sgc``, and the embedding
-        itself for ``deepwalk`` and ``node2vec``. In graph convolutions they are what the last layer aggregates: the
-        target's hidden row beside that of its senders (picks, for MG-GCN) for ``mean``, ``pool`` and ``lstm``, their
-        sum for ``gcn``. A last layer that does not say what it multiplies, such as ``gat`` or a PyG convolution, gives
-        the target's hidden row below it. ``label-propagation`` and ``random-forest`` have none, and raise InputError,
-        as does a module of your own without a method ``hidden(rows, blocks)``.
+    @cached_property
+    def training_data(self) -> Dataset:
+        """The data set the run was trained on, loaded once if necessary; an error if it has changed."""
+        if self.dataset is not None:
+            return self.dataset
+        path, name = self.record.dataset["path"], self.record.dataset["name"]
+        try:
+            data = load_with(self.access, path or name, root=self.root)
+        except InputError as error:
+            if path:
+                raise
+            raise InputError(
+                f"{self.path or 'the run'}: trained on data {name!r}, which are in no folder; give dataset=… ({error})"
+            ) from None
+        if data.digest_without_split != self.record.dataset["digest_without_split"]:
+            raise InputError(
+                f"{path or name}: not the data that {self.path or 'the run'} was trained on; the data set changed "
+                "since, or the run was trained on changes of it that were not stored"
+            )
+        return data
 
-        Args:
-            dataset: as in :meth:`predict`.
-            nodes: as in :meth:`predict`.
-            ids: the user's ids of the nodes, instead of ``nodes``.
-            draws: average over so many independent draws of the picks; as in the evaluation if None.
-            device: ``auto``, ``cpu``, ``cuda`` or a device.
-            root: the folder in which named data sets are searched.
-        """
-        if not isinstance(self.model, Embedder):
-            raise InputError(f"{self.record.method}: its model has no hidden representations")
-        data = self.data(dataset, "embed", root)
-        targets = targets_of(data, nodes, ids)
-        view, compute = self.view(data, choose_device(device))
-        values = Inference(self.model, view, self.key, compute, self.draws_of(draws)).hidden(targets)
-        data.check_unchanged()
-        return Embeddings(targets, data.ids_of(targets), values.cpu().numpy(), data.id_name)
+    def is_trained_on(self, data: Dataset) -> bool:
+        """Whether this is the data set of the run, whatever its split."""
+        expected = self.record.dataset["name"], self.record.dataset["digest_without_split"]
+        return data is self.dataset or (data.name, data.digest_without_split) == expected
 
-    def explain(
-        self,
-        dataset: "Dataset | Data | None" = None,
-        node: int | None = None,
-        *,
-        id: object = None,  # noqa: A002
-        label: str | None = None,
-        draws: int | None = None,
-        root: Path | None = None,
-    ) -> Explanation:
-        """Explain the probability of a node's class: what features contribute, and what each pick changes.
-
-        Contributions of features are integrated gradients, see :mod:`mggcn.runs._attribution`. The effect of a pick is
-        the probability with all picks minus that without it. Methods whose scores have no gradient with respect to the
-        features (``label-propagation``, ``deepwalk``, ``node2vec``, ``random-forest``) raise InputError. Computed on
-        the CPU, for this node alone. Over several draws, its probabilities are the mean of calibrated ones;
-        :meth:`predict` calibrates the mean, which is the same at temperature 1.
-
-        Args:
-            dataset: as in :meth:`predict`.
-            node: its node number.
-            id: the user's id of the node, instead of ``node``.
-            label: the name of the class to explain; the predicted class when None.
-            draws: average over so many independent draws of the picks; as in the evaluation if None.
-            root: the folder in which named data sets are searched.
-        """
-        if (node is None) == (id is None):
-            raise InputError("explain: name one node, by its number or by its id")
-        if label is not None and label not in self.classes:
-            raise unknown("class", label, self.classes)
-        data = self.data(dataset, "explain", root)
-        (target,) = targets_of(data, None if node is None else [node], None if id is None else [id])
-        scorer = Scorer.of(self, data)
-        return explain(scorer, int(target), None if label is None else self.classes.index(label), self.draws_of(draws))
+    def view(self, dataset: Dataset, device: torch.device) -> tuple[View, Compute]:
+        """A graph prepared for scoring on a device, to which the model is moved; not prepared again if it was."""
+        model = self.model.to(device)
+        for graph, view, compute in self.views:
+            if graph is dataset and compute.device.type == device.type:
+                return view, compute
+        matched = match_features(dataset, self.record.dataset)
+        compute = self.plan.compute(device, dataset=matched)
+        view = self.plan.method.prepare(methods.view_of(matched, self.scaler, model, self.key, compute)).eval
+        self.views[1:] = [(dataset, view, compute)]
+        return view, compute
 
     def export(self, path: str | Path, batch_size: int = 1) -> None:
         """Write the model with ``torch.export``, as a program that scores batches without this package.
@@ -206,7 +370,6 @@ class Run(Predictor):
         nodes: ArrayLike | None = None,
         *,
         ids: Iterable[object] | None = None,
-        root: Path | None = None,
     ) -> Tensor:
         """Return the input rows of nodes as an exported model reads them; arguments are those of :meth:`embed`.
 
@@ -218,25 +381,9 @@ class Run(Predictor):
             draw.
         """
         shape = row_shape(self)
-        data = self.data(dataset, "rows", root)
+        data = self._data(dataset, "rows")
         view, _ = self.view(data, torch.device("cpu"))
         return input_rows(shape, view, targets_of(data, nodes, ids), self.key)
-
-    def draws_of(self, draws: int | None) -> int:
-        """The number of draws that a user asks for; as in the evaluation if None."""
-        if draws is not None and draws < 1:
-            raise InputError(f"draws: {draws} is less than 1")
-        return draws or self.plan.training.draws
-
-    def view(self, dataset: Dataset, device: torch.device) -> tuple[View, Compute]:
-        """A graph prepared for scoring on a device, to which the model is moved; not prepared again if it was."""
-        model = self.model.to(device)
-        if self.scored_on is not None and dataset is self.dataset and self.scored_on[1].device.type == device.type:
-            return self.scored_on
-        matched = match_features(dataset, self.record.dataset)
-        compute = self.plan.compute(device, dataset=matched)
-        view = methods.view_of(matched, self.scaler, model, self.key, compute)
-        return self.plan.method.prepare(view).eval, compute
 
     def save(self, folder: str | Path) -> "Run":
         """Write the run folder and return the run as saved there; InputError if it could not be loaded from it."""
@@ -245,39 +392,55 @@ class Run(Predictor):
         with replacing(target) as draft:
             for name, content in self.files().items():
                 write_durably(draft / name, content)
-        return dataclasses.replace(self, path=target.resolve())
+        return replace(self, path=target.resolve())
 
     def files(self) -> dict[str, bytes]:
         """The files of the run folder by name; the record, which marks it as finished, is the last."""
         tensors = {f"model.{name}": tensor.contiguous() for name, tensor in self.model.state_dict().items()}
-        for name in SCALER_ARRAYS:
-            if (array := getattr(self.scaler, name)) is not None:
-                tensors[f"scaler.{name}"] = torch.from_numpy(array)
+        fitted = FITTED.get(self.scaler.kind, set())
+        tensors |= {f"scaler.{name}": torch.from_numpy(getattr(self.scaler, name)) for name in fitted}
         files = {WEIGHTS: save_tensors(tensors), SPLIT: self.split_ids.to_bytes()}
         config = tomli_w.dumps(self.plan.config(self.record.dataset["path"])).encode()
         return {**files, CONFIG: config, RECORD: record_content(self.record, files)}
 
-    def is_trained_on(self, data: Dataset) -> bool:
-        """Whether this is the data set of the run, whatever its split."""
-        expected = self.record.dataset["name"], self.record.dataset["digest_without_split"]
-        return data is self.dataset or (data.name, data.digest_without_split) == expected
 
-    def training_data(self, root: Path | None = None, access: Access = AUTOMATIC) -> Dataset:
-        """The data set the run was trained on, loaded again if necessary; an error if it has changed."""
-        if self.dataset is not None:
-            return self.dataset
-        path, name = self.record.dataset["path"], self.record.dataset["name"]
-        try:
-            data = load_with(access, path or name, root=root)
-        except InputError as error:
-            if path:
-                raise
-            raise InputError(
-                f"{self.path or 'the run'}: trained on data {name!r}, which are in no folder; give dataset=… ({error})"
-            ) from None
-        if data.digest_without_split != self.record.dataset["digest_without_split"]:
-            raise InputError(
-                f"{path or name}: not the data that {self.path or 'the run'} was trained on; the data set changed "
-                "since, or the run was trained on changes of it that were not stored"
-            )
-        return data
+def _short(value: object) -> str:
+    """A value in a few words."""
+    if not isinstance(value, tuple):
+        return str(value)
+    words = [str(part) for part in value if part is not None]
+    return (", ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "")) or "none"
+
+
+def _mean_chunks(scorers: Sequence[Scorer], nodes: Nodes) -> Iterator[Probabilities]:
+    """[n, classes] the mean probabilities of runs for some nodes at a time."""
+    for rows in zip(*(scorer.chunks(nodes) for scorer in scorers), strict=True):
+        yield rows[0] if len(rows) == 1 else np.mean(rows, axis=0)
+
+
+def _collected(chunks: Iterator[Probabilities], folder: Path | None) -> Probabilities:
+    """All rows: in memory, or mapped from a file of the folder that no other process sees."""
+    if folder is None:
+        return np.concatenate([*chunks])
+    count = width = 0
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for rows in chunks:
+            file.write(rows.astype(np.float64).tobytes())
+            count, width = count + len(rows), rows.shape[1]
+        return np.memmap(file, np.float64, "r", shape=(count, width))
+
+
+def _reasons(predictions: Predictions, scorers: Sequence[Scorer], count: int, ranks: Ranks) -> dict[int, list[str]]:
+    """The reasons of the first rows of each class, in shares of the ranks; a warning if a method gives none."""
+    rows = np.flatnonzero(predictions.ranks <= count)
+    own = rows[ranks.part(rows.size)]
+    try:
+        found = reasons_of(scorers, predictions.nodes[own], predictions.class_index[own])
+    except InputError as error:
+        warn_caller(str(error))
+        found = [[] for _ in own]
+    return {
+        row: texts
+        for rank_rows, rank_texts in ranks.every((own.tolist(), found))
+        for row, texts in zip(rank_rows, rank_texts, strict=True)
+    }

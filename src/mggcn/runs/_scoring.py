@@ -1,42 +1,41 @@
-"""Scores of single nodes with a run's model, their picks, and the effect of each pick on the scores."""
+"""A run that is prepared to score nodes of a graph; its picks, and the effect of each pick on the scores."""
 
+import logging
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
-from mggcn.block import Batch, Sampler
+from mggcn.block import Batch
 from mggcn.data import Dataset
+from mggcn.errors import InputError
 from mggcn.kernels.pick import Explore
 from mggcn.keys import Key
-from mggcn.runs._calibration import temperature_of
+from mggcn.nn.rows import to_dense
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import MixGrainedSampler
 from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
-from mggcn.training import Compute, Inference, View, calibrated
+from mggcn.training import CHUNK, Compute, Inference, View, calibrated, choose_temperature, log_odds
 
 if TYPE_CHECKING:
     from mggcn.runs._run import Run
 
+Nodes = NDArray[np.int64]
 Probabilities = NDArray[np.float64]
 
+CALIBRATED_ON = 1_000_000
+"""The most validation nodes on which a temperature is fitted; more are selected by hash."""
+
 _CPU = torch.device("cpu")
-
-
-@dataclass(frozen=True, eq=False)
-class LeaveOneOut:
-    """The picks of one draw in order, and their target's probabilities with all of them and without each."""
-
-    picks: list[int]
-    whole: Probabilities  # [classes]
-    without: Probabilities  # [picks, classes]
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,13 +86,17 @@ class Scorer:
         draws: int | None = None,
         *,
         calibrated: bool = True,
-        root: Path | None = None,
     ) -> "Scorer":
         """Prepare the graph for scoring, unless the run has it prepared already; see :meth:`mggcn.runs.Run.predict`."""
-        count = run.draws_of(draws)
+        if draws is not None and draws < 1:
+            raise InputError(f"draws: {draws} is less than 1")
+        evaluated = run.plan.training.draws
+        draws = draws or evaluated
         view, compute = run.view(dataset, device)
-        temperature = temperature_of(run, count, dataset, view, compute, root) if calibrated else 1.0
-        return cls(run, dataset, view, compute, count, temperature)
+        temperature = run.record.temperature if calibrated else 1.0
+        if calibrated and draws != evaluated and not run.plan.training.background_prior:
+            temperature = _temperature_of(run, dataset, draws, device)
+        return cls(run, dataset, view, compute, draws, temperature)
 
     @cached_property
     def picker(self) -> MixGrainedSampler | DeviceMixGrainedSampler | None:
@@ -110,76 +113,95 @@ class Scorer:
         """Whose neighbours may be picked."""
         return "both" if self.picker is None else self.picker.explore
 
-    @property
-    def redraws(self) -> bool:
-        """Whether another draw can give other picks."""
-        return self.picker is not None and self.picker.fixed_key is None
+    def chunks(self, nodes: Nodes) -> Iterator[Probabilities]:
+        """[n, classes] the probabilities of some nodes at a time."""
+        started = time.perf_counter()
+        inference = Inference(self.run.model, self.view, self.run.key, self.compute, self.draws)
+        for scores in inference.predict_chunks(nodes):
+            rows = calibrated(scores, self.temperature).exp().cpu().numpy()
+            self.dataset.check_unchanged()
+            yield from (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
+        seconds, device = time.perf_counter() - started, self.compute.device
+        _log.info("%s: scored %d nodes on %s in %.2f s", self.dataset.name, nodes.size, device, seconds)
 
-    def probabilities(self, nodes: NDArray[np.int64]) -> Probabilities:
+    def probabilities(self, nodes: Nodes) -> Probabilities:
         """[n, classes] of some nodes; a method without picks scores all nodes at the first call."""
-        return np.asarray(self._all[nodes]) if self.picker is None else self._scores(self.view, nodes, self.draws)
+        return np.asarray(self._all[nodes]) if self.picker is None else np.concatenate([*self.chunks(nodes)])
+
+    @cached_property
+    def _all(self) -> Probabilities:
+        return np.concatenate([*self.chunks(np.arange(self.dataset.num_nodes))])
 
     def members(self, node: int, draw: int) -> list[int]:
         """S(v) in one of the evaluation's draws: the target, then its picks in order."""
         return without_padding(self._row(node, draw))
 
-    def leave_one_out(self, node: int, draw: int) -> LeaveOneOut:
-        """Score a target with the picks of a draw, and again without each of them; on the CPU only."""
-        row = self._row(node, draw)
-        indices = [index for index, member in enumerate(row) if member != node]
-        if not indices:
-            whole = self.probabilities(np.array([node]))[0]
-            return LeaveOneOut([], whole, np.empty((0, whole.size)))
-        whole = self._score_members([row])[0]
-        without = self._score_members([row[:index] + row[index + 1 :] for index in indices])
-        return LeaveOneOut([row[index] for index in indices], whole, without)
-
-    def effects(self, node: int, draws: Iterable[int]) -> tuple[Probabilities, list[PickEffect]]:
-        """The probabilities of a target, mean over draws, and the leave-one-out effects of all its picks."""
-        results = [self.leave_one_out(node, draw) for draw in draws]
-        changes: dict[int, list[tuple[int, Probabilities, Probabilities]]] = defaultdict(list)
-        for result in results:
-            for order, (pick, without) in enumerate(zip(result.picks, result.without, strict=True), 1):
-                logits = log_odds(result.whole) - log_odds(without)
-                changes[pick].append((order, result.whole - without, logits))
-        effects = []
-        for pick, of_pick in changes.items():
-            orders, differences, logits = (np.mean(values, axis=0) for values in zip(*of_pick, strict=True))
-            effects.append(PickEffect(pick, len(of_pick), float(orders), differences, logits))
-        return np.mean([result.whole for result in results], axis=0), effects
+    def _row(self, node: int, draw: int) -> list[int]:
+        """S(v) with its padding, as the model receives it."""
+        return [node] if self.picker is None else [int(member) for member in self.batch(node, draw).nodes.tolist()]
 
     def batch(self, node: int, draw: int) -> Batch:
         """The batch that scores one target in one of the evaluation's draws, with only the rows that matter for it."""
         (batch,) = self.view.sampler.batches(np.array([node]), self.run.key.fold("eval", draw), 1)
         return batch
 
-    @cached_property
-    def _all(self) -> Probabilities:
-        return self._scores(self.view, np.arange(self.dataset.num_nodes), self.draws)
+    def forward(self, batch: Batch) -> Callable[[Tensor], Tensor]:
+        """From the dense input rows of a batch to the calibrated log-probabilities of its targets."""
+        model = self.run.model.eval()
 
-    def _scores(self, view: View, nodes: NDArray[np.int64], draws: int = 1) -> Probabilities:
-        scores = Inference(self.run.model, view, self.run.key, self.compute, draws).predict(nodes)
-        return np.asarray(calibrated(scores, self.temperature).exp().cpu().numpy(), np.float64)
+        def forward(rows: Tensor) -> Tensor:
+            scores = functional.log_softmax(model(rows, batch.blocks).double(), dim=1)
+            return calibrated(scores, self.temperature)
 
-    def _score_members(self, rows: list[list[int]]) -> Probabilities:
-        """[n, classes] of the target with each of n sets S(v) of the same size."""
+        return forward
+
+    def scores(self, batch: Batch) -> Tensor:
+        """[targets, classes] the calibrated log-probabilities of a batch."""
+        with torch.no_grad(), self.compute.arithmetic():
+            return self.forward(batch)(dense_rows(self.view, batch))
+
+    def leave_one_out(self, node: int, draw: int) -> tuple[list[int], Tensor]:
+        """The picks of a draw in order, and the target's scores with all of them and without each; on the CPU only.
+
+        The scores are [1 + picks, classes] log-probabilities.
+        """
+        row = self._row(node, draw)
+        indices = [index for index, member in enumerate(row) if member != node]
+        if not indices:
+            return [], torch.from_numpy(self.probabilities(np.array([node]))).log()
         if not isinstance(self.picker, MixGrainedSampler):
             raise TypeError("leave-one-out needs a run prepared on the CPU")
-        members = np.array(rows)
-        targets = members[:, 0]
-        batch = Batch(grains.rows(members), self.picker.blocks(members), torch.from_numpy(targets))
-        return self._scores(View(self.view.inputs, _OneBatch(batch)), targets)
+        scores = []
+        for rows in ([row], [row[:index] + row[index + 1 :] for index in indices]):
+            members = np.array(rows)
+            batch = Batch(grains.rows(members), self.picker.blocks(members), torch.from_numpy(members[:, 0]))
+            scores.append(self.scores(batch))
+        return [row[index] for index in indices], torch.cat(scores)
 
-    def _row(self, node: int, draw: int) -> list[int]:
-        """S(v) with its padding, as the model receives it."""
-        return [node] if self.picker is None else [int(member) for member in self.batch(node, draw).nodes.tolist()]
+    def effects(self, node: int, draws: Iterable[int]) -> tuple[Probabilities, list[PickEffect]]:
+        """The probabilities of a target, mean over draws, and the leave-one-out effects of all its picks."""
+        return mean_effects([self.leave_one_out(node, draw) for draw in draws])
 
 
-def log_odds(probabilities: Probabilities) -> Probabilities:
-    """[classes] log p - log(1 - p) of each class; 1 - p is the sum of the others, so that it is exact near p = 1."""
-    lowest = np.finfo(np.float64).tiny
-    others = np.array([np.delete(probabilities, label).sum() for label in range(probabilities.size)])
-    return np.asarray(np.log(np.maximum(probabilities, lowest)) - np.log(np.maximum(others, lowest)))
+def mean_effects(drawn: Sequence[tuple[list[int], Tensor]]) -> tuple[Probabilities, list[PickEffect]]:
+    """The mean of what :meth:`Scorer.leave_one_out` gives for several draws."""
+    changes: dict[int, list[tuple[int, Probabilities, Probabilities]]] = defaultdict(list)
+    for picks, scores in drawn:
+        labels = [torch.full((len(scores),), label) for label in range(scores.shape[1])]
+        logits = torch.stack([log_odds(scores, label) for label in labels], dim=1).numpy()
+        p = scores.exp().numpy()
+        for order, pick in enumerate(picks, 1):
+            changes[pick].append((order, p[0] - p[order], logits[0] - logits[order]))
+    effects = []
+    for pick, of_pick in changes.items():
+        orders, differences, logit_changes = (np.mean(values, axis=0) for values in zip(*of_pick, strict=True))
+        effects.append(PickEffect(pick, len(of_pick), float(orders), differences, logit_changes))
+    return np.mean([scores[0].exp().numpy() for _, scores in drawn], axis=0), effects
+
+
+def dense_rows(view: View, batch: Batch) -> Tensor:
+    """The dense input rows of a batch."""
+    return to_dense(view.inputs.rows(batch.nodes)).float()
 
 
 def without_padding(members: Sequence[int]) -> list[int]:
@@ -187,15 +209,22 @@ def without_padding(members: Sequence[int]) -> list[int]:
     return [members[0], *(node for node in members[1:] if node != members[0])]
 
 
-@dataclass(frozen=True, eq=False)
-class _OneBatch(Sampler):
-    """A sampler that always returns the same batch."""
+def calibration_nodes(dataset: Dataset, key: Key) -> Nodes:
+    """The validation nodes on which the temperature of a run with this key is fitted."""
+    return key.fold("calibration").select(dataset.require_split().val, CALIBRATED_ON)
 
-    batch: Batch
 
-    @property
-    def device(self) -> torch.device:
-        return self.batch.nodes.device
-
-    def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:  # noqa: ARG002
-        return iter([self.batch])
+def _temperature_of(run: "Run", data: Dataset, draws: int, device: torch.device) -> float:
+    """The temperature of probabilities that are averaged over so many draws, fitted on the validation nodes."""
+    if data.digest != run.record.dataset["digest"]:
+        try:
+            data = run.training_data
+        except (InputError, OSError) as error:
+            raise InputError(
+                f"draws: {draws} draws need a temperature fitted on the validation nodes of the training data, "
+                f"which are not available ({error}); calibrated=False leaves it out"
+            ) from None
+    view, compute = run.view(data, device)
+    nodes = calibration_nodes(data, run.key)
+    scores = Inference(run.model, view, run.key, compute, draws).predict(nodes)
+    return choose_temperature(scores.cpu().numpy(), data.y[nodes])

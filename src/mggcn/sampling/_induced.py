@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 
 from mggcn.block import Batch, Block, Nodes
-from mggcn.kernels.subgraph import Subgraph
+from mggcn.kernels.relabel import Subgraph
 
 Factors = NDArray[np.float32]
 

@@ -13,7 +13,7 @@ from mggcn._io import memory
 from mggcn.data import Features
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
-from mggcn.kernels.gather_sum import sums
+from mggcn.kernels.gather import sums
 
 Normalisation = Literal["symmetric", "row"]
 

@@ -12,7 +12,7 @@ from mggcn._io import memory
 from mggcn.block import Batch, CPUSampler, Nodes, node_ids
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.kernels.subgraph import Subgraph, subgraph
+from mggcn.kernels.relabel import Subgraph, subgraph
 from mggcn.keys import Key, folds
 from mggcn.sampling._induced import induced_batch, targets_first
 

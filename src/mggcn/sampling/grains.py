@@ -18,7 +18,7 @@ from mggcn._io.arrays import shared_tensor
 from mggcn.block import Block
 from mggcn.errors import InputError
 from mggcn.graph import Graph
-from mggcn.kernels.induce import induce
+from mggcn.kernels.pick import induce
 
 Grain = Literal["fine", "coarse", "near", "skip"]
 Padding = Literal["target", "none"]

@@ -7,8 +7,8 @@ import torch
 from scipy.sparse import csr_array
 
 from mggcn.block import HistoryBlock, Nodes
+from mggcn.kernels.neighbors import subset
 from mggcn.kernels.relabel import block_between
-from mggcn.kernels.subset import subset
 from mggcn.keys import Key
 from mggcn.sampling.full import FullSampler
 

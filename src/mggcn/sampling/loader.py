@@ -13,8 +13,7 @@ from mggcn.data import check_finite, edge_values, ignored_edge_data, one_way_not
 from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Direction, Graph, node_numbers
 from mggcn.kernels.aggregate import neighbour_mean
-from mggcn.kernels.induce import induce
-from mggcn.kernels.pick import PickTable
+from mggcn.kernels.pick import PickTable, induce
 from mggcn.keys import Key
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import MixGrainedSampler

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from mggcn._io.arrays import shared_tensor
 from mggcn.block import Batch, Block, Repeats, Sampler
-from mggcn.kernels.induce import induce_on
-from mggcn.kernels.pick import DevicePickTable, Explore
+from mggcn.kernels.pick import DevicePickTable, Explore, induce_on
 from mggcn.keys import Key
 from mggcn.sampling import grains
 

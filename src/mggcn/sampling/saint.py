@@ -16,8 +16,8 @@ from torch import Tensor
 
 from mggcn.block import Batch, CPUSampler, Nodes, node_ids
 from mggcn.graph import Graph
-from mggcn.kernels.saint_walk import visited
-from mggcn.kernels.subgraph import Subgraph, subgraph
+from mggcn.kernels.relabel import Subgraph, subgraph
+from mggcn.kernels.walk import visited
 from mggcn.keys import Key
 from mggcn.sampling._induced import induced_batch, targets_first
 

@@ -99,6 +99,6 @@ def _exercise(device: torch.device) -> None:
         torch.mm(square, square)
         pair = PickTable.of(Graph.from_edges([0], [1], 2)).on(device)
 
-        from mggcn.kernels.gpu import expand
+        from mggcn.kernels.gpu import relabel
 
-        expand.segment_sum(square[:1, :1].contiguous(), pair.indptr[:2], pair.indices)
+        relabel.segment_sum(square[:1, :1].contiguous(), pair.indptr[:2], pair.indices)

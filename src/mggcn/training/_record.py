@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, Required, TypedDict
@@ -108,7 +108,7 @@ class Ranking:
             raise ValueError("field ranking.precision_at has other lengths than ks")
 
 
-def mean(values: list[float | None]) -> float | None:
+def mean(values: Iterable[float | None]) -> float | None:
     """The mean over the classes that have a value; None if none has."""
     known = [value for value in values if value is not None]
     return sum(known) / len(known) if known else None

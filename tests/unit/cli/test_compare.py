@@ -23,7 +23,7 @@ from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.experiments import _execution as execution
 from mggcn.experiments._definition import Variant
-from mggcn.experiments._section_tables import commands
+from mggcn.experiments._tables import commands
 from mggcn.methods import published
 from mggcn.methods.mlp import FeatureMLP
 from mggcn.runs import Plan
@@ -275,7 +275,7 @@ def test_records_of_an_older_version_are_ignored(
     capsys.readouterr()
     assert main(call) == 0
     err = capsys.readouterr().err
-    assert "2 records of mlp are of version 1 and are ignored; it is now version 2\n" in err
+    assert "mlp: 2 records of version 1 are ignored; it is now version 2\n" in err
     assert "[2/2] mlp seed 1" in err
 
 
@@ -313,7 +313,7 @@ def test_the_papers_figure_is_of_its_own_data_and_settings(
     ]
     assert main(call) == 0
     assert "paper" not in capsys.readouterr().out, "another split of the same name"
-    known = {"cora": published.Data(data.digest)}
+    known = {"cora": data.digest}
     monkeypatch.setattr(published, "published", lambda: msgspec.structs.replace(FILE, data=known))
     defaults = [*call[:-2], "--set", "threads=1"]
     assert main(defaults) == 0

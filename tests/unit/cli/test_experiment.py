@@ -10,13 +10,12 @@ import pytest
 from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
+from mggcn.experiments import Job, Ledger, Outcome
 from mggcn.experiments import _execution as execution
-from mggcn.experiments import _parallel as parallel
+from mggcn.experiments import _running as running
 from mggcn.experiments._definition import folder_name
-from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._records import read_experiment
 from mggcn.experiments._rows import ExperimentInfo, Section
-from mggcn.experiments._schedule import Job, Outcome
 from mggcn.runs import Plan
 from mggcn.training._loop import Silent
 
@@ -74,8 +73,8 @@ def test_tables_records_and_json(folder: Path, capsys: pytest.CaptureFixture[str
     ]
     page = (folder / "experiments-runs" / "tiny" / "one" / "table.md").read_text()
     assert "\n".join(table) in page
-    assert "A title. Of the paper: nothing." in page
-    assert "Settings changed: epochs=2" in page
+    assert "## A title: one\n" in page
+    assert "Of the paper: nothing\n" in page
     assert lines_of(folder) == 4
 
 
@@ -134,7 +133,7 @@ def test_a_data_set_that_is_not_available_does_not_stop_the_others(
     assert "| graph | 86.8 | not run: it is not public |" in out
     assert lines_of(folder) == 4
     page = (folder / "experiments-runs" / "tiny" / "mine" / "table.md").read_text()
-    assert page.startswith("mine: not run: it is not public; ask for it")
+    assert "\n- not run: it is not public; ask for it; there is no folder mine\n" in page
     assert [section.dataset for section in described(folder)] == ["mine", "one"]
     assert main(["report", "experiments-runs", "--out", "report.md", "--format", "md"]) == 0
     assert "| graph | 86.8 | not run: it is not public |" in (folder / "report.md").read_text()
@@ -226,11 +225,11 @@ def test_interrupted_it_goes_on(
 def test_in_parallel(folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 
-    def execute(load: parallel.Load, jobs: list[Job], ledger: Ledger, processes: int) -> Iterator[Outcome]:
+    def execute(load: execution.Load, jobs: list[Job], ledger: Ledger, processes: int) -> Iterator[Outcome]:
         asked.append(processes)
         return execution.execute(load(), jobs, ledger, lambda _: Silent())
 
-    monkeypatch.setattr(parallel, "execute", execute)
+    monkeypatch.setattr(running, "execute_in_processes", execute)
     assert main([*RUN, "--only", "one", "--jobs", "2"]) == 0
     assert asked == [2]
     assert "[4/4]" in capsys.readouterr().err

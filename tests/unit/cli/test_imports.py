@@ -195,5 +195,5 @@ def test_a_search_takes_no_values_from_its_log_that_it_does_not_try(
     capsys.readouterr()
     for command in (["tune", *search, "--trials", "2"], ["train", *search, "--tune", "1", "--no-report"]):
         assert main(command) == 2
-        assert "trials.jsonl: trial 1: conv='evil:conv' is none of the search's values" in capsys.readouterr().err
+        assert "trials.jsonl: trial 1: settings: conv is only in the trial" in capsys.readouterr().err
     assert not (folder / "imported").exists()

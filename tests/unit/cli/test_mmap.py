@@ -10,9 +10,9 @@ from mggcn.cli import main
 from mggcn.data import _load as datasets
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
-from mggcn.runs import _predicting as predicting
 from mggcn.runs import _predictions as table
-from mggcn.runs._loading import load_run
+from mggcn.runs import _scoring as scoring
+from mggcn.runs._folder import load_run
 from mggcn.training import _epochs as epochs
 
 QUIET = ("--quiet", "--set", "epochs=2")
@@ -118,7 +118,7 @@ def test_predictions_in_chunks_are_the_same_file_and_lines(
     assert main(["train", "data", "--no-report", "--out", "runs", "--set", "epochs=2"]) == 0
     printed = []
     for count, name in ((1000, "whole"), (4, "chunks")):
-        monkeypatch.setattr(predicting, "CHUNK", count)
+        monkeypatch.setattr(scoring, "CHUNK", count)
         monkeypatch.setattr(table, "_AT_ONCE", count)
         capsys.readouterr()
         options = ["--out", f"{name}.csv", "--top", f"{load_run('runs/small-mg-gcn-seed0').classes[0]}:5"]

@@ -16,7 +16,6 @@ from mggcn.ethereum import _columns as formats
 from mggcn.ethereum._time_split import TimeSplit, parse_as_of
 from mggcn.explore._server import listen
 from mggcn.methods.settings import pairs
-from mggcn.runs._alerts import check_precision
 
 TINY = experiments.comparison("data", ["mlp"], seeds=1, settings={"epochs": 1})
 BUILD = ["ethereum", "build", "t.parquet", "--out", "o"]
@@ -70,7 +69,7 @@ BOTH: dict[str, tuple[Callable[[], object], list[str], str]] = {
         "--port: 99999 is not between 0 and 65535",
     ),
     "at_precision: 2 is not a share above 0 and at most 1": (
-        lambda: check_precision(2),
+        lambda: mggcn.load_run("run").predict(at_precision=2),
         ["predict", "run", "--at-precision", "2"],
         "--at-precision: 2 is not a share above 0 and at most 1",
     ),

@@ -15,10 +15,10 @@ from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.graph import Graph
-from mggcn.runs._ensemble import Ensemble
-from mggcn.runs._loading import load_run
-from mggcn.runs._resemblance import separability
-from mggcn.training import read_record, record_content
+from mggcn.runs._assessment import separability
+from mggcn.runs._folder import load_run
+from mggcn.runs._run import Ensemble
+from tests import sealing
 
 RUNS = ("runs/small-mlp-seed0", "runs/small-mlp-seed1")
 
@@ -141,14 +141,14 @@ def test_a_training_node_of_any_run_is_one_of_the_ensemble(folder: Path, small: 
 def test_a_split_that_cannot_be_read(later: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
     train()
     folder, command = Path(RUNS[0]), ["predict", RUNS[0], "--dataset", "later", "--out", "p.csv"]
-    (folder / "record.json").write_bytes(record_content(read_record(folder / "record.json")[0], {}))
     (folder / "split.npz").write_bytes(b"PK")
+    sealing.seal_run(folder)
     capsys.readouterr()
     assert main(command) == 2
     assert "split.npz: not a readable .npz file" in capsys.readouterr().err
     (folder / "split.npz").unlink()
     assert main(command) == 2
-    assert f"{RUNS[0]}: not a run folder (split.npz is missing)" in capsys.readouterr().err
+    assert f"{RUNS[0]}/split.npz: missing, though record.json lists it" in capsys.readouterr().err
 
 
 def test_a_list_of_addresses_in_any_case_with_unknown_ones(

@@ -12,7 +12,7 @@ from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.experiments import _tuning as tuning
-from mggcn.runs._loading import load_run
+from mggcn.runs._folder import load_run
 from mggcn.runs._plan import read_config
 from mggcn.training import _environment as environment
 

@@ -14,7 +14,7 @@ import mggcn
 from mggcn.data import read_npz, read_tables
 from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning, InputError
-from mggcn.runs._ensemble import Ensemble
+from mggcn.runs._run import Ensemble
 
 NOTE = "3 edges have no reverse: taken as undirected; direction 'in' or 'out' keeps one direction"
 SOURCE, TARGET = [0, 1, 2, 3, 3], [1, 2, 3, 4, 2]  # 2 and 3 are neighbours in both directions
@@ -96,6 +96,6 @@ def test_fit_takes_the_direction_of_data_and_predict_follows_it(small: Dataset, 
     loaded = mggcn.load_run(run.save(tmp_path / "run").path)
     assert np.array_equal(loaded.predict(data).probabilities, run.predict().probabilities)
     assert np.array_equal(Ensemble([loaded]).predict(data).probabilities, run.predict().probabilities)
-    assert mggcn.fit(data, settings=settings, device="cpu", direction="both").direction == "both"
+    assert mggcn.fit(data, settings=settings, device="cpu", direction="both").dataset.graph.direction == "both"
     with pytest.raises(InputError, match="direction: small has the direction 'both' already"):
         mggcn.fit(small, settings=settings, direction="in")

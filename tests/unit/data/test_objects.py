@@ -10,8 +10,7 @@ import torch
 
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features
-from mggcn.data._objects import as_dataset
-from mggcn.data._pyg import torch_geometric
+from mggcn.data._pyg import as_dataset, torch_geometric
 from mggcn.data._split import Split
 from mggcn.errors import InputError
 from mggcn.graph import Graph

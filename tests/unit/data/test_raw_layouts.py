@@ -105,7 +105,7 @@ def test_reddit_is_read_raw_converted_and_then_mapped(tmp_path: Path):
     ("changed", "message"),
     [
         ({"label": Y[:-1]}, "reddit: y: must have shape [30], one class per node, not [29]"),
-        ({"node_types": TYPES[:-1]}, "reddit: data.train_mask must be booleans of shape [30], not bool [29]"),
+        ({"node_types": TYPES[:-1]}, "reddit: data.train_mask: the mask has 29 entries, but the graph has 30 nodes"),
         ({"node_types": TYPES * 0}, "reddit: split: train is empty"),
         ({"feature": X * np.nan}, "reddit: x of node 0, feature 0 is nan"),
     ],

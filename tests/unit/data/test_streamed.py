@@ -15,8 +15,8 @@ from mggcn.data import CsrWriter, FolderWriter, save
 from mggcn.data import _table_files as columns
 from mggcn.data import _tables_on_disk as tables_on_disk
 from mggcn.data._columns import text_of
-from mggcn.data._sorted_edges import IdsOnDisk, ids_of
 from mggcn.data._tables import read_tables
+from mggcn.data._tables_on_disk import IdsOnDisk, ids_of
 from mggcn.errors import DataWarning, InputError
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -29,7 +29,7 @@ Rows = Iterable[Sequence[Any]]
 def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "CHUNK", 50)
     monkeypatch.setattr(tables_on_disk, "CHUNK", 50)
-    monkeypatch.setattr("mggcn.data._sorted_edges._BATCH", 64)
+    monkeypatch.setattr("mggcn.data._tables_on_disk._BATCH", 64)
 
 
 def write_csv(path: Path, names: Sequence[str], rows: Rows) -> Path:
@@ -241,7 +241,7 @@ def test_too_little_memory_names_the_minimum(tmp_path: Path, monkeypatch: pytest
     edges = write_csv(tmp_path / "e.csv", ("source", "target"), [[0, 1]])
     with pytest.raises(InputError, match="memory: '20MB' is too little; an engine needs at least 500MB"):
         read_tables(edges, nodes, out=tmp_path / "d", memory="20MB")
-    monkeypatch.setattr("mggcn.data._sorted_edges._BYTES_PER_NODE", 6 * 10**6)
+    monkeypatch.setattr("mggcn.data._tables_on_disk._BYTES_PER_NODE", 6 * 10**6)
     with pytest.raises(InputError, match="memory: 999MB is too little for 100 nodes; at least 1000MB are needed"):
         read_tables(edges, nodes, out=tmp_path / "d", memory="999MB")
     assert read_tables(edges, nodes, out=tmp_path / "d", memory="1GB").num_nodes == 100

@@ -13,9 +13,9 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.ethereum import _features as features
 from mggcn.ethereum._build import build
-from mggcn.ethereum._pipeline import BuildInputs
+from mggcn.ethereum._table_files import BuildInputs
 from mggcn.ethereum._time_split import TimeSplit
-from mggcn.runs._reasons import reasons_of
+from mggcn.runs._explaining import reasons_of
 from mggcn.runs._scoring import Scorer
 from tests.unit.ethereum.test_build import ledger
 from tests.unit.ethereum.transactions import A, B, C, D, address, transaction, write
@@ -97,7 +97,7 @@ def test_a_run_learns_from_them_says_so_and_needs_them_again(
 
 
 def test_categories_are_said_by_name(transactions: Path) -> None:
-    from mggcn.runs._reasons import _Words
+    from mggcn.runs._explaining import _Words
 
     data = built(transactions, f"{HEAD}{A},3,NO\n{B},1,US\n")
     words, column = _Words(data, data.y, ("bad",)), data.feature_names.index("country=NO")

@@ -39,8 +39,6 @@ def test_the_matrices_of_seeds_are_summed() -> None:
     table = classes.class_table(row)
     assert table.texts[0] == ["class 0", "80.0", "50.0", "61.5", "4"]
     assert table.values[1] == ["class 1", pytest.approx(7 / 11), 0.875, pytest.approx(14 / 19), 4]
-    assert [one["nodes"] for one in classes.data(row)] == [2, 2, 0.5, 3.5]
-    assert [one["share"] for one in classes.data(row)] == [0.5, 0.5, 0.125, 0.875]
 
 
 def test_the_best_row_with_a_matrix() -> None:
@@ -58,13 +56,23 @@ def test_the_heat_map_has_numbers_where_there_is_room(size: int, layers: int) ->
     vl_convert = pytest.importorskip("vl_convert")
     matrix = (np.eye(size, dtype=int) * 5).tolist()
     (row,) = rows(record(test_confusion=matrix, dataset={"name": "x", "classes": [f"c<{n}>" for n in range(size)]}))
-    chart = classes.chart("x", row)
+    chart = classes.confusion_chart("x", row)
+    assert chart is not None
     assert len(chart["layer"]) == layers
     assert chart["width"] == chart["height"], "cells are squares"
-    spec = chart | {"datasets": {"confusion": classes.data(row)}}
-    drawn = vl_convert.vegalite_to_svg(spec, vl_version=vl_convert.get_vegalite_versions()[-1])
+    drawn = vl_convert.vegalite_to_svg(chart, vl_version=vl_convert.get_vegalite_versions()[-1])
     assert "c&lt;0&gt;" in drawn
     assert (">5<" in drawn) is (layers == 2)
+
+
+def test_the_cells_are_means_over_seeds() -> None:
+    pytest.importorskip("altair")
+    (row,) = rows(record(test_confusion=[[3, 1], [0, 4]]), record(seed=1, test_confusion=[[1, 3], [1, 3]]))
+    chart = classes.confusion_chart("x", row)
+    assert chart is not None
+    (cells,) = chart["datasets"].values()
+    assert [one["nodes"] for one in cells] == [2, 2, 0.5, 3.5]
+    assert [one["share"] for one in cells] == [0.5, 0.5, 0.125, 0.875]
 
 
 def page(runs: list[Any], monkeypatch: pytest.MonkeyPatch, parts: list[Part] | None = None) -> str:

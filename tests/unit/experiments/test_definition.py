@@ -11,9 +11,9 @@ from mggcn import experiments, methods
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.experiments import Schedule
 from mggcn.experiments._definition import ABLATIONS, Reference, Variant, variants_of
 from mggcn.experiments._rows import Section
-from mggcn.experiments._schedule import Schedule
 from mggcn.methods.published import published
 from mggcn.runs import DataIdentity, resolve
 
@@ -51,8 +51,7 @@ def file(tmp_path: Path) -> Path:
 
 def section(path: Path, dataset: str) -> Section:
     """The table of an experiment on the paper's data before any run."""
-    known = published().data.get(dataset)
-    data = DataIdentity(dataset, known.digest if known else "")
+    data = DataIdentity(dataset, published().data.get(dataset, ""))
     return Schedule(experiments.read(path), dataset, data).section([], torch.device("cpu"))
 
 
@@ -127,7 +126,7 @@ def test_all_stands_for_every_method() -> None:
     ("old", "new", "message"),
     [
         ('name = "tiny"', "name = ", "not valid TOML"),
-        ('title = "A title"', "", "field 'title' is missing"),
+        ('name = "tiny"', "", "field 'name' is missing"),
         ('title = "A title"', 'titel = "A title"', "unknown field 'titel'; did you mean title"),
         ('name = "tiny"', 'name = "a/b"', "name: 'a/b' is not a name for a folder"),
         ('name = "tiny"', 'name = ".."', "name: '..' is not a name for a folder"),
@@ -136,16 +135,17 @@ def test_all_stands_for_every_method() -> None:
         ('name = "tiny"', r'name = "a\u0007"', r"name: 'a\x07' is not one line of printable text"),
         ('"A title"', r'"A\ntitle"', r"title: 'A\ntitle' is not one line of printable text"),
         ('label = "plain"', r'label = "a\u001b"', r"variant[0].label: 'a\x1b' is not one line of printable text"),
-        ('["digits", "cora"]', '["", "cora"]', "datasets: '' is not a name"),
+        ('["digits", "cora"]', '["", "cora"]', "datasets: unknown data set ''"),
         ('["digits", "cora"]', '[7, "cora"]', "field datasets[0]: expected str, got int (7)"),
         ("seeds = 2", 'seeds = "2"', "field seeds: expected int, got str ('2')"),
         ("seeds = 2", "seeds = true", "field seeds: expected int, got bool (True)"),
         ("seeds = 2", "seeds = 0", "seeds: 0 is less than 1"),
+        ("seeds = 2", "seeds = 2\nflat = true", "unknown field 'flat'"),
         ("seeds = 2", 'seeds = 2\nmeasure = "F1"', "field measure: invalid enum value 'F1'"),
         ('["digits", "cora"]', '["digits", "coar"]', "datasets: unknown data set 'coar'; did you mean cora"),
         ('["digits", "cora"]', '["cora", "cora", "digits"]', "datasets: 'cora' is there twice"),
         ('["digits", "cora"]', "[]", "datasets: there is none"),
-        ('method = "gcn"', 'method = "gnc"', "variant 'graph': unknown method 'gnc'; did you mean sgc or gcn"),
+        ('method = "gcn"', 'method = "gnc"', "graph: unknown method 'gnc'; did you mean sgc or gcn"),
         ('method = "gcn"', "", "field 'variant[1].method' is missing"),
         ('method = "gcn"', 'method = "gcn"\nsetting = 1', "unknown field 'variant[1].setting'"),
         ('label = "graph"', 'label = "plain"', "variant: 'plain' is there twice"),

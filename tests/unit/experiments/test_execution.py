@@ -16,11 +16,11 @@ from mggcn.block import Batch, CPUSampler
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
+from mggcn.experiments import Job, Ledger, Outcome, Schedule
 from mggcn.experiments import _execution as execution
 from mggcn.experiments._definition import Experiment, Variant
-from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._schedule import Job, Outcome, Schedule, recall
-from mggcn.experiments._section_tables import markdown
+from mggcn.experiments._execution import recall
+from mggcn.experiments._tables import markdown
 from mggcn.keys import Key
 from mggcn.runs import DataIdentity, Plan
 from mggcn.runs._folder import continued

@@ -8,6 +8,7 @@ import pytest
 
 from mggcn._io.files import sealed
 from mggcn.errors import InputError, InputWarning
+from mggcn.experiments import _rows as rows
 from mggcn.experiments._page import render
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
@@ -43,9 +44,16 @@ def columns_of(text: str) -> dict[str, list[str]]:
     return {name: values for name, *values in zip(head, *rows, strict=True)}
 
 
+@pytest.fixture
+def published(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Published results for a method, whatever its data and settings."""
+    results = {"gcn": {"accuracy": 0.85, "total_seconds": 7.0}}
+    monkeypatch.setattr(rows, "published_results", lambda _, method, __: results.get(method, {}))
+
+
+@pytest.mark.usefixtures("published")
 def test_a_section_has_the_experiments_titles_labels_and_numbers(tmp_path: Path) -> None:
-    published = {"gcn": {"accuracy": 0.85, "total_seconds": 7.0}}
-    sections = read([experiment(tmp_path)], lambda one: published.get(one.method, {}))
+    sections = read([experiment(tmp_path)])
     text = render(sections, "md")
     assert "## A title: cora\n\n2,708 nodes, split 1,208/500/1,000. Of the paper: Table 1\n" in text
     columns = columns_of(text)
@@ -64,10 +72,10 @@ def test_a_section_has_the_experiments_titles_labels_and_numbers(tmp_path: Path)
     assert "| tiny: cora | better | 1 | mggcn train cora --method gcn " in text
 
 
+@pytest.mark.usefixtures("published")
 def test_an_experiment_on_time_shows_seconds(tmp_path: Path) -> None:
-    published = {"gcn": {"accuracy": 0.85, "total_seconds": 7.0}}
     timed = experiment(tmp_path, replace(INFO, measure="epoch_seconds"))
-    text = render(read([timed], lambda one: published.get(one.method, {})), "md")
+    text = render(read([timed]), "md")
     columns = columns_of(text)
     assert columns["epoch (paper, other data, s)"] == ["0.5", "–", "–"]
     assert columns["total (paper, other data, s)"] == ["43", "–", "–"]

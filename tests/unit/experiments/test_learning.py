@@ -27,11 +27,11 @@ def test_training_and_validation_loss_of_each_epoch() -> None:
 def test_the_curves_can_be_drawn() -> None:
     pytest.importorskip("altair")
     vl_convert = pytest.importorskip("vl_convert")
-    drawn = charts.learning_charts(row(best_epoch=2))
+    drawn = charts.learning_charts(row(best_epoch=2), 100)
     assert drawn["loss"]["title"] == "Training and validation loss; the dashed line is the best epoch, 2"
     pictures = {}
     for name, chart in drawn.items():
-        spec = chart | {"width": 300, "datasets": {"learning": charts.learning_data(row(), 100)}}
+        spec = chart | {"width": 300}
         pictures[name] = vl_convert.vegalite_to_svg(spec, vl_version=vl_convert.get_vegalite_versions()[-1])
         assert "NaN" not in pictures[name]
         assert pictures[name].count('stroke-dasharray="4,3"') == 1
@@ -40,4 +40,4 @@ def test_the_curves_can_be_drawn() -> None:
 
 
 def test_no_chart_without_two_epochs() -> None:
-    assert charts.learning_charts(group([record(curve=CURVE[:1])])[0].rows[0]) == {}
+    assert charts.learning_charts(group([record(curve=CURVE[:1])])[0].rows[0], 100) == {}

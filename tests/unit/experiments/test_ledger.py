@@ -14,7 +14,7 @@ from mggcn._io.files import sealed
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
-from mggcn.experiments._ledger import Ledger
+from mggcn.experiments import Ledger
 from mggcn.methods import GCN, FeatureMLP, Traits
 from mggcn.runs import DataIdentity, resolve
 from mggcn.training import Training

@@ -14,7 +14,7 @@ from mggcn.experiments._page import render
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
 from mggcn.experiments._rows import ExperimentInfo, Row, Section, group
-from mggcn.experiments._section_tables import commands
+from mggcn.experiments._tables import commands
 from mggcn.training._record import Epoch, RunRecord
 from tests import sealing
 from tests.records import RECORDS, record
@@ -69,9 +69,9 @@ def test_a_line_of_text_for_each_row(tmp_path: Path) -> None:
     text, _ = packed(SECTIONS, tmp_path)
     lines = [json.loads(line.rstrip(",")) for line in text.splitlines() if '"label"' in line]
     assert [(line["label"], line.get("device")) for line in lines] == [
-        ("plain", "cpu"),
-        ("plain", "cuda"),
-        ("graph", "cpu"),
+        ("plain (cpu)", "cpu"),
+        ("plain (cuda)", "cuda"),
+        ("graph (cpu)", "cpu"),
         ("plain", None),
     ]
     assert lines[0]["runs"]["test_accuracy"] == [0.86, 0.123457]

@@ -12,11 +12,9 @@ import torch
 
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
+from mggcn.experiments import Job, Ledger, Outcome, Schedule
 from mggcn.experiments import _execution as execution
-from mggcn.experiments import _parallel as parallel
 from mggcn.experiments._definition import Experiment, Variant
-from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._schedule import Job, Outcome, Schedule
 from mggcn.kernels import threads
 from mggcn.runs import DataIdentity
 from mggcn.training._loop import Silent
@@ -43,18 +41,18 @@ def test_runs_in_parallel_are_those_of_one_process(small: Dataset, tmp_path: Pat
     def accuracies(outcomes: Iterator[Outcome]) -> dict[str, float]:
         return {one.job.title: one.record.test_accuracy for one in outcomes if one.record}
 
-    together = accuracies(parallel.execute(load, jobs, ledger, 2))
+    together = accuracies(execution.execute_in_processes(load, jobs, ledger, 2))
     assert len(together) == 4
     assert len(ledger.path.read_bytes().splitlines()) == 2, "two variants of the same settings share their runs"
     assert Ledger(ledger.path).records.keys() == ledger.records.keys()
     alone = Ledger(tmp_path / "alone.jsonl")
     assert together == accuracies(execution.execute(load(), jobs, alone, lambda _: Silent()))
-    assert list(parallel.execute(load, jobs, ledger, 2)) == []
+    assert list(execution.execute_in_processes(load, jobs, ledger, 2)) == []
 
 
 def test_a_process_that_dies_costs_its_run(small: Dataset, tmp_path: Path) -> None:
     jobs = jobs_of(small, "a")
-    [outcome] = parallel.execute(_dies, jobs, Ledger(tmp_path / "records.jsonl"), 2)
+    [outcome] = execution.execute_in_processes(_dies, jobs, Ledger(tmp_path / "records.jsonl"), 2)
     assert (outcome.record, outcome.reason) == (None, "its process ended with exit code 3")
 
 
@@ -67,7 +65,7 @@ def _hangs(lock: Path) -> Dataset:
 
 
 def _execute(jobs: list[Job], folder: Path) -> None:
-    list(parallel.execute(partial(_hangs, folder / "lock"), jobs, Ledger(folder / "records.jsonl"), 1))
+    list(execution.execute_in_processes(partial(_hangs, folder / "lock"), jobs, Ledger(folder / "records.jsonl"), 1))
 
 
 def test_a_process_ends_with_its_parent(small: Dataset, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +91,7 @@ def test_a_process_ends_with_its_parent(small: Dataset, tmp_path: Path, capfd: p
 
 
 def test_a_process_without_further_jobs_ends_without_output(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    pipe, process = parallel._start(_dies, tmp_path / "records.jsonl", threads.shares(1)[0])
+    pipe, process = execution._start(_dies, tmp_path / "records.jsonl", threads.shares(1)[0])
     pipe.close()
     process.join()
     assert process.exitcode == 0

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mggcn.experiments import _ranking as ranking
+from mggcn.experiments import _classes as ranking
 from mggcn.experiments._page import render
 from mggcn.experiments._records import pack, unpack
 from mggcn.experiments._rows import group
@@ -53,10 +53,11 @@ def test_a_page_has_the_ranking_and_its_curve() -> None:
     assert "<h3>Ranking</h3>" in page
     assert "PR-AUC" in render(sections, "md")
     assert "<h3>Ranking</h3>" not in render(group([record()]), "html")
-    spec = ranking.chart("x", sections[0].rows[0])
-    values = ranking.data(sections[0].rows[0])
+    spec = ranking.ranking_chart("x", sections[0].rows[0])
+    assert spec is not None
+    (values,) = spec["datasets"].values()
     assert [(one["k"], one["precision"]) for one in values[:2]] == [(1, 100.0), (2, 50.0)]
-    svg = vl_convert.vegalite_to_svg({**spec, "width": 300, "data": {"values": values}})
+    svg = vl_convert.vegalite_to_svg({**spec, "width": 300})
     assert "class 0" in svg
 
 

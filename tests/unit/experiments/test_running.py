@@ -11,12 +11,10 @@ from mggcn import experiments
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.experiments import Job, Ledger, Outcome, read_records
 from mggcn.experiments import _running as running
-from mggcn.experiments import read_records
 from mggcn.experiments._definition import Experiment, Variant
-from mggcn.experiments._ledger import Ledger
 from mggcn.experiments._rows import Section
-from mggcn.experiments._schedule import Job, Outcome
 from mggcn.methods.mlp import FeatureMLP
 from mggcn.training import _environment as environment
 
@@ -81,7 +79,7 @@ def test_records_of_an_older_version_are_ignored_and_counted(folder: Path, monke
     monkeypatch.setattr(FeatureMLP, "version", 2)
     shown = Watching()
     [table] = experiments.run(comparison(seeds=1), device="cpu", progress=shown)
-    assert shown.notes == ["2 records of mlp are of version 1 and are ignored; it is now version 2"]
+    assert shown.notes == ["mlp: 2 records of version 1 are ignored; it is now version 2"]
     assert shown.ended == ["mlp seed 0"], "and trained again"
     assert [row.done for row in table.rows] == [1, 1]
     versions = [

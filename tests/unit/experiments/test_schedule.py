@@ -9,11 +9,10 @@ import torch
 
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.experiments import Job, Schedule
 from mggcn.experiments._definition import ABLATIONS, Experiment, Variant, variants_of
 from mggcn.experiments._rows import Row, Section
-from mggcn.experiments._schedule import Job, Schedule
-from mggcn.experiments._section_tables import markdown
-from mggcn.experiments._table import duration
+from mggcn.experiments._tables import duration, markdown
 from mggcn.methods.published import published
 from mggcn.runs import DataIdentity
 from tests.records import record
@@ -70,9 +69,14 @@ def table(*rows: Row) -> list[str]:
 def test_a_row_by_hand() -> None:
     records = (record(), record(seed=1, peak_memory_bytes=300 << 20), record(seed=5, epoch_seconds=2.0))
     lines = table(Row("a|b", "gcn", "cpu", 3, records, published={"accuracy": 0.858}), Row("later", "mlp", "cpu", 3))
-    assert lines[0].startswith("| method | paper, % | accuracy, % | macro-F1, % | epoch | to 99 % | to best | epochs |")
-    assert lines[2] == "| a\\|b | 85.8 | 88.00 ± 2.65 | 70.00 ± 0.00 | 250 ms | 1.75 s | 2.5 s | 3 | 300 MiB | 18 | 3 |"
-    assert lines[3] == "| later | – | not run yet | – | – | – | – | – | – | – | 0 of 3 |"
+    assert lines[0].startswith(
+        "| method | paper, % | difference, points | accuracy, % | macro-F1, % | epoch | to 99 % |"
+    )
+    assert (
+        lines[2]
+        == "| a\\|b | 85.8 | +2.20 | 88.00 ± 2.65 | 70.00 ± 0.00 | 250 ms | 1.75 s | 2.5 s | 3 | 300 MiB | 18 | 3 |"
+    )
+    assert lines[3] == "| later | – | – | not run yet | – | – | – | – | – | – | – | 0 of 3 |"
     alone = "\n".join(table(Row("gcn", "gcn", "cpu", 1, records[:1])))
     assert "| 86.00 | 70.00 |" in alone
     assert "paper" not in alone
@@ -91,7 +95,7 @@ def paper_column(name: str, digest: str, variants: tuple[Variant, ...], **settin
 
 
 def test_only_the_method_as_published_has_the_papers_figure() -> None:
-    digest = published().data["cora"].digest
+    digest = published().data["cora"]
     assert paper_column("cora", digest, ABLATIONS) == [0.858] + [None] * 6
     assert paper_column("cora", digest, ABLATIONS[:1], picks="1") == [None]
     assert paper_column("cora", digest, ABLATIONS[:1], picks="6", threads="2") == [0.858], "as in the paper"

@@ -10,6 +10,7 @@ import time
 from dataclasses import fields, replace
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,12 +24,11 @@ from mggcn.cli import main
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
+from mggcn.experiments import Ledger
 from mggcn.experiments import _tuning as tuning
-from mggcn.experiments._ledger import Ledger
-from mggcn.experiments._search import SPACE, Choice, Range, Search
-from mggcn.experiments._tuning import Trial, Tuning
+from mggcn.experiments._tuning import SPACE, Choice, Range, Search, Trial, Tuning
 from mggcn.runs import Plan, resolve
-from mggcn.runs._loading import load_run
+from mggcn.runs._folder import load_run
 from mggcn.training import _environment as environment
 from mggcn.training._loop import Silent
 from mggcn.training._record import Epoch
@@ -171,7 +171,7 @@ def test_every_searched_value_belongs_to_a_setting_and_is_valid(small: Dataset) 
 
 def test_a_start_outside_the_space_widens_it(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "mggcn.experiments._search.SPACE", {**SPACE, "hidden": Choice((3, 5)), "lr": Range(0.02, 0.1, log=True)}
+        "mggcn.experiments._tuning.SPACE", {**SPACE, "hidden": Choice((3, 5)), "lr": Range(0.02, 0.1, log=True)}
     )
     trials = search(small, tmp_path, 3)
     assert (trials[0].settings["hidden"], trials[0].settings["lr"]) == (128, 0.003)
@@ -261,26 +261,24 @@ def test_a_changed_trial_is_noticed(small: Dataset, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"settings": {"lr": 0.1}}, "averaging is missing"),
-        ({"settings": {"lr": 7.0}}, "lr=7.0 is none of the search's values"),
-        ({"settings": {"hidden": 16.0}}, "hidden=16.0 is none of the search's values"),
-        ({"settings": {"layers": True}}, "layers=True is none of the search's values"),
-        ({"settings": {"conv": "evil:conv"}}, "conv='evil:conv' is none of the search's values"),
+        ({"settings": {"lr": 0.1}}, "settings: averaging is only in"),
+        ({"changed": {"lr": 7.0}}, "The value 7.0 of parameter 'lr' isn't contained"),
+        ({"changed": {"hidden": 17}}, "'17' not in"),
+        ({"changed": {"conv": "evil:conv"}}, "settings: conv is only in the trial"),
         ({"settings": ["lr"]}, "field settings: expected object, got array"),
         ({"value": "0.9"}, "field value: expected float | null, got str ('0.9')"),
         ({"value": float("nan")}, "field value"),
-        ({"value": None}, "has only one of value and config"),
-        ({"config": None}, "has only one of value and config"),
-        ({"reported": [["a", 1.0]]}, "field reported[0][0]: expected int, got str ('a')"),
+        ({"reason": 7}, "field reason: expected str, got int (7)"),
     ],
 )
 def test_a_trial_that_the_search_cannot_have_written_is_named(
-    small: Dataset, tmp_path: Path, changes: dict[str, object], message: str
+    small: Dataset, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
     search(small, tmp_path, 1)
     log = tmp_path / "trials.jsonl"
     header, line = log.read_bytes().splitlines(keepends=True)
     fields = {name: value for name, value in json.loads(line).items() if name != "checksum"}
+    fields["settings"] |= changes.pop("changed", {})
     log.write_bytes(header + sealed(json.dumps(fields | changes), " ") + b"\n")
     with pytest.raises(InputError, match=r"trials\.jsonl: trial 1: ") as error:
         search(small, tmp_path, 2)
@@ -315,13 +313,15 @@ def test_a_hopeless_trial_is_given_up_early(small: Dataset, tmp_path: Path, monk
     finished: list[int] = []
 
     def fit(dataset: Dataset, plan: Plan, progress: Any, *rest: Any) -> Any:
-        for number in range(1, 31):
-            progress.epoch(Epoch(number, 1.0, 1.0, 0.9 if len(finished) < 5 else 0.2, 0.0, 0.0))
+        accuracy = 0.9 if len(finished) < 5 else 0.2
+        curve = [Epoch(number, 1.0, 1.0, accuracy, 0.0, 0.0) for number in range(1, 31)]
+        for epoch in curve:
+            progress.epoch(epoch)
         finished.append(1)
-        return kept
+        return SimpleNamespace(record=replace(kept, curve=curve))
 
     tuned = Tuning(Search(small, "mlp", fixed=QUICK), tmp_path)
-    kept = mggcn.fit(small, "mlp", settings=QUICK)
+    kept = mggcn.fit(small, "mlp", settings=QUICK).record
     monkeypatch.setattr(tuning, "fit_plan", fit)
     with tuned.opened():
         trials = list(tuned.run(6, silent))

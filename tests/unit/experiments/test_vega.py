@@ -7,7 +7,7 @@ import pytest
 
 vl_convert = pytest.importorskip("vl_convert")
 
-from mggcn.experiments import _vega as module  # noqa: E402
+from mggcn.experiments import _page as module  # noqa: E402
 
 
 @pytest.fixture

@@ -77,18 +77,18 @@ def test_scores_are_those_of_predict(run: Run, small: Dataset) -> None:
     scorer = Scorer.of(run, small)
     expected = run.predict(nodes=[5, 58], device="cpu").probabilities
     np.testing.assert_allclose(scorer.probabilities(np.array([5, 58])), expected, rtol=1e-6)
-    np.testing.assert_allclose(scorer.leave_one_out(5, 0).whole, expected[0], rtol=1e-6)
+    np.testing.assert_allclose(scorer.leave_one_out(5, 0)[1][0].exp(), expected[0], rtol=1e-6)
 
 
 @pytest.mark.parametrize("settings", [{}, {"layers": 3}, {"skip_self": False}, {"conv": "gat", "layers": 3}])
 def test_leaving_out_the_last_pick_is_drawing_one_fewer(small: Dataset, settings: dict[str, object]) -> None:
     run = mggcn.fit(small, seed=3, device="cpu", settings={**QUICK, **settings})
-    fewer = replace(run, plan=resolve("mg-gcn", "small", {**run.record.settings, "picks": 3}), scored_on=None)
-    result = Scorer.of(run, small).leave_one_out(5, 1)
-    expected = Scorer.of(fewer, small).leave_one_out(5, 1)
-    assert result.picks[:3] == expected.picks
-    np.testing.assert_allclose(result.without[-1], expected.whole, rtol=1e-5)
-    assert np.abs(result.without - result.whole).max() > 1e-4
+    fewer = replace(run, plan=resolve("mg-gcn", "small", {**run.record.settings, "picks": 3}), views=[])
+    picks, scores = Scorer.of(run, small).leave_one_out(5, 1)
+    expected_picks, expected = Scorer.of(fewer, small).leave_one_out(5, 1)
+    assert picks[:3] == expected_picks
+    np.testing.assert_allclose(scores[-1].exp(), expected[0].exp(), rtol=1e-5)
+    assert (scores[1:].exp() - scores[0].exp()).abs().max() > 1e-4
 
 
 def test_an_isolated_node_has_no_picks_to_leave_out(run: Run, small: Dataset) -> None:
@@ -211,7 +211,7 @@ def test_effects_are_logits_where_probabilities_are_saturated(run: Run, small: D
     usual = Explorer.of(run, small)
     assert not usual.influence(node, 1)["logits"]
     assert not usual.attributions(node)["logits"]
-    steep = replace(run, record=replace(run.record, temperature=run.record.temperature / 300), scored_on=None)
+    steep = replace(run, record=replace(run.record, temperature=run.record.temperature / 300), views=[])
     explorer = Explorer.of(steep, small)
     influence, attributions = explorer.influence(5, 1), explorer.attributions(5)
     assert influence["probability"] > 0.999
@@ -363,7 +363,7 @@ def test_the_page_is_the_same_for_a_run_on_a_gpu(run: Run, small: Dataset) -> No
         run,
         record=replace(run.record, device=GPU.type),
         model=run.model.to(GPU),
-        scored_on=(View(inputs, sampler), Compute(GPU)),
+        views=[(small, View(inputs, sampler), Compute(GPU))],
     )
     scorer = Scorer.of(on_gpu, small, GPU)
     assert isinstance(scorer.picker, DeviceMixGrainedSampler)

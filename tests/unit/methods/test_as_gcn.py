@@ -8,8 +8,7 @@ import mggcn
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
-from mggcn.methods.as_gcn import PenalisedStack
-from mggcn.nn.adaptive import AdaptiveStack
+from mggcn.methods.as_gcn import ASGCN, AdaptiveStack
 from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.full import WholeGraphSampler
@@ -24,8 +23,8 @@ TARGETS = np.array([3, 59, 17, 40, 8])
 
 def stack(small: Dataset, layers: int = 1, **options: bool) -> AdaptiveStack:
     """A model with an attention that matters, in double precision."""
-    widths = [small.num_features, *[4] * (layers - 1), 3]
-    module = AdaptiveStack(widths, generator=torch.Generator().manual_seed(2), **options).double()
+    settings = ASGCN(hidden=4, layers=layers, **options)
+    module = AdaptiveStack(settings, small.num_features, 3, torch.Generator().manual_seed(2)).double()
     with torch.no_grad():
         module.sampling.weight.copy_(torch.tensor([[1.5, 0.2], [-0.3, 2.0], [0.4, -1.0]]))
     return module
@@ -122,7 +121,7 @@ def test_the_penalty_has_the_gradient_of_the_true_variance(small: Dataset) -> No
 
 def test_gradient_reaches_the_sampler(small: Dataset) -> None:
     for attend in (True, False):
-        module = stack(small, 2, attend=attend)
+        module = stack(small, 2, attention=attend)
         scores, variance = scored(small, module, 0)
         assert float(torch.autograd.grad(variance, module.sampling.weight, retain_graph=True)[0].abs().max()) > 0
         (found,) = torch.autograd.grad(scores.square().sum(), module.sampling.weight, allow_unused=True)
@@ -163,7 +162,7 @@ def test_an_aggregated_input_is_the_first_layer(small: Dataset, layers: int) -> 
 
 def test_only_training_is_penalised(small: Dataset) -> None:
     built = resolve("as-gcn", small.name, {"variance": 2.0}).prepare(small, Key.of(0), CPU)
-    assert isinstance(built.model, PenalisedStack)
+    assert isinstance(built.model, AdaptiveStack)
     batch = next(built.train.sampler.batches(small.split.train, Key.of(0), 30))
     rows = built.train.inputs.rows(batch.nodes)
     out = built.model.train()(rows, batch.blocks)

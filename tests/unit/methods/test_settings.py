@@ -28,7 +28,7 @@ def test_text_becomes_typed() -> None:
         (Training, {"threads": 10**20}, "threads: 100000000000000000000 is more than 1,000,000,000"),
         (MixGrained, {"dropout": "1"}, "dropout: 1.0 is not in"),
         (MixGrained, {"dropout": []}, r"dropout: \[\] is not a number"),
-        (MixGrained, {"fine_self": "perhaps"}, "fine_self: 'perhaps' is neither true nor false"),
+        (MixGrained, {"fine_self": "perhaps"}, "fine_self: 'perhaps' is not true or false"),
         (MixGrained, {"redraw": "never"}, "redraw: 'never' is not one of epoch, once"),
         (Training, {"lr": "0"}, "lr: 0.0 is not a positive number"),
         (Training, {"lr": "nan"}, "lr: nan is not a positive number"),

@@ -10,7 +10,7 @@ import pytest
 import mggcn
 from mggcn.data import load_folder, save
 from mggcn.errors import InputError
-from mggcn.experiments._ledger import Ledger
+from mggcn.experiments import Ledger
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
 from mggcn.experiments._rows import group

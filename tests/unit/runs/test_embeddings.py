@@ -142,7 +142,7 @@ def test_data_frames_need_pandas(small: Dataset, monkeypatch: pytest.MonkeyPatch
     run = mggcn.fit(small, device="cpu", settings={"epochs": 1})
     monkeypatch.setitem(sys.modules, "pandas", None)
     for table in (run.predict(nodes=[5]), run.embed(nodes=[5])):
-        with pytest.raises(InputError, match=r"to_pandas needs pandas: pip install 'mggcn\[pandas\]'"):
+        with pytest.raises(InputError, match=r"this needs pandas: pip install 'mggcn\[pandas\]'"):
             table.to_pandas()
 
 

@@ -9,7 +9,7 @@ import mggcn
 from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.errors import InputError
-from mggcn.runs._ensemble import Ensemble
+from mggcn.runs._run import Ensemble
 
 
 def fit(data: Dataset, seed: int = 0, method: str = "mlp", **settings: object) -> mggcn.Run:

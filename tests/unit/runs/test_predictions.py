@@ -12,8 +12,7 @@ import pytest
 import mggcn
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.runs._predictions import Predictions, column_names
-from mggcn.runs._table import write_chunks, write_table
+from mggcn.runs._predictions import Predictions, column_names, write_table
 
 
 @pytest.mark.parametrize(
@@ -92,7 +91,7 @@ def test_runs_and_predictions_are_shown_in_a_line(small: Dataset, predictions: P
 
 
 def test_cells_that_a_spreadsheet_takes_for_formulas_are_written_as_they_are(tmp_path: Path) -> None:
-    write_table(tmp_path / "p.csv", {"id": np.array(["=1+1", "@x", "-2"]), "class": np.array(["+a", "b,c", "d"])})
+    write_table(tmp_path / "p.csv", [{"id": np.array(["=1+1", "@x", "-2"]), "class": np.array(["+a", "b,c", "d"])}])
     assert (tmp_path / "p.csv").read_text() == 'id,class\n=1+1,+a\n@x,"b,c"\n-2,d\n'
 
 
@@ -105,8 +104,8 @@ def test_a_table_in_chunks_is_the_table(tmp_path: Path, suffix: str) -> None:
         "rank": np.array([3, 1, 2]),
     }
     chunks = ({name: column[rows] for name, column in columns.items()} for rows in ([0], [1, 2]))
-    write_chunks(tmp_path / f"chunks{suffix}", chunks)
-    write_table(tmp_path / f"whole{suffix}", columns)
+    write_table(tmp_path / f"chunks{suffix}", chunks)
+    write_table(tmp_path / f"whole{suffix}", [columns])
     if suffix != ".parquet":
         assert (tmp_path / f"chunks{suffix}").read_bytes() == (tmp_path / f"whole{suffix}").read_bytes()
         return
@@ -122,5 +121,5 @@ def test_a_table_that_fails_leaves_nothing(tmp_path: Path) -> None:
         raise InputError("out of luck")
 
     with pytest.raises(InputError, match="out of luck"):
-        write_chunks(tmp_path / "p.csv", chunks())
+        write_table(tmp_path / "p.csv", chunks())
     assert not list(tmp_path.iterdir())

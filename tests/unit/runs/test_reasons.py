@@ -14,11 +14,8 @@ from mggcn.data._split import Split
 from mggcn.errors import InputError, InputWarning
 from mggcn.graph import Graph
 from mggcn.methods.mlp import FeatureMLP
-from mggcn.runs._attribution import contributions
-from mggcn.runs._ensemble import Ensemble
-from mggcn.runs._explanation import explain
-from mggcn.runs._reasons import reasons_of
-from mggcn.runs._run import Run
+from mggcn.runs._explaining import contributions, explain, reasons_of
+from mggcn.runs._run import Ensemble, Run
 from mggcn.runs._scoring import Scorer
 
 
@@ -76,7 +73,7 @@ def test_reasons_speak_for_the_class_also_where_probabilities_are_saturated(paym
 
 
 def test_counted_neighbours_are_those_of_the_direction(payments: Dataset, run: Run) -> None:
-    from mggcn.runs._reasons import _Words
+    from mggcn.runs._explaining import _Words
 
     words = _Words(payments, payments.y, payments.classes)
     value = f"{payments.x[0, 2]:.3g}"
@@ -92,10 +89,10 @@ def test_contributions_are_those_of_a_node_alone(payments: Dataset) -> None:
     nodes = np.array([5, 40, 41, 7])
     for method in ("mg-gcn", "gcn", "mlp", "graphsage-gcn"):
         scorer = Scorer.of(mggcn.fit(payments, method, settings={"epochs": 10}, device="cpu"), payments)
-        labels = np.array([explain(scorer, int(node), None, scorer.draws).label for node in nodes])
+        labels = np.array([explain([scorer], int(node)).label for node in nodes])
         found = contributions(scorer, nodes, labels)
         for node, label, row in zip(nodes.tolist(), labels.tolist(), found, strict=True):
-            alone = explain(scorer, node, label, scorer.draws, logits=True)
+            alone = explain([scorer], node, label, logits=True)
             np.testing.assert_allclose(
                 row, alone.target + alone.others, rtol=1e-2, atol=0.1, err_msg=f"{method} {node}"
             )

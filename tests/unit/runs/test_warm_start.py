@@ -14,9 +14,10 @@ from mggcn.errors import InputError, InputWarning
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
 from mggcn.keys import Key
+from mggcn.runs import resolve
+from mggcn.runs._folder import WarmStart
 from mggcn.runs._plan import read_config
 from mggcn.runs._run import Run
-from mggcn.runs._warm_start import WarmStart
 from mggcn.training import _environment as environment
 from mggcn.training._scoring import Inference
 from tests.unit.runs.test_resume import Interrupt, result
@@ -45,9 +46,9 @@ def later(small: Dataset) -> Dataset:
 
 def test_before_the_first_step_scores_are_those_of_the_origin(origin: Run, later: Dataset) -> None:
     start = WarmStart.of(origin)
-    plan = start.plan(later, {})
+    plan = resolve("mg-gcn", later, origin.record.settings, warm_start=start.describe())
     compute = plan.compute(torch.device("cpu"))
-    prepared = plan.prepare(start.match(later), Key.of(0), compute, origin.model.state_dict(), start.scaler)
+    prepared = plan.prepare(start.match(later), Key.of(0), compute, origin.model.state_dict(), origin.scaler)
     nodes = np.arange(later.num_nodes)
     scores = Inference(prepared.model, prepared.eval, Key.of(0), compute, plan.training.draws).predict(nodes)
     expected = origin.predict(later, calibrated=False, device="cpu").probabilities

@@ -8,8 +8,8 @@ from mggcn.block import Batch, HistoryBlock
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
+from mggcn.methods.vr_gcn import HistoryConv
 from mggcn.nn.conv import GCNConv
-from mggcn.nn.history import HistoryConv
 from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.full import FullSampler

@@ -16,7 +16,7 @@ from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.methods import METHODS
-from mggcn.runs._loading import load_run
+from mggcn.runs._folder import load_run
 from mggcn.training import _prepared as inputs
 
 
@@ -91,7 +91,7 @@ def test_runs_of_large_data_load_it_mapped(small: Dataset, tmp_path: Path, monke
     stored = save(small, tmp_path / "d")
     fit(stored, "mlp", settings={"epochs": 1}, device="cpu").save(tmp_path / "run")
     run = load_run(tmp_path / "run")
-    assert run.training_data().mapped is None
-    assert run.training_data(access=Access(mmap=True)).mapped is not None
+    assert run.training_data.mapped is None
+    assert replace(run, access=Access(mmap=True)).training_data.mapped is not None
     monkeypatch.setattr(memory, "available", lambda: 1)
-    assert run.training_data().mapped is not None
+    assert replace(run).training_data.mapped is not None

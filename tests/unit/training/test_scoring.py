@@ -11,10 +11,9 @@ import mggcn
 from mggcn.data._dataset import Dataset
 from mggcn.keys import Key
 from mggcn.nn.rows import num_bytes
-from mggcn.runs import _calibration as calibration
-from mggcn.runs import _predicting as predicting
-from mggcn.runs import _testing as testing
-from mggcn.runs import resolve
+from mggcn.runs import Scorer, resolve
+from mggcn.runs import _fitting as fitting
+from mggcn.runs import _scoring as runs_scoring
 from mggcn.training import _scoring as scoring
 from mggcn.training._compute import Compute
 from mggcn.training._metrics import Tally
@@ -32,7 +31,7 @@ def in_chunks(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
     def limit(size: int) -> None:
         monkeypatch.setattr(scoring, "CHUNK", size)
-        monkeypatch.setattr(predicting, "CHUNK", size)
+        monkeypatch.setattr(runs_scoring, "CHUNK", size)
 
     return limit
 
@@ -88,9 +87,8 @@ def test_predictions_come_in_chunks(small: Dataset, in_chunks: Callable[[int], N
     run = mggcn.fit(small, settings=SETTINGS, device="cpu")
     whole = run.predict(device="cpu")
     in_chunks(7)
-    chunks = [*run.predict_chunks(device="cpu")]
-    assert [chunk.nodes.size for chunk in chunks[:-1]] == [7] * (len(chunks) - 1)
-    assert sum(chunk.nodes.size for chunk in chunks) == small.num_nodes > 7
+    chunks = [*Scorer.of(run, small).chunks(np.arange(60))]
+    assert [len(chunk) for chunk in chunks] == [7] * 8 + [4]
     joined = run.predict(device="cpu")
     for name in ("nodes", "ids", "parts"):
         assert np.array_equal(getattr(joined, name), getattr(whole, name))
@@ -100,11 +98,11 @@ def test_predictions_come_in_chunks(small: Dataset, in_chunks: Callable[[int], N
 def test_at_most_so_many_nodes_are_used_for_calibration_and_ranking(
     small: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calibration, "CALIBRATED_ON", 6)
-    monkeypatch.setattr(testing, "RANKED", 5)
+    monkeypatch.setattr(runs_scoring, "CALIBRATED_ON", 6)
+    monkeypatch.setattr(fitting, "RANKED", 5)
     used: list[int] = []
-    choose = testing.choose_temperature
-    monkeypatch.setattr(testing, "choose_temperature", lambda p, y: used.append(y.size) or choose(p, y))
+    choose = fitting.choose_temperature
+    monkeypatch.setattr(fitting, "choose_temperature", lambda p, y: used.append(y.size) or choose(p, y))
     record = mggcn.fit(small, settings=SETTINGS, device="cpu").record
     assert used == [6]
     assert record.ranking.ks == [1, 2, 5]

@@ -13,11 +13,10 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
-from mggcn.methods import _skip_gram as embedding
-from mggcn.methods._skip_gram import SkipGram, embed
-from mggcn.methods.deepwalk import DeepWalk
+from mggcn.methods import deepwalk as embedding
+from mggcn.methods.deepwalk import DeepWalk, embed
 from mggcn.runs import resolve
-from mggcn.runs._loading import load_run
+from mggcn.runs._folder import load_run
 from mggcn.training._compute import Compute
 
 CPU = Compute(torch.device("cpu"))
@@ -31,7 +30,7 @@ def cliques() -> Graph:
 
 
 def test_nodes_of_a_clique_lie_together() -> None:
-    found = embed(cliques(), SkipGram(dim=16, walks=200, length=10, window=3), Key.of(0), CPU)
+    found = embed(cliques(), DeepWalk(dim=16, walks=200, length=10, window=3), Key.of(0), CPU)
     assert found.shape == (21, 16)
     assert found.dtype == np.float32
     scaled = found[:20] / np.linalg.norm(found[:20], axis=1, keepdims=True)
@@ -41,7 +40,7 @@ def test_nodes_of_a_clique_lie_together() -> None:
 
 
 def test_the_same_key_gives_the_same_bits_for_any_number_of_threads() -> None:
-    options = SkipGram(dim=8, walks=2, length=6, window=2)
+    options = DeepWalk(dim=8, walks=2, length=6, window=2)
     first = embed(cliques(), options, Key.of(1), CPU)
     torch.manual_seed(3)
     assert np.array_equal(embed(cliques(), options, Key.of(1), replace(CPU, threads=1)), first)
@@ -50,14 +49,14 @@ def test_the_same_key_gives_the_same_bits_for_any_number_of_threads() -> None:
 
 
 def test_a_directed_graph_is_walked_both_ways() -> None:
-    options, edges = SkipGram(dim=8, walks=2, length=6, window=2), cliques().edges()
+    options, edges = DeepWalk(dim=8, walks=2, length=6, window=2), cliques().edges()
     forward = Graph.from_edges(*(end[edges[0] < edges[1]] for end in edges), 21, direction="out")
     assert np.array_equal(embed(forward, options, Key.of(1), CPU), embed(cliques(), options, Key.of(1), CPU))
 
 
 def test_a_step_follows_the_gradient_of_the_loss() -> None:
     """Against autograd on the loss written out pair by pair; the last row stands for places behind a walk's end."""
-    options, negatives, rate = SkipGram(dim=4, length=5, window=2), 3, 0.1
+    options, negatives, rate = DeepWalk(dim=4, length=5, window=2), 3, 0.1
     walks, others = torch.tensor([[0, 1, 2, 1, 0], [3, 2, 5, 5, 5]]), torch.tensor([4, 0, 4])
     u, c = (torch.randn(6, 4, generator=torch.Generator().manual_seed(i), requires_grad=True) for i in (0, 1))
     loss = torch.zeros(())

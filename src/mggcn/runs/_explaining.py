@@ -1,0 +1,341 @@
+"""Why runs give a node a class: contributions of features, effects of picks, and reasons in words.
+
+Contributions are integrated gradients (Sundararajan, Taly and Yan). The features go on a straight line from a baseline
+to their values, and the gradient of the probability is integrated on the way; times the distance it is a feature's
+contribution, and the contributions sum to the probability minus that of the baseline. The baseline is a graph in which
+all scaled features are zero: those of an average training node with the scaling ``standard``, and none at all with the
+scalings ``row`` and ``none``.
+
+Input rows are linear in the features, each part of them a matrix times x. So contributions of entries of the input rows
+are contributions of features, and what the target's own features contribute follows from the input rows of a graph in
+which all others are zero.
+
+Reasons are the features that contribute most to the log-odds of the predicted class, the node's own and those of all
+other nodes that the model reads. Log-odds distinguish nodes whose probabilities are all near 1.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from mggcn.block import Batch, Block
+from mggcn.data import UNLABELLED, Dataset, Measure, as_features, plain
+from mggcn.errors import InputError, InputWarning
+from mggcn.methods.method import GraphView
+from mggcn.runs._matching import labels_in, match_features
+from mggcn.runs._predictions import NUM_REASONS, to_frame
+from mggcn.runs._scoring import PickEffect, Probabilities, Scorer, dense_rows, mean_effects
+from mggcn.training import Scaled, Scaler, View, log_odds
+
+if TYPE_CHECKING:
+    import pandas
+
+_STEPS = (32, 128, 512)
+_FEW_STEPS = 32  # of many nodes, whose contributions are only ranked
+_TARGETS, _ROWS = 1024, 1 << 15  # of a batch of these
+_TOLERANCE = 1e-3  # of the probability: a tenth of a percentage point
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What contributes to the probability of one class of one node; see :meth:`mggcn.runs.Run.explain`.
+
+    Attributes:
+        node: the node number.
+        node_id: the user's id.
+        classes: the name of each class.
+        label: the class that is explained, as an index of ``classes``.
+        probabilities: [classes] calibrated, mean over the draws.
+        value: what is explained: the probability of the class or, where asked for, its log-odds, mean over the draws.
+        baseline: the same if all scaled features are zero.
+        features: the name of each feature.
+        target: [num_features] the contributions of the node's own features.
+        others: [num_features] the contributions of the features of all other nodes, summed over the nodes.
+        picks: the leave-one-out effects of the picks; empty for methods without picks.
+        pick_ids: the user's ids of the picks.
+    """
+
+    node: int
+    node_id: object
+    classes: tuple[str, ...]
+    label: int
+    probabilities: Probabilities
+    value: float
+    baseline: float
+    features: tuple[str, ...]
+    target: NDArray[np.float64]
+    others: NDArray[np.float64]
+    picks: tuple[PickEffect, ...]
+    pick_ids: tuple[object, ...]
+
+    @property
+    def predicted(self) -> int:
+        """The most probable class."""
+        return int(self.probabilities.argmax())
+
+    @property
+    def probability(self) -> float:
+        """The probability of the explained class."""
+        return float(self.probabilities[self.label])
+
+    @property
+    def error(self) -> float:
+        """What integration misses: the sum of all contributions minus ``value - baseline``."""
+        return float(self.target.sum() + self.others.sum() - (self.value - self.baseline))
+
+    def to_pandas(self) -> "pandas.DataFrame":
+        """A row for each effect on the probability of the explained class; needs the extra ``pandas``.
+
+        The column ``kind`` is ``target`` or ``others`` for a feature of the node or of other nodes, ``pick`` for a
+        pick; ``name`` is the name of the feature or the id of the pick, and ``effect`` the contribution, the largest of
+        each kind first. Features without a contribution are left out.
+        """
+        changes = np.array([pick.changes[self.label] for pick in self.picks])
+        kind = np.repeat([0, 1, 2], [self.target.size, self.others.size, changes.size])
+        names = np.array([*self.features, *self.features, *self.pick_ids], object)
+        effects = np.concatenate([self.target, self.others, changes])
+        order = np.lexsort((-np.abs(effects), kind))
+        order = order[(effects[order] != 0) | (kind[order] == 2)]
+        kinds = np.array(["target", "others", "pick"])[kind]
+        return to_frame({"kind": kinds[order], "name": names[order], "effect": effects[order]})
+
+
+def explain(scorers: Sequence[Scorer], node: int, label: int | None = None, *, logits: bool = False) -> Explanation:
+    """Explain the mean probability of a class of a node over runs and their draws; on the CPU.
+
+    Args:
+        scorers: runs prepared for the same graph.
+        node: its node number.
+        label: the class; the predicted one if None.
+        logits: explain the log-odds instead of the probability.
+    """
+    for scorer in scorers:
+        _check_attributable(scorer)
+    data, run = scorers[0].dataset, scorers[0].run
+    draws = [[scorer.scores(scorer.batch(node, draw))[0] for draw in range(scorer.draws)] for scorer in scorers]
+    probabilities = np.mean([torch.stack(of_run).exp().mean(dim=0).numpy() for of_run in draws], axis=0)
+    label = int(probabilities.argmax()) if label is None else label
+    parts = [_attribute(scorer, node, label, logits=logits) for scorer in scorers]
+    target, others, value, baseline = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
+    pickers = [scorer for scorer in scorers if scorer.picker is not None]
+    drawn = [scorer.leave_one_out(node, draw) for scorer in pickers for draw in range(scorer.draws)]
+    picks = mean_effects(drawn)[1] if drawn else []
+    ids = data.ids_of([node, *(pick.node for pick in picks)]).tolist()
+    names = run.record.dataset.get("feature_names") or data.feature_names or [""] * target.size
+    return Explanation(
+        node,
+        ids[0],
+        run.classes,
+        label,
+        probabilities,
+        float(value),
+        float(baseline),
+        tuple(name or f"feature {column}" for column, name in enumerate(names)),
+        target,
+        others,
+        tuple(picks),
+        tuple(ids[1:]),
+    )
+
+
+def contributions(scorer: Scorer, nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
+    """[n, num_features] what features, of the nodes and of all others, contribute to the log-odds of a class of each.
+
+    They are means over the draws of the scorer, with one fixed number of steps.
+    """
+    _check_attributable(scorer)
+    width = int(scorer.run.record.dataset["num_features"])
+    result = np.zeros((nodes.size, width))
+    for draw in range(scorer.draws):
+        first = 0
+        for drawn, owner in _apart(scorer, nodes, draw):
+            batch = drawn.to(scorer.compute.device)
+            part = slice(first, first + batch.targets.numel())
+            rows, forward = dense_rows(scorer.view, batch), scorer.forward(batch)
+            of_class = torch.from_numpy(labels[part]).to(rows.device)
+            with scorer.compute.arithmetic():
+                gradient = _mean_gradient(lambda x: log_odds(forward(x), of_class).sum(), rows, _FEW_STEPS)  # noqa: B023
+            by_row = (gradient * rows).double().view(len(rows), -1, width).sum(dim=1)
+            np.add.at(result[part], owner, by_row.cpu().numpy() / scorer.draws)
+            first = part.stop
+    return result
+
+
+def _check_attributable(scorer: Scorer) -> None:
+    if not scorer.run.plan.method.linear_in_features:
+        raise InputError(
+            f"{scorer.run.record.method}: neither reasons nor attributions, which need input rows that are linear "
+            "in the features and a model with gradients"
+        )
+
+
+def _attribute(
+    scorer: Scorer, node: int, label: int, *, logits: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float]:
+    """The contributions of a node's own features and of all others, the value, and the baseline; means over draws."""
+    own, parts = _target_only(scorer, node), []
+    for draw in range(scorer.draws):
+        batch = scorer.batch(node, draw)
+        rows, of_target, forward = dense_rows(scorer.view, batch), dense_rows(own, batch), scorer.forward(batch)
+
+        def value(x: Tensor) -> Tensor:
+            scores = forward(x)  # noqa: B023
+            return log_odds(scores, torch.tensor([label]))[0] if logits else scores[0, label].exp()
+
+        with scorer.compute.arithmetic():
+            with torch.no_grad():
+                end, start = float(value(rows)), float(value(torch.zeros_like(rows)))
+            gradient = torch.zeros_like(rows)
+            for steps in _STEPS:
+                gradient = _mean_gradient(value, rows, steps)
+                if abs(float((gradient * rows).sum()) - (end - start)) < _TOLERANCE * max(1.0, abs(end - start)):
+                    break
+        width = int(scorer.run.record.dataset["num_features"])
+        total, target = ((part * gradient).double().view(-1, width).sum(dim=0).numpy() for part in (rows, of_target))
+        parts.append((target, total - target, end, start))
+    target, others, end, start = (np.mean(part, axis=0) for part in zip(*parts, strict=True))
+    return target, others, end, start
+
+
+def _target_only(scorer: Scorer, node: int) -> View:
+    """The graph as the model receives it if the scaled features of all nodes but one are zero."""
+    run, data = scorer.run, _matched(scorer)
+    row = csr_array(run.scaler.apply(data.x[[node]]))
+    indptr = np.where(np.arange(data.num_nodes + 1) > node, row.nnz, 0)
+    x = as_features(csr_array((row.data, row.indices, indptr), shape=(data.num_nodes, row.shape[1])))
+    scaled, unlabelled = Scaled(x, Scaler("none")), partial(np.full, data.num_nodes, UNLABELLED)
+    view = GraphView(data.graph, scaled, unlabelled, len(run.classes), run.model, run.key, scorer.compute)
+    return run.plan.method.prepare(view).eval
+
+
+def _matched(scorer: Scorer) -> Dataset:
+    """The graph with the run's features; warnings were given when the run was prepared."""
+    with warnings.catch_warnings(action="ignore", category=InputWarning):
+        return match_features(scorer.dataset, scorer.run.record.dataset)
+
+
+def _apart(scorer: Scorer, nodes: NDArray[np.int64], draw: int) -> Iterator[tuple[Batch, NDArray[np.int64]]]:
+    """Batches in which every target has input rows of its own, and the index of the target of each row."""
+    key = scorer.run.key.fold("eval", draw)
+    if scorer.picker is not None or not scorer.batch(int(nodes[0]), draw).blocks:
+        for batch in scorer.view.sampler.batches(nodes, key, _TARGETS):
+            yield batch, np.arange(batch.nodes.numel()) % batch.targets.numel()
+        return
+    waiting: list[Batch] = []
+    for index, node in enumerate(nodes.tolist()):
+        waiting.append(scorer.batch(node, draw))
+        sizes = [batch.nodes.numel() for batch in waiting]
+        if sum(sizes) >= _ROWS or index == nodes.size - 1:
+            yield _side_by_side(waiting), np.repeat(np.arange(len(sizes)), sizes)
+            waiting = []
+
+
+def _side_by_side(batches: Sequence[Batch]) -> Batch:
+    """One batch with the rows and edges of all, in their order."""
+    blocks = []
+    for layer in zip(*(batch.blocks for batch in batches), strict=True):
+        starts = np.cumsum([0, *(block.num_src for block in layer)]).tolist()
+        ends = np.cumsum([0, *(block.indices.numel() for block in layer)]).tolist()
+        weights = [block.weight for block in layer if block.weight is not None]
+        blocks.append(
+            Block(
+                starts[-1],
+                torch.cat([layer[0].indptr[:1], *(b.indptr[1:] + end for b, end in zip(layer, ends, strict=False))]),
+                torch.cat([block.indices + start for block, start in zip(layer, starts, strict=False)]),
+                torch.cat([block.root + start for block, start in zip(layer, starts, strict=False)]),
+                torch.cat(weights) if weights else None,
+            )
+        )
+    nodes, targets = (torch.cat([getattr(batch, name) for batch in batches]) for name in ("nodes", "targets"))
+    return Batch(nodes, tuple(blocks), targets)
+
+
+def _mean_gradient(function: Callable[[Tensor], Tensor], rows: Tensor, steps: int) -> Tensor:
+    """The mean of a function's gradient on the line from zero to ``rows``, by Gauss and Legendre's rule."""
+    total = torch.zeros_like(rows)
+    for point, weight in _quadrature(steps):
+        x = ((point + 1) / 2 * rows).requires_grad_()
+        (gradient,) = torch.autograd.grad(function(x), x)
+        total += weight / 2 * gradient
+    return total
+
+
+@lru_cache
+def _quadrature(steps: int) -> list[tuple[float, float]]:
+    points, weights = np.polynomial.legendre.leggauss(steps)
+    return list(zip(points.tolist(), weights.tolist(), strict=True))
+
+
+def check_reasons(data: Dataset) -> None:
+    """Raise InputError for a graph whose features have no names."""
+    if not data.feature_names:
+        raise InputError(f"{data.name}: no reasons from its features: they have no names")
+
+
+def reasons_of(scorers: Sequence[Scorer], nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> list[list[str]]:
+    """The strongest reasons for a class of each node, at most three, the strongest first.
+
+    Args:
+        scorers: runs prepared for the same graph, whose mean contributions count.
+        nodes: [n] nodes of the graph.
+        labels: [n] the class to give reasons for, as an index of the runs' classes.
+    """
+    for scorer in scorers:
+        _check_attributable(scorer)
+    if not nodes.size:
+        return []
+    run, data = scorers[0].run, scorers[0].dataset
+    effects = np.mean([contributions(scorer, nodes, labels) for scorer in scorers], axis=0)
+    words = _Words(_matched(scorers[0]), labels_in(data, run.classes, np.arange(data.num_nodes)), run.classes)
+    found = []
+    for node, label, of_node in zip(nodes.tolist(), labels.tolist(), effects, strict=True):
+        strongest = np.argsort(-of_node, kind="stable")[:NUM_REASONS]
+        found.append([words.say(node, label, column) for column in strongest.tolist() if of_node[column] > 0])
+    return found
+
+
+class _Words:
+    """Says features of nodes in words.
+
+    Args:
+        data: the graph.
+        known: [num_nodes] known labels as indices of ``classes``, else -1.
+        classes: the names of the classes.
+    """
+
+    def __init__(self, data: Dataset, known: NDArray[np.int64], classes: Sequence[str]) -> None:
+        self._data, self._known, self._classes = data, known, classes
+        self._counts = data.edge_attributes.get("count")
+        columns = [(column, name) for column in data.encoding for name in column.features]
+        self._flags = {name for column, name in columns if name != column.name or column.kind == "boolean"}
+
+    def say(self, node: int, label: int, column: int) -> str:
+        """A feature of a node; one that counts neighbours also says how many are known to be of the class."""
+        name, stored = self._data.feature_names[column], float(self._data.x[[node], [column]].item())
+        if name in self._flags:
+            return name if stored else f"not {name}"
+        measure = self._data.measures.get(name) or plain(name)
+        text = measure.text(stored)
+        members = self._members(node, label, measure) if measure.counts else 0
+        return f"{text}, {members:,} of them known {self._classes[label]}" if members else text
+
+    def _members(self, node: int, label: int, measure: Measure) -> int:
+        """The number of neighbours in the direction of a measure that are known to be of a class."""
+        graph, counts = self._data.graph, self._counts
+        row = graph.row(node)
+        positions = np.flatnonzero(self._known[row] == label)
+        if measure.counts == "both" or counts is None:
+            return positions.size
+        edges = (graph.indptr[node] + positions).tolist()
+        if measure.counts == "in":  # edges to the node are in the rows of the senders
+            senders = row[positions].tolist()
+            edges = [int(graph.indptr[sender] + np.searchsorted(graph.row(sender), node)) for sender in senders]
+        return sum(int(counts[edge] > 0) for edge in edges)
