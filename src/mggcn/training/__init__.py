@@ -6,6 +6,7 @@ Names that are not in ``__all__`` are for the other packages.
 from mggcn.training import _environment
 from mggcn.training._checkpoints import EVERY, Checkpoints, Fitted
 from mggcn.training._checkpoints import BusyError as BusyError
+from mggcn.training._checkpoints import check_tensors as check_tensors
 from mggcn.training._checkpoints import lock as lock
 from mggcn.training._compute import Compute, Precision, choose_device
 from mggcn.training._compute import wake as wake
@@ -14,12 +15,10 @@ from mggcn.training._epochs import epoch_seconds as epoch_seconds
 from mggcn.training._loop import NotedProgress as NotedProgress
 from mggcn.training._loop import Progress, train
 from mggcn.training._loop import Silent as Silent
-from mggcn.training._metrics import ECE_BINS
 from mggcn.training._metrics import Ranked as Ranked
 from mggcn.training._metrics import Scores as Scores
 from mggcn.training._metrics import Tally as Tally
 from mggcn.training._metrics import Top as Top
-from mggcn.training._metrics import calibration_gaps as calibration_gaps
 from mggcn.training._metrics import ks_of as ks_of
 from mggcn.training._metrics import ranking_of as ranking_of
 from mggcn.training._prepared import DENSE_ABOVE, DenseInputs, Inputs, Penalised, Prepared, View, Views, inputs_of
@@ -29,7 +28,6 @@ from mggcn.training._prepared import features_by_density as features_by_density
 from mggcn.training._prepared import is_read_dense as is_read_dense
 from mggcn.training._ranks import ALONE, Ranks
 from mggcn.training._record import CHECKPOINT, CONFIG, MAY_DIVERGE, RECORD, Finite, unfinished
-from mggcn.training._record import Alerts as Alerts
 from mggcn.training._record import Epoch as Epoch
 from mggcn.training._record import Ranking as Ranking
 from mggcn.training._record import RunRecord as RunRecord
@@ -58,7 +56,6 @@ __all__ = [
     "CHUNK",
     "CONFIG",
     "DENSE_ABOVE",
-    "ECE_BINS",
     "EVAL_BATCH",
     "EVERY",
     "FITTED",
