@@ -257,13 +257,9 @@ def _parse(path: Path) -> tuple[_Generation, Tensors]:
 def check_tensors(
     tensors: Tensors, expected: Tensors, growing: Collection[str] = (), infinite: Collection[str] = ()
 ) -> None:
-    """Raise InputError unless tensors have the names, types and shapes of others, and finite numbers.
+    """Raise InputError unless tensors have the names, types and shapes of those expected, and finite numbers.
 
-    Args:
-        tensors: that were read.
-        expected: the others.
-        growing: names of those whose first dimension may be another.
-        infinite: names of those that may hold infinity.
+    The first dimension of those that are ``growing`` may be another; those that are ``infinite`` may hold infinity.
     """
     for name in sorted(tensors.keys() | expected.keys()):
         found, wanted = (_described(side.get(name), int(name in growing)) for side in (tensors, expected))
