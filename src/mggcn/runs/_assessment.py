@@ -31,13 +31,8 @@ _TREES, _LEAF = 100, 5
 class Thresholds:
     """The lowest probability of each class that has the required precision on the validation nodes.
 
-    Attributes:
-        required: the precision.
-        classes: the name of each class.
-        values: [classes] the thresholds; NaN where no probability has the required precision, and for the class
-            Background, which needs no alert.
-        reached: [classes] the number of validation nodes that reach the threshold.
-        members: [classes] the number of validation nodes of the class.
+    It is NaN if none has it, and for the class Background, which needs no alert. Of each class, ``reached`` and
+    ``members`` are the numbers of validation nodes that reach the threshold and that belong to it.
     """
 
     required: float

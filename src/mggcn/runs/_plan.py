@@ -292,11 +292,8 @@ def published_results(
 class Requirements:
     """What preparing mapped data and training or scoring on them need; what the system caches of files is not counted.
 
-    Attributes:
-        memory: bytes.
-        disk: bytes that are written, some of them for a while; 0 if the method computes in memory.
-        cache: where they are written.
-        kept: the bytes that are there already from this data set; the rest is computed again.
+    ``memory`` is in bytes, and so are ``disk``, which is written, and ``kept``, which is there already from this data
+    set.
     """
 
     memory: int

@@ -16,7 +16,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.keys import Key
 from mggcn.runs import resolve
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler
 from mggcn.training._checkpoints import BusyError, Checkpoints, Fitted, State
 from mggcn.training._compute import Compute
 from mggcn.training._epochs import Step
