@@ -11,7 +11,6 @@ from mggcn.runs._explaining import Explanation
 from mggcn.runs._explaining import explain as explain
 from mggcn.runs._fitting import fit_plan as fit_plan
 from mggcn.runs._folder import RunFolder as RunFolder
-from mggcn.runs._folder import WarmStart as WarmStart
 from mggcn.runs._folder import continued as continued
 from mggcn.runs._folder import fit, load_run, resume
 from mggcn.runs._folder import is_finished as is_finished

@@ -4,12 +4,13 @@ The folder of a run holds ``record.json`` (see :class:`mggcn.training.RunRecord`
 scaling), ``split.npz`` (see :mod:`mggcn.runs._matching`) and ``config.toml``, which reproduces the run.
 """
 
+import hashlib
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import tomli_w
@@ -386,6 +387,24 @@ class Run(Ensemble):
         data = self._data(dataset, "rows")
         view, _ = self.view(data, torch.device("cpu"))
         return input_rows(shape, view, targets_of(data, nodes, ids), self.key)
+
+    def as_origin(self) -> dict[str, Any]:
+        """What the record of a run says that starts with the weights of this one; InputError if none can."""
+        method, dataset = self.record.method, self.record.dataset
+        if not any(parameter.requires_grad for parameter in self.model.parameters()):
+            raise InputError(f"warm start: {method} has no weights to start from")
+        if not self.plan.method.uses_features:
+            raise InputError(f"warm start: the weights of {method} fit only the graph they were trained on")
+        if self.path is None:
+            raise InputError("warm start: save the run first, so that its folder can be named")
+        state = self.model.state_dict().items()
+        weights = save_tensors({name: tensor.detach().cpu().contiguous().clone() for name, tensor in state})
+        return {
+            "path": str(self.path),
+            "dataset": {name: dataset[name] for name in ("name", "digest")},
+            "seed": self.record.seed,
+            "weights": hashlib.sha256(weights).hexdigest(),
+        }
 
     def save(self, folder: str | Path) -> "Run":
         """Write the run folder and return the run as saved there; InputError if it could not be loaded from it."""
