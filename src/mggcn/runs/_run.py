@@ -130,19 +130,20 @@ class Ensemble:
                 many, which needs the training data.
             device: ``auto``, ``cpu``, ``cuda`` or a device.
             scratch: a folder for a temporary file that holds the probabilities; they are in memory if None.
-            ranks: processes that share the nodes; each gets the predictions of all.
+            ranks: processes that share the nodes; each gets the predictions of all, and the reasons of its share.
         """
         data = self._data(dataset, "predict")
         if reasons:
             check_reasons(data)
         targets, on = targets_of(data, nodes, ids), choose_device(device)
+        share = ranks.part(targets.size)
         validated = validation_nodes(self.runs, data, at_precision) if at_precision is not None else None
 
         def prepared(graph: Dataset) -> list[Scorer]:
             return [Scorer.of(run, graph, on, draws, calibrated=calibrated) for run in self.runs]
 
         scorers = prepared(data)
-        p = _collected(_mean_chunks(scorers, targets[ranks.part(targets.size)]), scratch)
+        p = _collected(_mean_chunks(scorers, targets[share]), scratch)
         if ranks.size > 1:
             p = ranks.gather(torch.from_numpy(np.array(p))).numpy()
         found = Predictions(data, targets, p, parts_of(self.runs, data, targets), self.runs)
@@ -151,7 +152,7 @@ class Ensemble:
             p = _collected(_mean_chunks(scorers if trained is data else prepared(trained), val), None)
             of_val = Predictions(trained, val, p, parts_of(self.runs, trained, val), self.runs)
             found = replace(found, thresholds=Thresholds.of(at_precision, of_val))
-        return replace(found, reasons=_reasons(found, scorers, reasons, ranks)) if reasons else found
+        return replace(found, reasons=_reasons(found, scorers, reasons, share)) if reasons else found
 
     def embed(
         self,
@@ -443,17 +444,12 @@ def _collected(chunks: Iterator[Probabilities], folder: Path | None) -> Probabil
         return np.memmap(file, np.float64, "r", shape=(count, width))
 
 
-def _reasons(predictions: Predictions, scorers: Sequence[Scorer], count: int, ranks: Ranks) -> dict[int, list[str]]:
-    """The reasons of the first rows of each class, in shares of the ranks; a warning if a method gives none."""
-    rows = np.flatnonzero(predictions.ranks <= count)
-    own = rows[ranks.part(rows.size)]
+def _reasons(predictions: Predictions, scorers: Sequence[Scorer], count: int, share: slice) -> dict[int, list[str]]:
+    """The reasons of the first rows of each class in a share of all; a warning if a method gives none."""
+    rows = np.flatnonzero(predictions.ranks[share] <= count) + share.start
     try:
-        found = reasons_of(scorers, predictions.nodes[own], predictions.class_index[own])
+        reasons = reasons_of(scorers, predictions.nodes[rows], predictions.class_index[rows])
     except InputError as error:
         warn_caller(str(error))
-        found = [[] for _ in own]
-    return {
-        row: texts
-        for rank_rows, rank_texts in ranks.every((own.tolist(), found))
-        for row, texts in zip(rank_rows, rank_texts, strict=True)
-    }
+        reasons = []
+    return dict(zip(rows.tolist(), reasons, strict=False))
