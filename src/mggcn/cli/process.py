@@ -115,14 +115,14 @@ def joined(tokens: Sequence[str]) -> Iterator[None]:
         return
     from torch import distributed as dist
 
-    from mggcn.training import join
+    from mggcn.training import Ranks
 
     if not tokens or tokens[0] not in _COMMANDS:
         if not may_print():
             sys.exit(2)
         name = f"{tokens[0]}: " if tokens else ""
         raise InputError(f"{name}runs in one process; only {' and '.join(_COMMANDS)} run under torchrun")
-    ranks = join()
+    ranks = Ranks.join()
     if not ranks.is_first:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     try:

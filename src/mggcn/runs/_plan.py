@@ -22,8 +22,7 @@ from mggcn.errors import InputError
 from mggcn.kernels.threads import available
 from mggcn.keys import Key
 from mggcn.methods import Method, Preset, Traits, memory_for_rows, on_training_nodes, published, settings, view_of
-from mggcn.training import ALONE, Compute, Prepared, Ranks, Scaler, Training, is_read_dense
-from mggcn.training import _environment as environment
+from mggcn.training import ALONE, Compute, Prepared, Ranks, Scaler, Training, environment, is_read_dense
 
 _log = logging.getLogger(__name__)
 

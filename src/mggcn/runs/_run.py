@@ -38,12 +38,13 @@ from mggcn.training import (
     FITTED,
     RECORD,
     Compute,
+    Embedder,
+    Inference,
     Ranks,
     RunRecord,
     Scaler,
     View,
     choose_device,
-    hidden,
     record_content,
 )
 
@@ -183,12 +184,12 @@ class Ensemble:
         if len(self.runs) > 1:
             raise InputError(f"embed: the representations of {len(self.runs)} models have no mean; name one run")
         (run,) = self.runs
-        if not hasattr(run.model, "hidden"):
+        if not isinstance(run.model, Embedder):
             raise InputError(f"{run.record.method}: its model has no hidden representations")
         data = self._data(dataset, "embed")
         targets = targets_of(data, nodes, ids)
         scorer = Scorer.of(run, data, choose_device(device), draws, calibrated=False)
-        values = hidden(run.model, scorer.view, targets, run.key, scorer.compute, scorer.draws)
+        values = Inference(run.model, scorer.view, run.key, scorer.compute, scorer.draws).hidden(targets)
         data.check_unchanged()
         return Embeddings(targets, data.ids_of(targets), values.cpu().numpy(), data.id_name)
 

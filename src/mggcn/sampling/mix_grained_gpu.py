@@ -45,6 +45,10 @@ class DeviceMixGrainedSampler(Sampler, draws_per_target=True):
         """The GPU that holds the table."""
         return self.table.indices.device
 
+    def sizes(self) -> dict[int, int]:
+        """The capacities."""
+        return self.capacities
+
     def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``; all picks are drawn in the call."""
         nodes = targets if isinstance(targets, Tensor) else shared_tensor(targets)

@@ -35,8 +35,7 @@ from mggcn.runs._scoring import Scorer
 from mggcn.sampling.mix_grained import MixGrainedSampler
 from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
 from mggcn.training._compute import Compute
-from mggcn.training._inputs import DenseInputs
-from mggcn.training._prepared import View
+from mggcn.training._prepared import DenseInputs, View
 from tests.gpu import GPU
 from tests.reference.pick import pick_one
 from tests.serving import served

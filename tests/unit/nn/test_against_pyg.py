@@ -15,7 +15,7 @@ from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.full import FullSampler, WholeGraphSampler
 from mggcn.training._compute import Compute
-from mggcn.training._scoring import predict
+from mggcn.training._scoring import Inference
 
 pyg = pytest.importorskip("torch_geometric.nn")
 
@@ -100,7 +100,7 @@ def test_sgc(small: Dataset, edge_index: Tensor) -> None:
     ours, theirs = plan.prepare(small, Key.of(0), place), pyg.SGConv(3, 3, K=3)
     put(ours.model.layers[0].weight, theirs.lin.weight)
     put(ours.model.layers[0].bias, theirs.lin.bias)
-    found = predict(ours.model, ours.eval, np.arange(60), Key.of(0), place)
+    found = Inference(ours.model, ours.eval, Key.of(0), place).predict(np.arange(60))
     with torch.no_grad():
         expected = theirs(torch.tensor(small.x), edge_index).double().log_softmax(dim=1)
     assert_equal(found, expected)

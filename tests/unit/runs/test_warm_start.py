@@ -22,7 +22,7 @@ from mggcn.runs._matching import match_features
 from mggcn.runs._plan import read_config
 from mggcn.runs._run import Run
 from mggcn.training import _environment as environment
-from mggcn.training._scoring import predict
+from mggcn.training._scoring import Inference
 from tests.unit.runs.test_resume import Interrupt, result
 
 
@@ -35,7 +35,7 @@ SETTINGS = {"epochs": 5, "picks": 4, "hidden": 8}
 
 @pytest.fixture(autouse=True)
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "reset_peak_memory", lambda: None)
+    monkeypatch.setattr(environment, "reset_peak", lambda _: None)
     monkeypatch.setattr(environment, "describe", dict)
 
 
@@ -59,7 +59,7 @@ def test_before_the_first_step_scores_are_those_of_the_origin(origin: Run, later
         match_features(later, origin.record.dataset), Key.of(0), compute, origin.model.state_dict(), origin.scaler
     )
     nodes = np.arange(later.num_nodes)
-    scores = predict(prepared.model, prepared.eval, nodes, Key.of(0), compute, plan.training.draws)
+    scores = Inference(prepared.model, prepared.eval, Key.of(0), compute, plan.training.draws).predict(nodes)
     expected = origin.predict(later, calibrated=False, device="cpu").probabilities
     assert np.array_equal(scores.exp().numpy(), expected)
 
