@@ -127,8 +127,8 @@ def fit_plan(
         environment=environment.describe() | {"torch_threads": torch.get_num_threads()} | several,
         **tested,
     )
-    view = (given, prepared.eval, replace(compute, ranks=ALONE))
-    return Run(record, plan, prepared.model, prepared.scaler, given, views=[view])
+    alone = replace(Inference.of(fit), compute=replace(compute, ranks=ALONE))
+    return Run(record, plan, prepared.model, prepared.scaler, given, prepared=[(given, alone)])
 
 
 def _matched(dataset: Dataset, plan: Plan, origin: Run) -> Dataset:

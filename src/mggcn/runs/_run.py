@@ -37,13 +37,11 @@ from mggcn.training import (
     CONFIG,
     FITTED,
     RECORD,
-    Compute,
     Embedder,
     Inference,
     Ranks,
     RunRecord,
     Scaler,
-    View,
     choose_device,
     record_content,
 )
@@ -188,8 +186,7 @@ class Ensemble:
             raise InputError(f"{run.record.method}: its model has no hidden representations")
         data = self._data(dataset, "embed")
         targets = targets_of(data, nodes, ids)
-        scorer = Scorer.of(run, data, choose_device(device), draws, calibrated=False)
-        values = Inference(run.model, scorer.view, run.key, scorer.compute, scorer.draws).hidden(targets)
+        values = run.inference(data, choose_device(device), draws).hidden(targets)
         data.check_unchanged()
         return Embeddings(targets, data.ids_of(targets), values.cpu().numpy(), data.id_name)
 
@@ -263,7 +260,7 @@ class Run(Ensemble):
         root: the folder in which its data set is searched if that has a name.
         access: how its data set is read.
         stored_split: the nodes of its split, as read from disk; None for a run with a data set.
-        views: the first graph and the last one that were prepared for scoring, and the devices.
+        prepared: the first graph and the last one that were prepared for scoring.
     """
 
     record: RunRecord
@@ -275,7 +272,7 @@ class Run(Ensemble):
     root: Path | None = None
     access: Access = AUTOMATIC
     stored_split: SplitIds | None = None
-    views: list[tuple[Dataset, View, Compute]] = field(default_factory=list)
+    prepared: list[tuple[Dataset, Inference]] = field(default_factory=list)
 
     def __repr__(self) -> str:
         record, name = self.record, self.path or f"seed {self.record.seed}"
@@ -342,17 +339,18 @@ class Run(Ensemble):
         expected = self.record.dataset["name"], self.record.dataset["digest_without_split"]
         return data is self.dataset or (data.name, data.digest_without_split) == expected
 
-    def view(self, dataset: Dataset, device: torch.device) -> tuple[View, Compute]:
-        """A graph prepared for scoring on a device, to which the model is moved; not prepared again if it was."""
-        model = self.model.to(device)
-        for graph, view, compute in self.views:
-            if graph is dataset and compute.device.type == device.type:
-                return view, compute
+    def inference(self, dataset: Dataset, device: torch.device, draws: int | None = None) -> Inference:
+        """The model with a graph prepared for scoring on a device; by default with the draws of the evaluation."""
+        model, draws = self.model.to(device), self.plan.training.draws if draws is None else draws
+        for graph, inference in self.prepared:
+            if graph is dataset and inference.compute.device.type == device.type:
+                return replace(inference, model=model, draws=draws)
         matched = match_features(dataset, self.record.dataset)
         compute = self.plan.compute(device, dataset=matched)
         view = self.plan.method.prepare(methods.view_of(matched, self.scaler, model, self.key, compute)).eval
-        self.views[1:] = [(dataset, view, compute)]
-        return view, compute
+        inference = Inference(model, view, self.key, compute, draws)
+        self.prepared[1:] = [(dataset, inference)]
+        return inference
 
     def export(self, path: str | Path, batch_size: int = 1) -> None:
         """Write the model with ``torch.export``, as a program that scores batches without this package.
@@ -387,7 +385,7 @@ class Run(Ensemble):
         """
         shape = row_shape(self)
         data = self._data(dataset, "rows")
-        view, _ = self.view(data, torch.device("cpu"))
+        view = self.inference(data, torch.device("cpu")).view
         return input_rows(shape, view, targets_of(data, nodes, ids), self.key)
 
     def as_origin(self) -> dict[str, Any]:
