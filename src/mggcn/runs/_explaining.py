@@ -17,7 +17,7 @@ other nodes that the model reads. Log-odds distinguish nodes whose probabilities
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -261,17 +261,12 @@ def _side_by_side(batches: Sequence[Batch]) -> Batch:
 def _mean_gradient(function: Callable[[Tensor], Tensor], rows: Tensor, steps: int) -> Tensor:
     """The mean of a function's gradient on the line from zero to ``rows``, by Gauss and Legendre's rule."""
     total = torch.zeros_like(rows)
-    for point, weight in _quadrature(steps):
+    points, weights = np.polynomial.legendre.leggauss(steps)
+    for point, weight in zip(points.tolist(), weights.tolist(), strict=True):
         x = ((point + 1) / 2 * rows).requires_grad_()
         (gradient,) = torch.autograd.grad(function(x), x)
         total += weight / 2 * gradient
     return total
-
-
-@lru_cache
-def _quadrature(steps: int) -> list[tuple[float, float]]:
-    points, weights = np.polynomial.legendre.leggauss(steps)
-    return list(zip(points.tolist(), weights.tolist(), strict=True))
 
 
 def check_reasons(data: Dataset) -> None:

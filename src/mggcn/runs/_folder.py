@@ -23,7 +23,7 @@ from mggcn._io import regular
 from mggcn._io.files import parse_tensors, write_atomically
 from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn._io.temporary import remove_abandoned
-from mggcn.data import Dataset, as_dataset, load_with
+from mggcn.data import PARTS, Dataset, as_dataset, load_with, read_fields
 from mggcn.errors import DataWarning, InputError, InputWarning, prefix_errors
 from mggcn.graph import Direction
 from mggcn.methods import Method, Preset
@@ -209,7 +209,8 @@ def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | Non
     with prefix_errors(path / WEIGHTS):
         _check_tensors(tensors, {f"model.{name}": tensor for name, tensor in model.state_dict().items()} | fitted)
     scaler = Scaler(kind, **{name[7:]: tensors[name].numpy() for name in fitted})
-    split = SplitIds.read(path / SPLIT)
+    ids = read_fields(path / SPLIT, PARTS)
+    split = SplitIds(tuple(ids[part] for part in PARTS))
     return Run(record, plan, model, scaler, path=path.resolve(), root=root, stored_split=split)
 
 
@@ -339,31 +340,32 @@ class RunFolder:
 
 
 @contextmanager
-def continued(folder: Path, plan: Plan, progress: Progress) -> Iterator[Checkpoints | None]:
+def continued(folder: Path, plan: Plan, progress: Progress, every: float = EVERY) -> Iterator[Checkpoints | None]:
     """Open the checkpoints of a run, for :func:`fit_plan`; only an interrupt leaves them behind.
 
     Checkpoints that cannot be used are left out with a warning. If another process trains the same run, there are none.
     ``progress`` is called with the epochs from before an interrupt.
     """
+    checkpoints = Checkpoints(folder, plan.identity_to_resume, every)
     try:
-        opened = Checkpoints(folder, plan.identity_to_resume).open()
+        checkpoints.open()
     except BusyError:
         yield None
         return
     except InputError as error:
         warnings.warn(f"{error}; the run starts again", InputWarning, stacklevel=3)
         shutil.rmtree(folder)
-        opened = Checkpoints(folder, plan.identity_to_resume).open()
+        checkpoints.open()
     try:
-        with opened as checkpoints:
+        with checkpoints:
             for epoch in checkpoints.state.fitted.curve if checkpoints.state else ():
                 progress.epoch(epoch)
             yield checkpoints
     except (Exception, KeyboardInterrupt, SystemExit) as error:
         if isinstance(error, InputError) or not any(folder.glob("*.json")):
-            opened.remove()
+            checkpoints.remove()
         raise
-    opened.remove()
+    checkpoints.remove()
 
 
 def _numbered(path: Path) -> Iterator[Path]:

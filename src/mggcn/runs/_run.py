@@ -25,12 +25,11 @@ from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset, as_dataset, load_with
 from mggcn.errors import InputError, unknown, warn_caller
 from mggcn.keys import Key
-from mggcn.runs._assessment import Thresholds, validation_nodes
 from mggcn.runs._explaining import Explanation, check_reasons, explain, reasons_of
 from mggcn.runs._export import export, input_rows, row_shape
 from mggcn.runs._matching import SPLIT, SplitIds, match_features, parts_of, targets_of
 from mggcn.runs._plan import Plan
-from mggcn.runs._predictions import Embeddings, Predictions
+from mggcn.runs._predictions import Embeddings, Predictions, Thresholds, validation_nodes
 from mggcn.runs._scoring import Nodes, Probabilities, Scorer
 from mggcn.training import (
     ALONE,

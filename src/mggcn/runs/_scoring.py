@@ -126,7 +126,7 @@ class Scorer:
 
     def members(self, node: int, draw: int) -> list[int]:
         """S(v) in one of the evaluation's draws: the target, then its picks in order."""
-        return without_padding(self._row(node, draw))
+        return [node, *(member for member in self._row(node, draw)[1:] if member != node)]
 
     def _row(self, node: int, draw: int) -> list[int]:
         """S(v) with its padding, as the model receives it."""
@@ -194,11 +194,6 @@ def mean_effects(drawn: Sequence[tuple[list[int], Tensor]]) -> tuple[Probabiliti
 def dense_rows(view: View, batch: Batch) -> Tensor:
     """The dense input rows of a batch."""
     return to_dense(view.inputs.rows(batch.nodes)).float()
-
-
-def without_padding(members: Sequence[int]) -> list[int]:
-    """S(v) without its padding: the target, then its picks."""
-    return [members[0], *(node for node in members[1:] if node != members[0])]
 
 
 def calibration_nodes(dataset: Dataset, key: Key) -> Nodes:
