@@ -7,8 +7,8 @@ import numpy as np
 
 from generate.example import SIX, TWELVE, Example, members
 from mggcn.block import Block
-from mggcn.experiments import _drawing as drawing
 from mggcn.experiments._charts import OKABE_ITO
+from mggcn.explore import _drawing as drawing
 from mggcn.sampling import grains
 
 BLUE, ORANGE, GREEN = OKABE_ITO[0], OKABE_ITO[1], OKABE_ITO[2]

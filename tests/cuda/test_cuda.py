@@ -19,7 +19,7 @@ from mggcn.kernels.gpu import _early
 from mggcn.keys import Key
 from mggcn.methods import mg_gcn
 from mggcn.runs import resolve
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler
 from mggcn.training import Epochs
 from mggcn.training import _epochs as step
 from mggcn.training._capture import Captured

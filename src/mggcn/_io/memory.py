@@ -80,13 +80,13 @@ def shortage(error: BaseException) -> str:
 
 
 def _free() -> int | None:
-    return _kib("/proc/meminfo", "MemAvailable:")
+    return field_bytes("/proc/meminfo", "MemAvailable:")
 
 
 def _below_ulimit() -> int | None:
     """What ``ulimit -v`` leaves of the address space."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    used = _kib("/proc/self/status", "VmSize:")
+    used = field_bytes("/proc/self/status", "VmSize:")
     return None if limit == resource.RLIM_INFINITY or used is None else limit - used
 
 
@@ -100,7 +100,8 @@ def _below_cgroup() -> int | None:
         return None
 
 
-def _kib(path: str, field: str) -> int | None:
+def field_bytes(path: str, field: str) -> int | None:
+    """The bytes of a field that a file of Linux gives in KiB; None elsewhere."""
     try:
         lines = Path(path).read_text().splitlines()
     except OSError:

@@ -3,15 +3,8 @@
 Names that are not in ``__all__`` are for the other packages.
 """
 
-from mggcn.experiments import _drawing as drawing  # noqa: F401
-from mggcn.experiments._charts import OKABE_ITO, SHAPES
-from mggcn.experiments._charts import require_altair as require_altair
-from mggcn.experiments._classes import ClassScores as ClassScores
-from mggcn.experiments._classes import class_table as class_table
-from mggcn.experiments._classes import confusion as confusion
-from mggcn.experiments._classes import names
-from mggcn.experiments._classes import ranking_table as ranking_table
-from mggcn.experiments._classes import scores as scores
+from mggcn.experiments._charts import OKABE_ITO, SHAPES, require_altair
+from mggcn.experiments._classes import class_table, ranking_table
 from mggcn.experiments._definition import (
     ABLATIONS,
     Experiment,
@@ -25,15 +18,10 @@ from mggcn.experiments._definition import (
 )
 from mggcn.experiments._execution import Job, Outcome
 from mggcn.experiments._page import Part, render, vega
-from mggcn.experiments._records import Ledger, pack, record_files
-from mggcn.experiments._records import read_records as read_records
+from mggcn.experiments._records import Ledger, pack, read_records, record_files
 from mggcn.experiments._rows import ExperimentInfo, Figures, Row, Section, environments, group
 from mggcn.experiments._running import ExperimentProgress, Schedule, run, status
-from mggcn.experiments._tables import Column, beside, duration, markdown, notes, remarks
-from mggcn.experiments._tables import Table as Table
-from mggcn.experiments._tables import percent as percent
-from mggcn.experiments._tables import section_table as section_table
-from mggcn.experiments._tables import table_of_lines as table_of_lines
+from mggcn.experiments._tables import Column, Table, beside, duration, markdown, notes, remarks, section_table
 from mggcn.experiments._tuning import BEST, SPACE, Choice, Range, Search, Trial, Tuning, require_optuna
 
 __all__ = [
@@ -69,7 +57,6 @@ __all__ = [
     "folder_name",
     "group",
     "markdown",
-    "names",
     "notes",
     "pack",
     "read",

@@ -62,12 +62,12 @@ def names(row: Row) -> list[str]:
     return [str(name) for name in known] if len(known) == size else [f"class {label}" for label in range(size)]
 
 
-def scores(matrix: Matrix, named: Sequence[str]) -> list[ClassScores]:
-    """The scores of each class of a confusion matrix."""
-    counts = np.array(matrix)
+def scores(row: Row) -> list[ClassScores]:
+    """The scores of each class of a row with a confusion matrix."""
+    counts = np.array(confusion(row))
     hits, predicted, support = counts.diagonal(), counts.sum(axis=0), counts.sum(axis=1)
     shares = _share(hits, predicted), _share(hits, support), _share(2 * hits, predicted + support)
-    return list(map(ClassScores, named, *(share.tolist() for share in shares), support.tolist()))
+    return list(map(ClassScores, names(row), *(share.tolist() for share in shares), support.tolist()))
 
 
 def best(rows: Sequence[Row]) -> Row | None:
@@ -85,7 +85,7 @@ def class_table(row: Row) -> Table[ClassScores]:
             Column("F1, %", lambda entry: entry.f1, brief_percent),
             Column("test nodes", lambda entry: entry.support / row.done, whole),
         ],
-        scores(confusion(row), names(row)),
+        scores(row),
     )
 
 
@@ -95,7 +95,7 @@ def f1_table(rows: Sequence[Row]) -> Table[int]:
     A line is a method, or a class if there are more classes than methods: tables grow down rather than wide.
     """
     having = [row for row in rows if confusion(row)]
-    scored = [(row, scores(confusion(row), names(row))) for row in having if names(row) == names(having[0])]
+    scored = [(row, scores(row)) for row in having if names(row) == names(having[0])]
     first, lines, headings = "method", [row.label for row, _ in scored], names(having[0])
     values = [[entry.f1 for entry in of_classes] for _, of_classes in scored]
     if len(headings) > max(len(lines), _MOST_IN_CELLS):

@@ -140,12 +140,6 @@ def record_files(paths: Iterable[Path]) -> set[Path]:
     return {regular.real(file) for file in records + beside}
 
 
-def read_experiment(path: Path, ledger: Ledger | None = None) -> tuple[list[Section], list[RunRecord]]:
-    """The sections that an ``experiment.json`` describes, and the records of the ledger that it does not name."""
-    records = ledger.records if ledger else {}
-    return _read_json(path, records) if path.is_file() else ([], list(records.values()))
-
-
 def pack(sections: Iterable[Section]) -> str:
     """Sections as packed JSON, one line of text for each row; rows that have ``specs`` keep them instead of runs."""
     datasets: list[dict[str, Any]] = []
@@ -153,17 +147,13 @@ def pack(sections: Iterable[Section]) -> str:
     parts = []
     for section in sections:
         rows = [_packed_row(section, row, datasets, environments) for row in section.rows]
-        said = asdict(section.experiment) if section.experiment else {}
-        if said.get("reference") == "":
-            del said["reference"]
-        parts.append(_object({"experiment": said or None, "dataset": section.dataset}, lines=map(_json, rows)))
+        said = {"experiment": msgspec.to_builtins(section.experiment), "dataset": section.dataset}
+        parts.append(_object(said, lines=map(_json, rows)))
     shared = {"datasets": map(_json, datasets), "environments": map(_json, environments)}
     return sealed(_object({"format": FORMAT, "version": VERSION}, **shared, sections=parts) + "\n").decode()
 
 
-def unpack(
-    values: Mapping[str, Any], known: Mapping[str, RunRecord], *, is_sealed: bool
-) -> tuple[list[Section], list[RunRecord]]:
+def unpack(values: object, known: Mapping[str, RunRecord]) -> tuple[list[Section], list[RunRecord]]:
     """The sections of experiments in a packed file, and the records that are of no experiment.
 
     Raises ValueError or IndexError for what :func:`pack` does not write.
@@ -171,12 +161,7 @@ def unpack(
     Args:
         values: parsed.
         known: the records of a ledger, for rows that have ``specs``.
-        is_sealed: whether the file had a checksum.
     """
-    if (version := values.get("version")) != VERSION:
-        raise ValueError(f"version {version!r}, not {VERSION}")
-    if not is_sealed:
-        raise ValueError("its checksum is missing")
     file, sections, others = typed(_File, values), [], [*known.values()]
     for part in file.sections:
         if part.experiment is None:
@@ -219,25 +204,29 @@ def _record_files(path: Path) -> list[Path]:
 
 
 def _read(path: Path) -> tuple[list[Section], list[RunRecord]]:
-    if path.suffix == ".jsonl":
-        ledger = Ledger(path)
-        if path.name != RECORDS:
-            return [], list(ledger.records.values())
-        experiment = path.with_name(EXPERIMENT)
-        if not ledger.records and experiment.is_file():
-            warnings.warn(f"{path}: holds no records", InputWarning, stacklevel=2)
-        return read_experiment(experiment, ledger)
-    if path.suffix != ".json":
+    if path.suffix == ".json":
+        return read_json(path, {})
+    if path.suffix != ".jsonl":
         raise InputError(f"{path}: neither a run folder nor a {RECORD} nor a {RECORDS}")
-    return _read_json(path, {})
+    records, experiment = Ledger(path).records, path.with_name(EXPERIMENT)
+    if path.name != RECORDS or not experiment.is_file():
+        return [], list(records.values())
+    if not records:
+        warnings.warn(f"{path}: holds no records", InputWarning, stacklevel=2)
+    return read_json(experiment, records)
 
 
-def _read_json(path: Path, known: Mapping[str, RunRecord]) -> tuple[list[Section], list[RunRecord]]:
+def read_json(path: Path, known: Mapping[str, RunRecord]) -> tuple[list[Section], list[RunRecord]]:
+    """Read a packed file or a record; sections of experiments and other records, as :func:`unpack` returns them."""
     try:
         content, is_sealed = unsealed(regular.read(path))
         values = parse_json(content)
         if isinstance(values, dict) and values.get("format") == FORMAT:
-            return unpack(values, known, is_sealed=is_sealed)
+            if (version := values.get("version")) != VERSION:
+                raise ValueError(f"version {version!r}, not {VERSION}")
+            if not is_sealed:
+                raise ValueError("its checksum is missing")
+            return unpack(values, known)
         if path.name == EXPERIMENT:
             raise ValueError("written by an older version, or not by mggcn")
         return [], [parse_record(values)[0]]
@@ -269,7 +258,7 @@ def _packed_row(
         line |= {"device": first.device, "settings": first.settings}
         line["environments"] = [_index(record.environment, environments) for record in row.records]
         runs = [{name: getattr(record, name) for name in _PER_SEED} for record in row.records]
-        runs = [{**run, "warm_start": _origin(run["warm_start"])} for run in runs]
+        runs = [{**run, "warm_start": run["warm_start"] and _shareable(run["warm_start"])} for run in runs]
         line["runs"] = _columns(runs, _DEFAULTS)
         line["curve"] = _columns([asdict(epoch) for epoch in _thinned(first.curve)], {})
     return line
@@ -302,14 +291,11 @@ def _rows(columns: dict[str, list[Any]]) -> Iterator[dict[str, Any]]:
         yield row | {name: math.nan for name in MAY_DIVERGE if name in row and row[name] is None}
 
 
-def _shareable(dataset: dict[str, Any]) -> dict[str, Any]:
-    path = dataset.get("path")
-    kept = {name: value for name, value in dataset.items() if name not in ("feature_names", "encoding")}
+def _shareable(values: dict[str, Any]) -> dict[str, Any]:
+    """The description of a data set or of the run of a warm start, without absolute paths and names of features."""
+    path = values.get("path")
+    kept = {name: value for name, value in values.items() if name not in ("feature_names", "encoding")}
     return {**kept, "path": None} if path and PurePath(path).is_absolute() else kept
-
-
-def _origin(warm_start: dict[str, Any] | None) -> dict[str, Any] | None:
-    return {name: value for name, value in warm_start.items() if name != "path"} if warm_start else None
 
 
 def _index(value: dict[str, Any], known: list[dict[str, Any]]) -> int:

@@ -10,6 +10,8 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import msgspec
+
 from mggcn.runs import published_results
 from mggcn.training import Finite, RunRecord, Whole, mean
 
@@ -133,8 +135,7 @@ class Row:
         return {name: getattr(self, name) for name in kept} | {"figures": figures}
 
 
-@dataclass(frozen=True)
-class ExperimentInfo:
+class ExperimentInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     """The part of an experiment that its tables show.
 
     Attributes:

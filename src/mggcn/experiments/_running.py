@@ -17,9 +17,10 @@ from mggcn._io.files import check_writable, read_json, sealed, write_atomically
 from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset
 from mggcn.errors import InputError
+from mggcn.experiments import _records
 from mggcn.experiments._definition import Experiment, folder_name, read
 from mggcn.experiments._execution import Job, Outcome, execute, execute_in_processes, random_split, recall
-from mggcn.experiments._records import EXPERIMENT, RECORDS, Ledger, pack, read_experiment
+from mggcn.experiments._records import EXPERIMENT, RECORDS, Ledger, pack
 from mggcn.experiments._rows import Row, Section
 from mggcn.experiments._tables import document
 from mggcn.runs import DataIdentity, Plan, published_results
@@ -282,9 +283,10 @@ class _Work:
             return
         path = self.out / EXPERIMENT
         try:
-            earlier = {section.dataset: section for section in read_experiment(path)[0]}
+            known = _records.read_json(path, {})[0] if path.is_file() else []
         except InputError:
-            earlier = {}  # the file is derived from the ledger and written again
+            known = []  # the file is derived from the ledger and written again
+        earlier = {section.dataset: section for section in known}
         sections = []
         for name in self.experiment.datasets:
             schedule, before = self._schedule(name), current if name == current.dataset else earlier.get(name)

@@ -21,8 +21,6 @@ T = TypeVar("T")
 Value = str | float | None
 """The value of an item in a column, by which the table is sorted; None if it has none."""
 
-GROWTH = re.compile(r"O\([\w^ ]+\)")
-"""An order of growth, whose exponents a page raises."""
 NO_VALUE = "–"
 _MARKDOWN = str.maketrans({"\\": "\\\\", "|": "\\|", "<": "&lt;", "&": "&amp;"})
 _MOST_LEVEL = 11  # columns whose headings are written horizontally in HTML
@@ -124,7 +122,7 @@ class Table(Generic[T]):
             row = ""
             for column in self.columns:
                 text, value = column.text(item), column.value(item)
-                shown = f"<code>{escape(text)}</code>" if column.heading == code else _raised(text)
+                shown = f"<code>{escape(text)}</code>" if column.heading == code else escape(text)
                 key = escape("" if value is None else str(value))
                 row += f'<td{_kind(text, value)} data-key="{key}">{shown}</td>'
             rows.append(f"<tr>{row}</tr>")
@@ -171,12 +169,6 @@ def _kind(text: str, value: Value) -> str:
     if isinstance(value, str):
         return ""
     return ' class="words"' if value is None and len(text) > 1 else ' class="number"'
-
-
-def _raised(text: str) -> str:
-    """A text as HTML; the exponents of an order of growth are raised."""
-    escaped_text = escape(text)
-    return re.sub(r"\^(\w+)", r"<sup>\1</sup>", escaped_text) if GROWTH.fullmatch(text) else escaped_text
 
 
 def section_table(section: Section) -> Table[Row]:

@@ -11,7 +11,8 @@ import numpy as np
 
 from mggcn._io.files import write_atomically
 from mggcn.data import UNLABELLED, Dataset
-from mggcn.experiments import Part, drawing, group, render
+from mggcn.experiments import Part, group, render
+from mggcn.explore import _drawing as drawing
 from mggcn.explore._lookups import spaced
 from mggcn.graph import Graph
 from mggcn.kernels.pick import Explore

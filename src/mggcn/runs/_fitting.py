@@ -21,7 +21,6 @@ from mggcn.runs._run import Run
 from mggcn.runs._scoring import calibration_nodes
 from mggcn.training import (
     ALONE,
-    ECE_BINS,
     AveragedInputs,
     Checkpoints,
     Fit,
@@ -33,7 +32,6 @@ from mggcn.training import (
     Silent,
     Tally,
     calibrated,
-    calibration_gaps,
     choose_temperature,
     environment,
     epoch_seconds,
@@ -153,12 +151,14 @@ def _test(fit: Fit) -> tuple[dict[str, Any], float]:
     if not fit.training.background_prior:
         temperature = choose_temperature(val_scores.cpu().numpy(), dataset.y[val])
     started, first = time.perf_counter(), 0
-    tally, raw_gaps, kept = Tally(dataset.num_classes, fit.compute.device), np.zeros(ECE_BINS), []
+    tally, raw = (Tally(dataset.num_classes, fit.compute.device) for _ in range(2))
+    kept: list[NDArray[np.float64]] = []
     for scores in inference.predict_chunks(split.test):
         nodes = split.test[first : first + len(scores)]
-        y, p = dataset.y[nodes], _probabilities(calibrated(scores, temperature))
-        tally.add(scores, torch.from_numpy(y).to(fit.compute.device), p)
-        raw_gaps += calibration_gaps(_probabilities(scores), y)
+        y = torch.from_numpy(dataset.y[nodes]).to(fit.compute.device)
+        p = _probabilities(calibrated(scores, temperature))
+        tally.add(scores, y, p)
+        raw.add(scores, y, _probabilities(scores))
         kept.append(p if ranked.size == split.test.size else p[np.isin(nodes, ranked)])
         first += len(scores)
     seconds, val_p = time.perf_counter() - started, _probabilities(calibrated(val_scores, temperature))
@@ -168,7 +168,7 @@ def _test(fit: Fit) -> tuple[dict[str, Any], float]:
         "test_confusion": tally.confusion,
         "temperature": temperature,
         "test_ece": tally.calibration_error,
-        "test_ece_uncalibrated": float(np.abs(raw_gaps).sum() / tally.count),
+        "test_ece_uncalibrated": raw.calibration_error,
         "ranking": ranking_of(val_p, dataset.y[val], np.concatenate(kept), dataset.y[ranked]),
     }
     return measured, seconds

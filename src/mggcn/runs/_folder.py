@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import tomli_w
 import torch
-from torch import Tensor
 
 from mggcn._io import regular
 from mggcn._io.files import parse_tensors, write_atomically
@@ -45,6 +44,7 @@ from mggcn.training import (
     Ranks,
     Scaler,
     Training,
+    check_tensors,
     choose_device,
     is_unfinished,
     lock,
@@ -207,7 +207,8 @@ def load_run(folder: str | Path, *, allow_import: bool = False, root: Path | Non
     kind, width = record.settings["scaling"], record.dataset["num_features"]
     fitted = {f"scaler.{name}": torch.empty(width) for name in FITTED.get(kind, ())}
     with prefix_errors(path / WEIGHTS):
-        _check_tensors(tensors, {f"model.{name}": tensor for name, tensor in model.state_dict().items()} | fitted)
+        expected = {f"model.{name}": tensor for name, tensor in model.state_dict().items()} | fitted
+        check_tensors(tensors, expected, infinite=[_DEVIATION])
     scaler = Scaler(kind, **{name[7:]: tensors[name].numpy() for name in fitted})
     ids = read_fields(path / SPLIT, PARTS)
     split = SplitIds(tuple(ids[part] for part in PARTS))
@@ -409,18 +410,3 @@ def _verified(path: Path, checksum: str) -> bytes:
     if hashlib.sha256(content).hexdigest() != checksum:
         raise InputError(f"{path}: sha256 differs from {RECORD}; the file is damaged or was changed")
     return content
-
-
-def _check_tensors(tensors: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
-    """Raise InputError unless tensors have the names, types and shapes of others, and finite numbers."""
-    for name in sorted(tensors.keys() | expected.keys()):
-        found, wanted = (_described(side.get(name)) for side in (tensors, expected))
-        if found != wanted:
-            raise InputError(f"{name} is {found}, but for {RECORD} it is {wanted}")
-        values = tensors[name]
-        if not (values.isfinite() | (values.isposinf() & (name == _DEVIATION))).all():
-            raise InputError(f"{name} holds a number that is not finite")
-
-
-def _described(tensor: Tensor | None) -> str:
-    return "missing" if tensor is None else f"{tensor.dtype} {[*tensor.shape]}"

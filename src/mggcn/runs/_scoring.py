@@ -21,8 +21,7 @@ from mggcn.kernels.pick import Explore
 from mggcn.keys import Key
 from mggcn.nn.rows import to_dense
 from mggcn.sampling import grains
-from mggcn.sampling.mix_grained import MixGrainedSampler
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
 from mggcn.training import CHUNK, Inference, View, calibrated, choose_temperature, log_odds
 
 if TYPE_CHECKING:

@@ -3,90 +3,69 @@
 Names that are not in ``__all__`` are for the other packages.
 """
 
-from mggcn.training import _environment
-from mggcn.training._checkpoints import EVERY, Checkpoints, Fitted
-from mggcn.training._checkpoints import BusyError as BusyError
-from mggcn.training._checkpoints import lock as lock
-from mggcn.training._compute import Compute, Precision, choose_device
-from mggcn.training._compute import wake as wake
-from mggcn.training._epochs import Epochs, nodes_per_batch
-from mggcn.training._epochs import epoch_seconds as epoch_seconds
-from mggcn.training._loop import NotedProgress as NotedProgress
-from mggcn.training._loop import Progress, train
-from mggcn.training._loop import Silent as Silent
-from mggcn.training._metrics import ECE_BINS
-from mggcn.training._metrics import Ranked as Ranked
-from mggcn.training._metrics import Scores as Scores
-from mggcn.training._metrics import Tally as Tally
-from mggcn.training._metrics import Top as Top
-from mggcn.training._metrics import calibration_gaps as calibration_gaps
-from mggcn.training._metrics import ks_of as ks_of
-from mggcn.training._metrics import ranking_of as ranking_of
-from mggcn.training._prepared import DENSE_ABOVE, DenseInputs, Inputs, Penalised, Prepared, View, Views, inputs_of
-from mggcn.training._prepared import AveragedInputs as AveragedInputs
-from mggcn.training._prepared import Fit as Fit
-from mggcn.training._prepared import features_by_density as features_by_density
-from mggcn.training._prepared import is_read_dense as is_read_dense
+from mggcn.training import _environment as environment
+from mggcn.training._checkpoints import EVERY, BusyError, Checkpoints, Fitted, check_tensors, lock
+from mggcn.training._compute import Compute, Precision, choose_device, wake
+from mggcn.training._epochs import Epochs, epoch_seconds, nodes_per_batch
+from mggcn.training._loop import NotedProgress, Progress, Silent, train
+from mggcn.training._metrics import Ranked, Tally, Top, ks_of, ranking_of
+from mggcn.training._prepared import (
+    DENSE_ABOVE,
+    AveragedInputs,
+    DenseInputs,
+    Fit,
+    Inputs,
+    Penalised,
+    Prepared,
+    View,
+    Views,
+    features_by_density,
+    inputs_of,
+    is_read_dense,
+)
 from mggcn.training._ranks import ALONE, Ranks
-from mggcn.training._record import CHECKPOINT, CONFIG, MAY_DIVERGE, RECORD, Finite, unfinished
-from mggcn.training._record import Alerts as Alerts
-from mggcn.training._record import Epoch as Epoch
-from mggcn.training._record import Ranking as Ranking
-from mggcn.training._record import RunRecord as RunRecord
-from mggcn.training._record import Whole as Whole
-from mggcn.training._record import is_unfinished as is_unfinished
-from mggcn.training._record import mean as mean
-from mggcn.training._record import near_best as near_best
-from mggcn.training._record import parse_record as parse_record
-from mggcn.training._record import read_record as read_record
-from mggcn.training._record import record_content as record_content
-from mggcn.training._record import seconds_until as seconds_until
-from mggcn.training._record import spaced as spaced
-from mggcn.training._scaling import FITTED, Scaler
-from mggcn.training._scaling import Scaled as Scaled
-from mggcn.training._scoring import CHUNK, EVAL_BATCH, Inference, evaluate
-from mggcn.training._scoring import Embedder as Embedder
+from mggcn.training._record import (
+    CHECKPOINT,
+    CONFIG,
+    MAY_DIVERGE,
+    RECORD,
+    Epoch,
+    Finite,
+    Ranking,
+    RunRecord,
+    Whole,
+    is_unfinished,
+    mean,
+    near_best,
+    parse_record,
+    read_record,
+    record_content,
+    seconds_until,
+    spaced,
+    unfinished,
+)
+from mggcn.training._scaling import FITTED, Scaled, Scaler
+from mggcn.training._scoring import CHUNK, EVAL_BATCH, Embedder, Inference, evaluate
 from mggcn.training._temperature import calibrated, choose_temperature, fit_temperature, log_odds
-from mggcn.training._training import Count as Count
-from mggcn.training._training import NaturalNumber, NonNegative, Positive, Share, Training, check_bounds
-
-environment = _environment
+from mggcn.training._training import Count, NaturalNumber, NonNegative, Positive, Share, Training, check_bounds
 
 __all__ = [
-    "ALONE",
-    "CHECKPOINT",
-    "CHUNK",
-    "CONFIG",
-    "DENSE_ABOVE",
-    "ECE_BINS",
-    "EVAL_BATCH",
-    "EVERY",
-    "FITTED",
-    "MAY_DIVERGE",
-    "RECORD",
     "Checkpoints",
     "Compute",
     "DenseInputs",
     "Epochs",
-    "Finite",
     "Fitted",
     "Inference",
     "Inputs",
-    "NaturalNumber",
-    "NonNegative",
     "Penalised",
-    "Positive",
-    "Precision",
     "Prepared",
     "Progress",
     "Ranks",
     "Scaler",
-    "Share",
     "Training",
     "View",
     "Views",
     "calibrated",
-    "check_bounds",
     "choose_device",
     "choose_temperature",
     "evaluate",
@@ -95,5 +74,4 @@ __all__ = [
     "log_odds",
     "nodes_per_batch",
     "train",
-    "unfinished",
 ]

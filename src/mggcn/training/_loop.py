@@ -14,7 +14,7 @@ from torch import nn
 
 from mggcn.errors import InputError, first_line, prefix_errors
 from mggcn.training._background import BackgroundRisk
-from mggcn.training._checkpoints import Checkpoints, Fitted, State, Tensors
+from mggcn.training._checkpoints import Checkpoints, Fitted, State, Tensors, check_tensors
 from mggcn.training._epochs import Epochs, Step
 from mggcn.training._metrics import Scores
 from mggcn.training._prepared import Fit
@@ -25,7 +25,6 @@ _log = logging.getLogger(__name__)
 
 _MODEL, _BEST = "model.", "best."
 _CPU, _GPU, _SIZES = "generator.cpu", "generator.cuda", "sampler.sizes"
-_SHOWN = 60  # characters of a name
 
 
 class Progress(Protocol):
@@ -172,11 +171,10 @@ class Live:
 
         Tensors are filled in place, as the optimiser and the average share them.
         """
-        saved, fixed = state.tensors, self._fixed()
+        saved, fixed, growing = state.tensors, self._fixed(), self._growing()
         best = self._model.state_dict() if state.fitted.best_epoch else {}
-        _check(
-            saved, fixed | self._generators() | {_BEST + name: value for name, value in best.items()}, self._growing()
-        )
+        expected = fixed | growing | self._generators() | {_BEST + name: value for name, value in best.items()}
+        check_tensors(saved, expected, growing)
         for name, tensor in fixed.items():
             tensor.copy_(saved[name])
         for name, _ in self._model.named_buffers():
@@ -205,17 +203,3 @@ class Live:
         """The tensors whose first dimension may grow, such as the history of VR-GCN with the first batch."""
         sizes = torch.tensor([*self._sizes.items()], dtype=torch.int64).reshape(-1, 2)
         return {_SIZES: sizes} | {_MODEL + name: buffer for name, buffer in self._model.named_buffers()}
-
-
-def _check(saved: Tensors, fixed: Tensors, growing: Tensors) -> None:
-    """Raise InputError unless a checkpoint holds finite tensors of these names, shapes and types."""
-    if saved.keys() != {*fixed, *growing}:
-        raise InputError(f"holds no state of this model ({min(saved.keys() ^ {*fixed, *growing})[:_SHOWN]})")
-    for name, tensor in {**growing, **fixed}.items():
-        first = 0 if name in fixed else 1
-        if saved[name].dim() != tensor.dim() or saved[name].shape[first:] != tensor.shape[first:]:
-            raise InputError(f"{name} has shape {tuple(saved[name].shape)}, not {tuple(tensor.shape)}")
-        if saved[name].dtype != tensor.dtype:
-            raise InputError(f"{name} has type {saved[name].dtype}, not {tensor.dtype}")
-        if not saved[name].isfinite().all():
-            raise InputError(f"{name} holds a number that is not finite")

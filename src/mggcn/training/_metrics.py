@@ -15,7 +15,7 @@ from torch import Tensor
 
 from mggcn.training._record import Alerts, Finite, Ranking
 
-ECE_BINS = 15
+_BINS = 15  # of the calibration error
 
 REQUIRED = (0.8, 0.9, 0.95, 0.99)
 """The precisions for which a record has thresholds."""
@@ -43,7 +43,7 @@ class Tally:
     def __init__(self, num_classes: int, device: torch.device | None = None) -> None:
         self._classes = num_classes
         self.sums = torch.zeros(num_classes**2 + 1, dtype=torch.float64, device=device)
-        self._gaps = np.zeros(ECE_BINS)
+        self._gaps = np.zeros(_BINS)
 
     def add(self, log_probabilities: Tensor, y: Tensor, probabilities: Probabilities | None = None) -> None:
         """Count nodes with [n, classes] log-probabilities and [n] classes.
@@ -53,7 +53,9 @@ class Tally:
         self.sums.index_add_(0, y * self._classes + log_probabilities.argmax(dim=1), self.sums.new_ones(y.numel()))
         self.sums[-1] -= log_probabilities.gather(1, y[:, None]).double().sum()
         if probabilities is not None:
-            self._gaps += calibration_gaps(probabilities, y.cpu().numpy())
+            confidence, correct = probabilities.max(axis=1), probabilities.argmax(axis=1) == y.cpu().numpy()
+            bins = np.clip(np.ceil(confidence * _BINS).astype(np.int64) - 1, 0, _BINS - 1)
+            self._gaps += np.bincount(bins, confidence, _BINS) - np.bincount(bins, correct, _BINS)
 
     @property
     def count(self) -> int:
@@ -86,14 +88,6 @@ class Tally:
         between the mean probability and the accuracy of their bin.
         """
         return float(np.abs(self._gaps).sum() / self.count)
-
-
-def calibration_gaps(probabilities: Probabilities, y: Labels) -> NDArray[np.float64]:
-    """[bins] the sum of probabilities of predicted classes minus the number of correct nodes; parts may be added."""
-    confidence = probabilities.max(axis=1)
-    correct = probabilities.argmax(axis=1) == y
-    bins = np.clip(np.ceil(confidence * ECE_BINS).astype(np.int64) - 1, 0, ECE_BINS - 1)
-    return np.asarray(np.bincount(bins, confidence, ECE_BINS) - np.bincount(bins, correct, ECE_BINS), np.float64)
 
 
 @dataclass(frozen=True, eq=False)

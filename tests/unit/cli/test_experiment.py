@@ -14,7 +14,7 @@ from mggcn.experiments import Job, Ledger, Outcome
 from mggcn.experiments import _execution as execution
 from mggcn.experiments import _running as running
 from mggcn.experiments._definition import folder_name
-from mggcn.experiments._records import read_experiment
+from mggcn.experiments._records import read_json
 from mggcn.experiments._rows import ExperimentInfo, Section
 from mggcn.runs import Plan
 from mggcn.training._loop import Silent
@@ -92,7 +92,7 @@ def test_the_papers_seconds_stand_beside_ours(folder: Path) -> None:
 
 
 def described(folder: Path) -> list[Section]:
-    return read_experiment(folder / "experiments-runs" / "tiny" / "experiment.json")[0]
+    return read_json(folder / "experiments-runs" / "tiny" / "experiment.json", {})[0]
 
 
 def test_what_a_report_needs_is_written(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,8 @@ def test_scores_are_scikit_learns() -> None:
     true, given = drawn.integers(0, 3, 200), drawn.integers(0, 2, 200)
     matrix = confusion_matrix(true, given, labels=range(4)).tolist()
     wanted = precision_recall_fscore_support(true, given, labels=range(4), zero_division=0)
-    found = classes.scores(matrix, NAMES)
+    (row,) = rows(record(test_confusion=matrix, dataset={"name": "x", "classes": NAMES}))
+    found = classes.scores(row)
     for name, values in zip(("precision", "recall", "f1", "support"), wanted, strict=True):
         assert [getattr(one, name) for one in found] == pytest.approx(values.tolist())
     assert [one.name for one in found] == NAMES

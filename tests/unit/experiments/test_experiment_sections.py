@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mggcn._io.files import sealed
@@ -74,7 +75,7 @@ def test_a_section_has_the_experiments_titles_labels_and_numbers(tmp_path: Path)
 
 @pytest.mark.usefixtures("published")
 def test_an_experiment_on_time_shows_seconds(tmp_path: Path) -> None:
-    timed = experiment(tmp_path, replace(INFO, measure="epoch_seconds"))
+    timed = experiment(tmp_path, msgspec.structs.replace(INFO, measure="epoch_seconds"))
     text = render(read([timed]), "md")
     columns = columns_of(text)
     assert columns["epoch (paper, other data, s)"] == ["0.5", "–", "–"]
@@ -91,7 +92,7 @@ def test_the_page_of_an_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     page = render(read([experiment(tmp_path)]), "html")
     assert "<h1>A title: cora</h1>" in page
     assert '<td class="words" data-key="">not run: it is not public</td>' in page
-    assert "O(b d<sup>L</sup>)" in page
+    assert "O(b d^L)" in page
     assert page.count('"method":"nothing"') == 0, "charts show what was run"
 
 

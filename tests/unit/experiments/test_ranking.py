@@ -63,7 +63,7 @@ def test_a_page_has_the_ranking_and_its_curve() -> None:
 
 def test_rankings_are_packed_and_read_again() -> None:
     one = ranked(pr_auc=[1 / 3, None])
-    _, (read,) = unpack(json.loads(pack(group([one]))), {}, is_sealed=True)
+    _, (read,) = unpack(json.loads(pack(group([one]))), {})
     assert read.ranking is not None
     assert read.ranking.pr_auc == [0.333333, None]
     assert read.ranking.alerts == one.ranking.alerts

@@ -14,7 +14,7 @@ from mggcn.keys import Key
 from mggcn.methods._fine import FineNorm, fine, fine_on
 from mggcn.nn.rows import to_dense
 from mggcn.runs import resolve
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler
 from mggcn.training._compute import Compute
 from tests.gpu import GPU
 

@@ -9,7 +9,8 @@ from mggcn.keys import Key
 from mggcn.nn.conv import GCNConv
 from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
-from mggcn.sampling.full import FullSampler, RowSampler, WholeGraphSampler
+from mggcn.sampling.full import RowSampler, WholeGraphSampler
+from mggcn.sampling.neighbor import FullSampler
 from mggcn.training import Inference
 from mggcn.training._compute import Compute
 from mggcn.training._epochs import Drawing

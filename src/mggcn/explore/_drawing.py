@@ -4,18 +4,18 @@ A drawing is a small SVG without addresses, scripts and identifiers, so that one
 the colour of the surrounding text.
 """
 
+import cmath
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 
-from mggcn.errors import InputError
-from mggcn.experiments._charts import OKABE_ITO
+from mggcn.experiments import OKABE_ITO
 
 _DASHES = ("", "5 2", "2 2", "6 2 2 2")  # of outlines: a second mark for classes when the colours repeat
 _RING, _WIDEST = 58, 0.9 * math.pi  # between rings; the angle that the picks behind one pick may take
-_AROUND, _LINE, _NARROWEST, _SHORT = 20, 15, 210, 9
+_AROUND, _LINE, _NARROWEST, _SHORT = 28, 15, 210, 9
 _PLAIN, _NO_CLASS, _PAPER = (3, 0), "no label", "#ffffff"
 
 
@@ -34,17 +34,6 @@ class Picks:
     parents: tuple[int, ...]
     degrees: tuple[int, ...]
     labels: tuple[int | None, ...] = ()
-
-    def __post_init__(self) -> None:
-        count = len(self.names)
-        if len(self.parents) != count - 1 or len(self.degrees) != count or len(self.labels) not in (0, count):
-            raise InputError(
-                f"picks: {count} names do not go with {len(self.parents)} parents, {len(self.degrees)} degrees and "
-                f"{len(self.labels)} labels"
-            )
-        for index, parent in enumerate(self.parents, 1):
-            if not 0 <= parent < index:
-                raise InputError(f"picks: parent {parent} of pick {index} is not an earlier member")
 
     @property
     def edges(self) -> list[tuple[int, int]]:
@@ -70,31 +59,25 @@ def svg(picks: Picks, *, title: str = "", classes: Sequence[str] = (), legend: b
         legend: whether to explain numbers, rings, sizes and colours below the drawing.
     """
     title = title or f"Picks of {picks.names[0]}"
-    members = _members(picks)
+    places, radii = _places(picks), [min(22.0, 8 + math.log2(1 + degree)) for degree in picks.degrees]
     lines = _legend([picks], classes) if legend else []
-    beside = 8 + 6 * max(len(_shortened(name, _SHORT)) for name in picks.names)
-    left = min(member.x - member.radius for member in members) - beside
-    width = max(member.x + member.radius for member in members) + beside - left
-    left, width = left - max(0.0, _NARROWEST - width) / 2, max(width, _NARROWEST)
-    top = min(member.y - member.radius for member in members) - _AROUND
-    height = max(member.y + member.radius for member in members) + _AROUND - top
-    picture = [
-        *(
-            f'<circle r="{_n(_RING * step)}" fill="none" stroke="currentColor" stroke-opacity=".3" '
-            'stroke-dasharray="3 4"/>'
-            for step in range(1, max(picks.hops) + 1)
-        ),
-        *(_arrow(members[a], members[b]) for a, b in picks.edges),
-        *(_node(picks, member, classes) for member in members),
+    wide = max(abs(place.real) + radius for place, radius in zip(places, radii, strict=True)) + _AROUND
+    high = max(abs(place.imag) + radius for place, radius in zip(places, radii, strict=True)) + _AROUND
+    width, height = max(2 * wide, _NARROWEST), 2 * high
+    rings = [
+        f'<circle r="{_RING * step}" fill="none" stroke="currentColor" stroke-opacity=".3" stroke-dasharray="3 4"/>'
+        for step in range(1, max(picks.hops) + 1)
     ]
+    arrows = [_arrow(places[a], places[b], radii[a], radii[b]) for a, b in picks.edges]
+    nodes = [_node(picks, index, places[index], radii[index], classes) for index in range(len(places))]
     return _image(
         title,
         width,
         height + _LINE * (len(lines) + 1.5),
         f'<text x="4" y="13" font-size="12" font-weight="600">{escape(_shortened(title, int(width / 7.5)))}</text>',
         f'<svg y="{_LINE}" width="{_n(width)}" height="{_n(height)}" '
-        f'viewBox="{_n(left)} {_n(top)} {_n(width)} {_n(height)}">',
-        *picture,
+        f'viewBox="{_n(-width / 2)} {_n(-height / 2)} {_n(width)} {_n(height)}">',
+        *(*rings, *arrows, *nodes),
         "</svg>",
         *_stacked(lines, height + 2 * _LINE),
     )
@@ -116,19 +99,8 @@ def _dashed(label: int | None) -> str:
     return f' stroke-dasharray="{dashes}"' if dashes else ""
 
 
-@dataclass(frozen=True)
-class _Member:
-    """The layout of a member: its index, centre and radius, and the direction in which its name is written."""
-
-    index: int
-    x: float
-    y: float
-    radius: float
-    side: float
-
-
-def _members(picks: Picks) -> list[_Member]:
-    """Lay out the members; each subtree has a sector proportional to its number of leaves, limited in width."""
+def _places(picks: Picks) -> list[complex]:
+    """The centres of the members; each subtree has a sector proportional to its number of leaves, limited in width."""
     count = len(picks.names)
     children: list[list[int]] = [[] for _ in range(count)]
     for parent, index in picks.edges:
@@ -143,63 +115,35 @@ def _members(picks: Picks) -> list[_Member]:
             share = wide[index] * leaves[child] / leaves[index]
             middle[child], wide[child] = reached + share / 2, min(share, _WIDEST)
             reached += share
-    at = [
-        (_RING * hop * math.cos(angle), _RING * hop * math.sin(angle))
-        for hop, angle in zip(picks.hops, middle, strict=True)
-    ]
-    arrows: list[list[float]] = [[] for _ in range(count)]
-    for one, other in picks.edges:
-        along = math.atan2(at[other][1] - at[one][1], at[other][0] - at[one][0])
-        arrows[one].append(along)
-        arrows[other].append(along + math.pi)
-    return [
-        _Member(index, *at[index], _radius(picks.degrees[index]), _free_side(arrows[index])) for index in range(count)
-    ]
+    return [cmath.rect(_RING * hop, angle) for hop, angle in zip(picks.hops, middle, strict=True)]
 
 
-def _free_side(arrows: Sequence[float]) -> float:
-    """The one of eight directions that is farthest from all arrows."""
-    sides = (turn * math.pi / 4 for turn in range(8))
-    return min(sides, key=lambda side: max((math.cos(side - arrow) for arrow in arrows), default=0.0))
-
-
-def _node(picks: Picks, member: _Member, classes: Sequence[str]) -> str:
-    index, name = member.index, picks.names[member.index]
-    degree, hop = picks.degrees[index], picks.hops[index]
+def _node(picks: Picks, index: int, place: complex, radius: float, classes: Sequence[str]) -> str:
+    name, hop = picks.names[index], picks.hops[index]
     label = picks.labels[index] if picks.labels else _PLAIN[index > 0]
     role = f"pick {index}, {hop} step{'s' * (hop > 1)} from the target" if index else "the target"
-    tooltip = f"{name}: {role}, degree {degree:,}"
+    tooltip = f"{name}: {role}, degree {picks.degrees[index]:,}"
     if picks.labels:
         tooltip += f", {_class_name(label, classes)}"
-    at = f'cx="{_n(member.x)}" cy="{_n(member.y)}"'
-    ring = f'<circle {at} r="{_n(member.radius + 3)}" fill="none" stroke="currentColor"/>'
+    x, y = _n(place.real), _n(place.imag)
+    ring = f'<circle cx="{x}" cy="{y}" r="{_n(radius + 3)}" fill="none" stroke="currentColor"/>'
+    below = f'<text x="{x}" y="{_n(place.imag + radius + 10)}" text-anchor="middle" font-size="9">'
+    below += f"{escape(_shortened(name, _SHORT))}</text>"
     return (
         f"<g><title>{escape(tooltip)}</title>{'' if index else ring}"
-        f'<circle {at} r="{_n(member.radius)}" fill="{colour(label)}" stroke="currentColor"{_dashed(label)}/>'
-        f'<text x="{_n(member.x)}" y="{_n(member.y + 4)}" text-anchor="middle" font-size="11" font-weight="700" '
-        f'fill="{_on(colour(label))}">{index or "v"}</text>{_name(member, name) if index else ""}</g>'
+        f'<circle cx="{x}" cy="{y}" r="{_n(radius)}" fill="{colour(label)}" stroke="currentColor"{_dashed(label)}/>'
+        f'<text x="{x}" y="{_n(place.imag + 4)}" text-anchor="middle" font-size="11" font-weight="700" '
+        f'fill="#000000">{index or "v"}</text>{below if index else ""}</g>'
     )
 
 
-def _name(member: _Member, name: str) -> str:
-    across, down = math.cos(member.side), math.sin(member.side)
-    anchor = "middle" if abs(across) < 0.4 else "start" if across > 0 else "end"
-    x, y = member.x + across * (member.radius + 4), member.y + down * (member.radius + 9) + 3
+def _arrow(start: complex, end: complex, start_radius: float, end_radius: float) -> str:
+    along = (end - start) / abs(end - start)
+    tail, tip = start + along * (start_radius + 3), end - along * (end_radius + 2)
+    back = tip - 6 * along
+    points = " ".join(f"{_n(point.real)},{_n(point.imag)}" for point in (tip, back + 3j * along, back - 3j * along))
     return (
-        f'<text x="{_n(x)}" y="{_n(y)}" text-anchor="{anchor}" font-size="9">{escape(_shortened(name, _SHORT))}</text>'
-    )
-
-
-def _arrow(start: _Member, end: _Member) -> str:
-    length = math.dist((start.x, start.y), (end.x, end.y))
-    x, y = (end.x - start.x) / length, (end.y - start.y) / length
-    tail = (start.x + x * (start.radius + 3), start.y + y * (start.radius + 3))
-    tip = (end.x - x * (end.radius + 2), end.y - y * (end.radius + 2))
-    back = (tip[0] - 6 * x, tip[1] - 6 * y)
-    corners = (tip, (back[0] - 3 * y, back[1] + 3 * x), (back[0] + 3 * y, back[1] - 3 * x))
-    points = " ".join(f"{_n(a)},{_n(b)}" for a, b in corners)
-    return (
-        f'<path d="M{_n(tail[0])} {_n(tail[1])}L{_n(back[0])} {_n(back[1])}" stroke="currentColor" '
+        f'<path d="M{_n(tail.real)} {_n(tail.imag)}L{_n(back.real)} {_n(back.imag)}" stroke="currentColor" '
         f'stroke-width="1.4"/><polygon points="{points}"/>'
     )
 
@@ -238,17 +182,6 @@ def _class_name(label: int | None, classes: Sequence[str]) -> str:
     if label is None:
         return _NO_CLASS
     return classes[label] if label < len(classes) else f"class {label}"
-
-
-def _radius(degree: int) -> float:
-    """From 9 for a leaf to 22 for hubs."""
-    return min(22.0, 8 + math.log2(1 + degree))
-
-
-def _on(fill: str) -> str:
-    """Black or white, whichever is easier to read on a colour."""
-    red, green, blue = (int(fill[index : index + 2], 16) for index in (1, 3, 5))
-    return "#000000" if 0.299 * red + 0.587 * green + 0.114 * blue > 110 else "#ffffff"
 
 
 def _shortened(text: str, most: int) -> str:

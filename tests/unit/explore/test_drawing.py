@@ -3,11 +3,8 @@
 import re
 from xml.etree import ElementTree
 
-import pytest
-
-from mggcn.errors import InputError
-from mggcn.experiments import _drawing as drawing
-from mggcn.experiments._drawing import Picks
+from mggcn.explore import _drawing as drawing
+from mggcn.explore._drawing import Picks
 
 PICKS = Picks(("v", "a", "b", "c"), (0, 1, 0), (4, 30, 2, 7), (0, 1, None, 9))
 SVG = "{http://www.w3.org/2000/svg}"
@@ -16,16 +13,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 def test_steps_follow_the_edges_walked() -> None:
     assert PICKS.hops == (0, 1, 2, 1)
     assert PICKS.edges == [(0, 1), (1, 2), (0, 3)]
-
-
-@pytest.mark.parametrize(
-    ("parents", "degrees", "labels"), [((0,), (1, 1, 1), ()), ((0, 2), (1, 1, 1), ()), ((0, 0), (1, 1, 1), (1,))]
-)
-def test_what_does_not_go_together_is_refused(
-    parents: tuple[int, ...], degrees: tuple[int, ...], labels: tuple[int, ...]
-) -> None:
-    with pytest.raises(InputError, match="picks: "):
-        Picks(("v", "a", "b"), parents, degrees, labels)
 
 
 def test_a_drawing_shows_order_names_edges_and_classes() -> None:
