@@ -4,7 +4,7 @@ import contextlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -119,23 +119,9 @@ def title(sections: Sequence[Section]) -> str:
     if len(rows) == 1 and not sections[0].experiment:
         of_seeds = f", {_seeds(rows[0].records)}" if rows[0].records else ""
         return f"{rows[0].label} on {sections[0].dataset}{of_seeds}"
-    groups: dict[str, list[Section]] = {}
-    for section in sections:
-        info = section.experiment
-        groups.setdefault((info.title or info.name) if info else "", []).append(section)
-    titles = []
-    for name, group in groups.items():
-        datasets = _listed(section.dataset for section in group)
-        methods = _listed(row.label for section in group for row in section.rows)
-        titles.append(f"{name}: {datasets}" if name else f"{methods} on {datasets}")
-    return _listed(titles, "; ")
-
-
-def _listed(names: Iterable[str], separator: str = ", ") -> str:
-    unique = list(dict.fromkeys(names))
-    more = [f"{len(unique) - _MOST_NAMES + 1} more"] if len(unique) > _MOST_NAMES else []
-    shown = unique[: _MOST_NAMES - 1] if more else unique
-    return separator.join([*shown, *more])
+    titles = list(dict.fromkeys(section.title for section in sections))
+    more = [f"{len(titles) - _MOST_NAMES} more"] if len(titles) > _MOST_NAMES else []
+    return "; ".join([*titles[:_MOST_NAMES], *more])
 
 
 def _names(sections: Sequence[Section]) -> list[str]:

@@ -48,7 +48,7 @@ def test_the_best_row_with_a_matrix() -> None:
     assert best is not None
     assert best.label == "gcn"
     assert classes.best(found[:1]) is None
-    assert [row[0] for row in classes.f1_table(found).texts] == ["gcn", "sgc"]
+    assert classes.f1_table(found).headings == ["class", "gcn", "sgc"]
 
 
 @pytest.mark.parametrize(("size", "layers"), [(3, 2), (12, 2), (13, 1)])
@@ -101,12 +101,9 @@ def test_rows_of_other_classes_are_not_in_the_table_of_f1(monkeypatch: pytest.Mo
     wide = np.eye(10, dtype=int).tolist()
     runs = [record("gcn", test_confusion=wide, test_accuracy=0.9), record("mlp"), record("sgc", test_confusion=wide)]
     table = classes.f1_table(rows(*runs))
-    assert [row[0] for row in table.texts] == ["gcn", "sgc"]
-    assert len(table.headings) == 11
-    wider = np.eye(13, dtype=int).tolist()
-    table = classes.f1_table(rows(record("gcn", test_confusion=wider), record("mlp", test_confusion=wider)))
-    assert table.headings == ["class", "gcn", "mlp"]
-    assert table.texts[12] == ["class 12", "100.0", "100.0"]
+    assert table.headings == ["class", "gcn", "sgc"]
+    assert len(table.texts) == 10
+    assert table.texts[9] == ["class 9", "100.0", "100.0"]
     assert "F1 of each class by method" in page(runs, monkeypatch)
 
 
