@@ -129,7 +129,7 @@ def _names(sections: Sequence[Section]) -> list[str]:
     if len(sections) == 1:
         return [""]
     same = len({section.experiment for section in sections}) == 1
-    return [section.dataset if same else section.short for section in sections]
+    return [section.dataset if same else section.title for section in sections]
 
 
 def _section(section: Section, number: int, drawn: set[str], name: str) -> str:

@@ -179,11 +179,6 @@ class Section:
         return f"{info.title or info.name}: {self.dataset}" if info else self.dataset
 
     @property
-    def short(self) -> str:
-        """The title where space is scarce."""
-        return f"{self.experiment.name}: {self.dataset}" if self.experiment else self.dataset
-
-    @property
     def about(self) -> str:
         """The sizes, source and notes of the data set, and what the experiment reproduces."""
         described = _describe(self.measured[0].records[0].dataset) if self.measured else ""

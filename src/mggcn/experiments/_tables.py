@@ -89,11 +89,6 @@ class Table(Generic[T]):
         return [column.heading for column in self.columns]
 
     @property
-    def values(self) -> list[list[Value]]:
-        """The values of each row."""
-        return [[column.value(item) for column in self.columns] for item in self.items]
-
-    @property
     def texts(self) -> list[list[str]]:
         """The text of each row."""
         return [[column.text(item) for column in self.columns] for item in self.items]
@@ -237,7 +232,7 @@ def provenance(sections: Sequence[Section]) -> Table[Sequence[Value]]:
     """For each row, the commands that train its runs and the numbers of their environments."""
     known = environments(sections)
     rows = [
-        [section.short, row.label, _numbers(known, row), command]
+        [section.title, row.label, _numbers(known, row), command]
         for section in sections
         for row in section.rows
         for command in commands(section, row)

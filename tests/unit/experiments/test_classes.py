@@ -39,7 +39,13 @@ def test_the_matrices_of_seeds_are_summed() -> None:
     assert classes.names(row) == ["class 0", "class 1"]
     table = classes.class_table(row)
     assert table.texts[0] == ["class 0", "80.0", "50.0", "61.5", "4"]
-    assert table.values[1] == ["class 1", pytest.approx(7 / 11), 0.875, pytest.approx(14 / 19), 4]
+    assert [column.value(table.items[1]) for column in table.columns] == [
+        "class 1",
+        pytest.approx(7 / 11),
+        0.875,
+        pytest.approx(14 / 19),
+        4,
+    ]
 
 
 def test_the_best_row_with_a_matrix() -> None:

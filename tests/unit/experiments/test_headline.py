@@ -106,4 +106,4 @@ def test_sections_of_one_experiment_are_named_by_their_data(monkeypatch: pytest.
     assert re.findall("<h2>(.*?)</h2>", same)[:2] == ["cora", "pubmed"]
     assert '<a href="#s1">pubmed</a>' in same
     both = render([Section("cora", rows, one), Section("cora", rows, other)], "html")
-    assert re.findall("<h2>(.*?)</h2>", both)[:2] == ["depth: cora", "speed: cora"]
+    assert re.findall("<h2>(.*?)</h2>", both)[:2] == ["Depth: cora", "speed: cora"]
