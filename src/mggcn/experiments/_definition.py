@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-import torch
 
 from mggcn import data as datasets
 from mggcn import methods
@@ -25,7 +24,6 @@ from mggcn.runs import DataIdentity, Plan, resolve
 from mggcn.training import Training
 
 RUNS = Path("experiments-runs")
-_CPU = torch.device("cpu")
 Text = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f]*$")]
 """One line of text in a file; what Python code passes is not checked."""
 FolderName = Annotated[str, msgspec.Meta(pattern=r"^\w[\w.-]*$")]
@@ -193,13 +191,12 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                     for kind, of_kind in zip(kinds, values, strict=True):
                         convert(kind, of_kind)
 
-    def plans(self, data: DataIdentity | str, dataset: str | None = None, device: torch.device = _CPU) -> list[Plan]:
+    def plans(self, data: DataIdentity | str, dataset: str | None = None) -> list[Plan]:
         """Each variant with every setting, which the identity of the data decides if it is known.
 
         Args:
             data: the identity, or only the name.
             dataset: its name in the experiment, if that is another one.
-            device: of the runs.
         """
         self.check()
         known = DataIdentity(data) if isinstance(data, str) else data
@@ -207,7 +204,7 @@ class Experiment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         for variant in self.variants:
             with prefix_errors(variant.label):
                 overrides = self._overrides(variant, dataset or known.name)
-                plans.append(resolve(variant.method, known, overrides, preset=self.preset, device=device))
+                plans.append(resolve(variant.method, known, overrides, preset=self.preset))
         return plans
 
     def _overrides(self, variant: Variant, dataset: str) -> dict[str, object]:

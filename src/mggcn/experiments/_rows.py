@@ -123,12 +123,6 @@ class Row:
         """Every setting of the runs; empty if nothing was run."""
         return self.records[0].settings if self.records else {}
 
-    @property
-    def difference(self) -> float | None:
-        """The mean accuracy minus the published one; None if either is missing."""
-        published = self.published.get("accuracy")
-        return None if not self.records or published is None else self.figures.accuracy - published
-
     def summary(self) -> dict[str, Any]:
         """The row without its single runs, ready for JSON."""
         kept = ("label", "method", "device", "seeds", "done", "reasons", "published", "reference", "grows")

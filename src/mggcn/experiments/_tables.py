@@ -373,7 +373,9 @@ _NOTE_ON_AREAS = (
 )
 _DIFFERENCE: Column[Row] = Column(
     "difference, points",
-    lambda row: row.difference,
+    lambda row: (
+        row.figures.accuracy - row.published["accuracy"] if row.records and "accuracy" in row.published else None
+    ),
     lambda share: f"{share * 100:+.2f}",
     optional=True,
     note="*Difference* is the accuracy minus the paper's, in percentage points.",

@@ -32,6 +32,7 @@ from mggcn.training._ranking_record import Alerts as Alerts
 from mggcn.training._ranking_record import Ranking as Ranking
 from mggcn.training._ranking_record import mean as mean
 from mggcn.training._ranks import ALONE, Ranks
+from mggcn.training._ranks import difference as difference
 from mggcn.training._ranks import join as join
 from mggcn.training._record import MAY_DIVERGE, Finite
 from mggcn.training._record import Epoch as Epoch
