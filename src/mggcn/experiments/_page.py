@@ -105,8 +105,9 @@ def _charts(section: Section, points: int) -> dict[str, charts.Spec]:
     drawn: dict[str, charts.Spec | None] = {}
     if _is_comparison(section):
         drawn |= charts.charts(section, points)
-    elif section.measured:
-        drawn |= charts.learning_charts(section.measured[0], points)
+    elif section.measured and charts.has_curve(section.measured[0]):
+        drawn["loss"] = charts.loss(section.measured[0], points)
+        drawn["by_epoch"] = charts.curves(section, points)["by_epoch"]
     if best:
         drawn["confusion"] = classes.confusion_chart(section.dataset, best)
         drawn["ranking"] = classes.ranking_chart(section.dataset, best)
@@ -147,7 +148,7 @@ def _section(section: Section, number: int, drawn: set[str], name: str) -> str:
     if _is_comparison(section):
         parts = [about, figures[0], *warnings, figures[1], *_comparison(section, chart), *_classes(section, chart)]
     elif section.measured:
-        curves = f'<div class="beside">{chart("loss")}{chart("val_accuracy")}</div>' if "loss" in drawn else _NO_CURVE
+        curves = f'<div class="beside">{chart("loss")}{chart("by_epoch")}</div>' if "loss" in drawn else _NO_CURVE
         parts = [_facts(section), *warnings, "<h3>Learning curves</h3>", curves, *_classes(section, chart)]
         parts += ["<h3>All figures</h3>", about, *figures]
     else:

@@ -87,7 +87,7 @@ def test_the_page_of_a_run_starts_with_what_matters(monkeypatch: pytest.MonkeyPa
         "95 % confidence interval 83.7 to 88.0 %: Wilson interval for 1,000 test nodes; paper: 86.8 %",
         "not converged, the best epoch is the last one: all runs",
         'id="loss0"',
-        'id="val_accuracy0"',
+        'id="by_epoch0"',
         'id="confusion0"',
         "<h3>All figures</h3>",
     ]
