@@ -223,9 +223,9 @@ def over_rows(
     return in_order(lambda batch: convert(*batch), batches())
 
 
-def in_order(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """Call a function for all items on as many threads as there are cores, and yield the results in their order."""
-    threads = available()
+def in_order(function: Callable[[T], R], items: Iterable[T], threads: int = 0) -> Iterator[R]:
+    """Call a function for all items on threads, one for each core if 0, and yield the results in their order."""
+    threads = threads or available()
     with ThreadPoolExecutor(threads) as pool:
         pending: deque[Future[R]] = deque()
         for item in items:

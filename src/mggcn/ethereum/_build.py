@@ -83,8 +83,8 @@ class TimeSplit:
     def __str__(self) -> str:
         return f"split by time: train until {self.dates[0]}, val until {self.dates[1]}"
 
-    def check(self, inputs: BuildInputs, *, has_labels: bool) -> None:
-        """Raise InputError unless a build can be split by time."""
+    def inputs(self, inputs: BuildInputs, *, has_labels: bool) -> list[BuildInputs]:
+        """What snapshots are built from: the latest, that of validation, that of training; InputError if that fails."""
         if not has_labels:
             raise InputError("split: needs labels=…")
         if inputs.from_tables:
@@ -93,9 +93,6 @@ class TimeSplit:
             raise InputError("split: balances=… are of one date, so earlier accounts would see their future")
         if inputs.as_of is not None and inputs.as_of <= self.until[1]:
             raise InputError(f"split: {self.dates[1]} is not before as_of")
-
-    def inputs(self, inputs: BuildInputs) -> list[BuildInputs]:
-        """What snapshots are built from: the latest, that of validation, that of training."""
         return [inputs, *(replace(inputs, as_of=until) for until in reversed(self.until))]
 
     def join(self, snapshots: Sequence[Dataset]) -> Dataset:
@@ -238,8 +235,7 @@ def build(
         if background and (label_file is None or BACKGROUND.lower() in map(str.lower, account_labels.values())):
             problem = f"{label_file} has a class of the name {BACKGROUND}" if label_file else "needs labelled accounts"
             raise InputError(f"background: {problem}")
-        if time_split is not None:
-            time_split.check(inputs, has_labels=labels is not None)
+        dates = time_split.inputs(inputs, has_labels=labels is not None) if time_split else [inputs]
         is_whole = time_split is None and own_file is None
         space = require_space(files, engine, 1 if is_whole else 2 if time_split is None else 6, out, tables.local)
         if not quiet:
@@ -250,7 +246,7 @@ def build(
             prefix, colon, last = title.rpartition(":")
             title = f"{prefix}{colon}simulated-{last}"
         snapshots, tallies, counts = [], [], []
-        for number, dated in enumerate(time_split.inputs(inputs) if time_split else [inputs]):
+        for number, dated in enumerate(dates):
             work = tables / str(number)
             work.create()
             with open_engine(engine, work, memory) as running:

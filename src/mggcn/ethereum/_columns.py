@@ -64,8 +64,7 @@ Column: TypeAlias = Any
 
 TEXT, INT, FLAG, WEI = "string", "int64", "boolean", "decimal(38,0)"
 
-EMPTY = ("", "null", "none", "nan", "<na>", "0x")
-"""The spellings of a missing value in files, in lower case."""
+EMPTY = ("", "null", "none", "nan", "<na>", "0x")  # the spellings of a missing value in files, in lower case
 
 ETHER_DECIMALS = 18
 _MOST_DIGITS = 28  # eighty times all existing ether; the sum of ten billion such values still fits into 38 digits
@@ -83,7 +82,6 @@ class Format:
     marks: tuple[str, ...]  # the columns by which it is recognised
     roles: Mapping[str, tuple[str, ...]]  # for each role its possible columns, the preferred first
     refusal: str = ""  # why it cannot be used; empty if it can
-    internal: bool = False  # whether rows can be transfers within a transaction, which share its hash
 
 
 FORMATS = (
@@ -94,10 +92,10 @@ FORMATS = (
     Format("ethereum-etl", ("from_address", "to_address", "value"), _TRANSACTIONS),
     Format("Etherscan internal transactions", (*_ETHERSCAN_MARKS, "traceId"), _ETHERSCAN | {"part": ("traceId",)}),
     Format("Etherscan", _ETHERSCAN_MARKS, _ETHERSCAN | {"gas": ("gasUsed",), "price": ("gasPrice",)}),
-    Format("XBlock", ("From", "To", "Value", "TimeStamp"), _XBLOCK, internal=True),
+    Format("XBlock", ("From", "To", "Value", "TimeStamp"), _XBLOCK),
 )
 BY_HAND = "given columns"
-INTERNAL = (BY_HAND, *(form.name for form in FORMATS if form.internal))
+INTERNAL = (BY_HAND, "XBlock")
 """The formats whose rows can be transfers within a transaction, which share its hash."""
 RECEIPTS = {
     "hash": ("transaction_hash", "hash"),
@@ -199,7 +197,9 @@ def integer(column: Column, digits: int = _MOST_DIGITS) -> Column:
     kind = column.type()
     _refuse_floats(column)
     if kind.is_string():
-        return _decimal_text(column, column.re_search(f"^0*[0-9]{{1,{digits}}}([.]0*)?$"))
+        readable = column.re_search(f"^0*[0-9]{{1,{digits}}}([.]0*)?$")
+        value = readable.ifelse(column.re_replace("[.]0*$", ""), "0").cast(WEI)
+        return readable.ifelse(value, ibis.null(WEI))
     if kind.is_binary():
         return _from_hexadecimal(_HEX(column).lower())
     number = column.cast(WEI)
@@ -258,12 +258,6 @@ def seconds(column: Column) -> Column:
 def whole(number: Column) -> Column:
     """Return an int64 on every engine; sums and row numbers are int32 or 128-bit integers on some."""
     return number.cast(WEI).cast("int64")
-
-
-def _decimal_text(column: Column, readable: Column) -> Column:
-    """Return the number in a text if it is readable, else null."""
-    digits = readable.ifelse(column.re_replace("[.]0*$", ""), "0").cast(WEI)
-    return readable.ifelse(digits, ibis.null(WEI))
 
 
 def _in_range(number: Column) -> Column:

@@ -1,9 +1,8 @@
 """The paper's crawl: all transactions of labelled accounts, and those of a random part of their neighbours.
 
 The transactions of a labelled account contain its whole 1-hop neighbourhood. Each neighbour has a number between 0 and
-1 that depends only on the seed and its address. Neighbours with a number below ``two_hop`` are fetched too, lowest
-first, which adds their part of the 2-hop neighbourhood. The selection therefore does not depend on the order of
-fetching, and a crawl can be continued later with a larger part.
+1 that depends only on the seed and its address. Those with a number below ``two_hop`` are fetched too, lowest first:
+the selection does not depend on the order of fetching, and a crawl can be continued later with a larger part.
 
 Differs from the paper: it took ten neighbours of each labelled account (according to a comment in its source). A part
 of all neighbours is proportional to the sizes of the neighbourhoods.
@@ -34,8 +33,7 @@ OnProgress = Callable[[str, int, int], None]
 
 TRANSACTIONS, JOURNAL = "transactions.jsonl", "journal.log"
 _LINE = "a line of a crawl's journal"
-INTERNAL = "internal"
-"""The folder of the internal transactions, with the same two files, in the folder of a crawl."""
+INTERNAL = "internal"  # the folder of the internal transactions, with the same two files, in the folder of a crawl
 
 
 @dataclass(frozen=True)

@@ -43,8 +43,7 @@ _DAY = 86_400
 _MOST_BLOCKS = 10**9
 _LITTLE, _FEWEST = 10**15, 100  # wei; values above 0
 _ALL_ETHER = 2 * 10**26  # wei, more than exist
-OnStage = Callable[[str], None]
-"""Called with the name of each stage when it starts."""
+OnStage = Callable[[str], None]  # called with the name of each stage when it starts
 
 
 @dataclass(frozen=True)
@@ -306,22 +305,12 @@ def _table(name: str, types: Types) -> Table:
 
 
 def read_tables(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) -> Tally:
-    """Write the sorted stages to ``work``; the tally only counts the transactions between two accounts.
+    """Write the exported stages, sorted, to ``work``; the tally only counts the transactions between two accounts.
 
     The Parquet files of a table have its name, or are in a folder of its name.
     """
     files = expand(inputs.transactions)
     links, features = (_exported(engine, files, name) for name in ("links", "features"))
-    _check_complete(engine, links, features)
-    for name, table in (("links", links), ("features", features)):
-        _stored(engine, work, on_stage, name, table)
-    pairs = links.filter(links.node != links.other)
-    (total,) = engine.rows(pairs.agg(count=whole(pairs.out_count.sum().fill_null(0))))
-    return Tally(total["count"], total["count"], {}, {}, ("exported tables",))
-
-
-def _check_complete(engine: Engine, links: Table, features: Table) -> None:
-    """Raise InputError unless the accounts are numbered without a gap and both tables hold the same ones."""
     accounts = features.agg(rows=features.count(), ids=features.id.nunique(), last=features.id.max().fill_null(-1))
     ends = links.agg(ids=links.node.nunique(), last=links.other.max().fill_null(-1))
     counts = [engine.rows(table.select(**{n: whole(table[n]) for n in table.columns}))[0] for table in (accounts, ends)]
@@ -334,6 +323,11 @@ def _check_complete(engine: Engine, links: Table, features: Table) -> None:
             f"{PREFIX}features has {expected:,} accounts, {PREFIX}links has {counts[1]['ids']:,}; "
             "a part of the export is missing or there twice"
         )
+    for name, table in (("links", links), ("features", features)):
+        _stored(engine, work, on_stage, name, table)
+    pairs = links.filter(links.node != links.other)
+    (total,) = engine.rows(pairs.agg(count=whole(pairs.out_count.sum().fill_null(0))))
+    return Tally(total["count"], total["count"], {}, {}, ("exported tables",))
 
 
 def _exported(engine: Engine, files: Sequence[Location], stage: str) -> Table:

@@ -47,8 +47,7 @@ CHANGED = {
     "no_receipt": "the receipts do not contain it: the columns of its own file count",
 }
 GENESIS = "genesis"
-FIRST_BLOCK = 1_438_269_973
-"""Of Ethereum, in seconds since 1970."""
+FIRST_BLOCK = 1_438_269_973  # of Ethereum, in seconds since 1970
 
 _FIRST_OF_ANY = 1_231_006_505  # Bitcoin's first block
 ADDRESS = "^0x[0-9a-f]{40}$"
@@ -78,8 +77,7 @@ STAGES: dict[str, dict[str, str]] = {
 """The columns of each stage with their types."""
 ORDERS = {"links": ("node", "other"), "features": ("id",)}
 """In which the build reads these stages: that of a graph's rows, and that of the accounts' numbers."""
-Stage: TypeAlias = Callable[[str, Table], Table]
-"""Stores a table as a stage, and returns what is stored."""
+Stage: TypeAlias = Callable[[str, Table], Table]  # stores a table as a stage, and returns what is stored
 
 _SHARD = 4  # characters: 0x and two digits of an address, which makes 256 shards of similar size
 

@@ -242,10 +242,10 @@ def test_bad_run_folders(run: mggcn.Run, tmp_path: Path) -> None:
     [
         ({"model.first.weight": np.float32(np.nan)}, "holds a number that is not finite"),
         ({"model.first.weight": np.float64(1)}, "model.first.weight is torch.float64 ["),
-        ({"scaler.mean": None}, "scaler.mean is missing, but for record.json it is torch.float32 [3]"),
+        ({"scaler.mean": None}, "scaler.mean is missing, not torch.float32 [3]"),
         ({"scaler.mean": np.float32(np.inf)}, "scaler.mean holds a number that is not finite"),
-        ({"scaler.deviation": np.ones(4, np.float32)}, "scaler.deviation is torch.float32 [4], but for record.json"),
-        ({"scaler.idf": np.ones(3, np.float32)}, "scaler.idf is torch.float32 [3], but for record.json it is missing"),
+        ({"scaler.deviation": np.ones(4, np.float32)}, "scaler.deviation is torch.float32 [4], not torch.float32 [3]"),
+        ({"scaler.idf": np.ones(3, np.float32)}, "scaler.idf is torch.float32 [3], not missing"),
     ],
 )
 def test_weights_that_cannot_be_right_are_refused_whatever_their_checksum(
