@@ -16,7 +16,8 @@ _LOADING = ("failed to map segment", "cannot allocate memory")
 
 def available() -> int | None:
     """The bytes that this process can still allocate; None where the system does not report it."""
-    limits = [limit for limit in (_free(), _below_ulimit(), _below_cgroup()) if limit is not None]
+    free = field_bytes("/proc/meminfo", "MemAvailable:")
+    limits = [limit for limit in (free, _below_ulimit(), _below_cgroup()) if limit is not None]
     return max(0, min(limits)) if limits else None
 
 
@@ -77,10 +78,6 @@ def shortage(error: BaseException) -> str:
     if isinstance(error, SystemError | ImportError | RuntimeError) and left is not None and left < _FEW:
         return f"{size(left)} are left of what ulimit -v allows"
     return ""
-
-
-def _free() -> int | None:
-    return field_bytes("/proc/meminfo", "MemAvailable:")
 
 
 def _below_ulimit() -> int | None:

@@ -28,8 +28,7 @@ from torch import nn
 from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.methods.method import GraphView, Network
-from mggcn.nn.conv import GCNConv, MeanConv
-from mggcn.nn.graphsage import LSTMConv, PoolConv
+from mggcn.nn.conv import GCNConv, LSTMConv, MeanConv, PoolConv
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.training import Count, Inputs, Share, View, Views

@@ -47,3 +47,11 @@ def propagated(adjacency: csr_array, x: Features, threads: int | None = None) ->
     fill = partial(sums, adjacency.indptr, adjacency.indices, adjacency.data, np.ascontiguousarray(x), out)
     threading.over_ranges(fill, adjacency.shape[0], chunk=512, threads=threads)
     return out
+
+
+def powers(graph: Graph, x: Features, hops: int, threads: int | None = None) -> list[Features]:
+    """x, Âx, … Â^hops x with the symmetric normalisation Â."""
+    adjacency, parts = propagation(graph), [x]
+    for _ in range(hops):
+        parts.append(propagated(adjacency, parts[-1], threads))
+    return parts

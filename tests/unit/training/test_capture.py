@@ -9,8 +9,8 @@ from mggcn.block import Batch
 from mggcn.data._dataset import Dataset
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
-from mggcn.sampling.full import RowSampler
 from mggcn.sampling.mix_grained import DeviceMixGrainedSampler
+from mggcn.sampling.neighbor import RowSampler
 from mggcn.training._capture import _MAX_SHAPES, _WARM_UP, Captured, Draws, _clone, _Slot
 from tests.gpu import GPU
 
