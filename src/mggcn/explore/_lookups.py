@@ -54,26 +54,25 @@ class IdIndex:
         return [int(text)] if is_number and str(int(text)) == text and int(text) < count else []
 
 
-@dataclass(frozen=True, eq=False)
-class Medians:
-    """The medians of each class, and the standard deviations over the training nodes of all classes."""
+def medians_of(dataset: Dataset) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The medians of each class, and the standard deviations over the training nodes of all classes.
 
-    medians: NDArray[np.float32]  # [classes, features], 0 for a class without training nodes
-    deviation: NDArray[np.float32]  # [features], 1 for a constant feature
+    They are of all labelled nodes if there is no split. A class without such nodes has medians of 0, and a constant
+    feature a deviation of 1.
 
-    @classmethod
-    def of(cls, dataset: Dataset) -> "Medians":
-        """Compute them from the training nodes, or from all labelled nodes if there is no split."""
-        from sklearn.preprocessing import StandardScaler
+    Returns:
+        [classes, features] and [features]
+    """
+    from sklearn.preprocessing import StandardScaler
 
-        nodes = dataset.split.train if dataset.split else np.flatnonzero(dataset.y != UNLABELLED)
-        by_class = [spaced(nodes[dataset.y[nodes] == label], _MAX_NODES) for label in range(dataset.num_classes)]
-        medians = np.zeros((dataset.num_classes, dataset.num_features), np.float32)
-        for label, members in enumerate(by_class):
-            if members.size:
-                medians[label] = _median(dataset.x[members])
-        scaler = StandardScaler(with_mean=False).fit(dataset.x[np.concatenate(by_class)])
-        return cls(medians, np.asarray(scaler.scale_, np.float32))
+    nodes = dataset.split.train if dataset.split else np.flatnonzero(dataset.y != UNLABELLED)
+    by_class = [spaced(nodes[dataset.y[nodes] == label], _MAX_NODES) for label in range(dataset.num_classes)]
+    medians = np.zeros((dataset.num_classes, dataset.num_features), np.float32)
+    for label, members in enumerate(by_class):
+        if members.size:
+            medians[label] = _median(dataset.x[members])
+    scaler = StandardScaler(with_mean=False).fit(dataset.x[np.concatenate(by_class)])
+    return medians, np.asarray(scaler.scale_, np.float32)
 
 
 def spaced(nodes: NDArray[np.int64], most: int) -> NDArray[np.int64]:
