@@ -20,7 +20,7 @@ from torch.nn import functional
 from benchmarks.speed import timing
 from mggcn.kernels.dropout import dropout, dropout_sparse
 from mggcn.keys import Key
-from mggcn.nn.dropout import dropout as hidden_dropout
+from mggcn.nn.conv import dropout as hidden_dropout
 
 NODES, WIDTH, DENSITY, CHANNELS = 4000, 1000, 0.1, 128
 CALLS = 10

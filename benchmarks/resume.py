@@ -30,9 +30,8 @@ import mggcn
 from mggcn.errors import InputError, InputWarning
 from mggcn.runs import resolve
 from mggcn.runs._fitting import fit_plan
-from mggcn.training._checkpoints import Checkpoints
+from mggcn.training._checkpoints import Checkpoints, State
 from mggcn.training._record import Epoch
-from mggcn.training._state import State
 
 VARIANTS = {
     "mg-gcn": ("mg-gcn", ["dropout=0.5"], 1),

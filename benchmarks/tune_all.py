@@ -30,7 +30,7 @@ from mggcn.experiments import Search, Tuning
 from mggcn.experiments._definition import folder_name
 from mggcn.methods import METHODS
 from mggcn.training._compute import choose_device
-from mggcn.training._progress import Silent
+from mggcn.training._loop import Silent
 
 BATCH = 256
 LARGE_BATCH = 1024

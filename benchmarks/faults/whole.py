@@ -15,7 +15,7 @@ from mggcn._io.temporary import is_temporary
 from mggcn.data import verify
 from mggcn.errors import InputError
 from mggcn.experiments import Ledger
-from mggcn.training._record_file import read_record
+from mggcn.training._record import read_record
 
 
 def torn(folder: Path) -> str:

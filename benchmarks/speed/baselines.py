@@ -27,7 +27,7 @@ from mggcn.keys import Key
 from mggcn.methods.deepwalk import WALKS_PER_STEP
 from mggcn.methods.graphsage import fanout_per_layer
 from mggcn.runs import Plan, resolve
-from mggcn.sampling.cluster import ClusterSampler
+from mggcn.sampling.subgraphs import ClusterSampler
 from mggcn.training._training import Training
 
 LABELS = {

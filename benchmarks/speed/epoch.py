@@ -22,10 +22,11 @@ from mggcn.data._dataset import Dataset
 from mggcn.data._split import Split
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.keys import Key
+from mggcn.nn.rows import to_dense
 from mggcn.runs import Plan, fit, resolve
 from mggcn.training import Epochs, Fit
-from mggcn.training import _memory as memory
-from mggcn.training._inputs import AveragedInputs, SparseInputs
+from mggcn.training import _environment as memory
+from mggcn.training._prepared import AveragedInputs, SparseInputs
 from mggcn.training._scaling import Scaler
 
 _LABELS = {"epoch": "training epoch", "floor": "bare products of an epoch", "dense": "training epoch, dense form"}
@@ -100,7 +101,8 @@ def _against_floor(measured: Measurements, options: Options, runner: EpochRunner
     measured.add("rows", "input rows a batch", [nodes.numel() for nodes in batches], unit="rows")
     distinct = [int(torch.unique(nodes).numel()) for nodes in batches]
     measured.add("distinct", "distinct nodes touched a batch", distinct, unit="nodes")
-    width, hidden, is_sparse = inputs.width, plan.settings["hidden"], isinstance(inputs, SparseInputs | AveragedInputs)
+    width = to_dense(inputs.rows(batches[0][:1])).shape[1]
+    hidden, is_sparse = plan.settings["hidden"], isinstance(inputs, SparseInputs | AveragedInputs)
     if is_sparse:
         products = _sparse_products(batches, dataset, scaler, plan.settings["fine_self"], hidden)
     else:

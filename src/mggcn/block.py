@@ -231,6 +231,10 @@ class Sampler(ABC):
     def device(self) -> torch.device:
         """The device on which the sampler draws; targets that are already there need no copy."""
 
+    def sizes(self) -> dict[int, int]:
+        """Sizes that earlier batches fixed on a GPU; a resumed run fills them in. Most samplers have none."""
+        return {}
+
     @abstractmethod
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """Make one pass over ``targets``.

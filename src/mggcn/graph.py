@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from mggcn._io import memory
 from mggcn._io.arrays import checksum, locked, read_only
 from mggcn.errors import InputError, first_line
-from mggcn.keys import GOLDEN, MIX_1, MIX_2
+from mggcn.keys import fold_each
 
 Direction = Literal["both", "in", "out"]
 IntArray = NDArray[np.integer[Any]]
@@ -132,15 +132,6 @@ class Graph:
     def row(self, node: int) -> IntArray:
         """The neighbours of one node."""
         return self.indices[self.indptr[node] : self.indptr[node + 1]]
-
-    def reverse(self) -> "Graph":
-        """The graph with every edge reversed; an undirected graph is its own reverse."""
-        if self.direction == "both":
-            return self
-        row, column = self.edges()
-        if self.direction == "in":
-            return Graph.from_edges(column, row, self.num_nodes, direction="out")
-        return Graph.from_edges(row, column, self.num_nodes, direction="in")
 
     def subgraph(self, nodes: ArrayLike) -> "Graph":
         """The graph of all nodes with only the edges between ``nodes``, numbers or a mask; others become isolated."""
@@ -272,7 +263,7 @@ def _check(indptr: NDArray[np.int64], indices: IntArray, direction: str, chunk: 
     for start in range(0, indices.size, chunk):
         # Each chunk begins with the last entry of the one before, so that a row across the border is checked.
         _check_entries(indptr, indices, max(start - 1, 0), min(start + chunk, indices.size))
-    if direction == "both" and not _is_symmetric(indptr, indices, chunk):
+    if direction == "both" and not _is_symmetric(Graph(indptr, indices, checked=True), chunk):
         raise InputError("graph: not symmetric; give direction 'in' or 'out' or store every edge in both rows")
 
 
@@ -301,18 +292,7 @@ def _check_entries(indptr: NDArray[np.int64], indices: IntArray, start: int, sto
         raise InputError(f"graph: row {row[unsorted[0]]} is not sorted or repeats a neighbour")
 
 
-def _is_symmetric(indptr: NDArray[np.int64], indices: IntArray, chunk: int) -> bool:
-    num_nodes = indptr.size - 1
-    if indices.size > chunk:
-        return _is_balanced(Graph(indptr, indices, checked=True), chunk)
-    if not np.array_equal(np.bincount(indices, minlength=num_nodes), np.diff(indptr)):
-        return False
-    rows = np.repeat(np.arange(num_nodes, dtype=indices.dtype), np.diff(indptr))
-    # A stable sort by column gives the transposed matrix: the rows of each column, in order.
-    return np.array_equal(rows[np.argsort(indices, kind="stable")], indices)
-
-
-def _is_balanced(graph: Graph, chunk: int) -> bool:
+def _is_symmetric(graph: Graph, chunk: int) -> bool:
     """Whether :func:`balance` is 0 over all entries; they are not sorted, which takes 18 bytes each."""
     total = np.uint64(0)
     for start, stop in graph.row_blocks(chunk):
@@ -329,14 +309,5 @@ def balance(rows: IntArray, neighbours: IntArray) -> np.uint64:
     Over all entries of a symmetric graph it is 0, which other graphs reach with probability 2^-64.
     """
     with np.errstate(over="ignore"):
-        return np.uint64(np.sum(_hash(rows, neighbours) - _hash(neighbours, rows)))
-
-
-def _hash(rows: IntArray, neighbours: IntArray) -> NDArray[np.uint64]:
-    with np.errstate(over="ignore"):
-        z: NDArray[np.uint64] = rows.astype(np.uint64) * np.uint64(GOLDEN)
-        z += neighbours.astype(np.uint64) * np.uint64(MIX_2)
-        z ^= z >> np.uint64(29)
-        z *= np.uint64(MIX_1)
-        z ^= z >> np.uint64(32)
-    return z
+        forward = fold_each(rows.astype(np.uint64), neighbours)
+        return np.uint64(np.sum(forward - fold_each(neighbours.astype(np.uint64), rows)))

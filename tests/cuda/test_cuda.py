@@ -19,10 +19,10 @@ from mggcn.kernels.gpu import _early
 from mggcn.keys import Key
 from mggcn.methods import mg_gcn
 from mggcn.runs import resolve
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler
 from mggcn.training import Epochs
 from mggcn.training import _capture as capture
-from mggcn.training import _step as step
+from mggcn.training import _epochs as step
 from mggcn.training._compute import Compute
 from mggcn.training._prepared import Fit
 from mggcn.training._record import Epoch

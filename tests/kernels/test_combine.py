@@ -8,7 +8,7 @@ from mggcn.block import Repeats
 from mggcn.kernels.combine import _backward, _forward, combine_project, plain_combine
 from mggcn.kernels.gpu import combine as gpu
 from mggcn.kernels.relabel import segment_sum
-from mggcn.sampling.mix_grained_gpu import find_repeats
+from mggcn.sampling.mix_grained import find_repeats
 from tests.gpu import GPU
 
 

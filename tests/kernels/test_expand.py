@@ -5,7 +5,7 @@ from torch.testing import assert_close
 
 from mggcn.block import Repeats
 from mggcn.kernels.relabel import expand
-from mggcn.sampling.mix_grained_gpu import find_repeats
+from mggcn.sampling.mix_grained import find_repeats
 from tests.gpu import GPU
 from tests.reference import expand as reference
 

@@ -18,7 +18,7 @@ from mggcn.kernels.walk import visited, walk
 from mggcn.keys import Key
 from mggcn.sampling import grains
 from mggcn.sampling.adjacency import propagated, propagation
-from mggcn.sampling.mix_grained_gpu import find_repeats
+from mggcn.sampling.mix_grained import find_repeats
 
 pytestmark = pytest.mark.slow
 

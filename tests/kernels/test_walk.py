@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels.walk import END, walk
 from mggcn.keys import Key
@@ -79,14 +78,3 @@ def test_listing_is_exact_where_trials_run_out() -> None:
     walks = walk(graph, np.ones(20_000, np.int64), 3, Key.of(2), p=1e-3, q=1.0)
     share = (walks[:, 2] == 1).mean()
     assert share == pytest.approx(1_000 / (1_000 + hub - 1), abs=0.015)
-
-
-@pytest.mark.parametrize("change", [{"p": 0.0}, {"q": -1.0}, {"p": float("nan")}, {"q": float("inf")}])
-def test_biases_must_be_positive(change: dict[str, float]) -> None:
-    with pytest.raises(InputError, match="is not a positive number"):
-        walk(random_graph(5, 9), np.arange(5), 3, Key.of(0), **change)
-
-
-def test_an_empty_walk_is_refused() -> None:
-    with pytest.raises(InputError, match="length: 0 is less than 1"):
-        walk(random_graph(5, 9), np.arange(5), 0, Key.of(0))

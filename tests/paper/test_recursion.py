@@ -11,7 +11,7 @@ from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
-from mggcn.nn.mg_gcn import MGGCN
+from mggcn.nn.stack import MGGCN
 from mggcn.sampling.mix_grained import MixGrainedSampler
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 from tests.reference import pick as reference

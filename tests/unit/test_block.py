@@ -8,8 +8,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.sampling.neighbor import NeighborSampler
-from mggcn.training._inputs import DenseInputs
-from mggcn.training._prepared import View
+from mggcn.training._prepared import DenseInputs, View
 
 
 def block_of(small: Dataset) -> Block:

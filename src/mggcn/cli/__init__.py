@@ -21,7 +21,6 @@ from mggcn.cli import (
     options,
     predict,
     process,
-    report,
     train,
     tune,
 )
@@ -34,6 +33,8 @@ app = App(
     name="mggcn",
     help="Train node classifiers on graphs too large for full-batch GCNs.",
     suppress_keyboard_interrupt=False,
+    exit_on_error=False,
+    print_error=False,
     version=doctor.version,
     version_format="plaintext",
 )
@@ -43,7 +44,7 @@ app.command(predict.predict)
 app.command(experiment.compare)
 app.command(experiment.ablate)
 app.command(tune.tune)
-app.command(report.report)
+app.command(experiment.report)
 app.command(explore.explore)
 app.command(experiment.app)
 app.command(data.app)
@@ -69,8 +70,7 @@ def launch(
     """
     options.use_flags(app, tokens)
     with show_logs(log_level), process.joined(tokens):
-        code = app(tokens, exit_on_error=False, print_error=False, result_action="return_value")
-    return code if isinstance(code, int) else 0
+        return int(app(tokens, result_action="return_int_as_exit_code_else_zero"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,7 +100,7 @@ def _main(tokens: list[str]) -> int:
             warnings.simplefilter("default", InputWarning)  # once each, though several runs may give it
             warnings.simplefilter("ignore", DataWarning)
             warnings.showwarning = _show_warning
-            code = app.meta(tokens, exit_on_error=False, print_error=False, result_action="return_value")
+            return int(app.meta(tokens, result_action="return_int_as_exit_code_else_zero"))
     except (InputError, CycloptsError) as error:
         return _fail(options.with_flags(" ".join(str(error).split())))
     except BrokenPipeError:
@@ -120,7 +120,6 @@ def _main(tokens: list[str]) -> int:
         return _fail(f"not enough memory: {missing}")
     except KeyboardInterrupt:
         return process.exit_code(signal.SIGINT)
-    return code if isinstance(code, int) else 0
 
 
 def _show_warning(

@@ -25,37 +25,20 @@ def list_names() -> None:
     print("\n".join(names()))
 
 
-@app.command
+@app.command(name=["get", "info"])
 def get(dataset: str, /, *, root: Path | None = None) -> None:
-    """Fetch a data set if it is not there yet, verify it, and print its sizes, source and folder.
+    """Describe a data set; fetch it first if it is not there yet, and verify it.
 
     Args:
         dataset: A known name or a dataset folder.
         root: Where data sets are searched and stored; else $MGGCN_DATA, else a per-user cache.
     """
+    import numpy as np
+
     from mggcn.data import load, raw_folder
 
     data = load(dataset, root=root)
     folder = data.path or raw_folder(dataset, root)
-    where = f"{folder} (checksums verified)" if folder else "none; nothing to fetch"
-    print(f"{_size(data)}, {data.num_features:,} features, {data.num_classes:,} classes")
-    print(f"source      {data.source}\nfolder      {where}")
-    _print_notes(data)
-
-
-@app.command
-def info(dataset: str, /, *, root: Path | None = None) -> None:
-    """Describe a data set.
-
-    Args:
-        dataset: A known name or a dataset folder.
-        root: Where data sets are searched; else $MGGCN_DATA, else a per-user cache.
-    """
-    import numpy as np
-
-    from mggcn.data import load
-
-    data = load(dataset, root=root)
     degrees, labelled = data.graph.degrees, data.y[data.y >= 0]
     counts = np.bincount(labelled, minlength=data.num_classes)
     lines = [
@@ -69,6 +52,7 @@ def info(dataset: str, /, *, root: Path | None = None) -> None:
     ]
     if data.split is not None:
         lines.append("split       " + ", ".join(f"{nodes.size:,} {part}" for part, nodes in data.split.parts().items()))
+    lines.append(f"folder      {f'{folder} (checksums verified)' if folder else 'none; nothing to fetch'}")
     print("\n".join(lines))
     _print_notes(data)
 

@@ -129,8 +129,7 @@ class StageDisplay(Display):
     def note(self, text: str) -> None:
         """Show why the current stage does not move, until it does."""
         if self._stage:
-            task = self._bars.tasks[self._tasks[self._stage]]
-            self.bar(self._stage, int(task.completed), None if task.total is None else int(task.total), text)
+            self._bars.update(self._tasks[self._stage], text=visible(text))
         self.line(f"{self._stage}: {text}" if self._stage else text)
 
 

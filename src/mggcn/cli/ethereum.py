@@ -116,8 +116,6 @@ def build(
             raise InputError(f"--{option}: has no effect on exported tables; give it to the script that creates them")
     if out is None:
         raise InputError("--out: the dataset folder to make is missing")
-    if not 0 <= max_dropped <= 1:
-        raise InputError(f"--max-dropped: {max_dropped:g} is not a share from 0 to 1")
     built = ethereum.build(
         inputs,
         out,
@@ -257,10 +255,7 @@ def _label_lines(merged: "MergedLabels", out: Path, conflicts: Path) -> list[str
     rows.append([out.name, *(f"{merged.counts[name]:,}" for name in names), f"{len(merged.classes):,} in all"])
     lines = [aligned(rows, right=range(1, len(names) + 2))]
     if merged.conflicts:
-        lines.append(f"{len(merged.conflicts):,} addresses of two classes are left out, see {conflicts}:")
-        shown = list(merged.conflicts.items())[:_MOST_SHOWN]
-        lines += [f"  {address} {' and '.join(classes)}" for address, classes in shown]
-        lines += ["  …"] * (len(merged.conflicts) > _MOST_SHOWN)
+        lines.append(f"{len(merged.conflicts):,} addresses of two classes are left out, see {conflicts}")
     if merged.unnamed:
         lines.append(f"name without Converter or Fake_Phishing, left out: {_most_common(merged.unnamed)}")
     if merged.dropped:

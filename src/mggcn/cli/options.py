@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App, Argument, Parameter
 
 if TYPE_CHECKING:
     from mggcn._io.mapping import Access
@@ -92,21 +92,16 @@ _SUBJECT = re.compile(r"((?:rank \d+: |(?:split \d+ )?seed \d+: )?)([a-z_]+)(?=:
 _VALUE = re.compile(r"(?<![^\s(])([a-z_]+)=(…|'[^']*'|[^\s,;:)]+)")
 _NAME = re.compile(r"(?<![^\s(])[a-z]+(?:_[a-z]+)+(?![\w=(.])")
 _RESUME = re.compile(r"mggcn\.resume\(('.*?'|\".*?\")\)")
-_flags: dict[str, tuple[str, ...]] = {}
-_switches: set[str] = set()
+_arguments: dict[str, Argument] = {}
 
 
 def use_flags(app: App, tokens: Sequence[str]) -> None:
     """Take the flags of the command that ``tokens`` start for :func:`with_flags`."""
-    _flags.clear()
-    _switches.clear()
+    _arguments.clear()
     command = app.parse_commands(list(tokens))[1][-1]
-    if command.default_command is None:
-        return
-    for argument in command.assemble_argument_collection():
-        if argument.name.startswith("--"):
-            _flags[argument.field_info.name] = tuple(argument.names)
-            _switches.update([argument.field_info.name] if argument.hint is bool else [])
+    if command.default_command is not None:
+        options = (one for one in command.assemble_argument_collection() if one.name.startswith("--"))
+        _arguments.update((option.field_info.name, option) for option in options)
 
 
 def with_flags(message: str) -> str:
@@ -115,21 +110,21 @@ def with_flags(message: str) -> str:
     The library names a parameter at the start of a message (``jobs: 0 is less than 1``), with its value
     (``allow_import=True``, ``labels=…`` for any) or alone if nothing else is written so (``as_of``).
     """
-    if (subject := _SUBJECT.match(message)) and subject[2] in _flags:
-        message = f"{subject[1]}{_flags[subject[2]][0]}{message[subject.end() :]}"
+    if (subject := _SUBJECT.match(message)) and subject[2] in _arguments:
+        message = f"{subject[1]}{_arguments[subject[2]].name}{message[subject.end() :]}"
     message = _VALUE.sub(_with_value, message)
-    message = _NAME.sub(lambda match: _flags.get(match[0], (match[0],))[0], message)
+    message = _NAME.sub(lambda name: _arguments[name[0]].name if name[0] in _arguments else name[0], message)
     return _RESUME.sub(lambda match: f"mggcn train --resume {shlex.quote(match[1][1:-1])}", message)
 
 
 def _with_value(match: re.Match[str]) -> str:
-    name, value = match[1], match[2]
-    if name in _switches:
-        wanted = {"True": _flags[name][0], "False": "--no-" + _flags[name][0][2:]}.get(value)
-        return wanted if wanted in _flags[name] else match[0]
-    if name not in _flags:
+    argument, value = _arguments.get(match[1]), match[2]
+    if argument is None:
         return match[0]
-    return _flags[name][0] if value == "…" else f"{_flags[name][0]} {value.strip(chr(39))}"
+    if argument.hint is bool:
+        wanted = {"True": argument.name, "False": f"--no-{argument.name[2:]}"}.get(value)
+        return wanted if wanted in argument.names else match[0]
+    return argument.name if value == "…" else f"{argument.name} {value.strip(chr(39))}"
 
 
 def setting_words(settings: Mapping[str, object]) -> str:

@@ -97,11 +97,6 @@ def _show_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
         sys.__unraisablehook__(unraisable)
 
 
-def is_rank() -> bool:
-    """Whether this process is one of several that ``torchrun``, or another launcher, has started."""
-    return "RANK" in os.environ and "WORLD_SIZE" in os.environ
-
-
 def may_print() -> bool:
     """Whether this process prints: the first rank, or one that is alone."""
     return os.environ.get("RANK", "0") == "0"
@@ -109,20 +104,20 @@ def may_print() -> bool:
 
 @contextmanager
 def joined(tokens: Sequence[str]) -> Iterator[None]:
-    """Run a command in the process group of its ranks, if there are several."""
-    if not is_rank():
+    """Run a command in the process group of its ranks, if ``torchrun`` or another launcher has started several."""
+    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         yield
         return
     from torch import distributed as dist
 
-    from mggcn.training import join
+    from mggcn.training import Ranks
 
     if not tokens or tokens[0] not in _COMMANDS:
         if not may_print():
             sys.exit(2)
         name = f"{tokens[0]}: " if tokens else ""
         raise InputError(f"{name}runs in one process; only {' and '.join(_COMMANDS)} run under torchrun")
-    ranks = join()
+    ranks = Ranks.join()
     if not ranks.is_first:
         sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115
     try:

@@ -21,21 +21,23 @@ MAX_CLASSES = 10_000
 """Tables of true against predicted classes grow with its square."""
 
 _NONE = type(None)
-_TYPES = (  # field, types, what they are called, how to convert another type
-    ("graph", (Graph,), "a Graph", "mggcn.Graph.from_edges(source, target, num_nodes)"),
-    ("x", (np.ndarray, csr_array), "an array or a csr_array", "mggcn.data.as_features(x)"),
-    ("y", (np.ndarray,), "an array", "numpy.asarray(y)"),
-    ("split", (Split, _NONE), "a Split", "mggcn.Split.of(train, val, test)"),
-    ("node_ids", (np.ndarray, _NONE), "an array", "numpy.asarray(node_ids)"),
+_TYPES = (  # field, types, what they are called, how to convert another type, dimensions of the array
+    ("graph", (Graph,), "a Graph", "mggcn.Graph.from_edges(source, target, num_nodes)", 0),
+    ("x", (np.ndarray, csr_array), "an array or a csr_array", "mggcn.data.as_features(x)", 2),
+    ("y", (np.ndarray,), "an array", "numpy.asarray(y)", 1),
+    ("split", (Split, _NONE), "a Split", "mggcn.Split.of(train, val, test)", 0),
+    ("node_ids", (np.ndarray, _NONE), "an array", "numpy.asarray(node_ids)", 1),
 )
 
 
 def check_types(dataset: "Dataset") -> None:
-    """Raise InputError, with what converts it, for a field that is a list, a tensor or another object."""
-    for field, types, expected, conversion in _TYPES:
+    """Raise InputError for a field that is a list, a tensor or another object, or an array of another shape."""
+    for field, types, expected, conversion, ndim in _TYPES:
         value = getattr(dataset, field)
-        if not isinstance(value, types):
+        if not issubclass(type(value), types):
             raise InputError(f"{field} must be {expected}, not {type(value).__name__}: use {conversion}")
+        if ndim and value is not None:
+            check_shape(field, value.shape, dataset.graph.num_nodes, ndim)
 
 
 def check_shape(what: str, shape: tuple[int, ...], num_nodes: int, ndim: int) -> None:

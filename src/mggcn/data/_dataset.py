@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from mggcn._io.arrays import checksum, compact_text, locked, read_only
 from mggcn._io.mapping import AUTOMATIC, Access, MappedFiles
-from mggcn.data._checks import check_descriptions, check_ids, check_labels, check_shape, check_types, require
+from mggcn.data._checks import check_descriptions, check_ids, check_labels, check_types, require
 from mggcn.data._columns import Column
 from mggcn.data._features import Features, Measure, check_finite, csr_arrays, density_of, read_only_features
 from mggcn.data._split import Split, check_part
@@ -93,22 +93,19 @@ class Dataset:
         check_types(self)
         self._make_read_only(checked)
         object.__setattr__(self, "path", stored_in)
-        n = self.graph.num_nodes
-        check_shape("x", self.x.shape, n, 2)
-        check_shape("y", self.y.shape, n, 1)
         if self.x.dtype != np.float32:
             raise InputError(f"{self.name}: x must be float32, not {self.x.dtype}")
-        if self.node_ids is not None:
-            check_shape("node_ids", self.node_ids.shape, n, 1)
-            if not checked:
-                check_ids(self.node_ids)
         check_descriptions(self)
         if not checked:
             check_finite(self.x)
             check_labels(self.y, len(self.classes))
+            if self.node_ids is not None:
+                check_ids(self.node_ids)
         if self.split is not None:
-            if self.split.num_nodes not in (None, n):
-                raise InputError(f"split: the masks have {self.split.num_nodes} entries, but the graph has {n} nodes")
+            if self.split.num_nodes not in (None, self.num_nodes):
+                raise InputError(
+                    f"split: the masks have {self.split.num_nodes} entries, but the graph has {self.num_nodes} nodes"
+                )
             for part, nodes in self.split.parts().items():
                 check_part(part, nodes, self.y)
 

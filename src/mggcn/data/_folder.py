@@ -123,24 +123,17 @@ def _sizes(root: Path, names: Iterable[str]) -> dict[str, int]:
 
 
 def _read_arrays(root: Path, files: Mapping[str, ArrayFile], mmap: bool) -> dict[str, NDArray[Any]]:
-    """Read or map arrays; what is read is verified on other threads, which takes longer than to read it."""
-    verified = [name for name in files if not (mmap and (name.startswith(EDGE) or name in _MAPPED))]
+    """Read or map arrays; what is read is verified, and takes several threads because that takes longer."""
+
+    def read(name: str) -> NDArray[Any]:
+        is_attribute = name.startswith(EDGE)
+        may_be_mapped = mmap and (is_attribute or name in _MAPPED)
+        if not may_be_mapped and sha256(root / name) != files[name].sha256:
+            raise InputError(f"{root / name}: sha256 differs from {META}; the file is damaged or was changed")
+        return locked(read_array(root / name, files[name], "r" if may_be_mapped or is_attribute else None))
+
     with ThreadPoolExecutor() as pool:
-        checksums = pool.map(lambda name: sha256(root / name), verified)
-        problem: InputError | None = None
-        arrays = {}
-        try:
-            for name, file in files.items():
-                is_mapped = name.startswith(EDGE) or name not in verified
-                arrays[name] = locked(read_array(root / name, file, "r" if is_mapped else None))
-        except InputError as error:
-            problem = error  # a wrong checksum says more
-        for name, checksum in zip(verified, checksums, strict=True):
-            if checksum != files[name].sha256:
-                raise InputError(f"{root / name}: sha256 differs from {META}; the file is damaged or was changed")
-    if problem is not None:
-        raise problem
-    return arrays
+        return dict(zip(files, pool.map(read, files), strict=True))
 
 
 def read_array(path: Path, file: ArrayFile, mode: Literal["r", "c"] | None) -> NDArray[Any]:

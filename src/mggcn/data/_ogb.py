@@ -166,7 +166,7 @@ def _write_graph(
 ) -> None:
     if edge_index.ndim != 2 or edge_index.shape[0] != 2 or edge_index.dtype.kind not in "iu":
         raise InputError(f"{edge_index.dtype} of shape {list(edge_index.shape)}, not integers of [2, E]")
-    edges = IdsOnDisk(work, "edges", ["source", "target"])
+    edges = IdsOnDisk(work, "edges", ["source", "target"], "int64")
     for start in range(0, edge_index.shape[1], 64 * _ROWS):
         ends = np.array(edge_index[:, start : start + 64 * _ROWS], order="C")
         bad = np.argwhere((ends < 0) | (ends >= num_nodes))

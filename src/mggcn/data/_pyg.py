@@ -25,7 +25,6 @@ from mggcn.errors import InputError, first_line, prefix_errors, unknown
 from mggcn.graph import Direction, as_array
 
 if TYPE_CHECKING:
-    import torch
     from torch_geometric.data import Data
 
 _MASKS = ("train_mask", "val_mask", "test_mask")
@@ -42,8 +41,13 @@ def from_pyg(
     """See :meth:`mggcn.data.Dataset.from_pyg`."""
     require(data, "from_pyg takes PyG's Data", "torch_geometric.Data")
     with prefix_errors(name):
-        x = _matrix(data.get("x"))
-        num_nodes = _num_nodes(data) if x is None else x.shape[0]
+        is_sparse = str(getattr(data.get("x"), "layout", "torch.strided")) != "torch.strided"
+        x = _sparse(data.get("x"), "data.x") if is_sparse else _array(data, "x")
+        if x is not None and x.ndim != 2:
+            raise InputError(f"data.x: must have shape [num_nodes, num_features], not {list(x.shape)}")
+        num_nodes = data.get("num_nodes") if x is None else x.shape[0]
+        if num_nodes is None:
+            raise InputError("data.x and data.num_nodes are missing")
         ends, adjacency_values = _edges(data, num_nodes)
         y, ids = _array(data, "y"), data.get("node_ids")
         is_labelled = y is not None and bool((y >= 0).any())
@@ -135,37 +139,15 @@ def _array(data: "Data", field: str) -> NDArray[Any] | None:
     value = data.get(field)
     if value is None:
         return None
-    return as_array(_tensor(value, field).to_dense(), f"data.{field}")
+    return as_array(value.to_dense() if hasattr(value, "to_dense") else value, f"data.{field}")
 
 
-def _tensor(value: Any, field: str) -> "torch.Tensor":
-    import torch
-
-    if not isinstance(value, torch.Tensor):
-        raise InputError(f"data.{field} must be a tensor, not {type(value).__name__}")
-    return value.detach().cpu()
-
-
-def _num_nodes(data: "Data") -> int:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)  # PyG would take the largest end of an edge
-        try:
-            return int(data.num_nodes)
-        except (UserWarning, TypeError):
-            raise InputError("data.x and data.num_nodes are missing") from None
-
-
-def _matrix(x: Any) -> NDArray[Any] | coo_array | None:
-    """The features; a sparse tensor stays sparse."""
-    if x is None:
-        return None
-    tensor = _tensor(x, "x")
-    return as_array(tensor, "data.x") if str(tensor.layout) == "torch.strided" else _sparse(tensor)
-
-
-def _sparse(tensor: "torch.Tensor") -> coo_array:
-    entries = tensor.to_sparse().coalesce()
-    return coo_array((as_array(entries.values(), "values"), tuple(entries.indices().numpy())), tuple(entries.shape))
+def _sparse(value: Any, field: str) -> coo_array:
+    """A sparse or dense tensor as a sparse matrix."""
+    if not hasattr(value, "to_sparse"):
+        raise InputError(f"{field} must be a tensor, not {type(value).__name__}")
+    entries = value.detach().cpu().to_sparse().coalesce()
+    return coo_array((as_array(entries.values(), field), tuple(entries.indices().numpy())), tuple(entries.shape))
 
 
 def _edges(data: "Data", num_nodes: int) -> tuple[NDArray[Any], list[str]]:
@@ -177,7 +159,7 @@ def _edges(data: "Data", num_nodes: int) -> tuple[NDArray[Any], list[str]]:
         raise InputError("data.edge_index is missing, and so is data.adj_t")
     if hasattr(matrix, "to_torch_sparse_coo_tensor"):  # SparseTensor of torch_sparse
         matrix = matrix.to_torch_sparse_coo_tensor()
-    adjacency = _sparse(_tensor(matrix, "adj_t"))
+    adjacency = _sparse(matrix, "data.adj_t")
     if adjacency.shape != (num_nodes, num_nodes):
         raise InputError(f"data.adj_t: shape {list(adjacency.shape)}, but there are {num_nodes} nodes")
     transposed, is_weighted = edges_of(adjacency, "data.adj_t")

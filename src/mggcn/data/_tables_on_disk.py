@@ -26,13 +26,10 @@ from mggcn.data._writer import CsrWriter, FolderWriter, check_free, writing
 from mggcn.errors import InputError, require
 from mggcn.graph import Direction, Graph
 
-Ids = NDArray[np.int64] | list[str]
-"""The ids of some rows: integers, or text if one of them is not the plain form of an integer."""
-
 MOST_NODES = 2**31 - 1
-_LEAST = np.iinfo(np.int64).min
 _BATCH = 1 << 20
 _LEAST_FOR_DUCKDB = 400  # megabytes
+_IS_PLAIN = f"TRY_CAST({{0}} AS BIGINT)::VARCHAR IS NOT DISTINCT FROM {{0}} AND {{0}} <> '{-(2**63)}'"
 _BYTES_PER_NODE = 24  # labels, split and the temporary arrays of drawing one
 _ENDS = ("source", "target")
 _STRUCTURE_BYTES = (108, 36)  # of the graph and structural features: for each node, for each stored entry
@@ -84,19 +81,29 @@ class _OnDisk(TableImport):
         self._database, self._memory, self._work, self._folder = database, memory, work, folder
         self._node_ids, self._edge_ids = IdsOnDisk(work, "nodes", ["id"]), IdsOnDisk(work, "edges", _ENDS)
 
+    def keys_of(self, chunk: Chunk, column: str) -> Any:
+        values = chunk.columns[column]
+        is_integer = isinstance(values, np.ndarray) and values.dtype.kind in "iu"
+        return values if is_integer else super().keys_of(chunk, column)
+
     def add_nodes(self, chunk: Chunk) -> None:
-        self._node_ids.append([self._ids(chunk, self.columns.id)])
+        self._node_ids.append([self.keys_of(chunk, self.columns.id)])
 
     def add_edges(self, chunk: Chunk) -> None:
         limit_of_duckdb(self._memory, self._node_ids.num_rows)  # raises InputError before all edges are read
-        self._edge_ids.append([self._ids(chunk, column) for column in self.ends])
+        self._edge_ids.append([self.keys_of(chunk, column) for column in self.ends])
 
     def number_nodes(self) -> int:
         for ids in (self._node_ids, self._edge_ids):
             ids.close()
-        self._are_integers = not (self._node_ids.has_text or self._edge_ids.has_text)
-        kind, run = "BIGINT" if self._are_integers else "VARCHAR", self._database.execute
+        run = self._database.execute
         run(f"SET memory_limit = '{limit_of_duckdb(self._memory, self._node_ids.num_rows)}MB'")
+        with one_line_errors("reading the ids"):
+            ends_are_integers = self._edge_ids.are_integers(self._database)
+            self._ids_are_integers = (
+                ends_are_integers if self.nodes is None else self._node_ids.are_integers(self._database)
+            )
+        kind = "BIGINT" if ends_are_integers and self._ids_are_integers else "VARCHAR"
         run(f"CREATE VIEW edges AS {self._edge_ids.query(kind)}")
         if self.nodes is not None:
             run(f"CREATE VIEW nodes AS {self._node_ids.query(kind)}")
@@ -110,7 +117,7 @@ class _OnDisk(TableImport):
                 "SELECT id, row_number() OVER (ORDER BY place) - 1 AS number "
                 f"FROM (SELECT id, min(place) AS place FROM ({ends}) GROUP BY id)",
             )
-        are_numbers = "bool_and(id = number)" if self._are_integers else "false"
+        are_numbers = "bool_and(id = number)" if kind == "BIGINT" else "false"
         self._num_nodes, self._are_numbers = first_row(self._database, f"SELECT count(*), {are_numbers} FROM nodes")
         if self.nodes is not None and not self._are_numbers:
             repeated = "SELECT id, min(number) AS first FROM nodes GROUP BY id HAVING count(*) > 1"
@@ -171,24 +178,17 @@ class _OnDisk(TableImport):
 
     def write_ids(self) -> None:
         """Write the ids of the nodes as a data set in memory has them."""
-        has_text = self._edge_ids.has_text if self.nodes is None else self._node_ids.has_text
         with one_line_errors("the ids of the nodes"):
             kind = np.dtype(np.int64)
-            if has_text:
+            if not self._ids_are_integers:
                 query = "SELECT max(length(id)), bool_and(length(id) = strlen(id)) FROM nodes"
                 length, is_ascii = first_row(self._database, query)
                 kind = np.dtype(f"{'S' if is_ascii else 'U'}{length}")
             ids = self._folder.array("ids", kind)
-            rows = f"SELECT id::{'VARCHAR' if has_text else 'BIGINT'} FROM nodes ORDER BY number"
+            rows = f"SELECT id::{'BIGINT' if self._ids_are_integers else 'VARCHAR'} FROM nodes ORDER BY number"
             for batch in self._database.sql(rows).arrow(CHUNK):
                 column = batch.column(0)
-                ids.append(np.array(column.to_pylist(), kind) if has_text else column.to_numpy())
-
-    def _ids(self, chunk: Chunk, column: str) -> Ids:
-        values = chunk.columns[column]
-        if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-            return ids_of(values)
-        return ids_of(self.keys_of(chunk, column))
+                ids.append(column.to_numpy() if self._ids_are_integers else np.array(column.to_pylist(), kind))
 
     def _store(self, name: str, subject: str, query: str) -> None:
         """Write the rows of a query to a file and make it a view."""
@@ -204,75 +204,41 @@ def _blocks(path: Path) -> Iterator[NDArray[np.float32]]:
         yield np.load(path, mmap_mode="r+")[start : start + BLOCK]
 
 
-def ids_of(keys: NDArray[Any] | list[str]) -> Ids:
-    """Return ids as integers if all are in the plain form of one, else as text."""
-    import pyarrow
-
-    if isinstance(keys, np.ndarray):
-        if np.can_cast(keys.dtype, np.int64) and keys.min(initial=0) > _LEAST:
-            return keys.astype(np.int64, copy=False)
-        keys = [str(key) for key in keys.tolist()]
-    column = pyarrow.array(keys, pyarrow.string())
-    try:
-        parsed = column.cast(pyarrow.int64())
-    except pyarrow.ArrowInvalid:
-        return keys
-    is_plain = parsed.cast(pyarrow.string()).equals(column)
-    numbers: NDArray[np.int64] = parsed.to_numpy(zero_copy_only=False)
-    return numbers if is_plain and numbers.min(initial=0) > _LEAST else keys
-
-
 class IdsOnDisk:
-    """Writes columns of ids and the number of each row.
+    """Writes columns of ids, as text or as a ``kind`` of SQL, and the ``number`` of each row to a file in a folder."""
 
-    Attributes:
-        num_rows: written so far.
-        has_text: whether an id is not an integer.
-
-    Args:
-        folder: for the files.
-        table: the name of the table.
-        columns: the names of its columns.
-    """
-
-    def __init__(self, folder: Path, table: str, columns: Sequence[str]) -> None:
-        self._folder, self._table, self._columns = folder, table, tuple(columns)
-        self._writers: dict[str, Any] = {}
-        self.num_rows = 0
-
-    @property
-    def has_text(self) -> bool:
-        return "text" in self._writers
-
-    def append(self, columns: Sequence[Ids]) -> None:
-        """Write rows, given as the ids of each column."""
+    def __init__(self, folder: Path, table: str, columns: Sequence[str], kind: str = "string") -> None:
         import pyarrow
         from pyarrow import parquet
 
-        kind = "integer" if all(isinstance(ids, np.ndarray) for ids in columns) else "text"
+        self.num_rows, self._kind, self._columns = 0, kind, tuple(columns)
+        self._path = folder / f"{table}.parquet"
+        schema = pyarrow.schema([("number", "int64"), *((name, kind) for name in columns)])
+        self._writer = parquet.ParquetWriter(self._path, schema, compression="zstd", use_dictionary=False)
+
+    def append(self, columns: Sequence[NDArray[np.integer[Any]] | list[str]]) -> None:
+        """Write rows, given as the ids of each column."""
+        import pyarrow
+
         numbers = np.arange(self.num_rows, self.num_rows + len(columns[0]))
-        arrays = [
-            pyarrow.array(ids).cast(pyarrow.int64() if kind == "integer" else pyarrow.string()) for ids in columns
-        ]
-        batch = pyarrow.RecordBatch.from_arrays([numbers, *arrays], names=["number", *self._columns])
-        if kind not in self._writers:
-            path = self._folder / f"{self._table}-{kind}.parquet"
-            self._writers[kind] = parquet.ParquetWriter(path, batch.schema, compression="zstd", use_dictionary=False)
-        self._writers[kind].write_batch(batch)
+        arrays = [numbers, *(pyarrow.array(ids).cast(self._kind) for ids in columns)]
+        self._writer.write_batch(pyarrow.RecordBatch.from_arrays(arrays, schema=self._writer.schema))
         self.num_rows += numbers.size
 
     def close(self) -> None:
-        """Complete the files."""
-        if not self._writers:
-            self.append([np.empty(0, np.int64)] * len(self._columns))
-        for writer in self._writers.values():
-            writer.close()
+        """Complete the file."""
+        self._writer.close()
+
+    def are_integers(self, database: Database) -> bool:
+        """Whether all ids are integers in their plain form, so that nothing is lost by keeping the numbers."""
+        are_plain = " AND ".join(_IS_PLAIN.format(name) for name in self._columns)
+        (others,) = first_row(database, f"SELECT count(*) FROM ({self.query('VARCHAR')}) WHERE NOT ({are_plain})")
+        return int(others) == 0
 
     def query(self, kind: str) -> str:
-        """SQL that selects the rows in any order, with the ids as ``BIGINT`` if none is text, or as ``VARCHAR``."""
+        """SQL that selects the rows in any order, with ids of this type."""
         columns = ", ".join(f"{name}::{kind} AS {name}" for name in self._columns)
-        files = quoted(self._folder / f"{self._table}-*.parquet")
-        return f"SELECT number, {columns} FROM read_parquet({files}, union_by_name = true)"
+        return f"SELECT number, {columns} FROM read_parquet({quoted(self._path)})"
 
 
 def quoted(path: Path) -> str:
@@ -296,13 +262,7 @@ def write_graph(
 ) -> tuple[int, int, int]:
     """Write a graph, and return how many self-loops and duplicate edges were removed and reverses of edges added.
 
-    Args:
-        database: does the work.
-        edges: SQL for a table of node numbers, ``source`` and ``target``; it is read more than once.
-        num_nodes: the number of nodes, at most 2^31 - 1.
-        folder: where to write.
-        direction: which neighbours a node has, see :class:`mggcn.graph.Graph`.
-        on_rows: reports progress.
+    ``edges`` is SQL for a table of node numbers, ``source`` and ``target``, which is read more than once.
     """
     if num_nodes > MOST_NODES:
         raise InputError(f"{num_nodes:,} nodes are more than can be sorted, {MOST_NODES:,}")

@@ -27,7 +27,7 @@ from mggcn.errors import InputError
 from mggcn.ethereum import _features as features
 from mggcn.ethereum._columns import INT, TEXT, WEI
 from mggcn.ethereum._table_files import is_parquet
-from mggcn.ethereum._tables import FEATURES
+from mggcn.ethereum._tables import STAGES
 from mggcn.kernels.threads import available
 
 ACCOUNTS, EDGES = "accounts.parquet", "edges.parquet"
@@ -117,7 +117,7 @@ def _write_accounts(
     nodes, classes = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
 
     def convert(batch: Any, first_row: int) -> tuple[Any, ...]:
-        rows = features.signed_log(features.matrix(batch))
+        rows = features.matrix(batch)
         check_finite(rows, first_row)
         label = numbers.take(pyarrow.compute.index_in(batch["address"], value_set=known))
         (labelled,) = np.nonzero(label.is_valid().to_numpy(zero_copy_only=False))
@@ -133,7 +133,7 @@ def _write_accounts(
             classes.append(number)
             yield columns
 
-    write_table(folder.path / ACCOUNTS, FEATURES | {"label": TEXT}, table())
+    write_table(folder.path / ACCOUNTS, STAGES["features"] | {"label": TEXT}, table())
     ids.close()
     y.close()
     folder.add_table(ACCOUNTS, folder.path / ACCOUNTS)
@@ -249,13 +249,7 @@ def in_order(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
 
 
 def write_table(path: Path, types: Mapping[str, str], parts: Iterable[Sequence[Any]]) -> None:
-    """Write a Parquet file in groups of equally many rows, so that its bytes depend on its rows only.
-
-    Args:
-        path: the file.
-        types: of its columns.
-        parts: the columns of some rows at a time.
-    """
+    """Write a Parquet file in groups of equally many rows, so that its bytes depend on its rows only."""
     schema = ibis.schema(types).to_pyarrow()
     waiting = schema.empty_table()
     with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
@@ -273,12 +267,7 @@ def write_table(path: Path, types: Mapping[str, str], parts: Iterable[Sequence[A
 def require_space(files: Sequence[Location], engine: str, num_folders: int, out: Path, stages: Path | None) -> str:
     """Raise InputError if a disk of this machine is too small for a build; return what it needs, about.
 
-    Args:
-        files: to be read.
-        engine: it writes intermediate tables, and what exceeds its memory.
-        num_folders: how many dataset folders are written: that of the data set, and those it is joined from.
-        out: where the data set is written.
-        stages: where the stages are written; None if that is not on this machine.
+    A data set that is joined from others needs several folders. ``stages`` is None if they are not on this machine.
     """
     rows = sum(map(num_rows, files))
     needs = {"stages": rows * _STAGE_BYTES[engine], "the data set": rows * _FOLDER_BYTES * num_folders}

@@ -119,7 +119,10 @@ def build(
         if not quiet:
             sys.stderr.write(f"{space}\n")
         simulated = any(map(is_simulated, files))
-        title = _name(name or f"ethereum:{out.name}", simulated)
+        title = name or f"ethereum:{out.name}"
+        if simulated and "simulated" not in title:
+            prefix, colon, last = title.rpartition(":")
+            title = f"{prefix}{colon}simulated-{last}"
         snapshots, tallies, counts = [], [], []
         for number, dated in enumerate(time_split.inputs(inputs) if time_split else [inputs]):
             work = tables / str(number)
@@ -138,11 +141,11 @@ def build(
             snapshots.append(load_folder(target, mmap=True))
         if not is_whole:
             extra = {file: folder / "snapshot-0" / file for file in (ACCOUNTS, EDGES)}
-            if own_file is not None:
-                snapshots = add_features(snapshots, own_file, any_ids=inputs.any_ids)
-                add_columns(extra[ACCOUNTS], snapshots[0])
             with prefix_errors(label_file or out):
                 joined = time_split.join(snapshots) if time_split else snapshots[0]
+            if own_file is not None:
+                joined = add_features(joined, own_file, any_ids=inputs.any_ids)
+                add_columns(extra[ACCOUNTS], joined)
             save(joined, out, overwrite=overwrite, tables=extra)
     num_known, num_background = counts[0]
     dataset = load_folder(out, mmap=True)
@@ -167,13 +170,6 @@ def _stage_folder(stages: str | Path | None, folder: Path, engine: EngineName) -
         yield folder_there
     finally:
         folder_there.remove()
-
-
-def _name(name: str, simulated: bool) -> str:
-    if not simulated or "simulated" in name:
-        return name
-    prefix, colon, last = name.rpartition(":")
-    return f"{prefix}{colon}simulated-{last}"
 
 
 def _source(tally: Tally, inputs: BuildInputs, labels: Path | None, split: str, background: int) -> str:

@@ -15,6 +15,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -199,20 +200,21 @@ def crawl(
             raise InputError(f"{name}: {value} is not a positive number")
     accounts = sorted(set(labelled))
     digest = hashlib.sha256("\n".join(accounts).encode()).hexdigest()
+    folders: dict[Kinds, Path] = {"txlist": folder}
+    if internal:
+        folders["txlistinternal"] = folder / INTERNAL
     with ExitStack() as stack:
-        store = stack.enter_context(Store(folder, seed, digest, api.chain))
-        stores: dict[Kinds, Store] = {"txlist": store}
-        if internal:
-            stores["txlistinternal"] = stack.enter_context(Store(folder / INTERNAL, seed, digest, api.chain))
-        _fetch(api, stores, accounts[:max_accounts], max_transactions, "labelled accounts", on_progress)
-        neighbours: list[str] = []
-        if max_accounts is None or max_accounts > len(accounts):
-            limit = None if max_accounts is None else max_accounts - len(accounts)
-            neighbours = _select_neighbours(stores.values(), set(accounts), two_hop, seed)[:limit]
-            _fetch(api, stores, neighbours, max_transactions, "their neighbours", on_progress)
+        stores = {kind: stack.enter_context(Store(path, seed, digest, api.chain)) for kind, path in folders.items()}
+        fetch = partial(_fetch, api, stores, max_transactions, on_progress)
+        fetch("labelled accounts", accounts[:max_accounts])
+        left = None if max_accounts is None else max(0, max_accounts - len(accounts))
+        neighbours = [] if left == 0 else _select_neighbours(stores.values(), set(accounts), two_hop, seed)[:left]
+        if left != 0:
+            fetch("their neighbours", neighbours)
+        store, finished = stores["txlist"], stores["txlist"].finished
         return Crawled(
-            labelled=(len(store.finished.intersection(accounts)), len(accounts)),
-            neighbours=(len(store.finished.intersection(neighbours)), len(neighbours)),
+            labelled=(len(finished.intersection(accounts)), len(accounts)),
+            neighbours=(len(finished.intersection(neighbours)), len(neighbours)),
             records=store.count,
             cut=len(store.cut),
             calls=api.calls,
@@ -230,10 +232,10 @@ def draw(address: str, key: Key) -> float:
 def _fetch(
     api: Etherscan,
     stores: Mapping[Kinds, Store],
-    accounts: list[str],
     limit: int | None,
-    stage: str,
     on_progress: OnProgress,
+    stage: str,
+    accounts: list[str],
 ) -> None:
     """Fetch the accounts that are not finished."""
     finished = set.intersection(*(store.finished for store in stores.values()))

@@ -7,7 +7,6 @@ The user's columns become features as in other tables, see :mod:`mggcn.data._col
 becomes categories, and an empty cell is marked. The cells of an account that the file does not list are empty.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from mggcn.data import (
     encoding_notes,
     feature_names,
     fill,
+    ids_without_date,
     text_of,
 )
 from mggcn.errors import InputError
@@ -73,11 +73,11 @@ _RELATIVE_ERROR = 8 * float(np.finfo(np.longdouble).eps)
 ADDRESS = "address"
 
 
-def matrix(batch: Any) -> NDArray[np.float64]:
-    """[n, 13] the features before the logarithm, from a ``pyarrow`` batch of the stage ``features``."""
+def matrix(batch: Any) -> NDArray[np.float32]:
+    """[n, 13] the features of accounts, from a ``pyarrow`` batch of the stage ``features``."""
     in_tx, out_tx, first, last = (batch[name].to_numpy() for name in ("in_tx", "out_tx", "first_time", "last_time"))
     active_seconds = last - first
-    return np.column_stack(
+    features = np.column_stack(
         [
             quotient(batch["balance_wei"], unit=ETHER),
             *(quotient(batch[name]) for name in NAMES[1:6]),
@@ -90,23 +90,14 @@ def matrix(batch: Any) -> NDArray[np.float64]:
             (in_tx + out_tx) * _DAY / (active_seconds + _DAY),
         ]
     )
-
-
-def signed_log(features: NDArray[np.float64]) -> NDArray[np.float32]:
-    """sign(f) · log(1 + |f|), as float32."""
     return np.asarray(np.sign(features) * np.log1p(np.abs(features)), np.float32)
 
 
 def quotient(numerator: Any, denominator: NDArray[np.int64] | None = None, unit: int = 1) -> NDArray[np.float64]:
-    """``numerator / (denominator · unit)``, rounded once.
+    """[n] ``numerator / (denominator · unit)`` of a ``pyarrow`` array of int64 or decimal128, rounded once.
 
     A float64 of wei, or a product of floats, is inexact. The quotient of extended floats has so many more digits that
     its bounds are nearly always rounded to the same float64. Where they are not, Python divides integers of any size.
-
-    Args:
-        numerator: [n] a ``pyarrow`` array of int64 or decimal128 with scale 0, without nulls.
-        denominator: [n] positive; 1 if None.
-        unit: a common factor of all denominators, such as 10**18 wei.
     """
     high, low = _words(numerator)
     divisors = np.ones(high.size, np.int64) if denominator is None else denominator
@@ -121,8 +112,6 @@ def quotient(numerator: Any, denominator: NDArray[np.int64] | None = None, unit:
 
 def _words(column: Any) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     """The upper and lower 64 bits of integers or of decimals with scale 0."""
-    import pyarrow
-
     if column.null_count:
         raise ValueError("nulls among exact numbers")
     if not pyarrow.types.is_decimal128(column.type):
@@ -133,14 +122,8 @@ def _words(column: Any) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
     return words["high"], words["low"]
 
 
-def add_features(snapshots: Sequence[Dataset], path: Path, *, any_ids: bool) -> list[Dataset]:
-    """Return data sets of accounts with the columns of a file as further features, and a note.
-
-    Args:
-        snapshots: the latest first.
-        path: a table with the column address.
-        any_ids: whether accounts are any text instead of addresses.
-    """
+def add_features(dataset: Dataset, path: Path, *, any_ids: bool) -> Dataset:
+    """Return a data set of accounts with the columns of a table as further features, and a note."""
     table = Table.of(path)
     table.require(ADDRESS)
     names = [name for name in table.names if name != ADDRESS]
@@ -149,65 +132,52 @@ def add_features(snapshots: Sequence[Dataset], path: Path, *, any_ids: bool) -> 
     for name in names:
         if name in NAMES:
             raise InputError(f"{path}: column {name!r} is one of the thirteen features; give it another name")
-    row_of = _rows(table, path, any_ids=any_ids)
+    chunks = list(table.chunks(table.names))
+    row_of: dict[str, int] = {}
+    for chunk in chunks:
+        for row, value in enumerate(chunk.columns[ADDRESS]):
+            text = text_of(value).strip()
+            account = text if any_ids else text.lower()
+            if not any_ids and not is_address(account):
+                raise InputError(f"{chunk.at(row)}: {text[:60]!r} is not an address")
+            if account in row_of:
+                raise InputError(f"{chunk.at(row)}: {ADDRESS} {text!r} is listed twice")
+            row_of[account] = len(row_of)
+    if not row_of:
+        raise InputError(f"{path}: no rows")
     absent = len(row_of)
-    accounts = [snapshot.ids_of(np.arange(snapshot.num_nodes)).tolist() for snapshot in snapshots]
-    rows = [np.array([row_of.get(account, absent) for account in part], np.int64) for part in accounts]
-    num_known = int((rows[0] != absent).sum())
+    accounts = ids_without_date(dataset, np.arange(dataset.num_nodes))
+    rows = np.array([row_of.get(account, absent) for account in accounts.tolist()], np.int64)
+    num_known = int((rows[: dataset.num_current] != absent).sum())
     if not num_known:
         raise InputError(f"{path}: none of its {absent:,} accounts has a transaction")
-
-    def chunks() -> Iterator[Chunk]:
-        yield from table.chunks(names)
-        if any((of_snapshot == absent).any() for of_snapshot in rows):
-            yield Chunk({name: [""] for name in names}, 1, lambda _: f"{path}: accounts that it does not list")
-
+    if (rows == absent).any():
+        chunks.append(Chunk({name: [""] for name in names}, 1, lambda _: f"{path}: accounts that it does not list"))
     encoder = Encoder(names)
-    for chunk in chunks():
+    for chunk in chunks:
         encoder.add(chunk)
-    whole = encoder.encode(chunks())[np.concatenate(rows)]
-    own, notes = fill(lambda: [whole], encoder.columns, None)
-    notes = [
-        f"{path.name}: {num_known:,} of {rows[0].size:,} accounts, {', '.join(names)}; used as given at all dates",
-        *encoding_notes(own),
-        *notes,
-    ]
-    parts = np.split(whole, np.cumsum([of_snapshot.size for of_snapshot in rows])[:-1])
-    encoding = (*(Column(name, "number") for name in NAMES), *own)
-    return [
-        replace(
-            snapshot,
-            x=np.concatenate([snapshot.x, x], axis=1),
-            feature_names=feature_names(encoding),
-            encoding=encoding,
-            notes=(*snapshot.notes, *notes),
-            mapped=None,
-        )
-        for snapshot, x in zip(snapshots, parts, strict=True)
-    ]
+    own = encoder.encode(chunks)[rows]
+    columns, notes = fill(lambda: [own], encoder.columns, None)
+    of = f"{num_known:,} of {dataset.num_current:,} accounts"
+    encoding = (*(Column(name, "number") for name in NAMES), *columns)
+    return replace(
+        dataset,
+        x=np.concatenate([dataset.x, own], axis=1),
+        feature_names=feature_names(encoding),
+        encoding=encoding,
+        notes=(
+            *dataset.notes,
+            f"{path.name}: {of}, {', '.join(names)}; used as given at all dates",
+            *encoding_notes(columns),
+            *notes,
+        ),
+        mapped=None,
+    )
 
 
 def add_columns(path: Path, dataset: Dataset) -> None:
     """Add the user's features to the table of a data set's accounts, as they are in the model."""
     table = parquet.read_table(path)
-    for number, name in enumerate(dataset.feature_names):
-        if number >= len(NAMES):
-            table = table.append_column(name, pyarrow.array(dataset.x[:, number]))
+    for number, name in enumerate(dataset.feature_names[len(NAMES) :], len(NAMES)):
+        table = table.append_column(name, pyarrow.array(dataset.x[: dataset.num_current, number]))
     parquet.write_table(table, path, compression="zstd")
-
-
-def _rows(table: Table, path: Path, *, any_ids: bool) -> dict[str, int]:
-    """The row of each account in a file."""
-    row_of: dict[str, int] = {}
-    for chunk in table.chunks([ADDRESS]):
-        for row, value in enumerate(chunk.columns[ADDRESS]):
-            name = text_of(value).strip()
-            account = name if any_ids else name.lower()
-            if not any_ids and not is_address(account):
-                raise InputError(f"{chunk.at(row)}: {name[:60]!r} is not an address")
-            if account in row_of:
-                raise InputError(f"{chunk.at(row)}: {ADDRESS} {name!r} is listed twice")
-            row_of[account] = len(row_of)
-    if not row_of:
-        raise InputError(f"{path}: no rows")
-    return row_of

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import ibis
@@ -68,12 +69,7 @@ class Tally:
 
 def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) -> Tally:
     """Compute all stages; ``work`` then holds ``links`` and ``features``, the others are removed when they are read."""
-
-    def stage(name: str, table: Table, types: Types) -> Table:
-        on_stage(name)
-        written = engine.write(name, table)
-        check_types(name, stage_files(work, name), types)
-        return written
+    stage = partial(_stored, engine, work, on_stage)
 
     def drop(name: str) -> None:
         (work / name).remove()
@@ -85,8 +81,8 @@ def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) 
     if inputs.balances is not None and inputs.as_of is not None:
         notes["balances are used as given, even if they are later than as_of"] = None
     first, *others = _rows(engine, sources, inputs, rewritten, notes)
-    rows = stage("rows", first.union(*others) if others else first, _tables.ROWS)
-    transactions = stage("transactions", _tables.transactions(rows), _tables.TRANSACTIONS)
+    rows = stage("rows", first.union(*others) if others else first)
+    transactions = stage("transactions", _tables.transactions(rows))
     kept = transactions.filter(transactions.copy == "")
     values = _implausible_values(engine, kept, sources, any_ids=inputs.any_ids)
     dropped, copies = _counts(engine, rows, "dropped"), _counts(engine, transactions, "copy")
@@ -107,6 +103,15 @@ def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) 
     _tables.store_stages(transactions, stage, _balances(engine, inputs, rewritten), drop)
     drop("rewritten")
     return tally
+
+
+def _stored(engine: Engine, work: Location, on_stage: OnStage, name: str, table: Table) -> Table:
+    """Store a stage in the order in which it is read."""
+    on_stage(name)
+    order = _tables.ORDERS.get(name)
+    written = engine.write(name, table.order_by(*order) if order else table)
+    check_types(name, stage_files(work, name), _tables.STAGES[name])
+    return written
 
 
 def _counts(engine: Engine, table: Table, column: str) -> dict[str, int]:
@@ -175,7 +180,6 @@ def _rows(
                 table = table.drop("joined_key") if "joined_key" in table.columns else table
                 table = table.mutate(joined_key=_key(table[roles["block"]], "block")).left_join(blocks, "joined_key")
                 roles = roles | {"time": "joined_time"}
-            _tables.check_roles(roles, source.kind)
             notes |= dict.fromkeys(_tables.notes(roles, source.kind, source.columns))
             rows = _tables.apply_rules(
                 table,
@@ -271,23 +275,23 @@ def sql_script(inputs: BuildInputs, dialect: str, *, into: str | None = None) ->
     columns = dict.fromkeys(inputs.columns.values(), TEXT) if inputs.columns else _BIGQUERY
     table = _table(str(inputs.transactions[0]), columns)
     kind, roles = recognise(table.columns, inputs.columns)
-    _tables.check_roles(roles, kind)
+    _tables.notes(roles, kind, table.columns)
     if inputs.as_of is not None and table[roles["time"]].type().is_timestamp():
         end = ibis.literal(datetime.fromtimestamp(inputs.as_of + 1, UTC), type="timestamp('UTC')")
         table = table.filter(table[roles["time"]] < end)
     statements: list[str] = []
 
-    def stage(name: str, table: Table, types: Types) -> Table:
-        created = _table(f"{into}.{PREFIX}{name}" if into else f"{PREFIX}{name}", types)
-        place = created.op().namespace
-        target = sqlglot.exp.table_(created.get_name(), place.database, place.catalog, quoted=True)
+    def stage(name: str, table: Table) -> Table:
+        created = _table(f"{into}.{PREFIX}{name}" if into else f"{PREFIX}{name}", _tables.STAGES[name])
+        named = created.op()
+        target = sqlglot.exp.table_(named.name, named.namespace.database, named.namespace.catalog, quoted=True)
         statements.append(f"CREATE TABLE {target.sql(dialect=dialect)} AS\n{ibis.to_sql(table, dialect=dialect)};")
         return created
 
     with unmerged_selects():
-        rows = stage("rows", _tables.apply_rules(table, roles, inputs, internal=kind in INTERNAL), _tables.ROWS)
-        transactions = stage("transactions", _tables.transactions(rows), _tables.TRANSACTIONS)
-        _tables.store_stages(transactions, stage, is_sorted=False)
+        rows = stage("rows", _tables.apply_rules(table, roles, inputs, internal=kind in INTERNAL))
+        transactions = stage("transactions", _tables.transactions(rows))
+        _tables.store_stages(transactions, stage)
     return "\n\n".join(statements)
 
 
@@ -305,13 +309,10 @@ def read_tables(engine: Engine, inputs: BuildInputs, work: Location, on_stage: O
     The Parquet files of a table have its name, or are in a folder of its name.
     """
     files = expand(inputs.transactions)
-    links = _exported(engine, files, "links", _tables.LINKS)
-    features = _exported(engine, files, "features", _tables.FEATURES)
+    links, features = (_exported(engine, files, name) for name in ("links", "features"))
     _check_complete(engine, links, features)
-    for name, table, types in (("links", links, _tables.LINKS), ("features", features, _tables.FEATURES)):
-        on_stage(name)
-        engine.write(name, table.order_by(*_tables.ORDERS[name]))
-        check_types(name, stage_files(work, name), types)
+    for name, table in (("links", links), ("features", features)):
+        _stored(engine, work, on_stage, name, table)
     pairs = links.filter(links.node != links.other)
     (total,) = engine.rows(pairs.agg(count=whole(pairs.out_count.sum().fill_null(0))))
     return Tally(total["count"], total["count"], {}, {}, ("exported tables",))
@@ -333,9 +334,9 @@ def _check_complete(engine: Engine, links: Table, features: Table) -> None:
         )
 
 
-def _exported(engine: Engine, files: Sequence[Location], stage: str, types: Types) -> Table:
+def _exported(engine: Engine, files: Sequence[Location], stage: str) -> Table:
     """Return an exported table in the types of its stage; databases export other widths and decimals."""
-    name = f"{PREFIX}{stage}"
+    name, types = f"{PREFIX}{stage}", _tables.STAGES[stage]
     parts = tuple(file for file in files if file.name.startswith(name) or name in file.parent.name)
     if not parts:
         raise InputError(f"{name_files(files)}: no Parquet file of the table {name}")

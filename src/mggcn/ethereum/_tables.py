@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import ibis
 
-from mggcn._io.stages import Table, Types
+from mggcn._io.stages import Table
 from mggcn.errors import InputError
 from mggcn.ethereum import _columns
 from mggcn.ethereum._columns import FLAG, INT, TEXT, WEI, Column, success_roles, whole
@@ -59,33 +59,28 @@ _AMOUNTS = ("value", "fee", "price", "list_price")
 _NO, _YES = ("0", "0.0", "0x0", "false"), ("1", "1.0", "0x1", "true")
 _COMPARED = (*_ENDS, "part", "block", "time", "wei", "fee", "count", "failed", "below_one_wei")
 
-ROWS = (
-    {"src": TEXT, "dst": TEXT, "hash": TEXT, "block": INT, "time": INT, "wei": WEI, "fee": WEI, "count": INT}
+STAGES: dict[str, dict[str, str]] = {
+    "rows": {"src": TEXT, "dst": TEXT, "hash": TEXT, "block": INT, "time": INT, "wei": WEI, "fee": WEI, "count": INT}
     | {"moves": FLAG, "dropped": TEXT}
-    | dict.fromkeys(CHANGED, FLAG)
-)
-"""The columns of :func:`apply_rules`."""
-Stage: TypeAlias = Callable[[str, Table, Types], Table]
-"""Stores a table under a name, with the given types, and returns what is stored."""
-
-TRANSACTIONS = (
-    {"src": TEXT, "dst": TEXT, "time": INT, "wei": WEI, "fee": WEI, "count": INT, "moves": FLAG, "copy": TEXT}
-) | dict.fromkeys(CHANGED, FLAG)
-ACCOUNTS = {"address": TEXT, "id": INT}
-EDGES = {"src": INT, "dst": INT, "count": INT, "wei": WEI, "largest": WEI, "first": INT, "last": INT, "fee": WEI}
-LINKS = (
-    {"node": INT, "other": INT, "out_count": INT, "out_wei": WEI, "out_first": INT, "out_last": INT}
-    | {"in_count": INT, "in_wei": WEI}
-    | {"first": INT, "last": INT, "largest": WEI, "fee": WEI}
-)
-FEATURES = (
-    {"address": TEXT, "id": INT, "balance_wei": WEI}
-    | {"in_degree": INT, "out_degree": INT, "n_counterparties": INT, "in_tx": INT, "out_tx": INT}
-    | {"in_wei": WEI, "out_wei": WEI, "fee_wei": WEI, "max_wei": WEI}
-    | {"first_time": INT, "last_time": INT}
-)
+    | dict.fromkeys(CHANGED, FLAG),
+    "transactions": {"src": TEXT, "dst": TEXT, "time": INT, "wei": WEI, "fee": WEI, "count": INT}
+    | {"moves": FLAG, "copy": TEXT}
+    | dict.fromkeys(CHANGED, FLAG),
+    "accounts": {"address": TEXT, "id": INT},
+    "edges": dict.fromkeys(("src", "dst", "count"), INT)
+    | {"wei": WEI, "largest": WEI, "first": INT, "last": INT, "fee": WEI},
+    "links": {"node": INT, "other": INT, "out_count": INT, "out_wei": WEI, "out_first": INT, "out_last": INT}
+    | {"in_count": INT, "in_wei": WEI, "first": INT, "last": INT, "largest": WEI, "fee": WEI},
+    "features": {"address": TEXT, "id": INT, "balance_wei": WEI}
+    | dict.fromkeys(("in_degree", "out_degree", "n_counterparties", "in_tx", "out_tx"), INT)
+    | dict.fromkeys(("in_wei", "out_wei", "fee_wei", "max_wei"), WEI)
+    | {"first_time": INT, "last_time": INT},
+}
+"""The columns of each stage with their types."""
 ORDERS = {"links": ("node", "other"), "features": ("id",)}
 """In which the build reads these stages: that of a graph's rows, and that of the accounts' numbers."""
+Stage: TypeAlias = Callable[[str, Table], Table]
+"""Stores a table as a stage, and returns what is stored."""
 
 _SHARD = 4  # characters: 0x and two digits of an address, which makes 256 shards of similar size
 
@@ -99,7 +94,7 @@ def apply_rules(
     internal: bool = False,
     alone: bool = True,
 ) -> Table:
-    """Return the rows of a table in the columns of :data:`ROWS`, with the result of each rule.
+    """Return the rows of a table in the columns of the stage ``rows``, with the result of each rule.
 
     A row that moves nothing between two accounts has its sender as both ends and ``moves`` false; its ``wei`` are then
     added to the balance.
@@ -137,7 +132,7 @@ def apply_rules(
         creation=rows.made & ~rows.failed,
         unknown_contract=rows.creation & ~rows.made & ~rows.failed,
         to_itself=rows.itself & ~rows.failed,
-    ).select(*ROWS)
+    ).select(*STAGES["rows"])
 
 
 def _read(table: Table, roles: Mapping[str, str]) -> Table:
@@ -163,17 +158,14 @@ def _read(table: Table, roles: Mapping[str, str]) -> Table:
         wei=wei,
         fee=_fee(column),
         count=_integer(column, "count", 18, default=1).cast("int64"),
-        failed=_any(is_failed),  # an empty status, as before the Byzantium fork, is a success
-        unknown_status=_any(unreadable),
+        # an empty status, as before the Byzantium fork, is a success
+        failed=reduce(or_, is_failed, ibis.literal(False)),
+        unknown_status=reduce(or_, unreadable, ibis.literal(False)),
         no_receipt=column["receipt"].isnull() if "receipt" in column else ibis.literal(False),
         **ends,
         **spelled,
         below_one_wei=cut,
     )
-
-
-def _any(flags: Sequence[Column]) -> Column:
-    return reduce(or_, flags, ibis.literal(False))
 
 
 def _dropped(rows: Table, as_of: int | None, latest: int | None, any_ids: bool) -> Column:
@@ -233,14 +225,10 @@ def _fee(column: Mapping[str, Column]) -> Column:
     return (_integer(column, "gas", 18).cast("decimal(18,0)") * paid.cast("decimal(19,0)")).cast(WEI)
 
 
-def check_roles(roles: Mapping[str, str], kind: str) -> None:
-    """Raise an error if a table lacks a role that the rules need."""
+def notes(roles: Mapping[str, str], kind: str, columns: Sequence[str]) -> list[str]:
+    """Return what a table with these columns does not contain, and what is assumed instead; without a time it fails."""
     if "time" not in roles:
         raise InputError(f"no time ({kind}): give blocks=… with number and timestamp, or columns=… with time=…")
-
-
-def notes(roles: Mapping[str, str], kind: str, columns: Sequence[str]) -> list[str]:
-    """Return what a table with these columns does not contain, and what is assumed instead."""
     lines = []
     if not {"status", "error"} & set(roles):
         unused = ", ".join(f"{role}={column}" for role, column in success_roles(columns).items())
@@ -259,40 +247,26 @@ def transactions(rows: Table) -> Table:
     Of several rows with one hash the row in the highest block is kept: after a fork the longer chain won.
     """
     kept = rows.filter(rows.dropped == "")
-    columns = [name for name in TRANSACTIONS if name != "copy"]
+    columns = [name for name in STAGES["transactions"] if name != "copy"]
     unnamed = kept.filter(kept.hash == "").select(*columns, copy=ibis.literal(""))
     named = kept.filter(kept.hash != "")
     order = [named[name].desc() for name in ("block", "time", "moves", "fee", "wei", "src", "dst", "count", *CHANGED)]
     position = ibis.row_number().over(group_by=named.hash, order_by=order)
     older = named.block < named.block.max().over(group_by=named.hash)
     copy = ibis.cases((position == 0, ""), (older, "reorganised"), else_="duplicate")
-    return unnamed.union(named.select(*columns, copy=copy)).select(*TRANSACTIONS)
+    return unnamed.union(named.select(*columns, copy=copy)).select(*STAGES["transactions"])
 
 
 def store_stages(
-    transactions: Table,
-    stage: Stage,
-    balances: Table | None = None,
-    drop: Callable[[str], None] = lambda _: None,
-    *,
-    is_sorted: bool = True,
+    transactions: Table, stage: Stage, balances: Table | None = None, drop: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Compute and store the stages after ``transactions``.
-
-    Args:
-        transactions: the stage.
-        stage: stores a table.
-        balances: see :func:`features`.
-        drop: called with each stage that no later one reads.
-        is_sorted: sort the last two, which is not needed to export them.
-    """
-    numbered = stage("accounts", accounts(transactions), ACCOUNTS)
-    both_ends = links(stage("edges", edges(transactions, numbered), EDGES))
+    """Compute and store the stages after ``transactions``; call ``drop`` with each stage that no later one reads."""
+    numbered = stage("accounts", accounts(transactions))
+    stored = stage("edges", edges(transactions, numbered))
     drop("transactions")
-    both_ends = stage("links", both_ends.order_by(*ORDERS["links"]) if is_sorted else both_ends, LINKS)
+    both_ends = stage("links", links(stored))
     drop("edges")
-    per_account = features(both_ends, numbered, balances)
-    stage("features", per_account.order_by(*ORDERS["features"]) if is_sorted else per_account, FEATURES)
+    stage("features", features(both_ends, numbered, balances))
     drop("accounts")
 
 
@@ -326,7 +300,7 @@ def edges(transactions: Table, accounts: Table) -> Table:
         last=numbered.time.max(),
         fee=numbered.fee.sum(),
     )
-    return pairs.select(*EDGES)
+    return pairs.select(*STAGES["edges"])
 
 
 def links(edges: Table) -> Table:
@@ -345,7 +319,7 @@ def links(edges: Table) -> Table:
     maxima = {name: both[name].max() for name in both.columns if name not in ("node", "other", "first")}
     merged = both.group_by("node", "other").agg(first=both.first.min(), **maxima)
     times = {name: merged[name].fill_null(0) for name in ("out_first", "out_last")}
-    return merged.mutate(**times).select(*LINKS)
+    return merged.mutate(**times).select(*STAGES["links"])
 
 
 def features(links: Table, accounts: Table, balances: Table | None = None) -> Table:
@@ -378,4 +352,4 @@ def features(links: Table, accounts: Table, balances: Table | None = None) -> Ta
     if balances is not None:
         joined = joined.left_join(balances, joined.address == balances.account)
         joined = joined.mutate(balance_wei=joined.balance.fill_null(joined.balance_wei))
-    return joined.select(*FEATURES)
+    return joined.select(*STAGES["features"])

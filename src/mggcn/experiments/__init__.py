@@ -3,10 +3,8 @@
 Names that are not in ``__all__`` are for the other packages.
 """
 
-from mggcn.experiments._charts import OKABE_ITO, SHAPES
-from mggcn.experiments._charts import require_altair as require_altair
-from mggcn.experiments._classes import class_table as class_table
-from mggcn.experiments._classes import ranking_table as ranking_table
+from mggcn.experiments._charts import OKABE_ITO, SHAPES, require_altair
+from mggcn.experiments._classes import class_table, ranking_table
 from mggcn.experiments._definition import (
     ABLATIONS,
     Experiment,
@@ -23,16 +21,10 @@ from mggcn.experiments._page import Part, render, vega
 from mggcn.experiments._records import Ledger, pack, read_records, record_files
 from mggcn.experiments._rows import ExperimentInfo, Figures, Row, Section, group
 from mggcn.experiments._running import ExperimentProgress, Schedule, run, status
-from mggcn.experiments._tables import Table as Table
-from mggcn.experiments._tables import beside, duration, markdown
-from mggcn.experiments._tables import section_table as section_table
+from mggcn.experiments._tables import Table, beside, duration, markdown, section_table
 from mggcn.experiments._tuning import BEST, SPACE, Choice, Range, Search, Trial, Tuning, require_optuna
 
 __all__ = [
-    "ABLATIONS",
-    "BEST",
-    "OKABE_ITO",
-    "SHAPES",
     "SPACE",
     "Choice",
     "Experiment",
@@ -55,18 +47,13 @@ __all__ = [
     "ablation",
     "beside",
     "comparison",
-    "duration",
-    "folder_name",
     "group",
     "markdown",
     "pack",
     "read",
     "read_folder",
     "read_records",
-    "record_files",
     "render",
-    "require_optuna",
     "run",
     "status",
-    "vega",
 ]

@@ -229,7 +229,7 @@ def read_json(path: Path, known: Mapping[str, RunRecord]) -> tuple[list[Section]
             return unpack(values, known)
         if path.name == EXPERIMENT:
             raise ValueError("written by an older version, or not by mggcn")
-        return [], [parse_record(values, is_sealed=is_sealed)[0]]
+        return [], [parse_record(values)[0]]
     except (ValueError, IndexError) as error:
         what = "the description of an experiment" if path.name == EXPERIMENT else "a run record"
         raise InputError(f"{path}: not {what} ({error})") from None

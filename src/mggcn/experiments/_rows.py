@@ -13,8 +13,7 @@ from typing import Any
 import msgspec
 
 from mggcn.runs import published_results
-from mggcn.training import Finite, RunRecord, mean
-from mggcn.training._record import Count
+from mggcn.training import Finite, RunRecord, Whole, mean
 
 _MEANS = ("val_accuracy", "epochs", "best_epoch", "nodes_per_batch")
 _MEDIANS = ("epoch_seconds", "seconds_to_best", "seconds_to_near_best", "total_seconds")
@@ -146,7 +145,7 @@ class ExperimentInfo(msgspec.Struct, frozen=True, omit_defaults=True):
     title: str
     reproduces: str
     measure: str
-    seeds: Count
+    seeds: Whole
     reference: str = ""
 
 

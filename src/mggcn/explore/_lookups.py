@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -26,9 +25,9 @@ class IdIndex:
             self._lowered = np.char.lower(ids if ids.dtype.kind in "SU" else ids.astype(np.str_))
 
     def search(self, text: str, limit: int) -> list[int]:
-        """The numbers of the first nodes, at most ``limit``, whose ids begin with ``text``."""
+        """The numbers of the first nodes, at most ``limit``, whose ids begin with ``text``; of a number, its node."""
         if self._dataset.node_ids is None:
-            return self._numbers(text, limit)
+            return self._number(text)
         nodes: list[int] = np.flatnonzero(np.char.startswith(self._lowered, self._in_lower(text)))[:limit].tolist()
         return nodes
 
@@ -36,7 +35,7 @@ class IdIndex:
         """The node with this id, an exact match first, else one that differs only in case."""
         wanted = text.strip()
         if self._dataset.node_ids is None:
-            alike = self._numbers(wanted, 1)
+            alike = self._number(wanted)
         else:
             alike = np.flatnonzero(self._lowered == self._in_lower(wanted)).tolist()
         if not alike:
@@ -48,16 +47,11 @@ class IdIndex:
         """Text, or bytes, to compare with the ids."""
         return text.lower().encode() if self._lowered.dtype.kind == "S" else text.lower()
 
-    def _numbers(self, text: str, limit: int) -> list[int]:
-        """Node numbers by their first digits: 12, then 120 to 129, then 1200 to 1299 and so on."""
+    def _number(self, text: str) -> list[int]:
+        """The node with this number, if there is one."""
         count = self._dataset.num_nodes
-        is_number = text.isascii() and text.isdigit() and (text == "0" or not text.startswith("0"))
-        if not is_number or len(text) > len(str(count)):  # int() refuses thousands of digits
-            return []
-        first = int(text)
-        widths = [10**power for power in range(len(str(count)) if first else 1)]
-        ranges = (range(first * width, min((first + 1) * width, count)) for width in widths)
-        return list(islice(chain.from_iterable(ranges), limit))
+        is_number = text.isascii() and text.isdigit() and len(text) <= len(str(count))  # int() refuses thousands
+        return [int(text)] if is_number and str(int(text)) == text and int(text) < count else []
 
 
 @dataclass(frozen=True, eq=False)

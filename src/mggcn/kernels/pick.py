@@ -168,10 +168,8 @@ class DevicePickTable:
         from mggcn.kernels.gpu import pick as gpu
 
         out = torch.empty(targets.numel() * (1 + picks), dtype=self.indices.dtype, device=self.indices.device)
-        arrays = (self.indptr, self.indices, self.sums, self.weights, self.symmetric, _CODES[explore])
         if targets.numel():
-            names = targets if self.names is None else self.names[targets]
-            gpu.pick(*arrays, targets, names, picks, key, batch_size, out)
+            gpu.pick(self, _CODES[explore], targets, picks, key, batch_size, out)
         return out
 
 

@@ -12,13 +12,11 @@ GraphSAINT's walks start at random roots, and one that reaches a node without ne
 hash of (key, walk, step), and step 0 draws the root.
 """
 
-import math
 from functools import partial
 
 import numpy as np
 from numba import njit
 
-from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.kernels import threads as threading
 from mggcn.kernels._compiled import AnyInts, Ints, compiled
@@ -50,23 +48,13 @@ def walk(
     Returns:
         [n, length] nodes, the start first. A walk ends at a node without neighbours; the rest of its row is ``END``.
     """
-    if length < 1:
-        raise InputError(f"length: {length} is less than 1")
-    for name, value in (("p", p), ("q", q)):
-        if not (math.isfinite(value) and value > 0):
-            raise InputError(f"{name}: {value} is not a positive number")
+    shares = (1 / p, 1.0, 1 / q)  # of returning, of a neighbour of the node before, and of all others
+    back, near, away = (max(1, round(FULL * (share / max(shares)))) for share in shares)
     out = np.empty((starts.size, length), graph.indices.dtype)
-    arrays = (graph.indptr, graph.indices, graph.direction == "both", starts, *_integer_weights(p, q))
+    arrays = (graph.indptr, graph.indices, graph.direction == "both", starts, back, near, away)
     fill = partial(_walk, *arrays, np.uint64(key.value), out)
     threading.over_ranges(fill, starts.size, chunk=1024, threads=threads)
     return out
-
-
-def _integer_weights(p: float, q: float) -> tuple[int, int, int]:
-    """The weights of returning, of a neighbour of the node before, and of all others; the largest is ``FULL``."""
-    weights = (1 / p, 1.0, 1 / q)
-    back, near, away = (max(1, round(FULL * (weight / max(weights)))) for weight in weights)
-    return back, near, away
 
 
 @njit(inline="always")

@@ -9,31 +9,27 @@ from torch import nn
 
 from mggcn.errors import InputError, unknown
 from mggcn.methods import settings
-from mggcn.methods._fine import memory_for_rows as memory_for_rows
-from mggcn.methods.as_gcn import ASGCN as ASGCN
-from mggcn.methods.cluster_gcn import ClusterGCN as ClusterGCN
-from mggcn.methods.deepwalk import DeepWalk as DeepWalk
-from mggcn.methods.fastgcn import FastGCN as FastGCN
-from mggcn.methods.gcn import GCN as GCN
-from mggcn.methods.graphsage import GraphSAGEGCN as GraphSAGEGCN
-from mggcn.methods.graphsage import GraphSAGELSTM as GraphSAGELSTM
-from mggcn.methods.graphsage import GraphSAGEMean as GraphSAGEMean
-from mggcn.methods.graphsage import GraphSAGEPool as GraphSAGEPool
-from mggcn.methods.graphsaint import GraphSAINT as GraphSAINT
-from mggcn.methods.label_propagation import LabelPropagation as LabelPropagation
-from mggcn.methods.ladies import LADIES as LADIES
-from mggcn.methods.method import GraphView, Method, known_labels, view_of
-from mggcn.methods.method import on_training_nodes as on_training_nodes
-from mggcn.methods.mg_fastgcn import MixGrainedFastGCN as MixGrainedFastGCN
-from mggcn.methods.mg_gcn import MixGrained as MixGrained
-from mggcn.methods.mg_graphsage import MixGrainedGraphSAGE as MixGrainedGraphSAGE
-from mggcn.methods.mlp import FeatureMLP as FeatureMLP
+from mggcn.methods._fine import memory_for_rows
+from mggcn.methods.as_gcn import ASGCN
+from mggcn.methods.cluster_gcn import ClusterGCN
+from mggcn.methods.deepwalk import DeepWalk
+from mggcn.methods.fastgcn import FastGCN
+from mggcn.methods.gcn import GCN
+from mggcn.methods.graphsage import GraphSAGEGCN, GraphSAGELSTM, GraphSAGEMean, GraphSAGEPool
+from mggcn.methods.graphsaint import GraphSAINT
+from mggcn.methods.label_propagation import LabelPropagation
+from mggcn.methods.ladies import LADIES
+from mggcn.methods.method import GraphView, Method, known_labels, on_training_nodes, view_of
+from mggcn.methods.mg_fastgcn import MixGrainedFastGCN
+from mggcn.methods.mg_gcn import MixGrained
+from mggcn.methods.mg_graphsage import MixGrainedGraphSAGE
+from mggcn.methods.mlp import FeatureMLP
 from mggcn.methods.node2vec import Node2Vec as Node2Vec
 from mggcn.methods.published import Preset, Traits
-from mggcn.methods.random_forest import RandomForest as RandomForest
-from mggcn.methods.sgc import SGC as SGC
-from mggcn.methods.sign import SIGN as SIGN
-from mggcn.methods.vr_gcn import VRGCN as VRGCN
+from mggcn.methods.random_forest import RandomForest
+from mggcn.methods.sgc import SGC
+from mggcn.methods.sign import SIGN
+from mggcn.methods.vr_gcn import VRGCN
 
 METHODS: dict[str, type[Method]] = {
     "mg-gcn": MixGrained,

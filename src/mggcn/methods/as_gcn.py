@@ -31,8 +31,7 @@ from torch import Tensor, nn
 
 from mggcn.block import Block, DrawnBlock
 from mggcn.methods.method import GraphView, Network
-from mggcn.nn.conv import Layer, Linear, aggregate
-from mggcn.nn.dropout import dropout
+from mggcn.nn.conv import Layer, Linear, aggregate, dropout
 from mggcn.nn.rows import Rows
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.sampling.layerwise import AdaptiveSampler

@@ -19,9 +19,9 @@ import numpy as np
 from torch import nn
 
 from mggcn.methods.method import GraphView, Network
-from mggcn.nn.mg_gcn import CONVS
+from mggcn.nn.stack import CONVS
 from mggcn.sampling.adjacency import propagation
-from mggcn.sampling.cluster import ClusterSampler
+from mggcn.sampling.subgraphs import ClusterSampler
 from mggcn.training import Count, NaturalNumber, NonNegative, Views
 
 

@@ -117,18 +117,10 @@ class Readout(MLP):
 def embed(
     graph: Graph, options: DeepWalk, key: Key, compute: Compute, *, p: float = 1.0, q: float = 1.0
 ) -> NDArray[np.float32]:
-    """Embed every node, the same way for the same key.
+    """[num_nodes, dim] an embedding, the same for the same key, by walks with node2vec's p and q.
 
-    Args:
-        graph: the graph to walk on; edges of a directed graph are walked both ways.
-        options: the settings.
-        key: the random key of the walks, the initial vectors and the random nodes.
-        compute: the device and threads.
-        p: node2vec's return parameter, see :func:`mggcn.kernels.walk.walk`.
-        q: its in-out parameter; p = q = 1 walks uniformly.
-
-    Returns:
-        [num_nodes, dim]. A node without neighbours is on no walk with others and stays near zero.
+    Edges of a directed graph are walked both ways. A node without neighbours is on no walk with others and stays near
+    zero.
     """
     n = graph.num_nodes
     memory.require((8 * options.dim + 20 * options.length) * n, f"vectors and walks of {n:,} nodes")

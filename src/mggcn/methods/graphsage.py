@@ -29,8 +29,7 @@ from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.methods.method import GraphView, Network
 from mggcn.nn.conv import GCNConv, MeanConv
-from mggcn.nn.lstm import LSTMConv
-from mggcn.nn.pool import PoolConv
+from mggcn.nn.graphsage import LSTMConv, PoolConv
 from mggcn.sampling.adjacency import propagation
 from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.training import Count, Inputs, Share, View, Views

@@ -20,9 +20,9 @@ from typing import ClassVar, Literal
 from torch import nn
 
 from mggcn.methods.method import GraphView, Network
-from mggcn.nn.mg_gcn import CONVS
+from mggcn.nn.stack import CONVS
 from mggcn.sampling.adjacency import propagation
-from mggcn.sampling.saint import SaintSampler
+from mggcn.sampling.subgraphs import SaintSampler
 from mggcn.training import Count, Views
 
 

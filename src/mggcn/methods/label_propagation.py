@@ -72,36 +72,20 @@ class Identity(nn.Module):
 def spread(
     graph: Graph, known: NDArray[np.int64], num_classes: int, alpha: float, iterations: int
 ) -> NDArray[np.float32]:
-    """Spread labels over a graph.
-
-    Args:
-        graph: whose row v lists the neighbours that send to v.
-        known: [num_nodes] labels, -1 for a node without one.
-        num_classes: the number of classes.
-        alpha: the share that comes from neighbours.
-        iterations: the number of iterations.
-
-    Returns:
-        [num_nodes, num_classes] probabilities, none of them zero.
-    """
+    """[num_nodes, num_classes] probabilities, none of them zero, from [num_nodes] labels, -1 for a node without one."""
     n, labelled = graph.num_nodes, np.flatnonzero(known != UNLABELLED)
     if labelled.size == 0:
         raise InputError("label propagation: the graph has no labels to spread")
     labels = np.zeros((n, num_classes), np.float32)
     labels[labelled, known[labelled]] = 1
-    adjacency, scores = _normalised(graph), labels
+    memory.require(28 * graph.num_stored, f"an adjacency matrix of {graph.num_stored:,} entries")
+    rows, columns = graph.edges()
+    scale = np.maximum(graph.degrees, 1) ** -0.5
+    entries = (scale[rows] * scale[columns]).astype(np.float32)  # D^-½ A D^-½ without self-loops, as in the paper
+    adjacency, scores = csr_array((entries, graph.indices, graph.indptr), shape=(n, n)), labels
     for _ in range(iterations):
         scores = alpha * (adjacency @ scores) + (1 - alpha) * labels
     prior = (labels.sum(axis=0, dtype=np.float64) + 1) / (labelled.size + num_classes)
     shares = scores + _PRIOR * prior
     probabilities: NDArray[np.float32] = (shares / shares.sum(axis=1, keepdims=True)).astype(np.float32)
     return probabilities
-
-
-def _normalised(graph: Graph) -> csr_array:
-    """D^-½ A D^-½ without self-loops, as in the paper."""
-    memory.require(28 * graph.num_stored, f"an adjacency matrix of {graph.num_stored:,} entries")
-    rows, columns = graph.edges()
-    scale = np.maximum(graph.degrees, 1) ** -0.5
-    data = (scale[rows] * scale[columns]).astype(np.float32)
-    return csr_array((data, graph.indices, graph.indptr), shape=(graph.num_nodes, graph.num_nodes))

@@ -25,10 +25,9 @@ from mggcn.data import FolderWriter
 from mggcn.kernels.pick import Explore, PickTable, running_sums, sums_dtype
 from mggcn.methods._fine import FineNorm, averaged_later, fine_inputs, fine_on, rows_on_disk
 from mggcn.methods.method import GraphView, Network
-from mggcn.nn.mg_gcn import MGGCN, WITHOUT_ROOT
+from mggcn.nn.stack import MGGCN, WITHOUT_ROOT
 from mggcn.sampling import grains
-from mggcn.sampling.mix_grained import MixGrainedSampler
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
 from mggcn.training import Count, DenseInputs, View, Views
 
 

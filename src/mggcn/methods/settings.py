@@ -4,11 +4,12 @@ Errors name the setting. Descriptions are read from the classes: docstrings, typ
 """
 
 import dataclasses
-import importlib
 import inspect
+import pkgutil
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -20,6 +21,7 @@ from mggcn.errors import InputError, unknown
 T = TypeVar("T")
 
 _ENTRY = re.compile(r"^    (\w+): (.*)$")
+_IMPORT_ERRORS = (ImportError, AttributeError, ValueError, TypeError)
 _SWITCHES = {"yes": True, "on": True, "no": False, "off": False}
 
 
@@ -69,11 +71,9 @@ def check_importable(key: str, value: object) -> None:
     """Raise InputError for a function or class that its import path does not lead to, as a lambda or a local one."""
     if not callable(value):
         return
-    path = import_path(value)
-    module, _, name = path.partition(":")
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
+    path, found = import_path(value), None
+    with suppress(*_IMPORT_ERRORS):
+        found = pkgutil.resolve_name(path)
     if found is not value:
         raise InputError(
             f"{key}: {path} cannot be imported, so a saved run could not be loaded; use a function or class of a module"
@@ -105,17 +105,13 @@ def refuse_imports(source: str | Path, names: Mapping[str, object], *, allow_imp
 
 def import_object(path: str) -> Any:
     """Import the object that ``package.module:Name`` names, also from modules in the working folder."""
-    module, _, name = path.partition(":")
     folder = str(Path.cwd())
     if folder not in sys.path:
         sys.path.insert(0, folder)
     try:
-        value = importlib.import_module(module)
-        for part in name.split("."):
-            value = getattr(value, part)
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
+        return pkgutil.resolve_name(path)
+    except _IMPORT_ERRORS as error:
         raise InputError(f"{path}: cannot be imported ({error})") from None
-    return value
 
 
 def _convert(key: str, value: object, kind: Any) -> object:
@@ -144,15 +140,13 @@ class Setting(NamedTuple):
     Attributes:
         name: the field.
         values: the allowed values, in words.
-        value: what is used, as written on the command line.
-        origin: where this value comes from: ``default``, ``preset`` or ``given``.
+        value: the default, as written on the command line.
         description: from the docstring.
     """
 
     name: str
     values: str
     value: str
-    origin: str
     description: str
 
 
@@ -161,24 +155,13 @@ def title(kind: type) -> str:
     return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split()).rstrip(".")
 
 
-def settings_of(
-    kind: type, preset: Mapping[str, object] | None = None, given: Mapping[str, object] | None = None
-) -> list[Setting]:
-    """The settings of a method's class, or of :class:`mggcn.training.Training`, with the values that are used.
-
-    Args:
-        kind: the class, whose defaults are used where nothing else is said.
-        preset: the values of :func:`mggcn.methods.published.settings`, which replace defaults.
-        given: the values of the user, which replace both.
-    """
-    types, descriptions, settings = get_type_hints(kind), _descriptions(kind), []
-    for field in dataclasses.fields(kind):
-        name, value, origin = field.name, field.default, "default"
-        for other, values_of in (("preset", preset or {}), ("given", given or {})):
-            if name in values_of:
-                value, origin = values_of[name], other
-        settings.append(Setting(name, values(types[name]), written(value), origin, descriptions.get(name, "")))
-    return settings
+def settings_of(kind: type) -> list[Setting]:
+    """The settings of a method's class, or of :class:`mggcn.training.Training`."""
+    types, descriptions = get_type_hints(kind), _descriptions(kind)
+    return [
+        Setting(field.name, values(types[field.name]), written(field.default), descriptions.get(field.name, ""))
+        for field in dataclasses.fields(kind)
+    ]
 
 
 def values(kind: Any) -> str:

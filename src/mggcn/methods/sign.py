@@ -20,8 +20,7 @@ from torch import Tensor, nn
 
 from mggcn.block import Block
 from mggcn.methods.method import GraphView, Method
-from mggcn.nn.conv import Layer, Linear
-from mggcn.nn.dropout import dropout
+from mggcn.nn.conv import Layer, Linear, dropout
 from mggcn.nn.rows import DistinctRows, RepeatedRows, Rows, SparseRows, to_dense
 from mggcn.sampling.adjacency import propagated, propagation
 from mggcn.training import Count, NaturalNumber, Share, Views

@@ -20,11 +20,10 @@ from torch import Tensor, nn
 from mggcn.block import Block, HistoryBlock
 from mggcn.errors import InputError
 from mggcn.methods.method import GraphView, Network
-from mggcn.nn.conv import GCNConv, aggregate
-from mggcn.nn.dropout import dropout
+from mggcn.nn.conv import GCNConv, aggregate, dropout
 from mggcn.nn.rows import Rows, to_dense
 from mggcn.sampling.adjacency import propagated, propagation
-from mggcn.sampling.history import HistorySampler
+from mggcn.sampling.neighbor import HistorySampler
 from mggcn.training import Count, Views
 
 

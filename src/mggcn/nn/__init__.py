@@ -1,12 +1,8 @@
 """Models and convolutions over blocks, as ordinary modules."""
 
-from mggcn.nn.attention import GATConv
-from mggcn.nn.conv import GCNConv, Layer, Linear, MeanConv, aggregate
-from mggcn.nn.lstm import LSTMConv
-from mggcn.nn.mg_gcn import CONVS, MGGCN
-from mggcn.nn.pool import PoolConv
-from mggcn.nn.pyg_conv import PyGConv
-from mggcn.nn.stack import MLP, Stack
+from mggcn.nn.conv import GATConv, GCNConv, Layer, Linear, MeanConv, PyGConv, aggregate
+from mggcn.nn.graphsage import LSTMConv, PoolConv
+from mggcn.nn.stack import CONVS, MGGCN, MLP, Stack
 
 __all__ = [
     "CONVS",

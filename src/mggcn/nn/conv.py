@@ -4,6 +4,7 @@ A convolution is a module called as ``conv(x, block)``; a :class:`Layer` can do 
 method ``hidden(x, block)`` says what the weights multiply, for embeddings.
 """
 
+from dataclasses import replace
 from typing import ClassVar
 
 import torch
@@ -11,9 +12,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
+from mggcn.kernels import dropout as kernel
 from mggcn.kernels.combine import combine_project
 from mggcn.kernels.gather import gather_sum
+from mggcn.keys import MASK, Key
 from mggcn.nn.rows import RepeatedRows, Rows, is_sparse, product, to_dense
+
+_SLOPE = 0.2  # of the leaky ReLU of attention scores
 
 
 def aggregate(x: Tensor, block: Block) -> Tensor:
@@ -56,7 +61,7 @@ class Layer(nn.Module):
 
     accepts_rows: ClassVar[bool] = False
     fuses_activation: ClassVar[bool] = False
-    _is_capturable: ClassVar[bool] = False
+    capturable: bool = False
 
     def __init_subclass__(
         cls, *, accepts_rows: bool | None = None, capturable: bool | None = None, fuses_activation: bool | None = None
@@ -64,12 +69,7 @@ class Layer(nn.Module):
         super().__init_subclass__()
         cls.accepts_rows = cls.accepts_rows if accepts_rows is None else accepts_rows
         cls.fuses_activation = cls.fuses_activation if fuses_activation is None else fuses_activation
-        cls._is_capturable = cls._is_capturable if capturable is None else capturable
-
-    @property
-    def capturable(self) -> bool:
-        """Whether a GPU can record and replay it."""
-        return self._is_capturable
+        cls.capturable = cls.capturable if capturable is None else capturable
 
 
 class Linear(nn.Module):
@@ -88,13 +88,7 @@ class Linear(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
         self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
-        self.reset_parameters(generator)
-
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """Draw new initial weights: Xavier uniform, as in the authors' code."""
-        nn.init.xavier_uniform_(self.weight, generator=generator)
-        if self.bias is not None:
-            nn.init.zeros_(self.bias)
+        nn.init.xavier_uniform_(self.weight, generator=generator)  # as in the authors' code
 
     def forward(self, x: Rows) -> Tensor:
         """[n, in_channels] to [n, out_channels]."""
@@ -168,3 +162,92 @@ class GCNConv(Layer, accepts_rows=True, capturable=True):
     def hidden(self, x: Tensor, block: Block) -> Tensor:
         """[num_dst, in_channels] the aggregate; its product with the weights is the aggregate of their products."""
         return aggregate(x, block)
+
+
+class GATConv(Layer, accepts_rows=True, capturable=True):
+    """Graph attention (Veličković and others): the sum of W h over the senders, each times a softmax of its score.
+
+    The score of sender j for receiver i is LeakyReLU(a_root · W h_i + a_sender · W h_j), of slope 0.2. The sum
+    is zero for a receiver without senders. Of a block's weights only zeros are used: such a sender is left out.
+
+    Args:
+        in_channels: width of the layer below.
+        out_channels: width of the result.
+        bias: added to the result.
+        generator: of the initial weights; torch's global one when None.
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, *, bias: bool = False, generator: torch.Generator | None = None
+    ) -> None:
+        super().__init__()
+        self.linear = Linear(in_channels, out_channels, generator=generator)
+        self.root = nn.Parameter(torch.empty(1, out_channels))
+        self.sender = nn.Parameter(torch.empty(1, out_channels))
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias else None
+        for vector in (self.root, self.sender):
+            nn.init.xavier_uniform_(vector, generator=generator)
+
+    def forward(self, x: Rows, block: Block) -> Tensor:
+        """[num_src, in_channels] to [num_dst, out_channels]."""
+        h: Tensor = self.linear(x)
+        root, sender = (h * self.root).sum(dim=1), (h * self.sender).sum(dim=1)  # [num_src]
+        root = root.index_select(0, block.root).index_select(0, block.receivers)
+        scores = functional.leaky_relu(root + sender.index_select(0, block.indices), _SLOPE)  # [num_edges]
+        out = aggregate(h, replace(block, weight=_softmax(scores.float(), block).to(h.dtype)))
+        return out if self.bias is None else out + self.bias
+
+
+def _softmax(scores: Tensor, block: Block) -> Tensor:
+    """The softmax of [num_edges] scores over every receiver's senders."""
+    receivers = block.receivers
+    if block.weight is not None:
+        scores = scores.masked_fill(block.weight.detach() == 0, -torch.inf)
+    lowest = scores.new_full((block.num_dst,), torch.finfo(scores.dtype).min)
+    highest = lowest.scatter_reduce(0, receivers, scores.detach(), "amax")
+    factors = (scores - highest.index_select(0, receivers)).exp()
+    total = torch.zeros_like(highest).scatter_add(0, receivers, factors)
+    return factors / total.clamp(min=torch.finfo(total.dtype).tiny).index_select(0, receivers)
+
+
+class PyGConv(nn.Module):
+    """Calls a bipartite convolution of PyTorch Geometric, such as SAGEConv, GATConv or TransformerConv, on a block.
+
+    The convolution receives ``((x, x[root]), edge_index)``: the rows of the layer below, those of the receivers, and
+    the block's edges. Of a block's weights only zeros are used: such an edge is left out.
+
+    Args:
+        conv: a convolution that accepts a pair of feature matrices. Convolutions that add self-loops to bipartite
+            graphs (GATConv by default) connect row i with receiver i, which is the receiver's own row in MG-GCN's
+            blocks.
+    """
+
+    def __init__(self, conv: nn.Module) -> None:
+        super().__init__()
+        self.conv = conv
+
+    def forward(self, x: Tensor, block: Block) -> Tensor:
+        """[num_src, in_channels] to [num_dst, out_channels]."""
+        edge_index = block.edge_index
+        if block.weight is not None:
+            edge_index = edge_index[:, block.weight.detach() != 0]
+        out: Tensor = self.conv((x, x.index_select(0, block.root)), edge_index)
+        return out
+
+
+def dropout(h: Tensor, share: float, training: bool) -> Tensor:
+    """Set a share of hidden units to zero and scale the others up, in training only.
+
+    On a CPU torch's generator is read once per call, for the key of the kernel; on a GPU it is torch's dropout.
+
+    Args:
+        h: [n, channels].
+        share: in [0, 1).
+        training: whether the module is in training.
+    """
+    if not (training and share):
+        return h
+    if h.device.type != "cpu" or h.dtype != torch.float32:
+        return functional.dropout(h, share)
+    key = Key(int(torch.randint(-(2**63), 2**63 - 1, ())) & MASK)
+    return kernel.dropout(h, torch.arange(h.shape[0]), share, key, threads=torch.get_num_threads())

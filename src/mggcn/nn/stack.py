@@ -1,6 +1,7 @@
-"""A stack of convolutions, one per block, and plain layers over rows without blocks."""
+"""A stack of convolutions, one per block; plain layers over rows without blocks; and MG-GCN as an ordinary module."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 
 import torch
@@ -8,8 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from mggcn.block import Block
-from mggcn.nn.conv import Layer, Linear
-from mggcn.nn.dropout import dropout
+from mggcn.nn.conv import GATConv, GCNConv, Layer, Linear, MeanConv, dropout
+from mggcn.nn.graphsage import LSTMConv, PoolConv
 from mggcn.nn.rows import RepeatedRows, Rows, to_dense
 
 
@@ -39,11 +40,7 @@ class Stack(Layer, accepts_rows=True):
         self.dropout = dropout
         self.negative_slope = negative_slope
         self.normalise = normalise
-
-    @property
-    def capturable(self) -> bool:
-        """Whether a GPU can record and replay a step: the shapes of all convolutions depend only on the blocks."""
-        return all(isinstance(conv, Layer) and conv.capturable for conv in self.convs)
+        self.capturable = all(isinstance(conv, Layer) and conv.capturable for conv in self.convs)
 
     def forward(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
         """Score targets.
@@ -55,11 +52,7 @@ class Stack(Layer, accepts_rows=True):
         Returns:
             [b, out_channels] class scores, before softmax.
         """
-        h = self._lowest(x)
-        for conv, block in zip(self.convs, blocks, strict=True):
-            h, slope = self._between(h, is_input=h is x)
-            h = _convolve(conv, h, block, slope)
-        return to_dense(h)
+        return to_dense(self._run(x, blocks, len(self.convs)))
 
     def hidden(self, x: Rows, blocks: Sequence[Block]) -> Tensor:
         """[b, channels] what the last layer multiplies by its weights, or the target's row where it does not say.
@@ -68,15 +61,19 @@ class Stack(Layer, accepts_rows=True):
         """
         if not len(self.convs):
             return to_dense(x)
-        h = self._lowest(x)
-        *below, (last, top) = zip(self.convs, blocks, strict=True)
-        for conv, block in below:
-            h, slope = self._between(h, is_input=h is x)
-            h = _convolve(conv, h, block, slope)
+        h = self._run(x, blocks, len(self.convs) - 1)
         h, slope = self._between(h, is_input=h is x)
-        rows = functional.leaky_relu(to_dense(h), slope)
+        rows, last, top = functional.leaky_relu(to_dense(h), slope), self.convs[-1], blocks[-1]
         hidden: Tensor = last.hidden(rows, top) if hasattr(last, "hidden") else rows.index_select(0, top.root)  # type: ignore[operator]
         return hidden
+
+    def _run(self, x: Rows, blocks: Sequence[Block], count: int) -> Rows:
+        """The rows above the first layer, if any, and the first ``count`` convolutions."""
+        h = self._lowest(x)
+        for conv, block in list(zip(self.convs, blocks, strict=True))[:count]:
+            h, slope = self._between(h, is_input=h is x)
+            h = _convolve(conv, h, block, slope)
+        return h
 
     def _lowest(self, x: Rows) -> Rows:
         """The first layer, if any; repeated rows are computed once, unless dropout makes their copies differ."""
@@ -145,3 +142,60 @@ class MLP(Layer, accepts_rows=True, capturable=True):
         for layer in self.layers[:-1]:
             h = dropout(layer(h).relu(), self.dropout, self.training)
         return h
+
+
+CONVS: dict[str, Callable[..., nn.Module]] = {
+    "mean": MeanConv,
+    "gcn": GCNConv,
+    "pool": PoolConv,
+    "lstm": LSTMConv,
+    "gat": GATConv,
+}
+"""The convolutions that can follow the fine layer, by name."""
+
+WITHOUT_ROOT = frozenset({"gcn", "gat"})
+"""The convolutions that do not use a receiver's own row, so that the block must list it among the senders."""
+
+
+class MGGCN(Stack):
+    """The mix-grained GCN of the paper.
+
+    The fine first layer has no parameters below it, so its aggregate is a constant of the data set: the module takes
+    ``[x | mean of x over N(v)]``, or more hops, as its input rows, and one block per layer after the first.
+
+    Args:
+        in_channels: width of x; input rows are 1 + ``hops`` times as wide.
+        hidden_channels: width of every hidden layer.
+        out_channels: number of classes.
+        num_layers: 1 is fine only, 2 fine and skip, more add coarse layers between them.
+        hops: how often the features are averaged over neighbours for the input rows.
+        has_fine: if False, as an ablation, input rows are x only and the first layer is a convolution too.
+        conv: the convolution above the fine layer: a name of :data:`CONVS`, the paper's is ``mean``; or a function of
+            (in_channels, out_channels), which receives neither ``bias`` nor ``generator``.
+        dropout: share of hidden units dropped in training; the paper has none.
+        negative_slope: of LeakyReLU.
+        bias: the paper's layers have none.
+        generator: of the initial weights; torch's global one when None.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        num_layers: int = 2,
+        *,
+        hops: int = 1,
+        has_fine: bool = True,
+        conv: str | Callable[[int, int], nn.Module] = "mean",
+        dropout: float = 0.0,
+        negative_slope: float = 0.01,
+        bias: bool = False,
+        generator: torch.Generator | None = None,
+    ) -> None:
+        widths = [in_channels, *[hidden_channels] * (num_layers - 1), out_channels]
+        first = Linear((1 + hops) * in_channels, widths[1], bias=bias, generator=generator) if has_fine else None
+        above = widths[1:] if has_fine else widths
+        create = conv if callable(conv) else partial(CONVS[conv], bias=bias, generator=generator)
+        convs = [create(a, b) for a, b in pairwise(above)]
+        super().__init__(convs, first=first, dropout=dropout, negative_slope=negative_slope)

@@ -17,7 +17,6 @@ from mggcn.errors import InputError, InputWarning
 from mggcn.runs._matching import NEW, TEST, TRAIN, VAL, labels_in, match_features, parts_of
 from mggcn.runs._predictions import Predictions
 from mggcn.training import Ranked, Tally, Top
-from mggcn.training import _metrics as metrics
 
 if TYPE_CHECKING:
     from mggcn.runs._run import Run
@@ -32,13 +31,8 @@ _TREES, _LEAF = 100, 5
 class Thresholds:
     """The lowest probability of each class that has the required precision on the validation nodes.
 
-    Attributes:
-        required: the precision.
-        classes: the name of each class.
-        values: [classes] the thresholds; NaN where no probability has the required precision, and for the class
-            Background, which needs no alert.
-        reached: [classes] the number of validation nodes that reach the threshold.
-        members: [classes] the number of validation nodes of the class.
+    It is NaN if none has it, and for the class Background, which needs no alert. Of each class, ``reached`` and
+    ``members`` are the numbers of validation nodes that reach the threshold and that belong to it.
     """
 
     required: float
@@ -53,7 +47,7 @@ class Thresholds:
         p, classes = validated.probabilities, validated.classes
         values, labels = np.full(len(classes), np.nan), labels_in(validated.dataset, classes, validated.nodes)
         for label, name in enumerate(classes):
-            bound = Ranked.of(p[:, label], labels == label).threshold_for(required)
+            bound = Ranked(p[:, label], labels == label).threshold_for(required)
             if bound is not None and name != BACKGROUND:
                 values[label] = bound
         return cls(required, classes, values, (p >= values).sum(axis=0), np.bincount(labels, minlength=len(classes)))
@@ -156,13 +150,13 @@ class Assessment:
     def top(self, label: int, k: int, among: NDArray[np.bool_] | None = None) -> Top:
         """The rows with the highest probability of a class, among all or some nodes, and their precision."""
         rows = np.arange(self.labels.size) if among is None else np.flatnonzero(among)
-        top = metrics.precision_at(k, self.predictions.probabilities[rows, label], self.labels[rows], label)
+        top = Top.of(k, self.predictions.probabilities[rows, label], self.labels[rows], label)
         return Top(rows[top.indices], top.known, top.correct)
 
     def ranked(self, label: int) -> Ranked:
         """How well the probabilities of a class rank the nodes that count."""
         p, y = self.predictions.probabilities[self.counted, label], self.labels[self.counted]
-        return Ranked.of(p, y == label)
+        return Ranked(p, y == label)
 
     def alerts(self) -> NDArray[np.int64]:
         """[classes, 4] the alerts among the nodes that count, those of the class, its nodes, and other alerts."""

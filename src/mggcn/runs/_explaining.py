@@ -109,16 +109,11 @@ class Explanation:
 
 
 def explain(scorers: Sequence[Scorer], node: int, label: int | None = None, *, logits: bool = False) -> Explanation:
-    """Explain the mean probability of a class of a node over runs and their draws; on the CPU.
+    """Explain the mean probability of a class, by default the predicted one, over runs and their draws; on the CPU.
 
-    Args:
-        scorers: runs prepared for the same graph.
-        node: its node number.
-        label: the class; the predicted one if None.
-        logits: explain the log-odds instead of the probability.
+    ``logits`` explains the log-odds instead.
     """
-    for scorer in scorers:
-        _check_attributable(scorer)
+    _check_attributable(scorers)
     data, run = scorers[0].dataset, scorers[0].run
     draws = [[scorer.scores(scorer.batch(node, draw))[0] for draw in range(scorer.draws)] for scorer in scorers]
     probabilities = np.mean([torch.stack(of_run).exp().mean(dim=0).numpy() for of_run in draws], axis=0)
@@ -151,7 +146,6 @@ def contributions(scorer: Scorer, nodes: NDArray[np.int64], labels: NDArray[np.i
 
     They are means over the draws of the scorer, with one fixed number of steps.
     """
-    _check_attributable(scorer)
     width = int(scorer.run.record.dataset["num_features"])
     result = np.zeros((nodes.size, width))
     for draw in range(scorer.draws):
@@ -169,11 +163,11 @@ def contributions(scorer: Scorer, nodes: NDArray[np.int64], labels: NDArray[np.i
     return result
 
 
-def _check_attributable(scorer: Scorer) -> None:
-    if not scorer.run.plan.method.linear_in_features:
+def _check_attributable(scorers: Sequence[Scorer]) -> None:
+    for run in (scorer.run for scorer in scorers if not scorer.run.plan.method.linear_in_features):
         raise InputError(
-            f"{scorer.run.record.method}: neither reasons nor attributions, which need input rows that are linear "
-            "in the features and a model with gradients"
+            f"{run.record.method}: neither reasons nor attributions, which need input rows that are linear in the "
+            "features and a model with gradients"
         )
 
 
@@ -281,15 +275,8 @@ def check_reasons(data: Dataset) -> None:
 
 
 def reasons_of(scorers: Sequence[Scorer], nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> list[list[str]]:
-    """The strongest reasons for a class of each node, at most three, the strongest first.
-
-    Args:
-        scorers: runs prepared for the same graph, whose mean contributions count.
-        nodes: [n] nodes of the graph.
-        labels: [n] the class to give reasons for, as an index of the runs' classes.
-    """
-    for scorer in scorers:
-        _check_attributable(scorer)
+    """At most three reasons for a class of each node, by the mean contributions over runs, the strongest first."""
+    _check_attributable(scorers)
     if not nodes.size:
         return []
     run, data = scorers[0].run, scorers[0].dataset
@@ -303,13 +290,7 @@ def reasons_of(scorers: Sequence[Scorer], nodes: NDArray[np.int64], labels: NDAr
 
 
 class _Words:
-    """Says features of nodes in words.
-
-    Args:
-        data: the graph.
-        known: [num_nodes] known labels as indices of ``classes``, else -1.
-        classes: the names of the classes.
-    """
+    """Says features of nodes in words; ``known`` are labels of all nodes as indices of the classes, else -1."""
 
     def __init__(self, data: Dataset, known: NDArray[np.int64], classes: Sequence[str]) -> None:
         self._data, self._known, self._classes = data, known, classes

@@ -35,23 +35,20 @@ from mggcn.training import View, calibrated
 if TYPE_CHECKING:
     from mggcn.runs._run import Run
 
-SUFFIX = ".pt2"
-
 
 def export(run: "Run", path: Path, batch_size: int) -> None:
     """Write the model of a run; see :meth:`mggcn.runs.Run.export`."""
-    if path.suffix != SUFFIX:
-        raise InputError(f"{path}: an exported model is written as {SUFFIX}, not {path.suffix or 'no suffix'}")
+    if path.suffix != ".pt2":
+        raise InputError(f"{path}: an exported model is written as .pt2, not {path.suffix or 'no suffix'}")
     if batch_size < 1:
         raise InputError(f"batch_size: {batch_size} is less than 1")
-    shape = row_shape(run)
-    model = copy.deepcopy(run.model).cpu().eval()
-    program = torch.export.export(
-        _LogProbabilities(model, _block(run, batch_size, shape), run.record.temperature),
-        (torch.zeros(batch_size, *shape),),
-    )
+    shape, block = row_shape(run), None
+    if len(shape) > 1:  # the skip block of a batch does not depend on which nodes were picked
+        members = np.zeros((batch_size, shape[0]), np.int64)
+        block = grains.skip(members, include_target=bool(run.record.settings["skip_self"]))
+    model = _LogProbabilities(copy.deepcopy(run.model).cpu().eval(), block, run.record.temperature)
     content = io.BytesIO()
-    torch.export.save(program, content)
+    torch.export.save(torch.export.export(model, (torch.zeros(batch_size, *shape),)), content)
     write_atomically(path, content.getvalue())
 
 
@@ -85,14 +82,6 @@ def _with_fixed_shapes(name: str, method: Method, model: nn.Module) -> MixGraine
     if not (isinstance(model, Layer) and model.capturable):
         raise InputError(f"{name}: cannot be exported with this convolution, only with mean, gcn, pool or gat")
     return method
-
-
-def _block(run: "Run", batch_size: int, shape: tuple[int, ...]) -> Block | None:
-    """The skip block of a batch, which does not depend on which nodes were picked; None for rows of single targets."""
-    if len(shape) == 1:
-        return None
-    include_target = bool(run.record.settings["skip_self"])
-    return grains.skip(np.zeros((batch_size, shape[0]), np.int64), include_target=include_target)
 
 
 class _LogProbabilities(nn.Module):

@@ -24,6 +24,8 @@ from mggcn.training import (
     AveragedInputs,
     Checkpoints,
     Fit,
+    Inference,
+    NotedProgress,
     Progress,
     Ranks,
     RunRecord,
@@ -32,16 +34,14 @@ from mggcn.training import (
     calibrated,
     calibration_gaps,
     choose_temperature,
+    environment,
     epoch_seconds,
     near_best,
     nodes_per_batch,
-    scores_of,
+    ranking_of,
     seconds_until,
     train,
 )
-from mggcn.training import _environment as environment
-from mggcn.training import _memory as memory
-from mggcn.training import _ranking as ranking
 
 if TYPE_CHECKING:
     from mggcn.runs._folder import WarmStart
@@ -69,7 +69,7 @@ def fit_plan(
     _log.info(
         "%s on %s, seed %d, on %s with %d threads", plan.name, dataset.name, plan.seed, device, torch.get_num_threads()
     )
-    memory.reset_peak(device)
+    environment.reset_peak(device)
     started = time.perf_counter()
     if origin is None:
         prepared = plan.prepare(dataset, key, compute)
@@ -78,7 +78,7 @@ def fit_plan(
         dataset = origin.match(dataset)
         prepared = plan.prepare(dataset, key, compute, origin.run.model.state_dict(), origin.run.scaler)
     prepare_seconds = time.perf_counter() - started
-    prepare_peak = memory.peak(device)
+    prepare_peak = environment.peak(device)
     parts = (type(part).__name__ for part in (prepared.train.inputs, prepared.train.sampler))
     phase = {"phase": "prepare", "seconds": prepare_seconds}
     _log.debug("inputs: %s, sampler: %s, prepared in %.2f s", *parts, prepare_seconds, extra=phase)
@@ -86,11 +86,11 @@ def fit_plan(
     ranks.every(None)  # some prepare longer than others
     if ranks.size > 1 and not prepared.train.sampler.draws_per_target:
         raise InputError(f"{plan.name}: {ranks.size} ranks cannot train it, because its sampler draws whole batches")
-    if (note := getattr(progress, "note", None)) is not None:
+    if isinstance(progress, NotedProgress):
         if isinstance(prepared.train.inputs, AveragedInputs):
-            note(prepared.train.inputs.reason)
+            progress.note(prepared.train.inputs.reason)
         if dataset.mapped is not None and (seconds := epoch_seconds(fit)) is not None:
-            note(f"an epoch takes about {seconds:.1f} s")
+            progress.note(f"an epoch takes about {seconds:.1f} s")
     fitted = train(fit, progress or Silent(), checkpoints)
     curve, trained_seconds = fitted.curve, time.perf_counter() - started
     tested, scored_seconds = _test(fit)
@@ -121,7 +121,7 @@ def fit_plan(
         seconds_to_best=seconds_until(fitted.best_epoch, prepare_seconds, curve),
         seconds_to_near_best=seconds_until(near_best(curve), prepare_seconds, curve),
         total_seconds=trained_seconds + scored_seconds + (state.seconds if state else 0.0),
-        peak_memory_bytes=max(prepare_peak, fitted.first_peak or 0, memory.peak(device)),
+        peak_memory_bytes=max(prepare_peak, fitted.first_peak or 0, environment.peak(device)),
         training_memory_bytes=fitted.first_peak,
         nodes_per_batch=nodes_per_batch(fit) if curve else 0.0,
         curve=curve,
@@ -137,12 +137,13 @@ def _test(fit: Fit) -> tuple[dict[str, Any], float]:
     """Fit the temperature on validation nodes, and measure the test nodes: fields of a record, and the seconds."""
     dataset, split, temperature = fit.dataset, fit.split, 1.0
     val, ranked = calibration_nodes(dataset, fit.key), fit.key.fold("ranking").select(split.test, RANKED)
-    val_scores = torch.cat([*scores_of(fit, val)])
+    inference = Inference.of(fit)
+    val_scores = inference.predict(val)
     if not fit.training.background_prior:
         temperature = choose_temperature(val_scores.cpu().numpy(), dataset.y[val])
     started, first = time.perf_counter(), 0
     tally, raw_gaps, kept = Tally(dataset.num_classes, fit.compute.device), np.zeros(ECE_BINS), []
-    for scores in scores_of(fit, split.test):
+    for scores in inference.predict_chunks(split.test):
         nodes = split.test[first : first + len(scores)]
         y, p = dataset.y[nodes], _probabilities(calibrated(scores, temperature))
         tally.add(scores, torch.from_numpy(y).to(fit.compute.device), p)
@@ -157,7 +158,7 @@ def _test(fit: Fit) -> tuple[dict[str, Any], float]:
         "temperature": temperature,
         "test_ece": tally.calibration_error,
         "test_ece_uncalibrated": float(np.abs(raw_gaps).sum() / tally.count),
-        "ranking": ranking.measure(val_p, dataset.y[val], np.concatenate(kept), dataset.y[ranked]),
+        "ranking": ranking_of(val_p, dataset.y[val], np.concatenate(kept), dataset.y[ranked]),
     }
     return measured, seconds
 

@@ -56,11 +56,7 @@ def labels_in(dataset: Dataset, classes: tuple[str, ...], nodes: NDArray[np.int6
 
 @dataclass(frozen=True, eq=False)
 class SplitIds:
-    """The ids of the nodes in each part of a split.
-
-    Attributes:
-        names: train, val and test in this order: text, or node numbers if the data set has no ids.
-    """
+    """The ids of the nodes of train, val and test: text, or node numbers if the data set has no ids."""
 
     names: tuple[NDArray[np.generic], ...]
 
@@ -73,9 +69,6 @@ class SplitIds:
     def read(cls, path: Path) -> "SplitIds":
         """What :meth:`to_bytes` wrote."""
         fields = read_fields(path, PARTS)
-        for part, names in fields.items():
-            if names.ndim != 1 or names.dtype.kind not in "iuUS":
-                raise InputError(f"{path}: {part}: must be a vector of ids, not {names.dtype} of shape {names.shape}")
         return cls(tuple(fields[part] for part in PARTS))
 
     def to_bytes(self) -> bytes:

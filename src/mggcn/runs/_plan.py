@@ -22,8 +22,7 @@ from mggcn.errors import InputError
 from mggcn.kernels.threads import available
 from mggcn.keys import Key
 from mggcn.methods import Method, Preset, Traits, memory_for_rows, on_training_nodes, published, settings, view_of
-from mggcn.training import ALONE, Compute, Prepared, Ranks, Scaler, Training, is_read_dense
-from mggcn.training import _environment as environment
+from mggcn.training import ALONE, Compute, Prepared, Ranks, Scaler, Training, environment, is_read_dense
 
 _log = logging.getLogger(__name__)
 
@@ -293,11 +292,8 @@ def published_results(
 class Requirements:
     """What preparing mapped data and training or scoring on them need; what the system caches of files is not counted.
 
-    Attributes:
-        memory: bytes.
-        disk: bytes that are written, some of them for a while; 0 if the method computes in memory.
-        cache: where they are written.
-        kept: the bytes that are there already from this data set; the rest is computed again.
+    ``memory`` is in bytes, and so are ``disk``, which is written, and ``kept``, which is there already from this data
+    set.
     """
 
     memory: int

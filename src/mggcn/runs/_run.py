@@ -37,12 +37,13 @@ from mggcn.training import (
     FITTED,
     RECORD,
     Compute,
+    Embedder,
+    Inference,
     Ranks,
     RunRecord,
     Scaler,
     View,
     choose_device,
-    hidden,
     record_content,
 )
 
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data
 
 WEIGHTS = "weights.safetensors"
+
+_SHOWN = 20  # classes or features in an error
 
 
 class Ensemble:
@@ -66,7 +69,7 @@ class Ensemble:
             raise InputError("ensemble: name at least one run")
         self._runs = tuple(runs)
         self._check_same("classes", lambda run: run.classes)
-        self._check_same("number of features", lambda run: run.record.dataset["num_features"])
+        self._check_same("number of features", lambda run: (run.record.dataset["num_features"],))
         self._check_same("feature names", lambda run: tuple(run.record.dataset.get("feature_names") or ()))
 
     def __repr__(self) -> str:
@@ -82,8 +85,8 @@ class Ensemble:
         """The data set that all runs were trained on; InputError if they differ in it or in its split."""
 
         def data_and_split(run: Run) -> tuple[object, ...]:
-            data = run.record.dataset
-            return data["name"], (data["digest"] or "")[:8], run.record.split_seed
+            data, seed = run.record.dataset, run.record.split_seed
+            return data["name"], (data["digest"] or "")[:8], *([] if seed is None else [seed])
 
         self._check_same("training data", data_and_split)
         return self.runs[0].training_data
@@ -179,12 +182,12 @@ class Ensemble:
         if len(self.runs) > 1:
             raise InputError(f"embed: the representations of {len(self.runs)} models have no mean; name one run")
         (run,) = self.runs
-        if not hasattr(run.model, "hidden"):
+        if not isinstance(run.model, Embedder):
             raise InputError(f"{run.record.method}: its model has no hidden representations")
         data = self._data(dataset, "embed")
         targets = targets_of(data, nodes, ids)
         scorer = Scorer.of(run, data, choose_device(device), draws, calibrated=False)
-        values = hidden(run.model, scorer.view, targets, run.key, scorer.compute, scorer.draws)
+        values = Inference(run.model, scorer.view, run.key, scorer.compute, scorer.draws).hidden(targets)
         data.check_unchanged()
         return Embeddings(targets, data.ids_of(targets), values.cpu().numpy(), data.id_name)
 
@@ -225,14 +228,15 @@ class Ensemble:
         ]
         return explain(scorers, int(target), None if label is None else self.classes.index(label))
 
-    def _check_same(self, what: str, value: "Callable[[Run], object]") -> None:
+    def _check_same(self, what: str, values: "Callable[[Run], tuple[object, ...]]") -> None:
         """Raise InputError for the first run whose value differs from that of the first run."""
         first = self._runs[0]
         for number, run in enumerate(self._runs[1:], 2):
-            if value(run) != value(first):
+            if values(run) != values(first):
+                one, other = (", ".join(map(str, values(each)[:_SHOWN])) or "none" for each in (run, first))
                 raise InputError(
-                    f"{run.path or f'run {number}'}: {what} {_short(value(run))}, but {first.path or 'run 1'} has "
-                    f"{_short(value(first))}; an ensemble needs the same"
+                    f"{run.path or f'run {number}'}: {what} {one}, but {first.path or 'run 1'} has {other}; "
+                    "an ensemble needs the same"
                 )
 
     def _data(self, dataset: "Dataset | Data | None", caller: str) -> Dataset:
@@ -401,14 +405,6 @@ class Run(Ensemble):
         files = {WEIGHTS: save_tensors(tensors), SPLIT: self.split_ids.to_bytes()}
         config = tomli_w.dumps(self.plan.config(self.record.dataset["path"])).encode()
         return {**files, CONFIG: config, RECORD: record_content(self.record, files)}
-
-
-def _short(value: object) -> str:
-    """A value in a few words."""
-    if not isinstance(value, tuple):
-        return str(value)
-    words = [str(part) for part in value if part is not None]
-    return (", ".join(words[:4]) + (f" and {len(words) - 4} more" if len(words) > 4 else "")) or "none"
 
 
 def _mean_chunks(scorers: Sequence[Scorer], nodes: Nodes) -> Iterator[Probabilities]:

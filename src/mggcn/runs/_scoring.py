@@ -21,9 +21,8 @@ from mggcn.kernels.pick import Explore
 from mggcn.keys import Key
 from mggcn.nn.rows import to_dense
 from mggcn.sampling import grains
-from mggcn.sampling.mix_grained import MixGrainedSampler
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
-from mggcn.training import CHUNK, Compute, View, calibrated, choose_temperature, log_odds, predict, predict_chunks
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
+from mggcn.training import CHUNK, Compute, Inference, View, calibrated, choose_temperature, log_odds
 
 if TYPE_CHECKING:
     from mggcn.runs._run import Run
@@ -116,7 +115,8 @@ class Scorer:
     def chunks(self, nodes: Nodes) -> Iterator[Probabilities]:
         """[n, classes] the probabilities of some nodes at a time."""
         started = time.perf_counter()
-        for scores in predict_chunks(self.run.model, self.view, nodes, self.run.key, self.compute, self.draws):
+        inference = Inference(self.run.model, self.view, self.run.key, self.compute, self.draws)
+        for scores in inference.predict_chunks(nodes):
             rows = calibrated(scores, self.temperature).exp().cpu().numpy()
             self.dataset.check_unchanged()
             yield from (rows[start : start + CHUNK] for start in range(0, len(rows), CHUNK))
@@ -225,5 +225,5 @@ def _temperature_of(run: "Run", data: Dataset, draws: int, device: torch.device)
             ) from None
     view, compute = run.view(data, device)
     nodes = calibration_nodes(data, run.key)
-    scores = predict(run.model, view, nodes, run.key, compute, draws)
+    scores = Inference(run.model, view, run.key, compute, draws).predict(nodes)
     return choose_temperature(scores.cpu().numpy(), data.y[nodes])

@@ -1,4 +1,4 @@
-"""Samplers that draw nothing: no blocks, blocks of whole neighbourhoods, or blocks over the whole graph."""
+"""Samplers without draws whose batches have no blocks, or blocks over the whole graph."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,8 +12,7 @@ from torch import Tensor
 
 from mggcn._io import memory
 from mggcn._io.arrays import shared_tensor
-from mggcn.block import Batch, Block, CPUSampler, Nodes, Sampler, node_ids, split_targets
-from mggcn.kernels.relabel import block_between
+from mggcn.block import Batch, Block, CPUSampler, Nodes, Sampler, node_ids
 from mggcn.keys import Key
 
 _KEPT_BATCHES = 2  # of the training and the validation nodes
@@ -52,27 +51,6 @@ class AdjacencySampler(CPUSampler):
 
     adjacency: csr_array
     layers: int
-
-
-@dataclass(frozen=True, eq=False)
-class FullSampler(AdjacencySampler, draws_per_target=True):
-    """Gives each target its complete neighbourhood, with as many hops as layers, so that scores are exact."""
-
-    def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
-        """One pass over ``targets``."""
-        return (self.batch(part, key.fold(n)) for n, part in enumerate(split_targets(targets, batch_size)))
-
-    def batch(self, targets: Nodes, key: Key) -> Batch:
-        """The batch of some distinct targets."""
-        blocks: list[Block] = []
-        nodes = targets
-        for layer in range(self.layers):
-            block, nodes = self._block(nodes, self.adjacency[nodes], key.fold(layer))
-            blocks.insert(0, block)
-        return Batch(shared_tensor(nodes), tuple(blocks), shared_tensor(targets))
-
-    def _block(self, receivers: Nodes, rows: csr_array, key: Key) -> tuple[Block, Nodes]:  # noqa: ARG002
-        return block_between(receivers, rows.indptr, rows.indices, rows.shape[1], rows.data)
 
 
 @dataclass(frozen=True, eq=False)

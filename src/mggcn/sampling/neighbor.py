@@ -1,23 +1,92 @@
-"""GraphSAGE's sampler: a fixed number of neighbours per layer, drawn from the targets down."""
+"""Samplers of neighbourhoods, from the targets down: of all neighbours, or of some that are drawn for each receiver."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
 from mggcn._io.arrays import shared_tensor
-from mggcn.block import Batch, Block, CPUSampler, split_targets
-from mggcn.errors import InputError
+from mggcn.block import Batch, Block, CPUSampler, HistoryBlock, Nodes, split_targets
 from mggcn.graph import Graph
-from mggcn.kernels.neighbors import draw_neighbours
+from mggcn.kernels.neighbors import draw_neighbours, subset
 from mggcn.kernels.relabel import block_between
 from mggcn.keys import Key
+from mggcn.sampling.full import AdjacencySampler
+
+
+class TopDownSampler(CPUSampler, ABC):
+    """Base class: makes the blocks of a batch one after the other, the block of the targets first."""
+
+    layers: int
+
+    def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
+        """One pass over ``targets``; each batch is drawn when the iterator reaches it."""
+        return (self.batch(part, key.fold(n)) for n, part in enumerate(split_targets(targets, batch_size)))
+
+    def batch(self, targets: Nodes, key: Key) -> Batch:
+        """The batch of some distinct targets."""
+        blocks: list[Block] = []
+        nodes = targets
+        for layer in range(self.layers):
+            block, nodes = self.block(nodes, layer, key.fold(layer))
+            blocks.insert(0, block)
+        return Batch(shared_tensor(nodes), tuple(blocks), shared_tensor(targets))
+
+    @abstractmethod
+    def block(self, receivers: Nodes, layer: int, key: Key) -> tuple[Block, Nodes]:
+        """The block of some receivers, ``layer`` layers below the targets, and the nodes of the rows below it."""
 
 
 @dataclass(frozen=True, eq=False)
-class NeighborSampler(CPUSampler, draws_per_target=True):
+class FullSampler(AdjacencySampler, TopDownSampler, draws_per_target=True):
+    """Gives each target its complete neighbourhood, with as many hops as layers, so that scores are exact."""
+
+    def block(self, receivers: Nodes, layer: int, key: Key) -> tuple[Block, Nodes]:  # noqa: ARG002
+        """All senders of the receivers."""
+        rows = self.adjacency[receivers]
+        return block_between(receivers, rows.indptr, rows.indices, rows.shape[1], rows.data)
+
+
+@dataclass(frozen=True, eq=False)
+class HistorySampler(AdjacencySampler, TopDownSampler):
+    """Draws a few entries of each receiver's row to compute, for control variates; all of them are looked up.
+
+    The history of a node is of the rank that computed it, so that ranks cannot share a batch.
+
+    Args:
+        fanout: entries drawn from each row, uniformly without replacement.
+    """
+
+    fanout: int
+
+    def block(self, receivers: Nodes, layer: int, key: Key) -> tuple[HistoryBlock, Nodes]:  # noqa: ARG002
+        """The drawn senders of the receivers, and all of them."""
+        rows = self.adjacency[receivers]
+        indptr, drawn = subset(rows.indptr, receivers, self.fanout, key)
+        count = np.diff(indptr)
+        scale = np.repeat(np.diff(rows.indptr) / np.maximum(count, 1), count)
+        weight = (scale * rows.data[drawn]).astype(np.float32)
+        noise = (np.sqrt(scale) * rows.data[drawn]).astype(np.float32)
+        drawn_edges, nodes = block_between(receivers, indptr, rows.indices[drawn], rows.shape[1], weight)
+        all_indptr, all_nodes = (torch.from_numpy(part.astype(np.int64)) for part in (rows.indptr, rows.indices))
+        block = HistoryBlock(
+            **vars(drawn_edges),
+            num_nodes=rows.shape[1],
+            nodes=torch.from_numpy(nodes),
+            noise=torch.from_numpy(noise),
+            all_indptr=all_indptr,
+            all_nodes=all_nodes,
+            all_weight=torch.from_numpy(rows.data),
+        )
+        return block, nodes
+
+
+@dataclass(frozen=True, eq=False)
+class NeighborSampler(TopDownSampler, draws_per_target=True):
     """Draws some neighbours of every receiver, uniformly without replacement.
 
     The neighbours drawn for a receiver depend only on the key, the layer and the receiver, so the score of a target
@@ -39,29 +108,19 @@ class NeighborSampler(CPUSampler, draws_per_target=True):
     threads: int | None = None
     names: NDArray[np.int64] | None = None
 
-    def __post_init__(self) -> None:
-        for fanout in self.fanouts:
-            if fanout < 1:
-                raise InputError(f"fanouts: {fanout} is less than 1")
+    @property
+    def layers(self) -> int:  # type: ignore[override]
+        """The number of blocks."""
+        return len(self.fanouts)
 
-    def batches(self, targets: NDArray[np.int64] | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
+    def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``; each batch is drawn when the iterator reaches it."""
         return (self.batch(part, key) for part in split_targets(targets, batch_size))
 
-    def batch(self, targets: NDArray[np.int64], key: Key) -> Batch:
-        """The batch of some distinct targets."""
-        blocks: list[Block] = []
-        nodes = targets
-        for hop, fanout in enumerate(self.fanouts):
-            indptr, senders = draw_neighbours(
-                self.graph,
-                nodes,
-                fanout,
-                key.fold(hop),
-                include_self=self.include_self,
-                names=self.names,
-                threads=self.threads,
-            )
-            block, nodes = block_between(nodes, indptr, senders, self.graph.num_nodes)
-            blocks.insert(0, block)
-        return Batch(shared_tensor(nodes), tuple(blocks), shared_tensor(targets))
+    def block(self, receivers: Nodes, layer: int, key: Key) -> tuple[Block, Nodes]:
+        """The drawn neighbours of the receivers."""
+        fanout, threads = self.fanouts[layer], self.threads
+        indptr, senders = draw_neighbours(
+            self.graph, receivers, fanout, key, include_self=self.include_self, names=self.names, threads=threads
+        )
+        return block_between(receivers, indptr, senders, self.graph.num_nodes)

@@ -1,26 +1,28 @@
 """Checkpoints: the state of training on disk, in two generations, so that a killed run can continue.
 
-A generation is ``EPOCH.safetensors`` (see :class:`mggcn.training._state.State`) and ``EPOCH.json``, which is written
-last and holds everything else, with the checksums of both files.
+A generation is ``EPOCH.safetensors`` and ``EPOCH.json``, which is written last and holds everything else of a
+:class:`State`, with the checksums of both files.
 """
 
 import fcntl
 import hashlib
 import json
+import math
 import shutil
-import threading
 import time
-import warnings
 from collections.abc import Callable
-from dataclasses import asdict
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, BinaryIO, Literal, Self
+from typing import Annotated, Any, BinaryIO, Self
+from warnings import warn
 
 import msgspec
 import torch
 from msgspec import Meta
 from safetensors.torch import save as save_tensors
+from torch import Tensor
 
 from mggcn._io import regular
 from mggcn._io.files import parse_json, parse_tensors, sealed, typed, unsealed, write_atomically
@@ -29,18 +31,16 @@ from mggcn.errors import InputError, InputWarning
 from mggcn.training._metrics import Scores
 from mggcn.training._ranks import ALONE, Identity, Ranks, difference
 from mggcn.training._record import Epoch
-from mggcn.training._state import Fitted, State
 
 EVERY = 10.0
 """Seconds between two checkpoints, at least."""
 
-_FORMAT = 1
 _GENERATIONS = 2
 _LOCK = "lock"
 _COPY_EVERY = 0.2  # seconds; what an interrupt can lose
 _SHARE = 0.01  # of the time that writing may take
 
-
+Tensors = dict[str, Tensor]
 _Natural = Annotated[int, Meta(ge=0, le=2**53)]
 
 
@@ -48,32 +48,52 @@ class BusyError(InputError):
     """Another process trains the run."""
 
 
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """The result of training: the curve, the best epoch and its validation scores.
+
+    ``first_peak`` is the peak memory of the first epoch; None if nothing is trained.
+    """
+
+    curve: list[Epoch] = field(default_factory=list)
+    best_epoch: _Natural = 0
+    val: Scores = field(default_factory=lambda: Scores(math.inf, 0.0, 0.0))
+    first_peak: _Natural | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Training after an epoch.
+
+    Attributes:
+        fitted: the curve so far, and the best epoch in it.
+        tensors: by name: weights and buffers of the model, Adam's moments and its clock, the average of the weights,
+            the best epoch's weights, the states of torch's generators, which dropout reads, and the sizes that a
+            sampler has fixed.
+        seconds: spent on the run so far.
+        resumed: how often the run was resumed before.
+    """
+
+    fitted: Fitted
+    tensors: Tensors
+    seconds: float = 0.0
+    resumed: int = 0
+
+    @property
+    def epoch(self) -> int:
+        """The number of the last finished epoch."""
+        return len(self.fitted.curve)
+
+
 class _Generation(msgspec.Struct, forbid_unknown_fields=True):
     """The content of ``EPOCH.json``."""
 
-    format: Literal[1]
     identity: dict[str, Any]
     environment: dict[str, Any]
-    epoch: _Natural
+    fitted: Fitted
     seconds: Annotated[float, Meta(ge=0, le=1e12)]
     resumed: _Natural
-    best_epoch: _Natural
-    val: Scores
-    first_peak: _Natural | None
-    capacities: list[tuple[_Natural, _Natural]]
-    curve: list[Epoch]
     tensors: str
-
-    def check(self, name: str) -> None:
-        """Raise ValueError if fields contradict each other, or the name of the file."""
-        if not len(self.curve) == self.epoch == int(name):
-            raise ValueError("another epoch than its name")
-        if [epoch.number for epoch in self.curve] != list(range(1, self.epoch + 1)):
-            raise ValueError("field curve: its epochs are not numbered from 1")
-        if any(min(epoch.train_seconds, epoch.eval_seconds) < 0 for epoch in self.curve):
-            raise ValueError("field curve: an epoch of less than 0 seconds")
-        if self.best_epoch > self.epoch:
-            raise ValueError(f"field best_epoch: {self.best_epoch} of {self.epoch} epochs")
 
 
 class Checkpoints:
@@ -95,13 +115,9 @@ class Checkpoints:
             raise InputError(f"checkpoint_every: {every:g} seconds is less than 0")
         self.folder, self._ranks = folder, ranks
         self.state: State | None = None
-        self.write_seconds = 0.0
-        self._identity, self._every = json.loads(json.dumps(identity)), every
         self._latest: State | None = None
-        self._writing = threading.Lock()
-        self._lock: BinaryIO | None = None
-        self._is_open = False
-        self._opened = self._copied = self._written = time.perf_counter()
+        self._identity, self._every, self.write_seconds = json.loads(json.dumps(identity)), every, 0.0
+        self._held, self._is_open = ExitStack(), False
 
     def open(self) -> Self:
         """Lock the folder and read the state to continue from; the ``with`` block that follows closes it."""
@@ -111,14 +127,12 @@ class Checkpoints:
         return self
 
     def _lock_and_read(self) -> State | None:
-        self._lock = lock(self.folder)
-        try:
+        with ExitStack() as held:
+            held.enter_context(lock(self.folder))
             remove_abandoned(self.folder)
-            return self._read()
-        except BaseException:
-            self._lock.close()
-            self._lock = None
-            raise
+            state = self._read()
+            self._held = held.pop_all()
+            return state
 
     def __enter__(self) -> Self:
         return self if self._is_open else self.open()
@@ -126,14 +140,10 @@ class Checkpoints:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
+        self._is_open = False
+        with self._held:
             if error is not None and not isinstance(error, InputError):
                 self.flush()
-        finally:
-            self._is_open = False
-            if self._lock is not None:
-                self._lock.close()
-                self._lock = None
 
     @property
     def resumed(self) -> int:
@@ -164,54 +174,44 @@ class Checkpoints:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def flush(self) -> None:
-        """Write the last state that was copied, if it is not on disk; other threads may do the same."""
-        with self._writing:
-            if self._latest is None:
-                return
+        """Write the last state that was copied, if it is not on disk."""
+        if self._latest is not None:
             started = time.perf_counter()
             self._write(self._latest)
             self._latest, self._written = None, time.perf_counter()
             self.write_seconds = self._written - started
 
     def _write(self, state: State) -> None:
-        path, fitted = self._path(state.epoch), state.fitted
-        copied = {
-            name: value.cpu().clone(memory_format=torch.contiguous_format) for name, value in state.tensors.items()
-        }
-        tensors = save_tensors(copied)
-        values = {
-            "format": _FORMAT,
-            "identity": self._identity,
-            "environment": self._environment(),
-            "epoch": state.epoch,
-            "seconds": state.seconds,
-            "resumed": self.resumed,
-            "best_epoch": fitted.best_epoch,
-            "val": asdict(fitted.val),
-            "first_peak": fitted.first_peak,
-            "capacities": list(state.capacities.items()),
-            "curve": [asdict(epoch) for epoch in fitted.curve],
-            "tensors": hashlib.sha256(tensors).hexdigest(),
-        }
+        path = self.folder / f"{state.epoch:06d}.json"
+        form = torch.contiguous_format
+        tensors = save_tensors({name: value.cpu().clone(memory_format=form) for name, value in state.tensors.items()})
+        checksum, environment = hashlib.sha256(tensors).hexdigest(), self._environment()
+        written = _Generation(self._identity, environment, state.fitted, state.seconds, self.resumed, checksum)
         write_atomically(path.with_suffix(".safetensors"), tensors)
-        write_atomically(path, sealed(json.dumps(values)))
+        write_atomically(path, sealed(json.dumps(msgspec.to_builtins(written))))
         for old in sorted(self.folder.glob("*.json"))[:-_GENERATIONS]:
             _unlink(old)
 
     def _read(self) -> State | None:
         """The newest state that is whole; those that are damaged are removed if there is another."""
-        paths = sorted(self.folder.glob("*.json"), reverse=True)
         damaged: list[tuple[Path, str]] = []
-        for path in paths:
+        for path in sorted(self.folder.glob("*.json"), reverse=True):
             try:
-                generation, state = _parse(path)
+                read, tensors = _parse(path)
             except (OSError, ValueError) as error:
                 damaged.append((path, " ".join(str(error).split())))
                 continue
-            self._check(generation.identity, generation.environment)
+            but, warnings = "; it was started with", []
+            if changed := difference(read.identity, self._identity, but):
+                raise InputError(f"{self.folder.parent}: cannot be resumed with {changed}")
+            if changed := difference(read.environment, self._environment(), but):
+                warnings += [f"{self.folder.parent}: resumed with {changed}; results may differ in their last digits"]
+            state = State(read.fitted, tensors, read.seconds, read.resumed)
             for other, problem in damaged:
-                _warn(f"{other}: damaged ({problem}), so the checkpoint of epoch {state.epoch} is used")
+                warnings += [f"{other}: damaged ({problem}), so the checkpoint of epoch {state.epoch} is used"]
                 _unlink(other)
+            for warning in warnings:
+                warn(warning, InputWarning, stacklevel=2)
             return state
         if damaged:
             path, problem = damaged[0]
@@ -219,20 +219,11 @@ class Checkpoints:
             raise InputError(f"{path.parent}: {what} damaged ({path.name}: {problem})")
         return None
 
-    def _check(self, identity: Identity, environment: Identity) -> None:
-        if changed := _change(identity, self._identity):
-            raise InputError(f"{self.folder.parent}: cannot be resumed with {changed}")
-        if changed := _change(environment, self._environment()):
-            _warn(f"{self.folder.parent}: resumed with {changed}; results may differ in their last digits")
-
     def _environment(self) -> dict[str, Any]:
         """What may change the last digits of a result."""
         device = torch.cuda.get_device_name() if torch.cuda.is_available() else None
         several = {"ranks": self._ranks.size} if self._ranks.size > 1 else {}
-        return {"torch": torch.__version__, "torch_threads": torch.get_num_threads(), "GPU": device, **several}
-
-    def _path(self, epoch: int) -> Path:
-        return self.folder / f"{epoch:06d}.json"
+        return {"torch": str(torch.__version__), "torch_threads": torch.get_num_threads(), "GPU": device, **several}
 
 
 def lock(folder: Path) -> BinaryIO:
@@ -247,30 +238,25 @@ def lock(folder: Path) -> BinaryIO:
     return file
 
 
-def _parse(path: Path) -> tuple[_Generation, State]:
+def _parse(path: Path) -> tuple[_Generation, Tensors]:
     """Read a generation; raises OSError or ValueError if it is not what was written."""
     content, is_sealed = unsealed(regular.read(path))
     if not is_sealed:
         raise ValueError("its checksum is missing")
     read = typed(_Generation, parse_json(content))
-    read.check(path.stem)
+    curve, best = read.fitted.curve, read.fitted.best_epoch
+    if [epoch.number for epoch in curve] != list(range(1, int(path.stem) + 1)):
+        raise ValueError(f"field fitted.curve: its epochs are not numbered from 1 to {int(path.stem)}")
+    if any(min(epoch.train_seconds, epoch.eval_seconds) < 0 for epoch in curve):
+        raise ValueError("field fitted.curve: an epoch of less than 0 seconds")
+    if best > len(curve):
+        raise ValueError(f"field fitted.best_epoch: {best} of {len(curve)} epochs")
     tensors = regular.read(path.with_suffix(".safetensors"))
     if hashlib.sha256(tensors).hexdigest() != read.tensors:
         raise ValueError(f"wrong checksum of {path.stem}.safetensors")
-    fitted = Fitted(read.curve, read.best_epoch, read.val, read.first_peak)
-    return read, State(fitted, parse_tensors(tensors), dict(read.capacities), read.seconds, read.resumed)
-
-
-def _change(old: Identity, new: Identity) -> str:
-    """The first field in which two identities differ, with both values; empty if there is none."""
-    found = difference(old, new)
-    return f"{found[0]} {found[2]}; it was started with {found[1]}" if found else ""
+    return read, parse_tensors(tensors)
 
 
 def _unlink(path: Path) -> None:
     path.unlink(missing_ok=True)
     path.with_suffix(".safetensors").unlink(missing_ok=True)
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, InputWarning, stacklevel=2)

@@ -1,7 +1,8 @@
 """Compute: the device, precision, threads and ranks of a run."""
 
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +11,8 @@ import torch
 from mggcn._io import memory
 from mggcn.data import Cache
 from mggcn.errors import InputError
+from mggcn.graph import Graph
+from mggcn.kernels.pick import PickTable
 from mggcn.training._ranks import ALONE, Ranks
 
 Precision = Literal["tf32", "fp32", "bf16"]
@@ -81,3 +84,21 @@ def choose_device(device: str | torch.device) -> torch.device:
     if device == "cuda" and not has_gpu:
         raise InputError("device: cuda is not available, there is no usable GPU")
     return torch.device("cuda" if has_gpu and device != "cpu" else "cpu")
+
+
+def wake(device: torch.device) -> None:
+    """Start to initialise a GPU, its library of products, and the compilers of kernels, while data are read."""
+    if device.type == "cuda":
+        threading.Thread(target=_exercise, args=(device,), daemon=True).start()
+
+
+def _exercise(device: torch.device) -> None:
+    """Use each of them once, on as little as possible."""
+    with suppress(Exception):  # training meets the same error, and reports it
+        square = torch.ones(16, 16, device=device)
+        torch.mm(square, square)
+        pair = PickTable.of(Graph.from_edges([0], [1], 2)).on(device)
+
+        from mggcn.kernels.gpu import relabel
+
+        relabel.segment_sum(square[:1, :1].contiguous(), pair.indptr[:2], pair.indices)

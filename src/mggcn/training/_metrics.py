@@ -1,5 +1,11 @@
-"""Metrics of predictions: loss, accuracy, macro-F1, confusion matrix, calibration error and precision at k."""
+"""Metrics of scored nodes: loss, accuracy, macro-F1, confusion matrix, calibration error, and how they are ranked.
 
+Rankings by the probability of a class are lists that somebody works through from the top. Accuracy says little if one
+node in ten thousand belongs to the class. The area under the curve of precision and recall, the precision among the
+first k nodes, and the threshold for a required precision say how many alerts are correct.
+"""
+
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,12 +13,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from mggcn.training._record import Finite
+from mggcn.training._record import Alerts, Finite, Ranking
 
 ECE_BINS = 15
 
-NUM_SUMS = 4
-"""The sums over nodes from which metrics follow."""
+REQUIRED = (0.8, 0.9, 0.95, 0.99)
+"""The precisions for which a record has thresholds."""
+
+Probabilities = NDArray[np.float64]
+Labels = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -24,110 +33,74 @@ class Scores:
     macro_f1: Finite
 
 
-def score(log_probabilities: Tensor, y: Tensor) -> Scores:
-    """Score [n, classes] log-probabilities against [n] labels.
-
-    Macro-F1 is the mean over the classes that occur among the labels, so that it does not depend on the predictions
-    which classes count.
-    """
-    return of_sums(sums_of(log_probabilities, y))
-
-
-def sums_of(log_probabilities: Tensor, y: Tensor) -> Tensor:
-    """[4, classes] float64: the loss, and the numbers of correct, labelled and predicted nodes, by label.
-
-    Sums over several parts of the nodes may be added before :func:`of_sums`.
-    """
-    predicted = log_probabilities.argmax(dim=1)
-    values = torch.zeros(NUM_SUMS, log_probabilities.shape[1], dtype=torch.float64, device=y.device)
-    values[0, 0] = -log_probabilities.gather(1, y[:, None]).double().sum()
-    ones = torch.ones(y.numel(), dtype=torch.float64, device=y.device)
-    for row, (labels, counted) in enumerate([(y, (predicted == y).double()), (y, ones), (predicted, ones)], 1):
-        values[row].index_add_(0, labels, counted)
-    return values
-
-
-def of_sums(values: Tensor) -> Scores:
-    """The metrics of nodes with these :func:`sums_of`."""
-    losses, hits, labelled, predicted = values
-    count = labelled.sum()
-    f1 = (2 * hits / (labelled + predicted).clamp(min=1)).sum() / (labelled > 0).sum()
-    return Scores(*torch.stack([losses[0] / count, hits.sum() / count, f1]).tolist())
-
-
-def confusion(log_probabilities: Tensor, y: Tensor) -> Tensor:
-    """[classes, classes] the confusion matrix: a row per true class, a column per predicted class."""
-    classes = log_probabilities.shape[1]
-    cells = torch.bincount(y * classes + log_probabilities.argmax(dim=1), minlength=classes * classes)
-    return cells.view(classes, classes)
-
-
-def calibration_error(probabilities: NDArray[np.float64], y: NDArray[np.int64], bins: int = ECE_BINS) -> float:
-    """The expected calibration error: how far the probability of the predicted class is from its accuracy.
-
-    Nodes are put into bins of equal width by that probability; the error is the mean over nodes of the difference
-    between the mean probability and the accuracy of their bin.
-
-    Args:
-        probabilities: [n, classes].
-        y: [n] the true classes.
-        bins: the number of bins.
-    """
-    return float(np.abs(calibration_gaps(probabilities, y, bins)).sum() / y.size)
-
-
-def calibration_gaps(
-    probabilities: NDArray[np.float64], y: NDArray[np.int64], bins: int = ECE_BINS
-) -> NDArray[np.float64]:
-    """[bins] the sum of probabilities of predicted classes minus the number of correct nodes; parts may be added."""
-    confidence = probabilities.max(axis=1)
-    correct = probabilities.argmax(axis=1) == y
-    bin_index = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
-    return np.asarray(np.bincount(bin_index, confidence, bins) - np.bincount(bin_index, correct, bins), np.float64)
-
-
 class Tally:
     """Metrics of nodes that are scored part by part.
 
     Args:
         num_classes: the number of classes.
         device: of the scores.
+
+    Attributes:
+        sums: [num_classes² + 1] the cells of the confusion matrix and the loss; those of several tallies may be added.
     """
 
     def __init__(self, num_classes: int, device: torch.device | None = None) -> None:
-        self.count = 0
-        self._sums = torch.zeros(NUM_SUMS, num_classes, dtype=torch.float64, device=device)
-        self._cells = torch.zeros(num_classes, num_classes, dtype=torch.int64, device=device)
+        self._classes = num_classes
+        self.sums = torch.zeros(num_classes**2 + 1, dtype=torch.float64, device=device)
         self._gaps = np.zeros(ECE_BINS)
 
-    def add(self, log_probabilities: Tensor, y: Tensor, probabilities: NDArray[np.float64]) -> None:
+    def add(self, log_probabilities: Tensor, y: Tensor, probabilities: Probabilities | None = None) -> None:
         """Count some nodes.
 
         Args:
             log_probabilities: [n, classes].
             y: [n] the true classes.
-            probabilities: [n, classes] calibrated.
+            probabilities: [n, classes] calibrated, for the calibration error.
         """
-        self.count += y.numel()
-        self._sums += sums_of(log_probabilities, y)
-        self._cells += confusion(log_probabilities, y)
-        self._gaps += calibration_gaps(probabilities, y.cpu().numpy())
+        self.sums.index_add_(0, y * self._classes + log_probabilities.argmax(dim=1), self.sums.new_ones(y.numel()))
+        self.sums[-1] -= log_probabilities.gather(1, y[:, None]).double().sum()
+        if probabilities is not None:
+            self._gaps += calibration_gaps(probabilities, y.cpu().numpy())
+
+    @property
+    def count(self) -> int:
+        """The number of nodes."""
+        return int(self.sums[:-1].sum())
 
     @property
     def scores(self) -> Scores:
-        """Loss, accuracy and macro-F1."""
-        return of_sums(self._sums)
+        """Loss, accuracy and macro-F1.
+
+        Macro-F1 is the mean over the classes that occur among the labels, so that it does not depend on the predictions
+        which classes count.
+        """
+        cells = self.sums[:-1].view(self._classes, self._classes)
+        hits, labelled, predicted, count = cells.diagonal(), cells.sum(dim=1), cells.sum(dim=0), cells.sum()
+        f1 = (2 * hits / (labelled + predicted).clamp(min=1)).sum() / (labelled > 0).sum()
+        return Scores(*torch.stack([self.sums[-1] / count, hits.sum() / count, f1]).tolist())
 
     @property
     def confusion(self) -> list[list[int]]:
         """A row per true class, a column per predicted class."""
-        counts: list[list[int]] = self._cells.tolist()
+        counts: list[list[int]] = self.sums[:-1].long().view(self._classes, self._classes).tolist()
         return counts
 
     @property
     def calibration_error(self) -> float:
-        """The expected calibration error, see :func:`calibration_error`."""
+        """The expected calibration error: how far the probability of the predicted class is from its accuracy.
+
+        Nodes are put into bins of equal width by that probability; the error is the mean over nodes of the difference
+        between the mean probability and the accuracy of their bin.
+        """
         return float(np.abs(self._gaps).sum() / self.count)
+
+
+def calibration_gaps(probabilities: Probabilities, y: Labels) -> NDArray[np.float64]:
+    """[bins] the sum of probabilities of predicted classes minus the number of correct nodes; parts may be added."""
+    confidence = probabilities.max(axis=1)
+    correct = probabilities.argmax(axis=1) == y
+    bins = np.clip(np.ceil(confidence * ECE_BINS).astype(np.int64) - 1, 0, ECE_BINS - 1)
+    return np.asarray(np.bincount(bins, confidence, ECE_BINS) - np.bincount(bins, correct, ECE_BINS), np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +108,7 @@ class Top:
     """The nodes with the highest probability of a class.
 
     Attributes:
-        indices: [k] their indices among the ranked nodes, the most probable first.
+        indices: [k] their indices among the ranked nodes, the most probable first; equal nodes keep their order.
         known: the number of them that have a label.
         correct: the number of those that belong to the class.
     """
@@ -144,21 +117,100 @@ class Top:
     known: int
     correct: int
 
+    @classmethod
+    def of(cls, k: int, probabilities: Probabilities, y: Labels, label: int) -> "Top":
+        """The first k nodes, or all, by their [n] probabilities of a class; y is negative where it is unknown."""
+        indices = np.argsort(-probabilities, kind="stable")[:k]
+        labels = y[indices]
+        return cls(indices, int((labels >= 0).sum()), int((labels == label).sum()))
+
     @property
     def precision(self) -> float | None:
         """The share of the labelled ones that belong to the class; None if none has a label."""
         return self.correct / self.known if self.known else None
 
 
-def precision_at(k: int, probabilities: NDArray[np.float64], y: NDArray[np.int64], label: int) -> Top:
-    """Rank nodes by the probability of a class and count the labels of the first k; equal nodes keep their order.
+class Ranked:
+    """Nodes ranked by the probability of a class, with counts at each distinct probability, the highest first.
 
     Args:
-        k: the number of nodes; all if there are fewer.
-        probabilities: [n] of the class.
-        y: [n] true classes, negative where unknown.
-        label: the class.
+        p: [n] probabilities of a class.
+        is_member: [n] whether a node belongs to it.
     """
-    indices = np.argsort(-probabilities, kind="stable")[:k]
-    labels = y[indices]
-    return Top(indices, int((labels >= 0).sum()), int((labels == label).sum()))
+
+    def __init__(self, p: Probabilities, is_member: NDArray[np.bool_]) -> None:
+        self._p, self._is_member = np.nan_to_num(p), is_member
+        order = np.argsort(-self._p)
+        ranked = self._p[order]
+        last = np.flatnonzero(np.diff(ranked, append=np.nan) != 0)
+        self._hits, self._counts = np.cumsum(is_member[order], dtype=np.int64)[last], last + 1
+        self._values = ranked[last]
+
+    def pr_auc(self) -> float | None:
+        """The average precision: the sum over distinct probabilities of the precision times the increase of recall.
+
+        None if no node is a member.
+        """
+        from sklearn.metrics import average_precision_score
+
+        return min(float(average_precision_score(self._is_member, self._p)), 1.0) if self._is_member.any() else None
+
+    def roc_auc(self) -> float | None:
+        """The area under the ROC curve: the share of pairs of a member and another node in which the member is first.
+
+        Pairs with equal probabilities count half. None if all nodes are members, or none is.
+        """
+        from sklearn.metrics import roc_auc_score
+
+        is_defined = self._is_member.any() and not self._is_member.all()
+        return min(float(roc_auc_score(self._is_member, self._p)), 1.0) if is_defined else None
+
+    def precision_at(self, ks: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The precision among the first k nodes, for each k; among equal probabilities the mean over their orders."""
+        shares = np.interp(ks, np.concatenate([[0], self._counts]), np.concatenate([[0], self._hits])) / ks
+        return np.asarray(np.minimum(shares, 1.0))
+
+    def threshold_for(self, required: float) -> float | None:
+        """The lowest probability p such that nodes with at least p have the required precision; None if none does."""
+        reached = np.flatnonzero(self._hits >= required * self._counts)
+        return min(float(self._values[reached[-1]]), 1.0) if reached.size else None
+
+    def reaching(self, bound: float | None) -> tuple[int, int]:
+        """How many nodes have at least a probability, and how many of them are members; zero for None."""
+        above = 0 if bound is None else int(np.searchsorted(-self._values, -bound, side="right"))
+        return (int(self._counts[above - 1]), int(self._hits[above - 1])) if above else (0, 0)
+
+
+def ks_of(count: int) -> NDArray[np.int64]:
+    """1, 2, 5, 10, 20, 50 and so on, up to the number of nodes."""
+    numbers = (digit * 10**power for power in itertools.count() for digit in (1, 2, 5))
+    return np.array(list(itertools.takewhile(lambda number: number <= count, numbers)), np.int64)
+
+
+def ranking_of(val: Probabilities, val_y: Labels, test: Probabilities, test_y: Labels) -> Ranking:
+    """The ranking of the test nodes, with thresholds chosen on the validation nodes.
+
+    Args:
+        val: [n, classes] probabilities of the validation nodes.
+        val_y: [n] their classes.
+        test: [m, classes] probabilities of the test nodes.
+        test_y: [m] their classes.
+    """
+    of_val, of_test = (
+        [Ranked(p[:, label], y == label) for label in range(p.shape[1])] for p, y in ((val, val_y), (test, test_y))
+    )
+    ks, alerts = ks_of(test_y.size), []
+    for required in REQUIRED:
+        bounds = [ranked.threshold_for(required) for ranked in of_val]
+        in_val, in_test = (
+            [ranked.reaching(bound) for ranked, bound in zip(part, bounds, strict=True)] for part in (of_val, of_test)
+        )
+        nodes, members = zip(*in_test, strict=True)
+        alerts.append(Alerts(required, bounds, [count for count, _ in in_val], [*nodes], [*members]))
+    return Ranking(
+        [ranked.pr_auc() for ranked in of_test],
+        [ranked.roc_auc() for ranked in of_test],
+        ks.tolist(),
+        [ranked.precision_at(ks).tolist() for ranked in of_test],
+        alerts,
+    )

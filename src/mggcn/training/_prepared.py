@@ -3,24 +3,189 @@
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import torch
+from scipy.sparse import csr_array, hstack, vstack
 from torch import Tensor, nn
 
-from mggcn.block import Batch, Nodes, Sampler
-from mggcn.data import Dataset, Split
+from mggcn._io.mapping import MappedRows, is_too_large
+from mggcn.block import Batch, Nodes, Repeats, Sampler
+from mggcn.data import Dataset, Features, Split
 from mggcn.errors import InputError
+from mggcn.kernels.relabel import distinct
 from mggcn.keys import Key
 from mggcn.nn import Layer
-from mggcn.nn.rows import Rows, gathered, num_bytes, to_dense
+from mggcn.nn.rows import (
+    AveragedRows,
+    RepeatedRows,
+    Rows,
+    SparseRows,
+    TableRows,
+    gathered,
+    num_bytes,
+    to_dense,
+)
 from mggcn.training._compute import Compute
-from mggcn.training._inputs import DenseInputs, HostInputs, Inputs
-from mggcn.training._scaling import Scaler
+from mggcn.training._scaling import Scaler, dense
 from mggcn.training._training import Training
 
+DENSE_ABOVE = 0.15
+"""Rows with a larger share of values other than 0 are dense."""
+_CSR_ENTRY, _ROWS = 8, 1 << 16  # bytes; rows that are converted at once
+_COPIES = 4  # joining copies what views would share, so there has to be room for this many joined matrices
 _AHEAD = 4  # batches
 _KEPT_SHARE = 8  # kept rows take at most one part in so many of the free memory
+
+
+class Inputs(Protocol):
+    """A matrix with one row per node."""
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Rows:
+        """The rows of ``nodes``, on the device of the inputs; ``repeats``, if known, saves some work."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class DenseInputs:
+    """Dense rows on one device: one matrix, or on a CPU with little memory several side by side, which views share.
+
+    Rows that do not fit on a GPU stay on the CPU; those of a batch are gathered in pinned memory and copied.
+    """
+
+    parts: tuple[Tensor, ...]
+    mapped: tuple[MappedRows, ...] = ()  # the parts that are in mapped files and may not stay in memory
+    padding: int = 0  # columns of zeros at the end
+    copied_to: torch.device | None = None  # the GPU that rows of a batch are copied to
+
+    @classmethod
+    def on_gpu(cls, parts: list[Tensor], dtype: torch.dtype) -> "DenseInputs":
+        """Matrices on a GPU side by side; zeros let every row start at a multiple of 16 bytes, for faster products."""
+        padding = -sum(part.shape[1] for part in parts) % (16 // dtype.itemsize)
+        zeros = [parts[0].new_zeros(parts[0].shape[0], padding)] if padding else []
+        return cls((torch.cat([part.to(dtype) for part in [*parts, *zeros]], dim=1),), padding=padding)
+
+    @property
+    def width(self) -> int:
+        """The number of columns."""
+        return sum(part.shape[1] for part in self.parts) - self.padding
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> Tensor | TableRows | RepeatedRows:
+        """[n, width]; on a GPU repeated rows are merged only if ``repeats`` says which, so that shapes stay fixed."""
+        table, gpu = self.parts[0], self.copied_to
+        if gpu is not None:
+            found, index = _distinct(nodes.cpu(), table.shape[0])
+            pinned = torch.empty(found.numel(), self.width, dtype=table.dtype, pin_memory=True)
+            return RepeatedRows(self.gather(found, pinned).to(gpu, non_blocking=True), index.to(gpu))
+        if repeats is not None:
+            return RepeatedRows(TableRows(table, repeats.nodes, self.width), repeats.index, repeats)
+        if self.padding or table.device.type != "cpu":
+            return TableRows(table, nodes.to(table.device), self.width)
+        if len(self.parts) == 1 and _is_all(nodes, table.shape[0]):
+            return table
+        found, index = _distinct(nodes, table.shape[0])
+        rows = self.gather(found, table.new_empty(found.numel(), self.width))
+        return rows if found.numel() == nodes.numel() else RepeatedRows(rows, index)
+
+    def gather(self, nodes: Tensor, out: Tensor) -> Tensor:
+        """Fill ``out`` [n, width] with the rows of ``nodes``, all parts side by side, on the CPU."""
+        if len(self.parts) == 1:
+            return torch.index_select(self.parts[0], 0, nodes, out=out)
+        shares = torch.split(out, [part.shape[1] for part in self.parts], dim=1)
+        for part, share in zip(self.parts, shares, strict=True):
+            torch.index_select(part, 0, nodes, out=share)
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class SparseInputs:
+    """Sparse rows, on the CPU."""
+
+    x: csr_array
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> SparseRows | RepeatedRows:  # noqa: ARG002
+        """The rows of ``nodes``."""
+        if _is_all(nodes, self.x.shape[0]):
+            return SparseRows(self.x, nodes.cpu())
+        found, index = _distinct(nodes.cpu(), self.x.shape[0])
+        return RepeatedRows(SparseRows(self.x, found), index.to(nodes.device))
+
+
+@dataclass(frozen=True, eq=False)
+class AveragedInputs:
+    """Sparse features and their averages, on the CPU: see :class:`mggcn.nn.rows.AveragedRows`.
+
+    Attributes:
+        x: [num_nodes, num_features].
+        a: [num_nodes, num_nodes] the factors of the averages.
+        hops: the highest power of A.
+        reason: why this form was chosen, as a line for the user.
+    """
+
+    x: csr_array
+    a: csr_array
+    hops: int
+    reason: str
+
+    def rows(self, nodes: Tensor, repeats: Repeats | None = None) -> RepeatedRows:  # noqa: ARG002
+        """The rows of ``nodes``."""
+        found, index = _distinct(nodes.cpu(), self.x.shape[0])
+        return RepeatedRows(AveragedRows(self.x, self.a, self.hops, found), index)
+
+
+def is_read_dense(dataset: Dataset) -> bool:
+    """Whether methods read the features as dense rows: that depends on their density, not on how they were given.
+
+    Only a matrix that memory does not hold in its other form stays as it is.
+    """
+    is_given, is_dense = isinstance(dataset.x, np.ndarray), dataset.density >= DENSE_ABOVE
+    entry = 4 if is_dense else _CSR_ENTRY * dataset.density
+    return is_given if is_too_large(int(entry * dataset.num_nodes * dataset.num_features)) else is_dense
+
+
+def features_by_density(dataset: Dataset) -> Features:
+    """The features as dense rows or as CSR without zeros, see :func:`is_read_dense`; as they are if that fits."""
+    x, is_dense = dataset.x, is_read_dense(dataset)
+    if isinstance(x, np.ndarray):
+        if is_dense:
+            return x
+        return vstack([csr_array(x[start : start + _ROWS]) for start in range(0, x.shape[0], _ROWS)], format="csr")
+    if is_dense:
+        return np.asarray(x.toarray())
+    if np.count_nonzero(x.data) < x.nnz:
+        x = csr_array(x, copy=True)
+        x.eliminate_zeros()
+    return x
+
+
+def inputs_of(parts: list[Features], compute: Compute) -> Inputs:
+    """Matrices side by side: on the GPU if they fit, else sparse if most entries are zero, else dense."""
+    if compute.holds(4 * sum(part.shape[0] * part.shape[1] for part in parts)):
+        return DenseInputs.on_gpu([dense(part).to(compute.device) for part in parts], compute.dtype)
+    arrays = [part for part in parts if isinstance(part, np.ndarray)]
+    if not arrays:
+        sparse = csr_array(hstack(parts, format="csr"))
+        if sparse.nnz < DENSE_ABOVE * sparse.shape[0] * sparse.shape[1]:
+            sparse.sort_indices()
+            return SparseInputs(sparse)
+    is_large = is_too_large(sum(array.nbytes for array in arrays))
+    mapped = [rows for array in arrays if (rows := MappedRows.of(array)) is not None] if is_large else []
+    tables = [dense(part) for part in parts]
+    if len(tables) > 1 and not is_too_large(_COPIES * sum(table.nbytes for table in tables)):
+        # in an array of numpy, which asks the system for huge pages: rows are found faster there
+        joined = np.empty((tables[0].shape[0], sum(table.shape[1] for table in tables)), np.float32)
+        tables = [torch.cat(tables, dim=1, out=torch.from_numpy(joined))]
+    return DenseInputs(tuple(tables), tuple(mapped), copied_to=None if compute.device.type == "cpu" else compute.device)
+
+
+def _distinct(nodes: Tensor, num_nodes: int) -> tuple[Tensor, Tensor]:
+    found, index = distinct(nodes.numpy(), num_nodes)
+    return torch.from_numpy(found), torch.from_numpy(index)
+
+
+def _is_all(nodes: Tensor, count: int) -> bool:
+    return nodes.numel() == count and torch.equal(nodes, torch.arange(count, dtype=nodes.dtype, device=nodes.device))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,13 +214,13 @@ class View:
 
         A sampler that draws whole batches may read the model, so its next batch is not drawn before it is needed.
         """
-        table = self._mapped
-        if table is None:
+        if not self._mapped:
             yield from batches
             return
         waiting: deque[Batch] = deque()
         for batch in batches:
-            table.prefetch(batch.nodes.cpu())
+            for rows in self._mapped:
+                rows.prefetch(batch.nodes.cpu().numpy())
             waiting.append(batch)
             if len(waiting) > (_AHEAD if self.sampler.draws_per_target else 0):
                 yield waiting.popleft()
@@ -65,15 +230,14 @@ class View:
         """This view for passes that repeat: their batches and rows are kept if the sampler and memory allow."""
         stays = self.sampler.draws_per_target or self.sampler.one_batch
         free = compute.free_bytes()
-        if not stays or free is None or self._mapped is not None:
+        if not stays or free is None or self._mapped:
             return self
         return KeptView(self.inputs, self.sampler, free // _KEPT_SHARE)
 
     @property
-    def _mapped(self) -> DenseInputs | None:
-        """The input rows, if they are in mapped files."""
-        table = self.inputs.table if isinstance(self.inputs, HostInputs) else self.inputs
-        return table if isinstance(table, DenseInputs) and table.mapped else None
+    def _mapped(self) -> tuple[MappedRows, ...]:
+        """The input rows that are in mapped files."""
+        return self.inputs.mapped if isinstance(self.inputs, DenseInputs) else ()
 
 
 @dataclass(frozen=True, eq=False)

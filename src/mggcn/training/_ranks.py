@@ -1,7 +1,7 @@
 """Ranks: the processes that train one model together, each with its share of every batch.
 
 They are the processes of PyTorch's default group, which ``torchrun`` or the caller starts. Every rank holds the whole
-graph and the same weights. One process alone is a :class:`Ranks`, too, whose sums and gathers change nothing.
+graph and the same weights.
 """
 
 import hashlib
@@ -18,7 +18,6 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch import distributed as dist
 
@@ -44,26 +43,48 @@ _GLOO = re.compile(r"\[\S*\.cc:\d+\] ")  # gloo's messages start with a line of 
 
 @dataclass(frozen=True)
 class Ranks:
-    """One process that trains alone; :class:`ProcessGroup` is several.
+    """The processes that train one model together; by default one process alone, whose sums and gathers change nothing.
 
     Attributes:
         rank: the number of this process.
         size: the number of processes.
         local_size: the number of processes on this machine.
         is_restarted: whether ``torchrun`` has started them again after a failure.
+        local_rank: the number of this process on its machine.
+        group: for values that are not tensors, whose ranks wait long for each other; None for one process alone.
+        store: that the ranks share, if :meth:`join` has started them.
     """
 
     rank: int = 0
     size: int = 1
     local_size: int = 1
     is_restarted: bool = False
+    local_rank: int = 0
+    group: Any = field(default=None, repr=False)
+    store: Any = field(default=None, repr=False)
 
     @staticmethod
     def current() -> "Ranks":
         """The ranks of PyTorch's default process group; one process alone if there is no group."""
-        if not (dist.is_available() and dist.is_initialized()):
-            return ALONE
-        return _of_world()
+        return _of_world() if dist.is_available() and dist.is_initialized() else ALONE
+
+    @staticmethod
+    def join() -> "Ranks":
+        """Start PyTorch's default process group with the ranks that ``torchrun`` has started."""
+        from torch._C._distributed_c10d import PrefixStore
+        from torch.distributed.rendezvous import rendezvous
+
+        store, rank, size = next(iter(rendezvous("env://")))
+        local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+        has_gpus = torch.cuda.is_available() and dist.is_nccl_available()
+        if has_gpus and local_rank < torch.cuda.device_count():
+            torch.cuda.set_device(local_rank)
+        backend = "cpu:gloo,cuda:nccl" if has_gpus else "gloo"
+        of_start = PrefixStore(name_of_start(store, rank, size), store)
+        is_restarted = store.check([_STARTED]) or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+        dist.init_process_group(backend, store=of_start, rank=rank, world_size=size, timeout=_TIMEOUT)
+        store.set(_STARTED, "")
+        return _of_world(of_start, is_restarted=is_restarted)
 
     @property
     def is_first(self) -> bool:
@@ -87,116 +108,85 @@ class Ranks:
             batch_size: targets per step, over all ranks.
             identity: what must be the same on all ranks.
         """
+        if self.group is None:
+            return
+        identities = self.every(dict(identity))
+        for rank, other in enumerate(identities):
+            if found := difference(identities[0], other, ", but rank 0 has"):
+                raise InputError(f"rank {rank}: {found}")
+        if batch_size < self.size:
+            raise InputError(f"batch_size: {batch_size} is smaller than the number of ranks, {self.size}")
+        problem, backends, num_gpus = "", dist.get_backend_config(), torch.cuda.device_count()
+        backend = f"{device.type}:{'nccl' if device.type == 'cuda' else 'gloo'}"
+        if backend not in backends:
+            problem = f"device: {device.type} needs a process group with {backend}, not {backends}"
+        elif device.type == "cuda" and self.local_size > num_gpus:
+            problem = f"device: {self.local_size} ranks on a machine with {num_gpus} GPUs; each needs its own"
+        self._agree(problem)
 
     def add_gradients(self, parameters: Iterable[Tensor]) -> None:
         """Replace every gradient by its sum over the ranks; a missing one counts as zero."""
-
-    def add(self, values: Tensor) -> Tensor:
-        """The sums over the ranks, which are added in their order, so that all ranks have the same bits."""
-        return values
-
-    def gather(self, rows: Tensor) -> Tensor:
-        """The rows of all ranks, in their order, on the device of ``rows``."""
-        return rows
-
-    def every(self, value: T) -> list[T]:
-        """The values of all ranks."""
-        return [value]
-
-    def first(self, function: Callable[[], T]) -> T:
-        """Call a function on the first rank; all ranks have its result, or its InputError."""
-        return function()
-
-    def in_turn(self, function: Callable[[], T]) -> T:
-        """Call a function on the first rank of every machine, then on the others, which find what it stored."""
-        return function()
-
-
-ALONE = Ranks()
-"""One process."""
-
-
-@dataclass(frozen=True)
-class ProcessGroup(Ranks):
-    """The ranks of PyTorch's default process group.
-
-    Attributes:
-        local_rank: the number of this process on its machine.
-        control: a group for values that are not tensors, whose ranks wait long for each other.
-        store: that the ranks share, if :func:`join` has started them.
-    """
-
-    local_rank: int = 0
-    control: Any = field(default=None, repr=False)
-    store: Any = field(default=None, repr=False)
-
-    def check(self, device: torch.device, batch_size: int, identity: Mapping[str, Any]) -> None:
-        identities = self.every(dict(identity))
-        for rank, other in enumerate(identities):
-            if found := difference(identities[0], other):
-                raise InputError(f"rank {rank}: {found[0]} {found[2]}, but rank 0 has {found[1]}")
-        if batch_size < self.size:
-            raise InputError(f"batch_size: {batch_size} is smaller than the number of ranks, {self.size}")
-        self._agree(self._device_problem(device))
-
-    def _device_problem(self, device: torch.device) -> InputError | None:
-        backends, num_gpus = dist.get_backend_config(), torch.cuda.device_count()
-        backend = f"{device.type}:{'nccl' if device.type == 'cuda' else 'gloo'}"
-        if backend not in backends:
-            return InputError(f"device: {device.type} needs a process group with {backend}, not {backends}")
-        if device.type == "cuda" and self.local_size > num_gpus:
-            return InputError(f"device: {self.local_size} ranks on a machine with {num_gpus} GPUs; each needs its own")
-        return None
-
-    def add_gradients(self, parameters: Iterable[Tensor]) -> None:
+        if self.group is None:
+            return
         trained = [parameter for parameter in parameters if parameter.requires_grad]
         gradients = [torch.zeros_like(p) if p.grad is None else p.grad for p in trained]
         flat = torch.cat([gradient.reshape(-1) for gradient in gradients])
-        with self._watching():
+        with _watching():
             dist.all_reduce(flat)
         for parameter, gradient in zip(trained, torch.split(flat, [p.numel() for p in trained]), strict=True):
             parameter.grad = gradient.view_as(parameter)
 
     def add(self, values: Tensor) -> Tensor:
+        """The sums over the ranks, which are added in their order, so that all ranks have the same bits."""
+        if self.group is None:
+            return values
         parts = [torch.empty_like(values) for _ in range(self.size)]
-        with self._watching():
+        with _watching():
             dist.all_gather(parts, values)
-        total = parts[0]
-        for part in parts[1:]:
-            total = total + part
-        return total
+        return sum(parts[1:], start=parts[0])
 
     def gather(self, rows: Tensor) -> Tensor:
+        """The rows of all ranks, in their order, on the device of ``rows``."""
+        if self.group is None:
+            return rows
         return torch.cat([part.to(rows.device) for part in self.every(rows.cpu()) if part.numel()])
 
     def every(self, value: T) -> list[T]:
-        values: list[Any] = [None] * self.size
-        with self._watching():
-            dist.all_gather_object(values, value, group=self.control)
+        """The values of all ranks."""
+        values: list[Any] = [value] * self.size
+        if self.group is not None:
+            with _watching():
+                dist.all_gather_object(values, value, group=self.group)
         return values
 
     def first(self, function: Callable[[], T]) -> T:
-        result: list[Any] = [None, None]
+        """Call a function on the first rank; all ranks have its result, or its InputError."""
+        if self.group is None:
+            return function()
+        result: list[Any] = [None]
         if self.is_first:
             try:
-                result[0] = function()
+                result = [function()]
             except InputError as error:
-                result[1] = error
-        with self._watching():
-            dist.broadcast_object_list(result, 0, group=self.control)
-        if result[1] is not None:
-            raise result[1]
-        value: T = result[0]
+                result = [error]
+        with _watching():
+            dist.broadcast_object_list(result, 0, group=self.group)
+        value: T | InputError = result[0]
+        if isinstance(value, InputError):
+            raise value
         return value
 
     def in_turn(self, function: Callable[[], T]) -> T:
+        """Call a function on the first rank of every machine, then on the others, which find what it stored."""
+        if self.group is None:
+            return function()
         results: list[T] = []
         for is_turn in (self.local_rank == 0, self.local_rank > 0):
-            problem = None
+            problem = ""
             try:
                 results += [function()] if is_turn else []
             except InputError as error:
-                problem = error
+                problem = str(error)
             self._agree(problem)
         return results[0]
 
@@ -211,23 +201,27 @@ class ProcessGroup(Ranks):
         except RuntimeError:  # it has none, or it has ended and with it the store
             return False
 
-    def _agree(self, problem: InputError | None) -> None:
+    def _agree(self, problem: str) -> None:
         """Raise the problem of the first rank that has one, on all ranks."""
-        for rank, message in enumerate(self.every(problem and str(problem))):
-            if message is not None:
+        for rank, message in enumerate(self.every(problem)):
+            if message:
                 raise InputError(f"rank {rank}: {message}" if rank else message)
 
-    @contextmanager
-    def _watching(self) -> Iterator[None]:
-        """Turn the errors of a lost connection into one line; ``torchrun`` names the rank that was lost."""
-        try:
-            yield
-        except RuntimeError as error:
-            reason = _GLOO.sub("", first_line(error)).partition(". ")[0]
-            raise RankError(f"another rank ended or does not answer ({reason})") from None
+
+ALONE = Ranks()
+"""One process."""
+
+_groups: WeakKeyDictionary[Any, Ranks] = WeakKeyDictionary()  # what is left when Python ends can abort it
 
 
-_groups: WeakKeyDictionary[Any, ProcessGroup] = WeakKeyDictionary()  # what is left when Python ends can abort it
+@contextmanager
+def _watching() -> Iterator[None]:
+    """Turn the errors of a lost connection into one line; ``torchrun`` names the rank that was lost."""
+    try:
+        yield
+    except RuntimeError as error:
+        reason = _GLOO.sub("", first_line(error)).partition(". ")[0]
+        raise RankError(f"another rank ended or does not answer ({reason})") from None
 
 
 def name_of_start(store: "Store", rank: int, size: int) -> str:
@@ -245,35 +239,14 @@ def name_of_start(store: "Store", rank: int, size: int) -> str:
         time.sleep(_POLL)
 
 
-def join() -> ProcessGroup:
-    """Start PyTorch's default process group with the ranks that ``torchrun`` has started."""
-    from torch._C._distributed_c10d import PrefixStore
-    from torch.distributed.rendezvous import rendezvous
-
-    store, rank, size = next(iter(rendezvous("env://")))
-    local_rank = int(os.environ.get("LOCAL_RANK", "0"))
-    has_gpus = torch.cuda.is_available() and dist.is_nccl_available()
-    if has_gpus and local_rank < torch.cuda.device_count():
-        torch.cuda.set_device(local_rank)
-    backend = "cpu:gloo,cuda:nccl" if has_gpus else "gloo"
-    start = name_of_start(store, rank, size)
-    is_restarted = store.check([_STARTED]) or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
-    of_start = PrefixStore(start, store)
-    dist.init_process_group(backend, store=of_start, rank=rank, world_size=size, timeout=_TIMEOUT)
-    store.set(_STARTED, "")
-    return _of_world(of_start, is_restarted=is_restarted)
-
-
-def _of_world(store: "Store | None" = None, *, is_restarted: bool = False) -> ProcessGroup:
+def _of_world(store: "Store | None" = None, *, is_restarted: bool = False) -> Ranks:
     """The ranks of the default process group; every rank calls it at the same time."""
     world = dist.group.WORLD
     if world not in _groups:
-        control = dist.new_group(backend="gloo", timeout=_PATIENCE)
-        local_rank, local_size = (os.environ.get(name) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+        group = dist.new_group(backend="gloo", timeout=_PATIENCE)
         rank, size = dist.get_rank(), dist.get_world_size()
-        _groups[world] = ProcessGroup(
-            rank, size, int(local_size or size), is_restarted, int(local_rank or rank), control, store
-        )
+        local_rank, local_size = (os.environ.get(name) for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+        _groups[world] = Ranks(rank, size, int(local_size or size), is_restarted, int(local_rank or rank), group, store)
     return _groups[world]
 
 
@@ -281,20 +254,14 @@ def _of_world(store: "Store | None" = None, *, is_restarted: bool = False) -> Pr
 class Shares(Sampler):
     """Draws this rank's share of every batch of a sampler, so that losses of the ranks add up to that of one process.
 
-    All ranks have the same number of batches. A rank without a share of the last one, which can be smaller than the
-    number of ranks, has an empty batch in its place.
-
-    Args:
-        sampler: declares ``draws_per_target``: what it draws for a target does not depend on the rest of the batch.
-        ranks: the processes that train together.
-        labels: [num_nodes] on the model's device.
-        class_weight: [num_classes] or None.
+    What the sampler draws for a target does not depend on the rest of the batch. All ranks have the same number of
+    batches; one without a share of the last, which can be smaller than the number of ranks, has an empty one.
     """
 
     sampler: Sampler
     ranks: Ranks
-    labels: Tensor
-    class_weight: Tensor | None
+    labels: Tensor  # [num_nodes]
+    class_weight: Tensor | None  # [num_classes]
 
     @property
     def device(self) -> torch.device:
@@ -303,19 +270,14 @@ class Shares(Sampler):
 
     def batches(self, targets: Nodes | Tensor, key: Key, batch_size: int) -> Iterator[Batch]:
         """One pass over ``targets``, which all ranks have in the same order; ``batch_size`` is that of all ranks."""
-        count = len(targets)
+        count, each = len(targets), self.ranks.part(batch_size)
         sizes = [min(batch_size, count - start) for start in range(0, count, batch_size)]
-        rows = self._rows(sizes, batch_size)
-        own = targets[torch.from_numpy(rows).to(targets.device)] if isinstance(targets, Tensor) else targets[rows]
-        size = self.ranks.part(batch_size)
-        drawn = self.sampler.batches(own, key, size.stop - size.start)
-        return self._weighted(drawn, sizes, self._factors(targets, sizes))
-
-    def _rows(self, sizes: list[int], batch_size: int) -> NDArray[np.int64]:
-        """The positions of this rank's targets."""
         parts = [self.ranks.part(size) for size in sizes]
         ranges = [np.arange(part.start, part.stop) + n * batch_size for n, part in enumerate(parts)]
-        return np.concatenate(ranges) if ranges else np.empty(0, np.int64)
+        rows = np.concatenate([np.empty(0, np.int64), *ranges])
+        own = targets[torch.from_numpy(rows).to(targets.device)] if isinstance(targets, Tensor) else targets[rows]
+        drawn = self.sampler.batches(own, key, each.stop - each.start)
+        return self._weighted(drawn, sizes, parts, self._factors(targets, sizes))
 
     def _factors(self, targets: Nodes | Tensor, sizes: list[int]) -> Tensor:
         """[batches] the factor of a target's loss in every batch: 1 over the sum of the whole batch's weights."""
@@ -327,25 +289,26 @@ class Shares(Sampler):
         totals = torch.zeros(len(sizes), device=counts.device, dtype=torch.float64)
         return (1 / totals.index_add(0, number, self.class_weight[self.labels[nodes]].double())).float()
 
-    def _weighted(self, drawn: Iterator[Batch], sizes: list[int], factors: Tensor) -> Iterator[Batch]:
+    def _weighted(
+        self, drawn: Iterator[Batch], sizes: list[int], parts: list[slice], factors: Tensor
+    ) -> Iterator[Batch]:
         if factors.is_cuda:
             factors.record_stream(torch.cuda.current_stream())
         nothing = torch.empty(0, dtype=torch.int64, device=self.device)
-        for size, factor in zip(sizes, factors, strict=True):
-            part = self.ranks.part(size)
+        for size, part, factor in zip(sizes, parts, factors, strict=True):
             batch = next(drawn) if part.stop > part.start else Batch(nothing, (), nothing)
             yield replace(batch, weight=factor.expand(batch.targets.numel()).contiguous(), count=size)
 
 
-def difference(one: Identity, other: Identity) -> tuple[str, str, str] | None:
-    """The first field in which two identities differ, with its value in each; None if they are the same."""
+def difference(one: Identity, other: Identity, but: str) -> str:
+    """The first field in which two identities differ: its value in the other, ``but`` and that in the one; or empty."""
     for name in sorted({*one, *other}):
         left, right = one.get(name), other.get(name)
         if left != right:
             if isinstance(left, Mapping) and isinstance(right, Mapping):
-                return difference(left, right)
-            return name.replace("_", " "), _short(left), _short(right)
-    return None
+                return difference(left, right, but)
+            return f"{name.replace('_', ' ')} {_short(right)}{but} {_short(left)}"
+    return ""
 
 
 def _short(value: object) -> str:
@@ -353,6 +316,5 @@ def _short(value: object) -> str:
         text = str(value)
     except RecursionError:
         return "a value that is nested too deeply"
-    if len(text) == _DIGEST:
-        return f"{text[:12]}…"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    shown = 12 if len(text) == _DIGEST else _SHOWN
+    return text if len(text) <= shown else f"{text[:shown]}…"

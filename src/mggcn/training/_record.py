@@ -1,29 +1,36 @@
 """RunRecord: what a run leaves behind, as JSON. Reports read records and nothing else; torch is not needed here."""
 
+import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import Annotated, Any, Required, TypedDict
 
 from msgspec import Meta
 
-from mggcn._io.files import typed
+from mggcn._io import regular
+from mggcn._io.files import parse_json, sealed, typed, unsealed
 from mggcn.data import Column, feature_names
+from mggcn.errors import InputError
 from mggcn.graph import Direction
-from mggcn.training._ranking_record import Ranking
 
+RECORD, CONFIG, CHECKPOINT = "record.json", "config.toml", "checkpoint"
+"""What the folder of a run holds; the record is written last, and then checkpoints are removed."""
 MAY_DIVERGE = ("val_loss", "train_loss")
 """The fields that may be infinite or not a number."""
 
 Finite = Annotated[float, Meta(gt=-1e300, lt=1e300)]  # sums of such numbers are finite, too
-Count = Annotated[int, Meta(ge=-(2**62), le=2**62)]
+Whole = Annotated[int, Meta(ge=-(2**62), le=2**62)]
+_Natural = Annotated[int, Meta(ge=0, le=2**62)]
+_Share = Annotated[float, Meta(ge=0, le=1)]
 
 
 @dataclass(frozen=True)
 class Epoch:
     """One epoch of training."""
 
-    number: Count
+    number: Whole
     train_loss: float
     val_loss: float
     val_accuracy: Finite
@@ -49,6 +56,64 @@ def spaced(count: int, most: int) -> list[int]:
     return [round(number * (count - 1) / max(kept - 1, 1)) for number in range(kept)]
 
 
+@dataclass(frozen=True)
+class Alerts:
+    """Thresholds for a required precision, and what they give; each list has an entry for each class.
+
+    A node is an alert for a class if its probability of the class is at least the threshold.
+
+    Attributes:
+        required: the precision that is required of validation nodes.
+        thresholds: the lowest with that precision on the validation nodes; None if none has it.
+        val: the number of alerts among the validation nodes.
+        test: the number of alerts among the test nodes.
+        correct: the number of those that belong to the class.
+    """
+
+    required: _Share
+    thresholds: list[_Share | None]
+    val: list[_Natural]
+    test: list[_Natural]
+    correct: list[_Natural]
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Metrics of ranking the test nodes by the probability of a class; each list has an entry for each class.
+
+    Attributes:
+        pr_auc: the area under the curve of precision and recall, as average precision; None without nodes of the class.
+        roc_auc: the area under the ROC curve; None if all test nodes belong to the class, or none does.
+        ks: the numbers of nodes at which the precision is measured, ascending.
+        precision_at: for each class, the precision among the first k nodes, for each of ``ks``; among nodes with equal
+            probabilities it is the mean over their orders.
+        alerts: for each required precision.
+    """
+
+    pr_auc: list[_Share | None]
+    roc_auc: list[_Share | None]
+    ks: list[_Natural]
+    precision_at: list[list[_Share]]
+    alerts: list[Alerts]
+
+    def check(self, classes: int) -> None:
+        """Raise ValueError unless every list has an entry for each of the classes."""
+        lists = [(name, getattr(self, name)) for name in ("pr_auc", "roc_auc", "precision_at")]
+        for one in self.alerts:
+            lists += [(f"alerts.{name}", getattr(one, name)) for name in ("thresholds", "val", "test", "correct")]
+        for name, values in lists:
+            if len(values) != classes:
+                raise ValueError(f"field ranking.{name} has {len(values)} entries for {classes} classes")
+        if any(len(precisions) != len(self.ks) for precisions in self.precision_at):
+            raise ValueError("field ranking.precision_at has other lengths than ks")
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """The mean over the classes that have a value; None if none has."""
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
 class _Data(TypedDict, total=False):
     """The fields of a record's data set that reports read."""
 
@@ -57,13 +122,13 @@ class _Data(TypedDict, total=False):
     digest: str | None
     digest_without_split: str | None
     source: str | None
-    num_nodes: Count | None
-    num_edges: Count | None
-    num_features: Count | None
+    num_nodes: Whole | None
+    num_edges: Whole | None
+    num_features: Whole | None
     feature_names: list[str] | None
     encoding: list[Column]
     classes: list[str] | None
-    split: list[Count] | None
+    split: list[Whole] | None
     direction: Direction
     notes: list[str]
 
@@ -92,53 +157,51 @@ class RunRecord:
             included), or the largest sum of tensors on the GPU.
         split_seed: the seed of a random split; None for a split that came with the data.
         training_memory_bytes: the same during the first epoch of training, before anything is evaluated; None if
-            nothing is trained, and in older records.
+            nothing is trained.
         nodes_per_batch: mean number of distinct nodes whose rows a training batch reads; 0 if nothing is trained.
         curve: every epoch.
         environment: versions, machine and commit.
         temperature: fitted on the validation nodes, with one draw; scores divided by it give calibrated
-            probabilities. 1 if it does not lower the loss in cross-validation, and in older records.
-        method_version: see :attr:`mggcn.methods.Method.version`; 1 in older records.
-        test_ece: the expected calibration error of the calibrated probabilities on the test nodes; None in older
-            records.
+            probabilities. 1 if it does not lower the loss in cross-validation.
+        method_version: see :attr:`mggcn.methods.Method.version`.
+        test_ece: the expected calibration error of the calibrated probabilities on the test nodes.
         test_ece_uncalibrated: the same before calibration.
         resumed: how often the run was interrupted and resumed from a checkpoint; its times are sums, except for
             ``prepare_seconds``, which is that of the last time.
         warm_start: the run whose weights this one started from: its folder, its data set and seed, and the
             sha256 of the weights; None for weights drawn at random.
-        ranking: areas under curves, precision at k and thresholds of each class, with calibrated probabilities; None in
-            older records.
+        ranking: areas under curves, precision at k and thresholds of each class, with calibrated probabilities.
     """
 
     dataset: dict[str, Any]
     method: str
-    seed: Count
+    seed: Whole
     settings: dict[str, Any]
     device: str
-    epochs: Count
-    best_epoch: Count
+    epochs: Whole
+    best_epoch: Whole
     val_loss: float
     val_accuracy: Finite
     val_macro_f1: Finite
     test_accuracy: Finite
     test_macro_f1: Finite
-    test_confusion: list[list[Count]]
+    test_confusion: list[list[Whole]]
     epoch_seconds: Finite
     prepare_seconds: Finite
     seconds_to_best: Finite
     seconds_to_near_best: Finite
     total_seconds: Finite
-    peak_memory_bytes: Count
+    peak_memory_bytes: Whole
     nodes_per_batch: Finite
     curve: list[Epoch]
     environment: dict[str, Any]
     temperature: Finite = 1.0
-    method_version: Count = 1
+    method_version: Whole = 1
     test_ece: Finite | None = None
     test_ece_uncalibrated: Finite | None = None
-    training_memory_bytes: Count | None = None
-    split_seed: Count | None = None
-    resumed: Count = 0
+    training_memory_bytes: Whole | None = None
+    split_seed: Whole | None = None
+    resumed: Whole = 0
     warm_start: dict[str, Any] | None = None
     ranking: Ranking | None = None
 
@@ -146,15 +209,6 @@ class RunRecord:
     def is_converged(self) -> bool:
         """Whether training went on after the best epoch without improvement; True if nothing is trained."""
         return self.epochs == 0 or self.best_epoch < self.epochs
-
-    def to_json(self) -> str:
-        """The record as indented JSON."""
-        return json.dumps(asdict(self), indent=2) + "\n"
-
-    @classmethod
-    def from_json(cls, text: str) -> "RunRecord":
-        """Read what :meth:`to_json` wrote; raises ValueError if it is not a record."""
-        return cls.of(json.loads(text))
 
     @classmethod
     def of(cls, values: object) -> "RunRecord":
@@ -177,28 +231,75 @@ class RunRecord:
 
     def check_complete(self) -> None:
         """Raise ValueError if something is missing that scoring nodes needs and reports do not."""
-        for name in ("path", "digest", "digest_without_split", "num_features", "classes"):
-            if name not in self.dataset:
-                raise ValueError(f"field dataset has no {name}")
-        if self.dataset["num_features"] is None or self.dataset["num_features"] < 0:
-            raise ValueError(f"field dataset has num_features {self.dataset['num_features']}")
-        if not self.dataset["classes"]:
-            raise ValueError("field dataset has no classes")
-        names = self.dataset.get("feature_names") or ()
-        if len(names) not in (0, self.dataset["num_features"]):
-            raise ValueError(
-                f"field dataset has {len(names)} feature_names for {self.dataset['num_features']} features"
-            )
+        typed(_Complete, {name: getattr(self, name) for name in _Complete.__annotations__})
+        names, width = self.dataset.get("feature_names") or (), self.dataset["num_features"]
+        if len(names) not in (0, width):
+            raise ValueError(f"field dataset has {len(names)} feature_names for {width} features")
         encoding = typed(list[Column], self.dataset.get("encoding", []))
         if encoding and feature_names(encoding) != tuple(names):
             raise ValueError("field dataset has an encoding of other features than feature_names")
-        if "scaling" not in self.settings:
-            raise ValueError("field settings has no scaling")
-        if not self.temperature > 0:
-            raise ValueError(f"field temperature is {self.temperature!r}")
 
 
 class _DataField(TypedDict):
     """Only the data set of a record, so that errors name the whole path of a field."""
 
     dataset: _Data
+
+
+class _CompleteData(TypedDict):
+    path: str | None
+    digest: str | None
+    digest_without_split: str | None
+    num_features: _Natural
+    classes: Annotated[list[str], Meta(min_length=1)]
+
+
+class _Scaling(TypedDict):
+    scaling: str
+
+
+class _Complete(TypedDict):
+    """What scoring nodes needs of a record."""
+
+    dataset: _CompleteData
+    settings: _Scaling
+    temperature: Annotated[float, Meta(gt=0)]
+
+
+class _Checksums(TypedDict):
+    """What a record.json holds beside the record."""
+
+    files: dict[str, str]
+
+
+def is_unfinished(folder: Path) -> bool:
+    """Whether a folder is that of a run which is still being trained or was interrupted."""
+    return (folder / CONFIG).is_file() and (folder / CHECKPOINT).is_dir() and not (folder / RECORD).exists()
+
+
+def unfinished(folder: Path) -> str:
+    """The problem with the folder of a run that is not finished."""
+    return f"{folder}: a run that is not finished; mggcn.resume({str(folder)!r}) continues it"
+
+
+def record_content(record: RunRecord, files: Mapping[str, bytes]) -> bytes:
+    """The content of a ``record.json``, with its checksum and those of the files beside it."""
+    checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    return sealed(json.dumps({"files": checksums, **asdict(record)}, indent=2) + "\n")
+
+
+def read_record(path: Path) -> tuple[RunRecord, dict[str, str]]:
+    """A ``record.json``, and the checksums of the files beside it."""
+    try:
+        content, is_sealed = unsealed(regular.read(path))
+        if not is_sealed:
+            raise ValueError("its checksum is missing")
+        return parse_record(parse_json(content))
+    except ValueError as error:
+        raise InputError(f"{path}: not a run record ({error})") from None
+
+
+def parse_record(values: Any) -> tuple[RunRecord, dict[str, str]]:
+    """A parsed ``record.json`` as a record, and the checksums of the files beside it."""
+    checksums = typed(_Checksums, values)["files"]
+    return RunRecord.of({name: value for name, value in values.items() if name != "files"}), checksums

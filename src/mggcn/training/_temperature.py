@@ -54,43 +54,29 @@ def fit_temperature(log_probabilities: NDArray[np.float64], y: NDArray[np.int64]
     """Return the temperature with the highest likelihood, between 0.001 and 1,000.
 
     The loss is convex in the inverse temperature β. Its slope is the mean of E[z] under softmax(βz) minus z of the true
-    class, with z the log-probabilities. Newton's method finds its root on the logarithm of β, and halves the interval
-    that holds the root where a step would leave it.
+    class, with z the log-probabilities; the root is searched on the logarithm of β.
 
     Args:
         log_probabilities: [n, classes] of nodes that were not trained on.
         y: [n] their classes.
     """
+    from scipy.optimize import brentq
+
     z = torch.from_numpy(np.maximum(log_probabilities, _LOWEST))
     z = z - z.amax(dim=1, keepdim=True)
-    labels = torch.from_numpy(y)[:, None]
-    observed = float(z.gather(1, labels).sum() + z.mean()) / (y.size + 1)
+    observed = float(z.gather(1, torch.from_numpy(y)[:, None]).sum() + z.mean()) / (y.size + 1)
 
-    def slope(log_beta: float) -> tuple[float, float]:
-        """The slope, and its derivative: the mean variance of z, times β."""
-        beta = math.exp(log_beta)
-        p = torch.softmax(beta * z, dim=1)
-        pz = p * z
-        mean = pz.sum(dim=1)
-        variance = (pz * z).sum(dim=1) - mean.square()
-        return float(mean.mean()) - observed, beta * float(variance.mean())
+    def slope(log_beta: float) -> float:
+        return float((torch.softmax(math.exp(log_beta) * z, dim=1) * z).sum(dim=1).mean()) - observed
 
-    if slope(0.0)[0] == 0:
+    if not abs(slope(0.0)) > 0:  # it is not a number for scores that are none
         return 1.0
     low, high = -math.log(_HOTTEST), -math.log(_COLDEST)
-    if slope(low)[0] >= 0:
+    if slope(low) >= 0:
         return _HOTTEST
-    if slope(high)[0] <= 0:
+    if slope(high) <= 0:
         return _COLDEST
-    at, step = 0.0, math.inf
-    while abs(step) > _PRECISION and high - low > _PRECISION:
-        value, derivative = slope(at)
-        low, high = (at, high) if value < 0 else (low, at)
-        step = -value / derivative if derivative > 0 else math.inf
-        if not low <= at + step <= high:
-            step = (low + high) / 2 - at
-        at += step
-    return math.exp(-at)
+    return math.exp(-brentq(slope, low, high, xtol=_PRECISION))
 
 
 def log_odds(log_probabilities: Tensor, labels: Tensor) -> Tensor:

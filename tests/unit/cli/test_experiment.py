@@ -17,7 +17,7 @@ from mggcn.experiments._definition import folder_name
 from mggcn.experiments._records import read_json
 from mggcn.experiments._rows import ExperimentInfo, Section
 from mggcn.runs import Plan
-from mggcn.training._progress import Silent
+from mggcn.training._loop import Silent
 
 TOML = """
 name = "tiny"

@@ -24,7 +24,7 @@ FOLDER = "tune/data-mlp"
 
 @pytest.fixture
 def folder(small: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(environment, "reset_peak_memory", lambda: None)
+    monkeypatch.setattr(environment, "reset_peak", lambda _: None)
     monkeypatch.setattr(environment, "describe", dict)
     monkeypatch.chdir(tmp_path)
     save(small, tmp_path / "data")

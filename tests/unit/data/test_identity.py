@@ -186,4 +186,4 @@ def test_a_run_whose_data_kept_their_name_but_not_their_content_says_so(tmp_path
     run = mggcn.fit(replace(digits, x=digits.x * 2), "mlp", device="cpu", settings={"epochs": 1})
     run.save(tmp_path / "run")
     with pytest.raises(InputError, match=r"digits: not the data that .*run was trained on; the data set changed since"):
-        mggcn.load_run(tmp_path / "run").predict(root=tmp_path)
+        mggcn.load_run(tmp_path / "run", root=tmp_path).predict()

@@ -122,7 +122,7 @@ def test_every_key_that_is_not_used_is_named() -> None:
             {"y": Y, "train_idx": torch.tensor([0.5])},
             "data.train_idx: must be node numbers or a boolean mask, not float32",
         ),
-        ({"x": torch.ones(6)}, r"x must have 2 dimensions, not shape \(6,\)"),
+        ({"x": torch.ones(6)}, r"data.x: must have shape \[num_nodes, num_features\], not \[6\]"),
         ({"x": torch.ones(6, 2, dtype=torch.bfloat16)}, "data.x: Tensor is not an array"),
     ],
 )

@@ -131,7 +131,7 @@ def test_without_x_the_features_are_structural():
     ("fields", "message"),
     [
         ({"x": None}, "mine: data.x and data.num_nodes are missing"),
-        ({"x": np.ones((12, 2))}, "mine: data.x must be a tensor, not ndarray"),
+        ({"x": "age"}, r"mine: data.x: must have shape \[num_nodes, num_features\], not \[\]"),
         ({"edge_index": None}, "mine: data.edge_index is missing, and so is data.adj_t"),
         (
             {"edge_index": torch.zeros(3, 4, dtype=torch.long)},

@@ -107,7 +107,7 @@ def test_the_command_says_what_it_left_out(tmp_path: Path, capsys: pytest.Captur
     output = capsys.readouterr().out
     assert "1 addresses of two classes" in output
     assert f"1 entries of other chains, left out; the first in {file}: line 6" in output
-    assert f"{A} Mining and Exchange" in output
+    assert f"left out, see {tmp_path / 'labels.conflicts.csv'}\n" in output
     assert "donate 1" in output
     assert main(["ethereum", "labels", f"Fish={file}", "--out", str(tmp_path / "other.csv")]) == 2
     assert "did you mean Phish?" in capsys.readouterr().err

@@ -10,14 +10,16 @@ from mggcn.training import _environment as environment
 
 SCRIPT = """
 import numpy as np
-from mggcn.training import _environment as environment
+import torch
+from mggcn.training import environment
+cpu = torch.device("cpu")
 first = np.ones(200 << 20, np.uint8)
-large = environment.peak_memory()
+large = environment.peak(cpu)
 del first
-environment.reset_peak_memory()
-small = environment.peak_memory()
+environment.reset_peak(cpu)
+small = environment.peak(cpu)
 second = np.ones(100 << 20, np.uint8)
-print(large, small, environment.peak_memory())
+print(large, small, environment.peak(cpu))
 """
 
 

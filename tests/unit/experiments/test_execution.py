@@ -25,8 +25,8 @@ from mggcn.runs import DataIdentity, Plan
 from mggcn.training import Fit, Prepared, Scaler, Training, View, nodes_per_batch
 from mggcn.training._checkpoints import lock
 from mggcn.training._compute import Compute
-from mggcn.training._inputs import DenseInputs
-from mggcn.training._progress import Silent
+from mggcn.training._loop import Silent
+from mggcn.training._prepared import DenseInputs
 from mggcn.training._record import Epoch
 from tests.unit.experiments.test_schedule import CPU, jobs_of, schedule_of
 

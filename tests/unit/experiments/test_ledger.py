@@ -46,7 +46,7 @@ def test_records_from_before_calibration_are_read(tmp_path: Path) -> None:
     (tmp_path / "records.jsonl").write_bytes(line({"spec": "a", **fields}))
     old = Ledger(tmp_path / "records.jsonl").records["a"]
     assert (old.temperature, old.test_ece, old.test_ece_uncalibrated) == (1.0, None, None)
-    assert old == RunRecord.from_json(record().to_json())
+    assert old == RunRecord.of(asdict(record()))
 
 
 def test_records_come_back(tmp_path: Path) -> None:

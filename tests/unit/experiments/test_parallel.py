@@ -17,7 +17,7 @@ from mggcn.experiments import _execution as execution
 from mggcn.experiments._definition import Experiment, Variant
 from mggcn.kernels import threads
 from mggcn.runs import DataIdentity
-from mggcn.training._progress import Silent
+from mggcn.training._loop import Silent
 
 pytestmark = pytest.mark.slow
 

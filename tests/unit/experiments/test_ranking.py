@@ -1,6 +1,7 @@
 """The part of a report on rankings."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -9,8 +10,7 @@ from mggcn.experiments import _classes as ranking
 from mggcn.experiments._page import render
 from mggcn.experiments._records import pack, unpack
 from mggcn.experiments._rows import group
-from mggcn.training._ranking_record import Alerts, Ranking
-from mggcn.training._record import RunRecord
+from mggcn.training._record import Alerts, Ranking, RunRecord
 from tests.records import record
 
 
@@ -71,7 +71,7 @@ def test_rankings_are_packed_and_read_again() -> None:
 
 def test_rankings_of_other_classes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"field ranking\.roc_auc has 1 entries for 2 classes"):
-        RunRecord.from_json(ranked(roc_auc=[0.5]).to_json())
+        RunRecord.of(asdict(ranked(roc_auc=[0.5])))
     with pytest.raises(ValueError, match=r"ranking\.precision_at has other lengths"):
-        RunRecord.from_json(ranked(ks=[1]).to_json())
-    assert RunRecord.from_json(ranked().to_json()).ranking == ranked().ranking
+        RunRecord.of(asdict(ranked(ks=[1])))
+    assert RunRecord.of(asdict(ranked())).ranking == ranked().ranking

@@ -12,7 +12,7 @@ from mggcn.errors import InputError
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
 from mggcn.experiments._rows import group
-from mggcn.training._record import Epoch
+from mggcn.training import Epoch, record_content
 from tests.records import RECORDS, ledger, record
 
 
@@ -20,7 +20,7 @@ def test_runs_ledgers_and_folders_of_them_are_read(tmp_path: Path) -> None:
     path = ledger(tmp_path / "all" / "compare" / "records.jsonl", RECORDS[:2])
     run = tmp_path / "all" / "run"
     run.mkdir()
-    (run / "record.json").write_text(RECORDS[2].to_json())
+    (run / "record.json").write_bytes(record_content(RECORDS[2], {}))
     methods = [
         [record.method for row in read([each])[0].rows for record in row.records]
         for each in (path, path.parent, run, run / "record.json")
@@ -46,7 +46,7 @@ def test_runs_ledgers_and_folders_of_them_are_read(tmp_path: Path) -> None:
 )
 def test_bad_records_are_named(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     path = tmp_path / "record.json"
-    path.write_text(json.dumps(asdict(record()) | changes))
+    path.write_text(json.dumps({"files": {}, **asdict(record())} | changes))
     with pytest.raises(InputError, match=rf"record.json: not a run record \({message}"):
         read([path])
 
@@ -97,7 +97,7 @@ def test_packed_records_are_not_packed_onto_themselves(tmp_path: Path, capsys: p
 def test_hidden_folders_are_not_read(tmp_path: Path) -> None:
     for name in ("run", ".run.1a2b3c4d.mggcn-tmp", ".run.x.old"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "record.json").write_text(record(seed=len(name)).to_json())
+        (tmp_path / name / "record.json").write_bytes(record_content(record(seed=len(name)), {}))
     (tmp_path / ".other" / "checkpoint").mkdir(parents=True)
     (tmp_path / ".other" / "config.toml").write_text("")
     [section] = read([tmp_path])

@@ -30,7 +30,7 @@ from mggcn.experiments._tuning import SPACE, Choice, Range, Search, Trial, Tunin
 from mggcn.runs import Plan, resolve
 from mggcn.runs._folder import load_run
 from mggcn.training import _environment as environment
-from mggcn.training._progress import Silent
+from mggcn.training._loop import Silent
 from mggcn.training._record import Epoch
 from mggcn.training._training import Training
 
@@ -43,7 +43,7 @@ COMMAND = ["tune", "data", "--method", "mlp", "--set", "epochs=5", "patience=3",
 @pytest.fixture(autouse=True)
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
     """Skip measuring memory and describing the machine, which take longer than these short runs."""
-    monkeypatch.setattr(environment, "reset_peak_memory", lambda: None)
+    monkeypatch.setattr(environment, "reset_peak", lambda _: None)
     monkeypatch.setattr(environment, "describe", dict)
 
 

@@ -103,7 +103,7 @@ def test_an_array_that_the_file_cannot_hold_is_refused(tmp_path: Path, capsys: p
             np.save(content, array)
             archive.writestr(f"{name}.npy", header.getvalue() + bytes(4000) if name == "x" else content.getvalue())
     assert main(["data", "import", str(tmp_path / "d.npz"), "--out", str(tmp_path / "out")]) == 2
-    assert "d.npz: x: 13.4 GiB, of shape [6, 600000000], are not in the file" in capsys.readouterr().err
+    assert "d.npz: x: EOF: reading array data" in capsys.readouterr().err
 
 
 def test_more_picks_than_memory_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

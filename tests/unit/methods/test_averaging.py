@@ -15,8 +15,8 @@ from mggcn.keys import Key
 from mggcn.methods import _fine
 from mggcn.runs import resolve
 from mggcn.training._compute import Compute
-from mggcn.training._inputs import AveragedInputs, SparseInputs
-from mggcn.training._scoring import predict
+from mggcn.training._prepared import AveragedInputs, SparseInputs
+from mggcn.training._scoring import Inference
 
 CPU = Compute(torch.device("cpu"))
 
@@ -45,7 +45,7 @@ def test_scores_do_not_depend_on_the_form(
     averaged = plan.prepare(wide, Key.of(0), CPU, later.model.state_dict())
     assert isinstance(later.train.inputs, AveragedInputs)
     assert not isinstance(averaged.train.inputs, AveragedInputs)
-    scores = [predict(one.model, one.eval, np.arange(300), Key.of(0), CPU) for one in (later, averaged)]
+    scores = [Inference(one.model, one.eval, Key.of(0), CPU).predict(np.arange(300)) for one in (later, averaged)]
     torch.testing.assert_close(*scores)
 
 

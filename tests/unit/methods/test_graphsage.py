@@ -14,7 +14,7 @@ from mggcn.nn.stack import Stack
 from mggcn.runs import resolve
 from mggcn.sampling.neighbor import NeighborSampler
 from mggcn.training._compute import Compute
-from mggcn.training._scoring import predict
+from mggcn.training._scoring import Inference
 
 NAMES = ["graphsage-mean", "graphsage-gcn", "graphsage-pool", "graphsage-lstm", "mg-graphsage"]
 CPU = Compute(torch.device("cpu"))
@@ -35,14 +35,14 @@ def test_whole_neighbourhoods_are_what_a_large_fan_out_draws(small: Dataset, nam
         for full in (False, True)
     )
     nodes = np.arange(60)
-    scores = [predict(method.model, method.eval, nodes, Key.of(0), CPU) for method in (drawn, whole)]
+    scores = [Inference(method.model, method.eval, Key.of(0), CPU).predict(nodes) for method in (drawn, whole)]
     torch.testing.assert_close(*scores, rtol=1e-5, atol=1e-5)
 
 
 def test_a_node_is_scored_alike_in_any_company(small: Dataset) -> None:
     method = resolve("graphsage-mean", "small", {"fanouts": "2,2"}).prepare(small, Key.of(1), CPU)
-    together = predict(method.model, method.eval, np.arange(60), Key.of(0), CPU)
-    alone = [predict(method.model, method.eval, np.array([v]), Key.of(0), CPU) for v in range(60)]
+    together = Inference(method.model, method.eval, Key.of(0), CPU).predict(np.arange(60))
+    alone = [Inference(method.model, method.eval, Key.of(0), CPU).predict(np.array([v])) for v in range(60)]
     torch.testing.assert_close(together, torch.cat(alone))
 
 

@@ -8,12 +8,13 @@ from mggcn.data._dataset import Dataset
 from mggcn.experiments._definition import ABLATIONS
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
+from mggcn.nn.rows import to_dense
 from mggcn.runs import resolve
 from mggcn.sampling import grains
 from mggcn.sampling.mix_grained import MixGrainedSampler
 from mggcn.training import Fit, train
 from mggcn.training._compute import Compute
-from mggcn.training._progress import Silent
+from mggcn.training._loop import Silent
 from tests.properties import assert_batch_is_valid
 
 CPU = Compute(torch.device("cpu"))
@@ -57,6 +58,9 @@ def test_without_the_fine_layer_every_layer_has_a_block(small: Dataset) -> None:
 def test_every_variant_trains(small: Dataset, variant: object, layers: int) -> None:
     plan = resolve("mg-gcn", small.name, {**variant.settings, "layers": layers, "epochs": 2})
     method = plan.prepare(small, Key.of(0), CPU)
-    assert method.train.inputs.width == (2 if plan.method.fine else 1) * small.num_features
+    assert (
+        to_dense(method.train.inputs.rows(torch.arange(3))).shape[1]
+        == (2 if plan.method.fine else 1) * small.num_features
+    )
     fitted = train(Fit(method, small, plan.training, Key.of(0), CPU), Silent())
     assert np.isfinite(fitted.val.loss)

@@ -15,7 +15,7 @@ from mggcn.nn.rows import RepeatedRows, SparseRows, to_dense
 from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
 from mggcn.training._compute import Compute
-from mggcn.training._inputs import DenseInputs, SparseInputs
+from mggcn.training._prepared import DenseInputs, SparseInputs
 
 CPU = Compute(torch.device("cpu"))
 

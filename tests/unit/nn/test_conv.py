@@ -3,7 +3,7 @@ import torch
 
 from mggcn.block import Block
 from mggcn.nn.conv import GCNConv, MeanConv, aggregate
-from mggcn.nn.mg_gcn import MGGCN
+from mggcn.nn.stack import MGGCN
 from tests.properties import shuffle_edges
 
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from mggcn.nn.dropout import dropout
+from mggcn.nn.conv import dropout
 
 
 def seeded(seed: int, share: float = 0.3) -> torch.Tensor:

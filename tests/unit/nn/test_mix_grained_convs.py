@@ -13,13 +13,10 @@ from mggcn.block import Block
 from mggcn.data._dataset import Dataset
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
-from mggcn.nn.attention import GATConv
-from mggcn.nn.mg_gcn import CONVS, MGGCN, WITHOUT_ROOT
 from mggcn.nn.rows import RepeatedRows, SparseRows
-from mggcn.nn.stack import Stack
+from mggcn.nn.stack import CONVS, MGGCN, WITHOUT_ROOT, Stack
 from mggcn.sampling import grains
-from mggcn.sampling.mix_grained import MixGrainedSampler
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
 from tests.gpu import GPU
 from tests.properties import assert_batch_is_valid, shuffle_edges
 
@@ -142,23 +139,6 @@ def test_weights_follow_their_generator(name: str) -> None:
     )
     assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
     assert not all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
-
-
-def test_attention_may_hear_the_receiver_itself() -> None:
-    conv = GATConv(IN, OUT, add_root=True).double()
-    listed = Block(6, torch.tensor([0, 5, 6, 8, 11]), torch.tensor([1, 0, 5, 4, 2, 3, 0, 2, 2, 3, 1]), ragged().root)
-    torch.testing.assert_close(conv(rows_of(6), ragged()), _without_root(conv)(rows_of(6), listed))
-
-
-def _without_root(conv: GATConv) -> GATConv:
-    same = GATConv(IN, OUT).double()
-    same.load_state_dict(conv.state_dict())
-    return same
-
-
-def test_heads_must_divide_the_channels() -> None:
-    with pytest.raises(mggcn.InputError, match="heads: 2 do not divide 3 channels"):
-        GATConv(4, 3, heads=2)
 
 
 def picks_with_padding(small: Dataset) -> tuple[PickTable, np.ndarray]:

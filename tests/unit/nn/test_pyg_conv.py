@@ -12,8 +12,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
 from mggcn.methods.mg_gcn import MixGrained
-from mggcn.nn.conv import MeanConv
-from mggcn.nn.pyg_conv import PyGConv
+from mggcn.nn.conv import MeanConv, PyGConv
 from mggcn.nn.stack import Stack
 from mggcn.sampling.mix_grained import MixGrainedSampler
 from mggcn.training._training import Training

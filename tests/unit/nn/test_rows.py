@@ -54,7 +54,8 @@ def test_dropped_rows_are_multiplied_with_their_gradient(kind: str) -> None:
     weight = torch.randn(40, 5, requires_grad=True)
     products = [rows.matmul(weight), to_dense(rows) @ weight]
     torch.testing.assert_close(*products)
-    torch.testing.assert_close(*(torch.autograd.grad(each.square().sum(), weight)[0] for each in products))
+    gradients = [torch.autograd.grad(each.square().sum(), weight)[0] for each in products]
+    torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-3)
 
 
 def test_the_matrix_itself_is_unchanged() -> None:

@@ -13,9 +13,9 @@ from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.runs._scoring import Scorer
-from mggcn.training import _metrics as metrics
 from mggcn.training._compute import Compute
 from mggcn.training._temperature import choose_temperature
+from tests.reference.calibration import calibration_error
 
 CPU = Compute(torch.device("cpu"))
 DRAWS = 3
@@ -50,7 +50,7 @@ def test_validation_test_and_temperature(run: mggcn.Run, small: Dataset) -> None
     assert record.temperature == pytest.approx(choose_temperature(val, small.y[split.val]), rel=1e-6)
     assert record.temperature != 1
     calibrated = np.exp(train.calibrated(torch.from_numpy(test), record.temperature).numpy())
-    assert record.test_ece == pytest.approx(metrics.calibration_error(calibrated, small.y[split.test]))
+    assert record.test_ece == pytest.approx(calibration_error(calibrated, small.y[split.test]))
 
 
 def test_predictions_of_a_run_and_of_a_loaded_one(run: mggcn.Run, small: Dataset) -> None:

@@ -19,8 +19,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.methods import METHODS
 from mggcn.nn.conv import GCNConv, MeanConv
-from mggcn.nn.lstm import LSTMConv
-from mggcn.nn.pool import PoolConv
+from mggcn.nn.graphsage import LSTMConv, PoolConv
 from mggcn.nn.stack import Stack
 
 WITHOUT = ("label-propagation", "random-forest")

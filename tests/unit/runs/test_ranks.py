@@ -1,7 +1,7 @@
 """Training by two ranks, which must give the result of one process."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from scipy.sparse import random_array
 import mggcn
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
-from mggcn.training._inputs import AveragedInputs
+from mggcn.training._prepared import AveragedInputs
 from tests.conftest import small_dataset
 from tests.ranks import finished, torchrun
 
@@ -37,6 +37,7 @@ SCENARIOS: dict[str, tuple[str, dict[str, Any]]] = {
 WIDE = {"epochs": 4, "batch_size": 14, "dropout": 0, "input_dropout": 0.5}
 SCRIPT = """
 import json, sys
+from dataclasses import asdict
 from pathlib import Path
 from torch import distributed as dist
 import mggcn
@@ -47,7 +48,7 @@ data, records = load_folder(Path("data")), {}
 for name, (method, settings) in json.loads(Path("scenarios.json").read_text()).items():
     settings = {"epochs": 4, "patience": 4, **settings}
     run = mggcn.fit(data, method, settings=settings, preset="paper", device="cpu")
-    records[name] = json.loads(run.record.to_json())
+    records[name] = asdict(run.record)
 for name, method, settings in (
     ("other settings", "mg-gcn", {"batch_size": 8 + dist.get_rank()}),
     ("small batches", "mg-gcn", {"batch_size": 1}),
@@ -59,7 +60,7 @@ for name, method, settings in (
     except mggcn.InputError as error:
         records[name] = str(error)
 wide = mggcn.fit(load_folder(Path("wide")), settings=json.loads(Path("wide.json").read_text()), device="cpu")
-records["wide"] = json.loads(wide.record.to_json())
+records["wide"] = asdict(wide.record)
 Path(f"records-{dist.get_rank()}.json").write_text(json.dumps(records))
 dist.destroy_process_group()
 """
@@ -91,7 +92,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 def test_two_ranks_give_the_losses_of_one_process(name: str, records: list[dict[str, Any]], small: Dataset) -> None:
     method, settings = SCENARIOS[name]
     settings = {"epochs": 4, "patience": 4, **settings}
-    alone = json.loads(mggcn.fit(small, method, settings=settings, preset="paper", device="cpu").record.to_json())
+    alone = asdict(mggcn.fit(small, method, settings=settings, preset="paper", device="cpu").record)
     for record in (records[0][name], records[1][name]):
         assert len(record["curve"]) == len(alone["curve"])
         for epoch, expected in zip(record["curve"], alone["curve"], strict=True):

@@ -2,7 +2,7 @@ import csv
 import json
 import re
 import shutil
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
@@ -232,7 +232,7 @@ def test_bad_run_folders(run: mggcn.Run, tmp_path: Path) -> None:
     sealing.seal_run(run.path)
     with pytest.raises(InputError, match=r"weights\.safetensors: cannot be read"):
         mggcn.load_run(run.path)
-    (run.path / "record.json").write_text(run.record.to_json())
+    (run.path / "record.json").write_text(json.dumps(asdict(run.record)))
     with pytest.raises(InputError, match=r"record\.json: not a run record \(.* checksum"):
         mggcn.load_run(run.path)
 

@@ -19,7 +19,7 @@ from mggcn.runs._folder import WarmStart
 from mggcn.runs._plan import read_config
 from mggcn.runs._run import Run
 from mggcn.training import _environment as environment
-from mggcn.training._scoring import predict
+from mggcn.training._scoring import Inference
 from tests.unit.runs.test_resume import Interrupt, result
 
 SETTINGS = {"epochs": 5, "picks": 4, "hidden": 8}
@@ -27,7 +27,7 @@ SETTINGS = {"epochs": 5, "picks": 4, "hidden": 8}
 
 @pytest.fixture(autouse=True)
 def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment, "reset_peak_memory", lambda: None)
+    monkeypatch.setattr(environment, "reset_peak", lambda _: None)
     monkeypatch.setattr(environment, "describe", dict)
 
 
@@ -50,7 +50,7 @@ def test_before_the_first_step_scores_are_those_of_the_origin(origin: Run, later
     compute = plan.compute(torch.device("cpu"))
     prepared = plan.prepare(start.match(later), Key.of(0), compute, origin.model.state_dict(), origin.scaler)
     nodes = np.arange(later.num_nodes)
-    scores = predict(prepared.model, prepared.eval, nodes, Key.of(0), compute, plan.training.draws)
+    scores = Inference(prepared.model, prepared.eval, Key.of(0), compute, plan.training.draws).predict(nodes)
     expected = origin.predict(later, calibrated=False, device="cpu").probabilities
     assert np.array_equal(scores.exp().numpy(), expected)
 

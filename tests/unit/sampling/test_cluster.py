@@ -12,7 +12,7 @@ from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
-from mggcn.sampling.cluster import ClusterSampler, partition
+from mggcn.sampling.subgraphs import ClusterSampler, partition
 from tests.properties import assert_batch_is_valid
 
 pytest.importorskip("pymetis")

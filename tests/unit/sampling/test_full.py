@@ -9,8 +9,9 @@ from mggcn.keys import Key
 from mggcn.nn.conv import GCNConv
 from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
-from mggcn.sampling.full import FullSampler, RowSampler, WholeGraphSampler
-from mggcn.training import predict
+from mggcn.sampling.full import RowSampler, WholeGraphSampler
+from mggcn.sampling.neighbor import FullSampler
+from mggcn.training import Inference
 from mggcn.training._compute import Compute
 from mggcn.training._epochs import Drawing
 from tests.gpu import GPU
@@ -110,8 +111,8 @@ def test_full_and_mini_batches_score_alike(small: Dataset, layers: int) -> None:
     plan = resolve("gcn", small.name, {"layers": layers, "hidden": 8})
     method = plan.prepare(small, Key.of(0), CPU)
     nodes = np.random.default_rng(0).permutation(small.num_nodes)
-    mini = predict(method.model, method.train, nodes, Key.of(0), CPU)
-    whole = predict(method.model, method.eval, nodes, Key.of(0), CPU)
+    mini = Inference(method.model, method.train, Key.of(0), CPU).predict(nodes)
+    whole = Inference(method.model, method.eval, Key.of(0), CPU).predict(nodes)
     torch.testing.assert_close(mini, whole, rtol=1e-5, atol=1e-5)
 
 
@@ -130,7 +131,9 @@ def test_sums_of_the_first_layer_that_are_computed_once_score_and_learn_alike(
         prepared.model(view.rows(prepared.model, batch), batch.blocks).square().sum().backward()
         gradients.append([parameter.grad.clone() for parameter in prepared.model.parameters()])
     torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-5)
-    once, always = (predict(prepared.model, v, nodes, Key.of(0), CPU) for v in (prepared.train, prepared.eval))
+    once, always = (
+        Inference(prepared.model, v, Key.of(0), CPU).predict(nodes) for v in (prepared.train, prepared.eval)
+    )
     torch.testing.assert_close(once, always, rtol=1e-5, atol=1e-5)
 
 

@@ -12,8 +12,7 @@ from mggcn.methods.vr_gcn import HistoryConv
 from mggcn.nn.conv import GCNConv
 from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
-from mggcn.sampling.full import FullSampler
-from mggcn.sampling.history import HistorySampler
+from mggcn.sampling.neighbor import FullSampler, HistorySampler
 from tests.properties import assert_batch_is_valid, assert_targets_covered_once
 
 TARGETS = np.array([3, 41, 8, 59, 20])

@@ -9,7 +9,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import DataWarning, InputError
 from mggcn.graph import Graph
 from mggcn.kernels.aggregate import neighbour_mean
-from mggcn.nn.mg_gcn import MGGCN
+from mggcn.nn.stack import MGGCN
 from mggcn.sampling.loader import MixGrainedLoader
 from tests.properties import assert_block_is_valid, assert_picks_are_valid
 

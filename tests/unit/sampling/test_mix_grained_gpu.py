@@ -7,10 +7,9 @@ import torch
 from mggcn.data._dataset import Dataset
 from mggcn.kernels.pick import PickTable
 from mggcn.keys import Key
-from mggcn.nn.mg_gcn import MGGCN
-from mggcn.sampling.mix_grained import MixGrainedSampler
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
-from mggcn.training._inputs import DenseInputs
+from mggcn.nn.stack import MGGCN
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler, MixGrainedSampler
+from mggcn.training._prepared import DenseInputs
 from tests.gpu import GPU
 from tests.properties import assert_batch_is_valid
 

@@ -6,7 +6,6 @@ import torch
 
 from mggcn.block import Batch
 from mggcn.data._dataset import Dataset
-from mggcn.errors import InputError
 from mggcn.graph import Graph
 from mggcn.keys import Key
 from mggcn.sampling.neighbor import NeighborSampler
@@ -79,8 +78,3 @@ def test_edges_are_drawn_uniformly(small: Dataset) -> None:
 def test_a_directed_graph_is_sampled_along_its_rows() -> None:
     graph = Graph.from_edges([0, 1], [1, 2], 3, direction="in")
     assert senders_of(NeighborSampler(graph, (5,)).batch(np.arange(3), Key.of(0)), 0) == {0: [], 1: [0], 2: [1]}
-
-
-def test_a_fan_out_below_one_is_refused(small: Dataset) -> None:
-    with pytest.raises(InputError, match="fanouts: 0 is less than 1"):
-        NeighborSampler(small.graph, (3, 0))

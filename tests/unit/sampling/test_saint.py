@@ -9,7 +9,7 @@ from mggcn.keys import Key
 from mggcn.nn.conv import aggregate
 from mggcn.runs import resolve
 from mggcn.sampling.adjacency import propagation
-from mggcn.sampling.saint import SaintSampler
+from mggcn.sampling.subgraphs import SaintSampler
 from tests.properties import assert_batch_is_valid
 
 

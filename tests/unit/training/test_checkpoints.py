@@ -5,6 +5,7 @@ import random
 import shutil
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,20 +16,14 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
 from mggcn.keys import Key
 from mggcn.runs import resolve
-from mggcn.sampling.full import RowSampler
-from mggcn.sampling.mix_grained_gpu import DeviceMixGrainedSampler
-from mggcn.training._averaging import WeightAverage
-from mggcn.training._checkpoints import BusyError, Checkpoints
+from mggcn.sampling.mix_grained import DeviceMixGrainedSampler
+from mggcn.training._checkpoints import BusyError, Checkpoints, Fitted, State
 from mggcn.training._compute import Compute
-from mggcn.training._inputs import DenseInputs
-from mggcn.training._loop import train
+from mggcn.training._epochs import Step
+from mggcn.training._loop import Live, Silent, WeightAverage, train
 from mggcn.training._metrics import Scores
 from mggcn.training._prepared import Fit, View
-from mggcn.training._progress import Silent
 from mggcn.training._record import Epoch
-from mggcn.training._state import Fitted, Live, State
-from mggcn.training._step import Step
-from mggcn.training._training import Training
 
 IDENTITY = {"method": "gcn", "settings": {"lr": 0.1, "sizes": (1, 2)}}
 CPU = Compute(torch.device("cpu"))
@@ -37,7 +32,7 @@ CPU = Compute(torch.device("cpu"))
 def state(epoch: int) -> State:
     curve = [Epoch(number, 0.1 * number, 1 / 3, 0.5, 0.25, 0.125) for number in range(1, epoch + 1)]
     tensors = {"model.a": torch.rand(3, 2), "best.a": torch.rand(2), "generator.cpu": torch.get_rng_state()}
-    return State(Fitted(curve, epoch, Scores(1 / 3, 0.5, 0.25), 12), tensors, {256: 512}, 1.5)
+    return State(Fitted(curve, epoch, Scores(1 / 3, 0.5, 0.25), 12), tensors, 1.5)
 
 
 def write(folder: Path, *states: State) -> None:
@@ -57,7 +52,7 @@ def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
     found = read(tmp_path / "run" / "checkpoint")
     assert found is not None
     assert (found.epoch, found.fitted.curve, found.fitted.val) == (3, written.fitted.curve, written.fitted.val)
-    assert (found.capacities, found.seconds, found.resumed) == ({256: 512}, 1.5, 0)
+    assert (found.seconds, found.resumed) == (1.5, 0)
     assert found.tensors.keys() == written.tensors.keys()
     assert all(torch.equal(found.tensors[name], tensor) for name, tensor in written.tensors.items())
 
@@ -207,14 +202,16 @@ class Capacious(DeviceMixGrainedSampler):
         object.__setattr__(self, "capacities", capacities)
 
 
-def test_sizes_that_earlier_batches_fixed_are_part_of_the_state() -> None:
-    model = nn.Linear(3, 2)
-    view = View(DenseInputs((torch.rand(4, 3),)), RowSampler())
-    step = Step(model, view, torch.zeros(4, dtype=torch.int64), None, Training(), CPU)
-    average, grown = WeightAverage(model, 0.0), Capacious({256: 512})
-    state = Live(model, step, average, grown, CPU.device).capture(Fitted(), {}, 0.0)
+def test_sizes_that_earlier_batches_fixed_are_part_of_the_state(small: Dataset) -> None:
+    plan = resolve("mlp", "small", {"epochs": 1})
+    prepared, average = plan.prepare(small, Key.of(0), CPU), WeightAverage(nn.Linear(1, 1), 0.0)
+
+    def live(sampler: Capacious) -> Live:
+        fit = Fit(replace(prepared, train=View(prepared.train.inputs, sampler)), small, plan.training, Key.of(0), CPU)
+        return Live(fit, Step(fit, prepared.train), average)
+
+    grown, fresh = Capacious({256: 512}), Capacious({})
+    state = live(grown).capture(Fitted(), {}, 0.0)
     grown.capacities[256] = 1024
-    assert state.capacities == {256: 512}, "the state is a copy"
-    fresh = Capacious({})
-    Live(model, step, average, fresh, CPU.device).restore(state)
-    assert fresh.capacities == {256: 512}
+    live(fresh).restore(state)
+    assert fresh.capacities == {256: 512}, "the state is a copy"

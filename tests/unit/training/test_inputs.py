@@ -15,8 +15,10 @@ from mggcn.keys import Key
 from mggcn.nn.conv import Linear
 from mggcn.nn.rows import RepeatedRows, TableRows, dropped, gathered, num_bytes, to_dense
 from mggcn.training._compute import Compute
-from mggcn.training._inputs import AveragedInputs, DenseInputs, SparseInputs, inputs_of, sparse_inputs
+from mggcn.training._prepared import AveragedInputs, DenseInputs, SparseInputs, inputs_of
 from tests.conftest import small_dataset
+
+CPU = Compute(torch.device("cpu"))
 
 
 def sparse(density: float) -> csr_array:
@@ -24,11 +26,11 @@ def sparse(density: float) -> csr_array:
 
 
 def test_few_entries_stay_sparse_and_many_do_not() -> None:
-    few = sparse_inputs([sparse(0.05), sparse(0.05)])
-    assert few is not None
-    assert few.width == 60
-    assert sparse_inputs([sparse(0.4), sparse(0.4)]) is None
-    assert sparse_inputs([sparse(0.05), sparse(0.05).toarray()]) is None
+    few = inputs_of([sparse(0.05), sparse(0.05)], CPU)
+    assert isinstance(few, SparseInputs)
+    assert few.x.shape[1] == 60
+    assert isinstance(inputs_of([sparse(0.4), sparse(0.4)], CPU), DenseInputs)
+    assert isinstance(inputs_of([sparse(0.05), sparse(0.05).toarray()], CPU), DenseInputs)
 
 
 def test_parts_stand_side_by_side() -> None:
@@ -46,10 +48,10 @@ def test_parts_stand_side_by_side() -> None:
 
 
 def test_parts_are_joined_if_there_is_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, two, cpu = np.ones((9, 4), np.float32), np.zeros((9, 3), np.float32), Compute(torch.device("cpu"))
-    joined = inputs_of([one, two], cpu)
-    monkeypatch.setattr("mggcn.training._inputs.is_too_large", lambda num_bytes: num_bytes > 3 * 9 * 7 * 4)
-    shared = inputs_of([one, two], cpu)
+    one, two = np.ones((9, 4), np.float32), np.zeros((9, 3), np.float32)
+    joined = inputs_of([one, two], CPU)
+    monkeypatch.setattr("mggcn.training._prepared.is_too_large", lambda num_bytes: num_bytes > 3 * 9 * 7 * 4)
+    shared = inputs_of([one, two], CPU)
     assert isinstance(joined, DenseInputs)
     assert isinstance(shared, DenseInputs)
     assert [part.shape[1] for part in joined.parts] == [7]
@@ -81,7 +83,7 @@ def test_features_averaged_later_are_the_same_rows(hops: int) -> None:
         parts.append(csr_array(a @ parts[-1]))
     whole = np.hstack([part.toarray() for part in parts])
     inputs = AveragedInputs(x, csr_array(a), hops, "")
-    rows, weight = inputs.rows(nodes), torch.randn(inputs.width, 5, requires_grad=True)
+    rows, weight = inputs.rows(nodes), torch.randn(whole.shape[1], 5, requires_grad=True)
     expected = torch.from_numpy(whole)[nodes]
     torch.testing.assert_close(rows.to_dense(), expected)
     found, right = rows.matmul(weight), expected @ weight

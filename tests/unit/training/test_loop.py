@@ -11,8 +11,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.runs import resolve
-from mggcn.training import Training, evaluate, predict
-from mggcn.training import _epochs as epochs
+from mggcn.training import Epochs, Inference, evaluate
 from mggcn.training._compute import Compute
 from mggcn.training._loop import _is_better
 from mggcn.training._metrics import Scores
@@ -130,7 +129,9 @@ def test_balanced_class_weights(small: Dataset) -> None:
     y[small.split.train] = 0
     y[small.split.train[:3]] = 1
     data = replace(small, y=y)
-    found = epochs._class_weights(data, Training(class_weights="balanced"), CPU.device)
+    plan = resolve("mlp", data.name, {"class_weights": "balanced"})
+    with Epochs(Fit(plan.prepare(data, Key.of(0), CPU), data, plan.training, Key.of(0), CPU)) as epochs:
+        found = epochs.step.class_weight
     assert found is not None
     assert found.tolist() == pytest.approx([30 / (2 * 27), 30 / (2 * 3), 0])
     run = mggcn.fit(small, settings={"class_weights": "balanced", "epochs": 40})
@@ -141,7 +142,7 @@ def test_more_draws_are_the_mean_of_probabilities(small: Dataset) -> None:
     run = mggcn.fit(small, settings={"epochs": 5})
     method = run.plan.prepare(small, Key.of(0), CPU)
     nodes, key = np.arange(60), Key.of(0)
-    together = predict(run.model, method.eval, nodes, key, CPU, draws=3).exp().numpy()
+    together = Inference(run.model, method.eval, key, CPU, draws=3).predict(nodes).exp().numpy()
     parts = []
     for draw in range(3):
         rows = [
@@ -152,7 +153,7 @@ def test_more_draws_are_the_mean_of_probabilities(small: Dataset) -> None:
     np.testing.assert_allclose(together, np.mean(parts, axis=0), atol=1e-9)
     np.testing.assert_allclose(together.sum(axis=1), 1)
     with pytest.raises(InputError, match="draws: 0 is less than 1"):
-        predict(run.model, method.eval, nodes, key, CPU, draws=0)
+        Inference(run.model, method.eval, key, CPU, draws=0).predict(nodes)
 
 
 def test_divergence_is_said(small: Dataset) -> None:

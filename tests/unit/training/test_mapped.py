@@ -17,7 +17,7 @@ from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
 from mggcn.methods import METHODS
 from mggcn.runs._folder import load_run
-from mggcn.training import _inputs as inputs
+from mggcn.training import _prepared as inputs
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from mggcn.training import _ranking as ranking
-from mggcn.training._ranking import Ranked
+from mggcn.training import _metrics as ranking
+from mggcn.training._metrics import Ranked
 
 
 @pytest.mark.parametrize("levels", [3, 1_000_000])
@@ -13,16 +13,16 @@ def test_areas_are_scikit_learns(levels: int) -> None:
     rng = np.random.default_rng(levels)
     for _ in range(20):
         p, is_member = rng.integers(0, levels, 50) / levels, rng.random(50) < 0.3
-        assert Ranked.of(p, is_member).pr_auc() == pytest.approx(average_precision_score(is_member, p))
-        assert Ranked.of(p, is_member).roc_auc() == pytest.approx(roc_auc_score(is_member, p))
+        assert Ranked(p, is_member).pr_auc() == pytest.approx(average_precision_score(is_member, p))
+        assert Ranked(p, is_member).roc_auc() == pytest.approx(roc_auc_score(is_member, p))
 
 
 def test_areas_that_are_not_defined() -> None:
     p, none = np.array([0.5, 0.25]), np.zeros(2, bool)
-    assert Ranked.of(p, none).pr_auc() is None
-    assert Ranked.of(p, none).roc_auc() is None
-    assert Ranked.of(p, ~none).pr_auc() == 1
-    assert Ranked.of(p, ~none).roc_auc() is None
+    assert Ranked(p, none).pr_auc() is None
+    assert Ranked(p, none).roc_auc() is None
+    assert Ranked(p, ~none).pr_auc() == 1
+    assert Ranked(p, ~none).roc_auc() is None
 
 
 def test_precision_at_k_is_the_mean_over_orders_of_equal_nodes() -> None:
@@ -33,7 +33,7 @@ def test_precision_at_k_is_the_mean_over_orders_of_equal_nodes() -> None:
         order = rng.permutation(5)
         ranked = is_member[order][np.argsort(-p[order], kind="stable")]
         seen.append(np.cumsum(ranked) / ks)
-    found = Ranked.of(p, is_member).precision_at(ks)
+    found = Ranked(p, is_member).precision_at(ks)
     np.testing.assert_allclose(found, [1, 2 / 3, 5 / 9, 0.5, 0.6])
     np.testing.assert_allclose(found, np.mean(seen, axis=0), atol=0.02)
 
@@ -49,8 +49,8 @@ def test_a_threshold_is_the_lowest_probability_with_the_required_precision() -> 
     is_member = rng.random(200) < p
     for required in (0.6, 0.8, 0.9):
         wanted = [t for t in np.unique(p) if is_member[p >= t].mean() >= required]
-        assert Ranked.of(p, is_member).threshold_for(required) == min(wanted)
-    assert Ranked.of(p, np.zeros(200, bool)).threshold_for(0.5) is None
+        assert Ranked(p, is_member).threshold_for(required) == min(wanted)
+    assert Ranked(p, np.zeros(200, bool)).threshold_for(0.5) is None
 
 
 def test_alerts_are_counted_with_thresholds_of_the_validation_nodes() -> None:
@@ -58,12 +58,12 @@ def test_alerts_are_counted_with_thresholds_of_the_validation_nodes() -> None:
     test = np.array([[0.85, 0.15], [0.95, 0.05], [0.2, 0.8], [0.7, 0.3]])
     (found,) = (
         alerts
-        for alerts in ranking.measure(val, np.array([0, 0, 0]), test, np.array([0, 1, 0, 0])).alerts
+        for alerts in ranking.ranking_of(val, np.array([0, 0, 0]), test, np.array([0, 1, 0, 0])).alerts
         if alerts.required == 0.9
     )
     assert found.thresholds == [0.3, None]
     assert (found.val, found.test, found.correct) == ([3, 0], [3, 0], [2, 0])
-    whole = ranking.measure(val, np.array([0, 0, 1]), test, np.array([0, 1, 0, 0]))
+    whole = ranking.ranking_of(val, np.array([0, 0, 1]), test, np.array([0, 1, 0, 0]))
     whole.check(2)
     assert whole.ks == [1, 2]
     assert whole.precision_at[0] == [0, 0.5]

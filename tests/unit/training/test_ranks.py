@@ -15,16 +15,14 @@ from mggcn.errors import InputError
 from mggcn.keys import Key
 from mggcn.sampling.full import RowSampler
 from mggcn.sampling.neighbor import NeighborSampler
-from mggcn.training._ranks import ALONE, ProcessGroup, Ranks, Shares, name_of_start
+from mggcn.training._ranks import ALONE, Ranks, Shares, name_of_start
 
 
 @pytest.fixture
-def group() -> Iterator[ProcessGroup]:
+def group() -> Iterator[Ranks]:
     """A process group of one rank."""
     dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    ranks = Ranks.current()
-    assert isinstance(ranks, ProcessGroup)
-    yield ranks
+    yield Ranks.current()
     dist.destroy_process_group()
 
 
@@ -70,7 +68,7 @@ def test_a_rank_without_a_share_of_the_last_batch_has_an_empty_one() -> None:
     assert batches[1].count == 1
 
 
-def test_a_group_of_one_rank_changes_no_bit(group: ProcessGroup) -> None:
+def test_a_group_of_one_rank_changes_no_bit(group: Ranks) -> None:
     parameters = [torch.nn.Parameter(torch.randn(3, 2)), torch.nn.Parameter(torch.randn(4))]
     parameters[0].grad = torch.randn(3, 2)
     expected = parameters[0].grad.clone()
@@ -82,7 +80,7 @@ def test_a_group_of_one_rank_changes_no_bit(group: ProcessGroup) -> None:
     assert Ranks.current() is group
 
 
-def test_more_ranks_than_gpus_on_a_machine_are_refused(group: ProcessGroup, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_ranks_than_gpus_on_a_machine_are_refused(group: Ranks, monkeypatch: pytest.MonkeyPatch) -> None:
     ranks = replace(group, local_size=2)
     monkeypatch.setattr(dist, "get_backend_config", lambda: "cpu:gloo,cuda:nccl")
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
@@ -91,12 +89,12 @@ def test_more_ranks_than_gpus_on_a_machine_are_refused(group: ProcessGroup, monk
     ranks.check(torch.device("cpu"), 8, {})
 
 
-def test_a_device_needs_its_backend(group: ProcessGroup) -> None:
+def test_a_device_needs_its_backend(group: Ranks) -> None:
     with pytest.raises(InputError, match="device: cuda needs a process group with cuda:nccl, not cpu:gloo"):
         group.check(torch.device("cuda"), 8, {})
 
 
-def test_an_error_of_the_first_rank_is_raised_on_all(group: ProcessGroup) -> None:
+def test_an_error_of_the_first_rank_is_raised_on_all(group: Ranks) -> None:
     def fail() -> None:
         raise InputError("x: wrong")
 
@@ -108,7 +106,7 @@ def test_an_error_of_the_first_rank_is_raised_on_all(group: ProcessGroup) -> Non
 def test_an_error_of_all_ranks_is_reported_once() -> None:
     store = dist.HashStore()
     reported = [
-        ProcessGroup(rank, 3, store=store).is_reported(message) for rank, message in enumerate(("one", "one", "other"))
+        Ranks(rank, 3, store=store).is_reported(message) for rank, message in enumerate(("one", "one", "other"))
     ]
     assert reported == [False, True, False]
 

@@ -16,9 +16,10 @@ from mggcn.runs import _fitting as fitting
 from mggcn.runs import _scoring as runs_scoring
 from mggcn.training import _scoring as scoring
 from mggcn.training._compute import Compute
-from mggcn.training._metrics import Tally, calibration_error, score
+from mggcn.training._metrics import Tally
 from mggcn.training._prepared import Prepared, View
 from mggcn.training._record import RunRecord
+from mggcn.training._scoring import Inference
 
 SETTINGS = {"epochs": 3, "draws": 2}
 CPU = Compute(torch.device("cpu"))
@@ -59,9 +60,9 @@ def prepared_eval(small: Dataset, method: str) -> tuple[Prepared, View]:
 def test_batches_and_rows_of_repeated_passes_are_kept(small: Dataset, method: str) -> None:
     prepared, kept = prepared_eval(small, method)
     nodes, model = small.require_split().val, prepared.model
-    expected = scoring.predict(model, prepared.eval, nodes, Key.of(0), CPU, 2)
+    expected = Inference(model, prepared.eval, Key.of(0), CPU, 2).predict(nodes)
     for _ in range(2):
-        assert torch.equal(scoring.predict(model, kept, nodes, Key.of(0), CPU, 2), expected)
+        assert torch.equal(Inference(model, kept, Key.of(0), CPU, 2).predict(nodes), expected)
     (first,), (again,) = (kept.batches(nodes, Key.of(5), 4096) for _ in range(2))
     assert first is again
     assert kept.rows(model, first) is kept.rows(model, first)
@@ -122,12 +123,12 @@ def test_metrics_add_up() -> None:
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(4), 300)
     y = rng.integers(0, 4, 300)
-    tally = Tally(4)
+    tally, whole = Tally(4), Tally(4)
     for part in np.array_split(np.arange(300), 7):
         tally.add(torch.from_numpy(np.log(p[part])), torch.from_numpy(y[part]), p[part])
-    expected = score(torch.from_numpy(np.log(p)), torch.from_numpy(y))
+    whole.add(torch.from_numpy(np.log(p)), torch.from_numpy(y), p)
     np.testing.assert_allclose(
         [tally.scores.loss, tally.scores.accuracy, tally.scores.macro_f1, tally.calibration_error],
-        [expected.loss, expected.accuracy, expected.macro_f1, calibration_error(p, y)],
+        [whole.scores.loss, whole.scores.accuracy, whole.scores.macro_f1, whole.calibration_error],
     )
     assert np.sum(tally.confusion) == tally.count == 300

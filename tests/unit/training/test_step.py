@@ -17,11 +17,11 @@ from mggcn.kernels.adam import Adam
 from mggcn.keys import Key
 from mggcn.nn.stack import MLP
 from mggcn.runs import resolve
-from mggcn.training import Penalised, Prepared, View, predict, train
+from mggcn.training import Inference, Penalised, Prepared, View, train
 from mggcn.training._compute import Compute
 from mggcn.training._epochs import Epochs, shuffled
+from mggcn.training._loop import Silent
 from mggcn.training._prepared import Fit
-from mggcn.training._progress import Silent
 from mggcn.training._training import Training
 
 CPU = Compute(torch.device("cpu"))
@@ -150,7 +150,8 @@ def test_two_draws_differ_and_consistency_pulls_them_together(small: Dataset) ->
         prepared = plan.prepare(small, Key.of(0), CPU)
         train(Fit(prepared, small, plan.training, Key.of(0), CPU), Silent())
         one, other = (
-            predict(prepared.model, prepared.eval, small.split.train, Key.of(seed), CPU).exp() for seed in (1, 2)
+            Inference(prepared.model, prepared.eval, Key.of(seed), CPU).predict(small.split.train).exp()
+            for seed in (1, 2)
         )
         return float((one - other).square().sum(dim=1).mean())
 
@@ -186,7 +187,7 @@ def test_input_dropout_is_of_training_only(small: Dataset, monkeypatch: pytest.M
     first = next(prepared.model.parameters())
     plain, _ = gradients(small, monkeypatch, {"consistency": consistency})
     assert first.grad.abs().gt(0).sum() < next(plain.model.parameters()).grad.abs().gt(0).sum()
-    scores = [predict(each.model, each.eval, small.split.val, Key.of(0), CPU) for each in (prepared, plain)]
+    scores = [Inference(each.model, each.eval, Key.of(0), CPU).predict(small.split.val) for each in (prepared, plain)]
     assert torch.equal(*scores)
 
 

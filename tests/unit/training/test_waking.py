@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from mggcn.training import _waking as waking
+from mggcn.training import _compute as waking
 
 
 def test_only_a_gpu_is_woken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from mggcn.kernels.gpu._early import options, wait_for_inputs
 
+FEW, _SHARE = 4096, 1024  # up to FEW gathered rows are one sum of the gradient, more are sums of _SHARE rows
 _COLUMNS = 128
 _EDGES = 16
 
@@ -72,9 +73,6 @@ def dots(indptr: Tensor, indices: Tensor, x: Tensor, gradient: Tensor, out: Tens
         return
     columns = min(_COLUMNS, max(16, triton.next_power_of_2(width)))
     _dots[(rows,)](indptr, indices, x, gradient, out, width, COLUMNS=columns, EDGES=_EDGES, num_warps=2)
-
-
-FEW, _SHARE = 4096, 1024  # up to FEW gathered rows are one sum of the gradient, more are sums of _SHARE rows
 
 
 class Tile(NamedTuple):

@@ -15,6 +15,7 @@ from mggcn.kernels import pick as on_cpu
 
 LANES, TRIALS = tl.constexpr(32), tl.constexpr(on_cpu.TRIALS)
 BREADTH, DEPTH = tl.constexpr(on_cpu.BREADTH), tl.constexpr(on_cpu.DEPTH)
+_LANES = 128  # of the sub-graphs
 GOLDEN, MIX_1, MIX_2 = tl.constexpr(keys.GOLDEN), tl.constexpr(keys.MIX_1), tl.constexpr(keys.MIX_2)
 
 
@@ -169,35 +170,26 @@ def _pick(
 
 
 def pick(
-    indptr: Tensor,
-    indices: Tensor,
-    sums: Tensor,
-    weights: Tensor,
-    symmetric: bool,
+    table: on_cpu.DevicePickTable,
     explore: int,
     targets: Tensor,
-    names: Tensor,
     picks: int,
     key: keys.Key,
     batch_size: int,
     out: Tensor,
 ) -> None:
-    """Fill ``out`` [len(targets) · (1 + picks)] batch by batch, in each the targets first.
-
-    ``names`` [len(targets)] are in the hashes.
-    """
+    """Fill ``out`` [len(targets) · (1 + picks)] batch by batch, in each the targets first."""
     count, halves = targets.numel(), (_signed(key.value & 0xFFFFFFFF), _signed(key.value >> 32))
-    constants = {"PICKS": picks, "WIDTH": triton.next_power_of_2(picks + 1), "SYMMETRIC": symmetric, "EXPLORE": explore}
-    arrays = (indptr, indices, sums, weights, targets, names, *halves, out)
+    names = targets if table.names is None else table.names[targets]
+    width = triton.next_power_of_2(picks + 1)
+    constants = {"PICKS": picks, "WIDTH": width, "SYMMETRIC": table.symmetric, "EXPLORE": explore}
+    arrays = (table.indptr, table.indices, table.sums, table.weights, targets, names, *halves, out)
     _pick[(triton.cdiv(count, LANES.value),)](*arrays, count, batch_size, **constants, num_warps=1)
 
 
 def _signed(half: int) -> int:
     """Half a key as the 32-bit integer of the same bits."""
     return half - (1 << 32) if half >> 31 else half
-
-
-_LANES = 128
 
 
 @triton.jit
