@@ -25,10 +25,6 @@ from mggcn.experiments._tables import Table, beside, duration, markdown, section
 from mggcn.experiments._tuning import BEST, SPACE, Choice, Range, Search, Trial, Tuning, require_optuna
 
 __all__ = [
-    "ABLATIONS",
-    "BEST",
-    "OKABE_ITO",
-    "SHAPES",
     "SPACE",
     "Choice",
     "Experiment",
@@ -51,18 +47,13 @@ __all__ = [
     "ablation",
     "beside",
     "comparison",
-    "duration",
-    "folder_name",
     "group",
     "markdown",
     "pack",
     "read",
     "read_folder",
     "read_records",
-    "record_files",
     "render",
-    "require_optuna",
     "run",
     "status",
-    "vega",
 ]

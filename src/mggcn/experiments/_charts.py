@@ -106,7 +106,7 @@ def loss(row: Row, points: int) -> Spec:
         .mark_line(strokeWidth=2)
         .encode(
             x=_epochs(alt),
-            y=alt.Y("loss:Q", scale=alt.Scale(zero=False)),
+            y=alt.Y("loss:Q", title="loss", scale=alt.Scale(zero=False)),
             color=alt.Color("nodes:N", title=None, scale=scale, legend=alt.Legend(orient="bottom")),
             tooltip=["nodes:N", "epoch:Q", alt.Tooltip("loss:Q", format=",.4~g")],
         )
