@@ -251,7 +251,7 @@ def build(
             work.create()
             with open_engine(engine, work, memory) as running:
                 compute = pipeline.read_tables if inputs.from_tables else pipeline.run
-                tallies.append(compute(running, dated, work, on_stage))
+                tallies.append(compute(running, dated, on_stage))
             on_stage("data set")
             how = str(time_split) if time_split else f"7:1:2 split of seed {seed}"
             source = "SIMULATED: " * simulated + _source(tallies[0], inputs, label_file, how, background)

@@ -18,7 +18,7 @@ from mggcn._io.locations import Location
 from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.ethereum import _columns, _tables
 from mggcn.ethereum._columns import INT, INTERNAL, TEXT, WEI, Column, Table, recognise, whole
-from mggcn.ethereum._engines import Engine, Types, check_types, stage_files, unmerged_selects
+from mggcn.ethereum._engines import Engine, Types, check_types, unmerged_selects
 from mggcn.ethereum._table_files import (
     BuildInputs,
     TableFiles,
@@ -66,14 +66,14 @@ class Tally:
         return [f"{name:<28} {count:>13,}  {description}".rstrip() for name, count, description in table]
 
 
-def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) -> Tally:
-    """Compute all stages; ``work`` then holds ``links`` and ``features``, the others are removed when they are read."""
-    stage = partial(_stored, engine, work, on_stage)
+def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> Tally:
+    """Compute all stages; ``links`` and ``features`` are then there, the others are removed when they are read."""
+    stage = partial(_stored, engine, on_stage)
 
     def drop(name: str) -> None:
-        (work / name).remove()
+        (engine.work / name).remove()
 
-    rewritten = work / "rewritten"
+    rewritten = engine.work / "rewritten"
     rewritten.create()
     sources = transaction_tables(inputs.transactions, inputs.columns, rewritten)
     notes: dict[str, None] = {}
@@ -104,12 +104,12 @@ def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) 
     return tally
 
 
-def _stored(engine: Engine, work: Location, on_stage: OnStage, name: str, table: Table) -> Table:
+def _stored(engine: Engine, on_stage: OnStage, name: str, table: Table) -> Table:
     """Store a stage in the order in which it is read."""
     on_stage(name)
     order = _tables.ORDERS.get(name)
     written = engine.write(name, table.order_by(*order) if order else table)
-    check_types(name, stage_files(work, name), _tables.STAGES[name])
+    check_types(name, written, _tables.STAGES[name])
     return written
 
 
@@ -304,8 +304,8 @@ def _table(name: str, types: Types) -> Table:
     return ibis.table(dict(types), name=last, catalog=catalog, database=database)
 
 
-def read_tables(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) -> Tally:
-    """Write the exported stages, sorted, to ``work``; the tally only counts the transactions between two accounts.
+def read_tables(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> Tally:
+    """Write the exported stages, sorted; the tally only counts the transactions between two accounts.
 
     The Parquet files of a table have its name, or are in a folder of its name.
     """
@@ -324,7 +324,7 @@ def read_tables(engine: Engine, inputs: BuildInputs, work: Location, on_stage: O
             "a part of the export is missing or there twice"
         )
     for name, table in (("links", links), ("features", features)):
-        _stored(engine, work, on_stage, name, table)
+        _stored(engine, on_stage, name, table)
     pairs = links.filter(links.node != links.other)
     (total,) = engine.rows(pairs.agg(count=whole(pairs.out_count.sum().fill_null(0))))
     return Tally(total["count"], total["count"], {}, {}, ("exported tables",))
