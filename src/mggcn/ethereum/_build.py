@@ -37,8 +37,7 @@ from mggcn.ethereum._engines import open_engine
 from mggcn.ethereum._features import add_columns, add_features
 from mggcn.ethereum._labels import read_labels
 from mggcn.ethereum._pipeline import Tally
-from mggcn.ethereum._simulate import is_simulated
-from mggcn.ethereum._table_files import BuildInputs, expand, local_copy
+from mggcn.ethereum._table_files import BuildInputs, expand, is_simulated, local_copy
 from mggcn.graph import Graph, index_dtype
 
 EngineName = Literal["duckdb", "spark"]

@@ -234,7 +234,7 @@ def test_too_few_labels_name_their_file_and_the_counts(tmp_path: Path, labels: s
     ring = write(tmp_path / "t.parquet", crowd(20))
     rows = [f"{address(number)},{label}" for number, label in enumerate(labels)]
     (tmp_path / "few.csv").write_text("\n".join([*rows, f"{address(99)},a"]))
-    message = rf"few\.csv: too few labelled accounts have a transaction \({counts}\) for a 7:1:2 split \(split: \w+ is"
+    message = rf"few\.csv: too few labelled accounts have a transaction \({counts}\) for a 7:1:2 split: split: \w+ is"
     with pytest.raises(InputError, match=message):
         build(BuildInputs((ring,)), tmp_path / "few", labels=tmp_path / "few.csv")
     assert not (tmp_path / "few").exists()
