@@ -29,6 +29,8 @@ def list_names() -> None:
 def get(dataset: str, /, *, root: Path | None = None) -> None:
     """Describe a data set; fetch it first if it is not there yet, and verify it.
 
+    `mggcn data get` and `mggcn data info` are the same command.
+
     Args:
         dataset: A known name or a dataset folder.
         root: Where data sets are searched and stored; else $MGGCN_DATA, else a per-user cache.
