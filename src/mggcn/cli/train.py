@@ -124,8 +124,7 @@ def train(
     plan = resolve(method, data, changes, preset=start, seed=first_seed, device=run_device, warm_start=described)
     tuning = None
     if tune is not None:
-        search = Search(data, method, device=run_device, fixed=changes, preset=start)
-        tuning = Tuning(search, search_folder)
+        tuning = Tuning(Search(data, method, device=run_device, fixed=changes, preset=start), search_folder)
     options.note(headline(data))
     if (needed := Requirements.of(plan, data)) is not None:
         options.note(str(needed))
@@ -139,11 +138,17 @@ def train(
             with tuning.opened():
                 trials.run(tuning)
                 tuned, plan, watch = tuning.best, tuning.best_plan, trials.training
-        create = partial(RunFolder.create, dataset=data, origin=origin, numbered=True)
-        create = partial(create, again=ranks.is_restarted, ranks=ranks)
         folder = out / f"{data.name.replace(':', '-').replace('/', '-')}-{label}"
         folders = (
-            create(Path(f"{folder}-seed{number}"), plan=replace(plan, seed=number))
+            RunFolder.create(
+                Path(f"{folder}-seed{number}"),
+                data,
+                replace(plan, seed=number),
+                origin,
+                numbered=True,
+                again=ranks.is_restarted,
+                ranks=ranks,
+            )
             for number in range(first_seed, first_seed + seeds)
         )
         gc.freeze()  # what is imported by now is no garbage, so searches leave it out

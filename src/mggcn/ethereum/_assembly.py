@@ -21,7 +21,7 @@ from mggcn._io.locations import Location
 from mggcn._io.mapping import MappedRows
 from mggcn._io.memory import disk, size
 from mggcn.data import BACKGROUND, UNLABELLED, CsrWriter, FolderWriter, Split, check_finite, draw_background
-from mggcn.errors import InputError
+from mggcn.errors import InputError, prefix_errors
 from mggcn.ethereum import _features as features
 from mggcn.ethereum._columns import INT, TEXT, WEI
 from mggcn.ethereum._engines import stage_files
@@ -197,13 +197,9 @@ def _addresses(ids: NDArray[Any], nodes: NDArray[np.int64]) -> Any:
 
 
 def _split(nodes: NDArray[np.int64], y: NDArray[np.int64], classes: Sequence[str], seed: int) -> Split:
-    try:
+    counts = ", ".join(f"{name} {np.sum(y == number)}" for number, name in enumerate(classes)) or "none"
+    with prefix_errors(f"too few labelled accounts have a transaction ({counts}) for a 7:1:2 split"):
         split = Split.stratified(y, seed, _SHARES)
-    except InputError as error:
-        counts = ", ".join(f"{name} {np.sum(y == number)}" for number, name in enumerate(classes))
-        raise InputError(
-            f"too few labelled accounts have a transaction ({counts or 'none'}) for a 7:1:2 split ({error})"
-        ) from None
     return Split(*(nodes[part] for part in split.parts().values()), seed=seed, shares=split.shares)
 
 

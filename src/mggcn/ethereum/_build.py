@@ -37,8 +37,7 @@ from mggcn.ethereum._engines import open_engine
 from mggcn.ethereum._features import add_columns, add_features
 from mggcn.ethereum._labels import read_labels
 from mggcn.ethereum._pipeline import Tally
-from mggcn.ethereum._simulate import is_simulated
-from mggcn.ethereum._table_files import BuildInputs, expand, local_copy
+from mggcn.ethereum._table_files import BuildInputs, expand, is_simulated, local_copy
 from mggcn.graph import Graph, index_dtype
 
 EngineName = Literal["duckdb", "spark"]
@@ -251,7 +250,7 @@ def build(
             work.create()
             with open_engine(engine, work, memory) as running:
                 compute = pipeline.read_tables if inputs.from_tables else pipeline.run
-                tallies.append(compute(running, dated, work, on_stage))
+                tallies.append(compute(running, dated, on_stage))
             on_stage("data set")
             how = str(time_split) if time_split else f"7:1:2 split of seed {seed}"
             source = "SIMULATED: " * simulated + _source(tallies[0], inputs, label_file, how, background)

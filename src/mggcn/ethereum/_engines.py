@@ -7,13 +7,12 @@ Text formats are read with every column as text, so that both engines see the sa
 
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import ibis
-from pyarrow import parquet
 
 from mggcn._io.database import connect, megabytes, one_line_errors
 from mggcn._io.locations import Location
@@ -39,8 +38,8 @@ class DuckDB:
     """DuckDB in this process, with a memory limit in megabytes; what does not fit is written to the work folder."""
 
     def __init__(self, work: Location, memory: int) -> None:
-        self._work = Path(work.path)
-        self._connection = ibis.duckdb.from_connection(connect(self._work, memory))
+        self.work = work
+        self._connection = ibis.duckdb.from_connection(connect(Path(work.path), memory))
 
     def read(self, files: TableFiles) -> Table:
         """Return files as a table."""
@@ -57,7 +56,7 @@ class DuckDB:
 
     def write(self, stage: str, table: Table) -> Table:
         """Compute an expression, write its rows as Parquet, and return them as a table."""
-        path = self._work / stage / "part-0.parquet"
+        path = Path(self.work.path, stage, "part-0.parquet")
         path.parent.mkdir()
         with one_line_errors(stage):
             self._connection.to_parquet(table, path, compression="zstd", row_group_size=_GROUP_ROWS)
@@ -86,7 +85,7 @@ class Spark:
             from pyspark.sql import SparkSession
 
             self._is_new = SparkSession.getActiveSession() is None
-            self._work, self._num_views = work, 0
+            self.work, self._num_views = work, 0
             builder = SparkSession.builder.appName("mggcn")
             if self._is_new:
                 if any(name in os.environ for name in _CONFIGURED):
@@ -114,7 +113,7 @@ class Spark:
 
     def write(self, stage: str, table: Table) -> Table:
         """Compute an expression, write its rows as Parquet, and return them as a table."""
-        path = (self._work / stage).address
+        path = (self.work / stage).address
         with _spark_errors(stage):
             writer = self._frame(table).write.option("parquet.block.size", _GROUP_BYTES)
             writer.parquet(path, compression="zstd")
@@ -135,7 +134,7 @@ class Spark:
 
     def _table(self, frame: Any) -> Table:
         self._num_views += 1
-        name = f"mggcn_{self._work.name.strip('.').replace('.', '_').replace('-', '_')}_{self._num_views}"
+        name = f"mggcn_{self.work.name.strip('.').replace('.', '_').replace('-', '_')}_{self._num_views}"
         frame.createOrReplaceTempView(name)
         return self._connection.table(name)
 
@@ -171,20 +170,14 @@ def stage_files(work: Location, stage: str) -> list[Location]:
     return [file for file in (work / stage).files() if file.name.startswith("part-") and file.suffix == ".parquet"]
 
 
-def check_types(stage: str, files: Sequence[Location], types: Types) -> None:
-    """Raise an error if the Parquet files of a stage have other columns, types or another order than ``types``.
-
-    The check is needed because engines change the width of integers without an error.
-    """
-    expected = [(field.name, field.type) for field in ibis.schema(types).to_pyarrow()]
-    for file in files:
-        with file.open() as opened:
-            actual = [(field.name, field.type) for field in parquet.read_schema(opened)]
-        if actual != expected:
-            wrong = [f"{column} is {kind}" for column, kind in actual if (column, kind) not in expected]
-            raise InputError(
-                f"{stage}: the engine wrote other columns than declared: {', '.join(wrong) or 'another order'}"
-            )
+def check_types(stage: str, table: Table, types: Types) -> None:
+    """Raise an error if a stage has other columns or types: engines change the width of integers without an error."""
+    expected, actual = ibis.schema(types).items(), table.schema().items()
+    if [*actual] != [*expected]:
+        wrong = [f"{column} is {kind}" for column, kind in actual if (column, kind) not in expected]
+        raise InputError(
+            f"{stage}: the engine wrote other columns than declared: {', '.join(wrong) or 'another order'}"
+        )
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from mggcn._io.locations import Location
 from mggcn.errors import InputError, prefix_errors, unknown
 from mggcn.ethereum import _columns, _tables
 from mggcn.ethereum._columns import INT, INTERNAL, TEXT, WEI, Column, Table, recognise, whole
-from mggcn.ethereum._engines import Engine, Types, check_types, stage_files, unmerged_selects
+from mggcn.ethereum._engines import Engine, Types, check_types, unmerged_selects
 from mggcn.ethereum._table_files import (
     BuildInputs,
     TableFiles,
@@ -32,6 +32,7 @@ from mggcn.ethereum._table_files import (
 
 DIALECTS = ("bigquery", "clickhouse", "databricks", "datafusion", "duckdb", "snowflake", "trino")
 PREFIX = "mggcn_"
+_REWRITTEN = "rewritten"  # the folder of files that the engines cannot read as they are
 
 _BIGQUERY = (
     {"hash": TEXT, "block_number": INT, "block_timestamp": "timestamp('UTC')", "value": "decimal(38,9)"}
@@ -66,20 +67,19 @@ class Tally:
         return [f"{name:<28} {count:>13,}  {description}".rstrip() for name, count, description in table]
 
 
-def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) -> Tally:
-    """Compute all stages; ``work`` then holds ``links`` and ``features``, the others are removed when they are read."""
-    stage = partial(_stored, engine, work, on_stage)
+def run(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> Tally:
+    """Compute all stages; ``links`` and ``features`` are then there, the others are removed when they are read."""
+    stage = partial(_stored, engine, on_stage)
 
     def drop(name: str) -> None:
-        (work / name).remove()
+        (engine.work / name).remove()
 
-    rewritten = work / "rewritten"
-    rewritten.create()
-    sources = transaction_tables(inputs.transactions, inputs.columns, rewritten)
+    (engine.work / _REWRITTEN).create()
+    sources = transaction_tables(inputs.transactions, inputs.columns, engine.work / _REWRITTEN)
     notes: dict[str, None] = {}
     if inputs.balances is not None and inputs.as_of is not None:
         notes["balances are used as given, even if they are later than as_of"] = None
-    first, *others = _rows(engine, sources, inputs, rewritten, notes)
+    first, *others = _rows(engine, sources, inputs, notes)
     rows = stage("rows", first.union(*others) if others else first)
     transactions = stage("transactions", _tables.transactions(rows))
     kept = transactions.filter(transactions.copy == "")
@@ -99,17 +99,17 @@ def run(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) 
     if tally.rows == 0:
         raise InputError(f"{name_files([file for source in sources for file in source.files])}: no rows")
     _check_dropped(tally, inputs.max_dropped, sources[0].label, times)
-    _tables.store_stages(transactions, stage, _balances(engine, inputs, rewritten), drop)
-    drop("rewritten")
+    _tables.store_stages(transactions, stage, _balances(engine, inputs), drop)
+    drop(_REWRITTEN)
     return tally
 
 
-def _stored(engine: Engine, work: Location, on_stage: OnStage, name: str, table: Table) -> Table:
+def _stored(engine: Engine, on_stage: OnStage, name: str, table: Table) -> Table:
     """Store a stage in the order in which it is read."""
     on_stage(name)
     order = _tables.ORDERS.get(name)
     written = engine.write(name, table.order_by(*order) if order else table)
-    check_types(name, stage_files(work, name), _tables.STAGES[name])
+    check_types(name, written, _tables.STAGES[name])
     return written
 
 
@@ -160,15 +160,13 @@ def _implausible_values(engine: Engine, kept: Table, sources: list[TableFiles], 
     return []
 
 
-def _rows(
-    engine: Engine, sources: list[TableFiles], inputs: BuildInputs, work: Location, notes: dict[str, None]
-) -> list[Table]:
+def _rows(engine: Engine, sources: list[TableFiles], inputs: BuildInputs, notes: dict[str, None]) -> list[Table]:
     """Return the first stage of each source; what a source does not contain is added to ``notes``."""
     hashed = [source for source in sources if "hash" in source.roles]
     if inputs.receipts is not None and not hashed:
         raise InputError(f"receipts: {sources[0].label} has no hashes by which a receipt is found")
-    receipts = _latest(engine, inputs.receipts, _columns.RECEIPTS, "hash", work)
-    blocks = _latest(engine, inputs.blocks, _columns.BLOCKS, "block", work)
+    receipts = _latest(engine, inputs.receipts, _columns.RECEIPTS, "hash")
+    blocks = _latest(engine, inputs.blocks, _columns.BLOCKS, "block")
     parts = []
     for source in sources:
         with prefix_errors(source.label):
@@ -192,16 +190,14 @@ def _rows(
     return parts
 
 
-def _latest(
-    engine: Engine, path: str | Path | None, roles: Mapping[str, tuple[str, ...]], key: str, work: Location
-) -> Table | None:
+def _latest(engine: Engine, path: str | Path | None, roles: Mapping[str, tuple[str, ...]], key: str) -> Table | None:
     """Return receipts or blocks, one row per hash or block number, that of the highest block; None without a file.
 
     The columns are named ``joined_`` and their role.
     """
     if path is None:
         return None
-    files = extra_table(path, roles, ("hash",) if key == "hash" else ("block", "time"), work)
+    files = extra_table(path, roles, ("hash",) if key == "hash" else ("block", "time"), engine.work / _REWRITTEN)
     table = engine.read(files)
     columns = {role: table[name] for role, name in files.roles.items()}
     block = _columns.integer(columns["block"], 18).fill_null(0) if "block" in columns else ibis.literal(0, type=WEI)
@@ -233,11 +229,11 @@ def _with_receipts(table: Table, roles: dict[str, str], receipts: Table) -> tupl
     return joined.mutate(**filled), roles | added | receipt
 
 
-def _balances(engine: Engine, inputs: BuildInputs, work: Location) -> Table | None:
+def _balances(engine: Engine, inputs: BuildInputs) -> Table | None:
     """The balance of each account; raises InputError for one that cannot be read, and for an account with two."""
     if inputs.balances is None:
         return None
-    files = extra_table(inputs.balances, _columns.BALANCES, ("account", "balance"), work)
+    files = extra_table(inputs.balances, _columns.BALANCES, ("account", "balance"), engine.work / _REWRITTEN)
     with prefix_errors(inputs.balances):
         table = engine.read(files)
         if table[files.roles["balance"]].type().is_string():
@@ -304,8 +300,8 @@ def _table(name: str, types: Types) -> Table:
     return ibis.table(dict(types), name=last, catalog=catalog, database=database)
 
 
-def read_tables(engine: Engine, inputs: BuildInputs, work: Location, on_stage: OnStage) -> Tally:
-    """Write the exported stages, sorted, to ``work``; the tally only counts the transactions between two accounts.
+def read_tables(engine: Engine, inputs: BuildInputs, on_stage: OnStage) -> Tally:
+    """Write the exported stages, sorted; the tally only counts the transactions between two accounts.
 
     The Parquet files of a table have its name, or are in a folder of its name.
     """
@@ -324,7 +320,7 @@ def read_tables(engine: Engine, inputs: BuildInputs, work: Location, on_stage: O
             "a part of the export is missing or there twice"
         )
     for name, table in (("links", links), ("features", features)):
-        _stored(engine, work, on_stage, name, table)
+        _stored(engine, on_stage, name, table)
     pairs = links.filter(links.node != links.other)
     (total,) = engine.rows(pairs.agg(count=whole(pairs.out_count.sum().fill_null(0))))
     return Tally(total["count"], total["count"], {}, {}, ("exported tables",))

@@ -2,7 +2,7 @@
 
 The paper's data were never published. The simulation replaces them in size and shape, so that the whole workflow can be
 tried and timed; a figure measured on it says something about the simulation only. The file is marked as simulated in
-its metadata, which :func:`is_simulated` reads. Not modelled: an account may spend more than it received, as in a crawl
+its metadata. Not modelled: an account may spend more than it received, as in a crawl
 of a part of the chain; there are no token transfers and no internal transactions.
 
 Accounts are numbered from 0; users by the second in which they first appear. Older users are more active, and every
@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from mggcn._io import regular
 from mggcn._io.files import check_file
-from mggcn._io.locations import Location
 from mggcn._io.temporary import temporary_file
 from mggcn.errors import InputError, require
 from mggcn.ethereum._labels import write_csv
@@ -57,7 +56,6 @@ _LEAST_SCALE, _LARGEST_SCALE = 0.001, 100.0
 _SUFFIXES = (".parquet", ".pq")
 _FIRST_BLOCK, _BLOCK_SECONDS = 778_483, 14  # the first block of 2016; the mean time per block then
 _TRANSFER_GAS = 21_000
-_HEX = np.frombuffer("".join(f"{byte:02x}" for byte in range(256)).encode(), dtype=np.uint16)
 
 
 class Transfers(NamedTuple):
@@ -473,18 +471,6 @@ def simulate(
     return Simulation(num_rows, world.total, num_pairs, {name: world.groups[name].size for name in CLASSES})
 
 
-def is_simulated(file: Location) -> bool:
-    """Return whether a file is Parquet whose metadata marks it as simulated."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with file.open() as opened:
-        try:
-            return b"simulation" in (pq.read_metadata(opened).metadata or {})
-        except (pa.ArrowException, OSError):
-            return False
-
-
 def _in_order(parts: list[Transfers]) -> Transfers:
     """Return transfers by time, without those after the end; transfers of one second keep their order."""
     calls = [np.full(part.second.size, part.call) for part in parts]
@@ -541,5 +527,5 @@ def hex_text(rows: NDArray[np.uint8]) -> Any:
     """Return rows of bytes as an Arrow array of 0x and hexadecimal digits."""
     import pyarrow as pa
 
-    digits = _HEX[rows].view(f"S{2 * rows.shape[1]}").ravel()
+    digits = np.frombuffer(rows.tobytes().hex().encode(), f"S{2 * rows.shape[1]}")
     return pa.array(np.char.add(b"0x", digits)).cast(pa.string())

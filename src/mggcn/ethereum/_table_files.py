@@ -230,6 +230,11 @@ def _parsed(text: str) -> Any:
         raise InputError(f"not valid JSON ({first_line(error)})") from None
 
 
+def is_simulated(path: Location) -> bool:
+    """Whether a file is Parquet whose metadata marks it as simulated."""
+    return is_parquet(path) and b"simulation" in (read_schema(path).metadata or {})
+
+
 def read_schema(path: Location) -> Any:
     """Return the columns of a Parquet file."""
     with path.open() as file:

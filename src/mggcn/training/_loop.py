@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from mggcn.errors import InputError, first_line, prefix_errors
-from mggcn.training._background import BackgroundRisk
+from mggcn.training._background import background_risk
 from mggcn.training._checkpoints import Checkpoints, Fitted, State, Tensors, check_tensors
 from mggcn.training._epochs import Epochs, Step
 from mggcn.training._metrics import Scores
@@ -107,7 +107,7 @@ def _log_phase(phase: str, number: int, seconds: float) -> None:
 def _risk(fit: Fit) -> float:
     """The loss of the validation nodes if those of the class Background are unlabelled."""
     nodes = fit.split.val
-    risk = BackgroundRisk.of(fit.dataset, nodes, fit.training.background_prior, fit.training.background_risk)
+    risk = background_risk(fit.dataset, nodes, fit.training.background_prior, fit.training.background_risk)
     labels = torch.from_numpy(fit.dataset.y[nodes]).to(fit.compute.device)
     return float(risk(Inference.of(fit).predict(nodes), labels))
 

@@ -16,7 +16,6 @@ from pyarrow import parquet
 
 from mggcn import fit
 from mggcn._io import files
-from mggcn._io.locations import Location
 from mggcn.cli import main
 from mggcn.data import load_folder
 from mggcn.errors import InputError, require
@@ -194,14 +193,15 @@ def test_a_stage_is_removed_when_nothing_reads_it(
     kept: dict[str, list[str]] = {}
     compute = pipeline.run
 
-    def run(engine: Any, inputs: BuildInputs, work: Location, on_stage: Any) -> Any:
+    def run(engine: Any, inputs: BuildInputs, on_stage: Any) -> Any:
+        work = engine.work
         assert work.local.is_relative_to(tmp_path / "work") == bool(stages)
 
         def note(stage: str) -> None:
             on_stage(stage)
             kept[stage] = sorted(path.name for path in work.local.iterdir() if path.name not in ("rewritten", "spill"))
 
-        tally = compute(engine, inputs, work, note)
+        tally = compute(engine, inputs, note)
         note("end")
         return tally
 
@@ -234,7 +234,7 @@ def test_too_few_labels_name_their_file_and_the_counts(tmp_path: Path, labels: s
     ring = write(tmp_path / "t.parquet", crowd(20))
     rows = [f"{address(number)},{label}" for number, label in enumerate(labels)]
     (tmp_path / "few.csv").write_text("\n".join([*rows, f"{address(99)},a"]))
-    message = rf"few\.csv: too few labelled accounts have a transaction \({counts}\) for a 7:1:2 split \(split: \w+ is"
+    message = rf"few\.csv: too few labelled accounts have a transaction \({counts}\) for a 7:1:2 split: split: \w+ is"
     with pytest.raises(InputError, match=message):
         build(BuildInputs((ring,)), tmp_path / "few", labels=tmp_path / "few.csv")
     assert not (tmp_path / "few").exists()

@@ -19,9 +19,9 @@ from mggcn.ethereum._simulate import (
     FEE,
     START,
     World,
-    is_simulated,
     simulate,
 )
+from mggcn.ethereum._table_files import is_simulated
 from mggcn.keys import Key
 
 SCALE = 0.004

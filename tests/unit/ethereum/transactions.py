@@ -57,7 +57,7 @@ def stages(work: Path, *files: Path, engine: str = "duckdb", **options: Any) -> 
     work.mkdir()
     folder = Location.of(work)
     with open_engine(engine, folder, "1GB") as running:
-        tally = pipeline.run(running, BuildInputs(files, **{"max_dropped": 1} | options), folder, lambda _: None)
+        tally = pipeline.run(running, BuildInputs(files, **{"max_dropped": 1} | options), lambda _: None)
     accounts, links = (
         [_integers(row) for file in stage_files(folder, stage) for row in parquet.read_table(file.path).to_pylist()]
         for stage in ("features", "links")

@@ -137,7 +137,7 @@ def test_ids_that_differ_only_in_case_are_distinguished(small: Dataset) -> None:
 def test_node_numbers_are_found(small: Dataset) -> None:
     ids = IdIndex(replace(small, node_ids=None))
     assert [ids.search(text, 20) for text in ("5", "0", "59")] == [[5], [0], [59]]
-    assert [ids.search(text, 5) for text in ("", "05", "60", "x", "-1", "9" * 5000)] == [[]] * 6
+    assert [ids.search(text, 5) for text in ("", "60", "x", "-1", "9" * 5000)] == [[]] * 5
 
 
 def test_medians_of_classes(small: Dataset) -> None:

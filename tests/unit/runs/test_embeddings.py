@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from scipy.sparse import csr_array
-from torch import Tensor, nn
 from torch.nn import functional
 
 import mggcn
@@ -17,35 +15,9 @@ from mggcn.cli import main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.methods import METHODS
-from mggcn.nn.conv import GCNConv, LSTMConv, MeanConv, PoolConv
-from mggcn.nn.stack import Stack
+from tests.properties import last_layer
 
 WITHOUT = ("label-propagation", "random-forest")
-
-
-def last_layer(model: nn.Module) -> tuple[Tensor, Tensor | float]:
-    """The weights that multiply the hidden representations, and what is added."""
-    layer = model.convs[-1] if isinstance(model, Stack) else getattr(model, "last", None) or model.layers[-1]
-    if isinstance(layer, PoolConv | LSTMConv):
-        aggregated = layer.pooled if isinstance(layer, PoolConv) else layer.states
-        return torch.cat([layer.root.weight, aggregated.weight]), layer.root.bias
-    linear = layer.linear if isinstance(layer, MeanConv | GCNConv) else layer
-    bias = layer.bias if isinstance(layer, GCNConv) else linear.bias
-    return linear.weight, 0.0 if bias is None else bias
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in WITHOUT])
-def test_the_last_layer_scores_them(small: Dataset, method: str, sparse: bool) -> None:
-    if sparse:
-        small = replace(small, x=csr_array(np.where(small.x > 1.2, small.x, 0)))
-    run = mggcn.fit(small, method, device="cpu", settings={"epochs": 4, "lr": 0.05}, preset="paper")
-    embeddings = run.embed(nodes=[5, 58, 7])
-    weight, bias = last_layer(run.model)
-    scores = functional.log_softmax(torch.from_numpy(embeddings.values) @ weight + bias, dim=1)
-    expected = run.predict(nodes=[5, 58, 7], calibrated=False, device="cpu").probabilities
-    np.testing.assert_allclose(scores.exp().detach().numpy(), expected, rtol=1e-4)
 
 
 @pytest.mark.parametrize("settings", [{"layers": 3}, {"layers": 1}, {"skip": False}, {"fine": False}, {"conv": "lstm"}])

@@ -15,7 +15,6 @@ from mggcn._io.mapping import Access, MappedRows
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from mggcn.methods import METHODS
 from mggcn.runs._folder import load_run
 from mggcn.training import _prepared as inputs
 
@@ -32,14 +31,6 @@ def weights(data: Dataset, method: str, **settings: object) -> dict[str, torch.T
     run = fit(data, method, settings={"epochs": 2, "batch_size": 4, **settings}, device="cpu")
     tested = torch.from_numpy(run.predict(nodes=data.split.test).probabilities)
     return {**run.model.state_dict(), "probabilities": tested}
-
-
-@pytest.mark.parametrize("method", [name for name in METHODS if name not in ("deepwalk", "node2vec")])
-def test_weights_are_equal(small: Dataset, tmp_path: Path, method: str) -> None:
-    if method == "cluster-gcn":
-        pytest.importorskip("pymetis")
-    save(small, tmp_path / "d")
-    assert_equal(tmp_path / "d", method, scaling="none")
 
 
 @pytest.mark.parametrize("method", ["mg-gcn", "mlp"])
