@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from safetensors.torch import load, save
 
-from tests import sealing
+from tests import checksums
 
 Tensors = dict[str, torch.Tensor]
 
@@ -57,7 +57,7 @@ def fields_of(values: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 def change_field(path: Path, field: tuple[Any, ...], value: Any) -> None:
     """Replace a field of a JSON file that begins with its checksum; ``DELETED`` removes it."""
-    values = sealing.values_of(path)
+    values = checksums.values_of(path)
     holder = values
     for key in field[:-1]:
         holder = holder[key]
@@ -65,7 +65,7 @@ def change_field(path: Path, field: tuple[Any, ...], value: Any) -> None:
         del holder[field[-1]]
     else:
         holder[field[-1]] = value
-    sealing.write(path, values)
+    checksums.write(path, values)
 
 
 def change_tensor(path: Path, name: str, change: Callable[[Tensors, str], object]) -> None:
@@ -89,7 +89,7 @@ def tamper(path: Path, draw: Random) -> str:
         what = draw.choice(sorted(TENSORS))
         change_tensor(path, name, TENSORS[what])
         return f"tensor {name} {what}"
-    field = draw.choice(fields_of(sealing.values_of(path)))
+    field = draw.choice(fields_of(checksums.values_of(path)))
     value = draw.choice([*VALUES, DELETED, nested(draw.choice([50, 500, 900]))])
     change_field(path, field, value)
     return f"field {'.'.join(map(str, field))}: " + ("removed" if value is DELETED else repr(value)[:40])

@@ -13,7 +13,7 @@ from benchmarks.faults.stage import RUN, Stage
 from mggcn._io import answers
 from mggcn.data import _planetoid
 from mggcn.ethereum import _etherscan as etherscan
-from tests import hostile, sealing, tampering
+from tests import checksums, hostile, tampering
 
 _RESUMED = "train --resume unfinished --epochs 40 --set patience=1 --no-report --quiet"
 _SECONDS = 60.0  # that a command may take
@@ -121,8 +121,8 @@ def _record(field: tuple[str, ...]) -> Callable[[Path, str], object]:
 
 
 def _ledger(path: Path, name: str) -> None:
-    lines = [sealing.line_of(line) for line in path.read_bytes().splitlines()]
-    path.write_bytes(b"".join(sealing.sealed_line({**values, "method": name.strip('"')}) for values in lines))
+    lines = [checksums.line_of(line) for line in path.read_bytes().splitlines()]
+    path.write_bytes(b"".join(checksums.checksummed_line({**values, "method": name.strip('"')}) for values in lines))
 
 
 _METHODS = "methods = [NAME]\nsettings = { epochs = 1 }"

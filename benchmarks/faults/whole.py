@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet
 from safetensors import safe_open
 
-from mggcn._io.files import sha256, unsealed
+from mggcn._io.files import sha256, without_checksum
 from mggcn._io.temporary import is_temporary
 from mggcn.data import verify
 from mggcn.errors import InputError
@@ -44,13 +44,14 @@ def _record(path: Path) -> None:
 
 def _meta(path: Path) -> None:
     if json.loads(path.read_bytes())["format"] == "mggcn-prepared":
-        unsealed(path.read_bytes())
+        without_checksum(path.read_bytes())
     else:
         verify(path.parent)
 
 
 def _json(path: Path) -> None:
-    json.loads(unsealed(path.read_bytes())[0])
+    content = path.read_bytes()
+    json.loads(without_checksum(content) if content.startswith(b'{"checksum"') else content)
 
 
 def _table(path: Path) -> None:

@@ -7,6 +7,7 @@ import pickle
 import tomllib
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 import mggcn
-from mggcn._io.files import sealed, unsealed
+from mggcn._io.files import checksummed, without_checksum
 from mggcn.data import load_folder, save
 from mggcn.data._npz import read_npz
 from mggcn.data._planetoid import unpickle
@@ -65,7 +66,7 @@ def readers(folder: Path) -> dict[str, Reader]:
     dataset = small_dataset()
     save(dataset, data)
     mggcn.fit(dataset, settings={"epochs": 2}, device="cpu").save(run)
-    meta, record = (unsealed((path).read_bytes())[0] for path in (data / "meta.json", run / "record.json"))
+    meta, record = (without_checksum((path).read_bytes()) for path in (data / "meta.json", run / "record.json"))
     weights, split = ((run / name).read_bytes() for name in ("weights.safetensors", "split.npz"))
     ledger(folder / "records.jsonl")
     lines = (folder / "records.jsonl").read_bytes()
@@ -79,7 +80,7 @@ def readers(folder: Path) -> dict[str, Reader]:
         return write_and_read
 
     def read_meta(content: bytes) -> object:
-        (data / "meta.json").write_bytes(_seal(content))
+        (data / "meta.json").write_bytes(_with_checksum(content))
         return load_folder(data)
 
     def read_npy(name: str) -> Callable[[bytes], object]:
@@ -87,7 +88,7 @@ def readers(folder: Path) -> dict[str, Reader]:
             original = (data / name).read_bytes()
             try:
                 (data / name).write_bytes(content)
-                (data / "meta.json").write_bytes(_seal(_describe(meta, name, content)))
+                (data / "meta.json").write_bytes(_with_checksum(_describe(meta, name, content)))
                 return load_folder(data)
             finally:
                 (data / name).write_bytes(original)
@@ -103,7 +104,7 @@ def readers(folder: Path) -> dict[str, Reader]:
                 (run / names[kind]).write_bytes(content)
                 checksums[names[kind]] = hashlib.sha256(content).hexdigest()
         text = files.get("record") or json.dumps({**json.loads(record), "files": checksums}).encode()
-        (run / "record.json").write_bytes(_seal(text))
+        (run / "record.json").write_bytes(_with_checksum(text))
         return mggcn.load_run(run)
 
     def read_edges(content: bytes) -> object:
@@ -133,7 +134,9 @@ def readers(folder: Path) -> dict[str, Reader]:
         "split.npz": Reader(split, _changed_npz(split), lambda content: read_run(split=content)),
         "ledger": Reader(lines, _changed_lines(lines), at("some.jsonl", Ledger)),
         "packed records": Reader(
-            packed, changed_json(unsealed(packed)[0]).map(_seal), at("some.json", lambda path: read([path]))
+            packed,
+            changed_json(without_checksum(packed)).map(_with_checksum),
+            at("some.json", lambda path: read([path])),
         ),
         "config.toml": Reader(toml, _changed_toml(toml), at("config.toml", read_config)),
         "experiment.toml": Reader(
@@ -190,13 +193,15 @@ def _pickled_matrix(matrix: csr_array) -> bytes:
     return b"cscipy.sparse.csr\ncsr_matrix\n)\x81}" + items + b"b."
 
 
-def _seal(content: bytes) -> bytes:
+def _with_checksum(content: bytes) -> bytes:
     """JSON with the right checksum; other content as it is."""
     try:
-        text = unsealed(content)[0].decode()
+        text = content.decode()
     except ValueError:
         return content
-    return sealed(text) if text.startswith("{") else content
+    with suppress(ValueError):
+        text = without_checksum(content).decode()
+    return checksummed(text) if text.startswith("{") else content
 
 
 def _describe(meta: bytes, name: str, content: bytes) -> bytes:
@@ -263,9 +268,9 @@ def _changed_lines(draw: st.DrawFn, content: bytes) -> bytes:
         return draw(changed_bytes(content))
     lines = content.splitlines()
     number = draw(st.integers(0, len(lines) - 1))
-    changed = draw(changed_json(unsealed(lines[number])[0])).replace(b"\n", b" ").decode(errors="surrogateescape")
+    changed = draw(changed_json(without_checksum(lines[number]))).replace(b"\n", b" ").decode(errors="surrogateescape")
     lines[number] = (
-        sealed(changed, " ")
+        checksummed(changed, " ")
         if changed.startswith("{") and changed.isprintable()
         else changed.encode(errors="surrogateescape")
     )

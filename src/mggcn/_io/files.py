@@ -1,6 +1,6 @@
 """Files on disk: atomic and flushed writing, checksums, and typed reading of JSON and TOML.
 
-Every JSON object that is written to be read again begins with its checksum, see :func:`sealed`.
+Every JSON object that is written to be read again begins with its checksum, see :func:`checksummed`.
 """
 
 import hashlib
@@ -28,7 +28,6 @@ _MISSING = re.compile(r"Object missing required field `(.+?)`")
 _UNKNOWN = re.compile(r"Object contains unknown field `(.+?)`")
 _STEP = re.compile(r"([^.\[\]]+)(?=\.|\[|$)|\[(\d+|\.\.\.)\]")
 _CHECKSUM = re.compile(rb'\{"checksum": "([0-9a-f]{64})",[\n ]')
-_HEAD_BYTES = 96
 _NPY = b"\x93NUMPY"
 _MOST_TOML = 1 << 18  # bytes
 _MOST_PARTS = 16
@@ -102,27 +101,21 @@ def replacing_file(path: Path) -> Iterator[Path]:
             _sync(path.parent)
 
 
-def sealed(text: str, end: str = "\n") -> bytes:
+def checksummed(text: str, end: str = "\n") -> bytes:
     """A JSON object with a first field ``checksum``, the sha256 of everything after that field and ``end``."""
     rest = text[1:].lstrip().encode()
     return f'{{"checksum": "{hashlib.sha256(rest).hexdigest()}",{end}'.encode() + rest
 
 
-def unsealed(content: bytes) -> tuple[bytes, bool]:
-    """A JSON object without its checksum, and whether it had one; raises ValueError if it is not the right one."""
+def without_checksum(content: bytes) -> bytes:
+    """A JSON object without its checksum; raises ValueError if that is missing or not the right one."""
     head = _CHECKSUM.match(content)
     if head is None:
-        return content, False
+        raise ValueError("its checksum is missing")
     rest = content[head.end() :]
     if hashlib.sha256(rest).hexdigest().encode() != head[1]:
         raise ValueError("wrong checksum")
-    return b"{" + rest, True
-
-
-def is_sealed(path: Path) -> bool:
-    """Whether a JSON file begins with a checksum."""
-    with regular.open_regular(path) as file:
-        return _CHECKSUM.match(file.read(_HEAD_BYTES)) is not None
+    return b"{" + rest
 
 
 def parse_json(content: bytes) -> Any:
@@ -162,14 +155,14 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_json(path: Path, kind: type[T]) -> T:
+def read_json(path: Path, kind: type[T], *, is_checksummed: bool = False) -> T:
     """Read a JSON file as ``kind``, checked; errors name the file and the field."""
-    return _read(path, kind, "JSON", msgspec.json.decode)
+    return _read(path, kind, "JSON", msgspec.json.decode, is_checksummed=is_checksummed)
 
 
 def read_toml(path: Path, kind: type[T]) -> T:
     """Read a TOML file as ``kind``, checked; errors name the file and the field."""
-    return _read(path, kind, "TOML", _decode_toml, _MOST_TOML + 1)
+    return _read(path, kind, "TOML", _decode_toml, most=_MOST_TOML + 1)
 
 
 def _decode_toml(content: bytes, type: Any = Any) -> Any:  # noqa: A002
@@ -182,9 +175,13 @@ def _decode_toml(content: bytes, type: Any = Any) -> Any:  # noqa: A002
     return msgspec.toml.decode(content, type=type)
 
 
-def _read(path: Path, kind: type[T], language: str, decode: Callable[..., Any], most: int = -1) -> T:
+def _read(
+    path: Path, kind: type[T], language: str, decode: Callable[..., Any], most: int = -1, is_checksummed: bool = False
+) -> T:
     try:
-        content, _ = unsealed(regular.read(path, most))
+        content = regular.read(path, most)
+        if is_checksummed or _CHECKSUM.match(content):
+            content = without_checksum(content)
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror})") from None
     except ValueError as error:

@@ -1,7 +1,7 @@
 """An append-only log: a file of JSON objects, one in each line, that survives a kill of the process at any moment.
 
-Every line begins with its checksum, see :func:`mggcn._io.files.sealed`. A killed process may leave a last line without
-its end. Such a line is left out when the file is read, and removed before the next line is written.
+Every line begins with its checksum, see :func:`mggcn._io.files.checksummed`. A killed process may leave a last line
+without its end. Such a line is left out when the file is read, and removed before the next line is written.
 """
 
 import fcntl
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar
 
-from mggcn._io.files import parse_json, sealed, unsealed
+from mggcn._io.files import checksummed, parse_json, without_checksum
 from mggcn._io.regular import open_regular, open_to_append
 from mggcn._io.temporary import name_errors
 from mggcn.errors import InputError, InputWarning
@@ -49,7 +49,7 @@ class Log(Generic[T]):
 
     def append(self, entry: Mapping[str, object]) -> None:
         """Append the object of an entry and flush it to the disk."""
-        line = sealed(json.dumps(entry), " ") + b"\n"
+        line = checksummed(json.dumps(entry), " ") + b"\n"
         if self._held is not None:
             self._write(self._held, line)
             return
@@ -91,20 +91,14 @@ class Log(Generic[T]):
 
     def _entry(self, number: int, line: bytes) -> T:
         try:
-            content, is_sealed = unsealed(line)
-            values = parse_json(content)
-            if not isinstance(values, dict):
-                raise ValueError("not an object")
-            if not is_sealed:
-                raise ValueError("its checksum is missing")
-            return self._parse(values)
+            return self._parse(parse_json(without_checksum(line)))
         except ValueError as error:
             raise InputError(f"{self.path}: line {number}: not {self._what} ({error})") from None
 
 
 def _is_whole(line: bytes) -> bool:
     try:
-        return unsealed(line)[1]
+        return bool(without_checksum(line))
     except ValueError:
         return False
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mggcn._io.arrays import blocks, header
-from mggcn._io.files import is_sealed, read_json, replacing, sealed, sha256
+from mggcn._io.files import checksummed, read_json, replacing, sha256
 from mggcn._io.temporary import recover
 from mggcn.data._checks import check_name
 from mggcn.data._columns import Column
@@ -82,9 +82,7 @@ def read_meta(root: Path) -> Meta:
     recover(root)
     if not path.is_file():
         raise InputError(f"{root}: not a dataset folder ({META} is missing)")
-    meta = read_json(path, Meta)
-    if not is_sealed(path):
-        raise InputError(f"{path}: its checksum is missing")
+    meta = read_json(path, Meta, is_checksummed=True)
     with prefix_errors(path):
         check_name(meta.name)
     for name in meta.files:
@@ -238,7 +236,7 @@ class FolderWriter:
 
 def write_meta(folder: Path, meta: msgspec.Struct) -> None:
     """Write ``meta.json``."""
-    (folder / META).write_bytes(sealed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
+    (folder / META).write_bytes(checksummed(json.dumps(msgspec.to_builtins(meta), indent=2) + "\n"))
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from mggcn._io import regular
-from mggcn._io.files import sealed
+from mggcn._io.files import checksummed
 from mggcn._io.log import Log
 from mggcn.errors import InputError
 from mggcn.ethereum._etherscan import MAINNET, Cursor, Etherscan, Kinds, Record
@@ -140,7 +140,7 @@ class Store(AbstractContextManager["Store"]):
         is_begun = b"\n" in content
         if self.file.exists() and not is_begun:
             raise InputError(f"{self.file}: not written by a crawl, {JOURNAL} does not list it; choose another folder")
-        if not is_begun and not sealed(json.dumps(msgspec.to_builtins(begun)), " ").startswith(content):
+        if not is_begun and not checksummed(json.dumps(msgspec.to_builtins(begun)), " ").startswith(content):
             raise InputError(f"{path}: line 1: not {_LINE}")
 
     def _read(self, entries: list[_Begun | _Page], now: _Begun) -> None:

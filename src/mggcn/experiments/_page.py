@@ -12,7 +12,7 @@ from importlib import metadata, resources
 from typing import Literal
 
 from mggcn._io import regular
-from mggcn._io.files import sealed, unsealed, write_atomically
+from mggcn._io.files import checksummed, without_checksum, write_atomically
 from mggcn.data import user_cache
 from mggcn.experiments import _charts as charts
 from mggcn.experiments import _classes as classes
@@ -281,13 +281,11 @@ def vega() -> str:
     version = ".".join(charts.require_altair().SCHEMA_VERSION.removeprefix("v").split(".")[:2])
     path = user_cache() / f"vega-{version}-{metadata.version('vl-convert-python')}.json"
     with contextlib.suppress(OSError, ValueError):
-        content, has_checksum = unsealed(regular.read(path))
-        if has_checksum:
-            return str(json.loads(content)["script"])
+        return str(json.loads(without_checksum(regular.read(path)))["script"])
     import vl_convert
 
     bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
     script = bundle.replace("</script", "<\\/script")
     with contextlib.suppress(OSError):  # a page needs no cache
-        write_atomically(path, sealed(json.dumps({"script": script})))
+        write_atomically(path, checksummed(json.dumps({"script": script})))
     return script

@@ -24,7 +24,7 @@ from typing import Any, TypedDict
 import msgspec
 
 from mggcn._io import regular
-from mggcn._io.files import parse_json, sealed, typed, unsealed
+from mggcn._io.files import checksummed, parse_json, typed, without_checksum
 from mggcn._io.log import Log
 from mggcn.errors import InputError, InputWarning
 from mggcn.experiments._rows import (
@@ -150,7 +150,7 @@ def pack(sections: Iterable[Section]) -> str:
         said = {"experiment": msgspec.to_builtins(section.experiment), "dataset": section.dataset}
         parts.append(_object(said, lines=map(_json, rows)))
     shared = {"datasets": map(_json, datasets), "environments": map(_json, environments)}
-    return sealed(_object({"format": FORMAT, "version": VERSION}, **shared, sections=parts) + "\n").decode()
+    return checksummed(_object({"format": FORMAT, "version": VERSION}, **shared, sections=parts) + "\n").decode()
 
 
 def unpack(values: object, known: Mapping[str, RunRecord]) -> tuple[list[Section], list[RunRecord]]:
@@ -219,12 +219,13 @@ def _read(path: Path) -> tuple[list[Section], list[RunRecord]]:
 def read_json(path: Path, known: Mapping[str, RunRecord]) -> tuple[list[Section], list[RunRecord]]:
     """Read a packed file or a record; sections of experiments and other records, as :func:`unpack` returns them."""
     try:
-        content, is_sealed = unsealed(regular.read(path))
-        values = parse_json(content)
+        content = regular.read(path)
+        is_checksummed = content.startswith(b'{"checksum"')
+        values = parse_json(without_checksum(content) if is_checksummed else content)
         if isinstance(values, dict) and values.get("format") == FORMAT:
             if (version := values.get("version")) != VERSION:
                 raise ValueError(f"version {version!r}, not {VERSION}")
-            if not is_sealed:
+            if not is_checksummed:
                 raise ValueError("its checksum is missing")
             return unpack(values, known)
         if path.name == EXPERIMENT:

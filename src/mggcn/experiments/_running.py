@@ -13,7 +13,7 @@ import msgspec
 import torch
 
 from mggcn import methods
-from mggcn._io.files import check_writable, read_json, sealed, write_atomically
+from mggcn._io.files import check_writable, checksummed, read_json, write_atomically
 from mggcn._io.mapping import AUTOMATIC, Access
 from mggcn.data import Dataset
 from mggcn.errors import InputError
@@ -264,7 +264,7 @@ class _Work:
                 known = read_json(path, DataIdentity)
             self._schedules[name] = Schedule(self.experiment, name, known)
             if data is not None and not self.experiment.flat:
-                write_atomically(path, sealed(json.dumps(msgspec.to_builtins(known), indent=2) + "\n"))
+                write_atomically(path, checksummed(json.dumps(msgspec.to_builtins(known), indent=2) + "\n"))
         return self._schedules[name]
 
     def _finish(self, section: Section) -> None:

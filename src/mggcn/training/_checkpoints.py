@@ -24,7 +24,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from mggcn._io import regular
-from mggcn._io.files import parse_json, parse_tensors, sealed, typed, unsealed, write_atomically
+from mggcn._io.files import checksummed, parse_json, parse_tensors, typed, without_checksum, write_atomically
 from mggcn._io.temporary import remove_abandoned
 from mggcn.errors import InputError, InputWarning
 from mggcn.training._metrics import Scores
@@ -185,7 +185,7 @@ class Checkpoints:
         checksum, environment = hashlib.sha256(tensors).hexdigest(), self._environment()
         written = _Generation(self._identity, environment, state.fitted, state.seconds, self.resumed, checksum)
         write_atomically(path.with_suffix(".safetensors"), tensors)
-        write_atomically(path, sealed(json.dumps(msgspec.to_builtins(written))))
+        write_atomically(path, checksummed(json.dumps(msgspec.to_builtins(written))))
         for old in sorted(self.folder.glob("*.json"))[:-_GENERATIONS]:
             _unlink(old)
 
@@ -237,10 +237,7 @@ def lock(folder: Path) -> BinaryIO:
 
 def _parse(path: Path) -> tuple[_Generation, Tensors]:
     """Read a generation; raises OSError or ValueError if it is not what was written."""
-    content, is_sealed = unsealed(regular.read(path))
-    if not is_sealed:
-        raise ValueError("its checksum is missing")
-    read = typed(_Generation, parse_json(content))
+    read = typed(_Generation, parse_json(without_checksum(regular.read(path))))
     curve, best = read.fitted.curve, read.fitted.best_epoch
     if [epoch.number for epoch in curve] != list(range(1, int(path.stem) + 1)):
         raise ValueError(f"field fitted.curve: its epochs are not numbered from 1 to {int(path.stem)}")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Required, TypedDict
 from msgspec import Meta
 
 from mggcn._io import regular
-from mggcn._io.files import parse_json, sealed, typed, unsealed
+from mggcn._io.files import checksummed, parse_json, typed, without_checksum
 from mggcn.data import Column, feature_names
 from mggcn.errors import InputError
 from mggcn.graph import Direction
@@ -285,16 +285,13 @@ def unfinished(folder: Path) -> str:
 def record_content(record: RunRecord, files: Mapping[str, bytes]) -> bytes:
     """The content of a ``record.json``, with its checksum and those of the files beside it."""
     checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    return sealed(json.dumps({"files": checksums, **asdict(record)}, indent=2) + "\n")
+    return checksummed(json.dumps({"files": checksums, **asdict(record)}, indent=2) + "\n")
 
 
 def read_record(path: Path) -> tuple[RunRecord, dict[str, str]]:
     """A ``record.json``, and the checksums of the files beside it."""
     try:
-        content, is_sealed = unsealed(regular.read(path))
-        if not is_sealed:
-            raise ValueError("its checksum is missing")
-        return parse_record(parse_json(content))
+        return parse_record(parse_json(without_checksum(regular.read(path))))
     except ValueError as error:
         raise InputError(f"{path}: not a run record ({error})") from None
 

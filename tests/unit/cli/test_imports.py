@@ -12,7 +12,7 @@ from cyclopts import App
 
 import mggcn
 from mggcn import experiments
-from mggcn._io.files import sealed
+from mggcn._io.files import checksummed
 from mggcn.cli import app, main
 from mggcn.data import save
 from mggcn.data._dataset import Dataset
@@ -191,7 +191,7 @@ def test_a_search_takes_no_values_from_its_log_that_it_does_not_try(
     header, line = log.read_bytes().splitlines(keepends=True)
     trial = {name: value for name, value in json.loads(line).items() if name != "checksum"}
     trial["settings"]["conv"] = "evil:conv"
-    log.write_bytes(header + sealed(json.dumps(trial), " ") + b"\n")
+    log.write_bytes(header + checksummed(json.dumps(trial), " ") + b"\n")
     capsys.readouterr()
     for command in (["tune", *search, "--trials", "2"], ["train", *search, "--tune", "1", "--no-report"]):
         assert main(command) == 2

@@ -18,7 +18,7 @@ from mggcn.graph import Graph
 from mggcn.runs._folder import load_run
 from mggcn.runs._predictions import separability
 from mggcn.runs._run import Ensemble
-from tests import sealing
+from tests import checksums
 
 RUNS = ("runs/small-mlp-seed0", "runs/small-mlp-seed1")
 
@@ -142,7 +142,7 @@ def test_a_split_that_cannot_be_read(later: Dataset, capsys: pytest.CaptureFixtu
     train()
     folder, command = Path(RUNS[0]), ["predict", RUNS[0], "--dataset", "later", "--out", "p.csv"]
     (folder / "split.npz").write_bytes(b"PK")
-    sealing.seal_run(folder)
+    checksums.update_run(folder)
     capsys.readouterr()
     assert main(command) == 2
     assert "split.npz: not a readable .npz file" in capsys.readouterr().err

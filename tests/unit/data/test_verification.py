@@ -9,7 +9,7 @@ from mggcn.cli import main
 from mggcn.data import load_folder, save, verify
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError
-from tests import sealing
+from tests import checksums
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_mapping_checks_sizes(folder: Path, change: object) -> None:
 
 
 def test_values_are_checked_if_the_description_was_edited(folder: Path) -> None:
-    sealing.write(folder / "meta.json", sealing.values_of(folder / "meta.json") | {"classes": ["red"]})
+    checksums.write(folder / "meta.json", checksums.values_of(folder / "meta.json") | {"classes": ["red"]})
     for read in (verify, partial(load_folder, mmap=True)):
         with pytest.raises(InputError, match="outside the 1 classes"):
             read(folder)

@@ -7,14 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mggcn._io.files import sealed
+from mggcn._io.files import checksummed
 from mggcn.errors import InputError, InputWarning
 from mggcn.experiments import _rows as rows
 from mggcn.experiments._page import render
 from mggcn.experiments._records import pack
 from mggcn.experiments._records import read_records as read
 from mggcn.experiments._rows import ExperimentInfo, Row, Section
-from tests import sealing
+from tests import checksums
 from tests.records import ledger, record
 
 REFERENCE = {"accuracy": 0.9, "epoch_seconds": 0.5, "total_seconds": 43.0}
@@ -147,7 +147,7 @@ def test_a_row_on_two_devices_is_two_rows(tmp_path: Path) -> None:
         ("{", "Expecting"),
         ("[]", "older version"),
         (json.dumps({"name": "tiny", "tables": []}), "older version"),
-        (sealed('{"format": "mggcn-records", "version": 2}').decode(), "field 'sections' is missing"),
+        (checksummed('{"format": "mggcn-records", "version": 2}').decode(), "field 'sections' is missing"),
         (DESCRIPTION.replace('"seeds":2', '"seeds":"two"'), r"seeds: expected int, got str \('two'\)"),
         (DESCRIPTION.replace('"label":"better"', '"label":7'), r"field label: expected str, got int \(7\)"),
         (DESCRIPTION.replace('"label":"better",', ""), "field 'label' is missing"),
@@ -160,7 +160,7 @@ def test_a_row_on_two_devices_is_two_rows(tmp_path: Path) -> None:
     ],
 )
 def test_a_description_that_is_something_else_is_refused_by_name(tmp_path: Path, content: str, message: str) -> None:
-    content = sealing.resealed(content) if "checksum" in content else content
+    content = checksums.with_own_checksum(content) if "checksum" in content else content
     (experiment(tmp_path) / "experiment.json").write_text(content)
     with pytest.raises(InputError, match=f"experiment.json: not the description of an experiment .*{message}"):
         read([tmp_path])

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import mggcn
-from mggcn._io.files import sealed
+from mggcn._io.files import checksummed
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.errors import InputError, InputWarning
@@ -28,7 +28,7 @@ def record(seed: int = 0, method: str = "gcn", **changes: object) -> RunRecord:
 
 
 def line(values: dict[str, object]) -> bytes:
-    return sealed(json.dumps(values), " ") + b"\n"
+    return checksummed(json.dumps(values), " ") + b"\n"
 
 
 def test_times_end_with_the_epoch_that_is_meant() -> None:

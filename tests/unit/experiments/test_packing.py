@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mggcn._io.files import unsealed
+from mggcn._io.files import without_checksum
 from mggcn.errors import InputError
 from mggcn.experiments._page import render
 from mggcn.experiments._records import pack
@@ -16,7 +16,7 @@ from mggcn.experiments._records import read_records as read
 from mggcn.experiments._rows import ExperimentInfo, Row, Section, group
 from mggcn.experiments._tables import commands
 from mggcn.training._record import Epoch, RunRecord
-from tests import sealing
+from tests import checksums
 from tests.records import RECORDS, record
 
 INFO = ExperimentInfo("tiny", "A title", "Table 1", "accuracy", 3, "paper, whole graph")
@@ -51,7 +51,7 @@ def packed(sections: list[Section], tmp_path: Path) -> tuple[str, list[Section]]
 
 
 def _values(sections: list[Section]) -> Any:
-    return json.loads(unsealed(pack(sections).encode())[0])
+    return json.loads(without_checksum(pack(sections).encode()))
 
 
 def records_of(sections: list[Section]) -> list[RunRecord]:
@@ -142,7 +142,7 @@ def _without(name: str) -> Any:
 def test_what_is_not_packed_is_refused_by_name(tmp_path: Path, spoil: Any, message: str) -> None:
     values = _values(group(RECORDS))
     spoil(values)
-    sealing.write(tmp_path / "packed.json", values)
+    checksums.write(tmp_path / "packed.json", values)
     with pytest.raises(InputError, match=f"packed.json: not a run record .*{message}"):
         read([tmp_path / "packed.json"])
 
@@ -181,7 +181,7 @@ def _line(**changes: Any) -> Any:
 def test_what_no_experiment_writes_is_refused_by_name(tmp_path: Path, spoil: Any, message: str) -> None:
     values = _values(SECTIONS)
     spoil(values["sections"][0])
-    sealing.write(tmp_path / "packed.json", values)
+    checksums.write(tmp_path / "packed.json", values)
     with pytest.raises(InputError, match=re.escape(f"packed.json: not a run record ({message}")):
         read([tmp_path / "packed.json"])
 

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 import mggcn
 from mggcn import methods
-from mggcn._io.files import sealed
+from mggcn._io.files import checksummed
 from mggcn.cli import main
 from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
@@ -279,7 +279,7 @@ def test_a_trial_that_the_search_cannot_have_written_is_named(
     header, line = log.read_bytes().splitlines(keepends=True)
     fields = {name: value for name, value in json.loads(line).items() if name != "checksum"}
     fields["settings"] |= changes.pop("changed", {})
-    log.write_bytes(header + sealed(json.dumps(fields | changes), " ") + b"\n")
+    log.write_bytes(header + checksummed(json.dumps(fields | changes), " ") + b"\n")
     with pytest.raises(InputError, match=r"trials\.jsonl: trial 1: ") as error:
         search(small, tmp_path, 2)
     assert message in str(error.value)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 import mggcn
-from mggcn._io.files import is_sealed, parse_json, read_json, read_toml, sealed, unsealed
+from mggcn._io.files import checksummed, parse_json, read_json, read_toml, without_checksum
 from mggcn.errors import InputError
 
 
@@ -76,13 +76,14 @@ def test_a_missing_file_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_checksum_is_the_first_field_and_covers_the_rest(tmp_path: Path) -> None:
-    content = sealed('{"points": [{"x": 1}]}')
+    content = checksummed('{"points": [{"x": 1}]}')
     assert content.startswith(b'{"checksum": "')
-    assert unsealed(content) == (b'{"points": [{"x": 1}]}', True)
-    assert unsealed(b'{"points": []}') == (b'{"points": []}', False)
+    assert without_checksum(content) == b'{"points": [{"x": 1}]}'
+    with pytest.raises(ValueError, match="its checksum is missing"):
+        without_checksum(b'{"points": []}')
     (tmp_path / "a.json").write_bytes(content)
     assert read_json(tmp_path / "a.json", Drawing) == Drawing([Point(1)])
-    assert is_sealed(tmp_path / "a.json")
+    assert read_json(tmp_path / "a.json", Drawing, is_checksummed=True) == Drawing([Point(1)])
     (tmp_path / "a.json").write_bytes(content.replace(b"1}", b"2}"))
     with pytest.raises(InputError, match=r"a\.json: wrong checksum"):
         read_json(tmp_path / "a.json", Drawing)

@@ -16,7 +16,7 @@ from mggcn.data._features import as_features
 from mggcn.errors import DataWarning, InputError
 from mggcn.keys import Key
 from mggcn.runs._folder import load_run
-from tests import sealing, tampering
+from tests import checksums, tampering
 
 FEW = {"trees": 7, "threads": 1}
 
@@ -85,7 +85,7 @@ def test_only_training_labels_are_read(small: Dataset) -> None:
 def test_weights_of_another_number_of_classes_do_not_fit(small: Dataset, tmp_path: Path) -> None:
     run = mggcn.fit(small, "random-forest", settings=FEW).save(tmp_path / "run")
     text = (run.path / "record.json").read_text()
-    (run.path / "record.json").write_text(sealing.resealed(text.replace('"red",', '"red", "pink",')))
+    (run.path / "record.json").write_text(checksums.with_own_checksum(text.replace('"red",', '"red", "pink",')))
     with pytest.raises(InputError, match=r"weights\.safetensors: does not fit"):
         load_run(run.path)
 

@@ -13,7 +13,7 @@ from mggcn.cli import main
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features
 from mggcn.errors import InputError, InputWarning
-from tests import sealing
+from tests import checksums
 
 NAMES = ("age", "gas", "degree")
 
@@ -90,9 +90,9 @@ def test_records_have_names_only_where_the_data_has(run: mggcn.Run, small: Datas
 
 def test_a_record_with_too_few_names_is_refused(run: mggcn.Run) -> None:
     path = run.path / "record.json"
-    record = sealing.values_of(path)
+    record = checksums.values_of(path)
     record["dataset"]["feature_names"].pop()
-    sealing.write(path, record)
+    checksums.write(path, record)
     with pytest.raises(InputError, match="field dataset has 2 feature_names for 3 features"):
         mggcn.load_run(run.path)
 

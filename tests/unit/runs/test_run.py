@@ -22,7 +22,7 @@ from mggcn.methods.mg_gcn import MixGrained
 from mggcn.nn.conv import MeanConv
 from mggcn.runs._plan import read_config
 from mggcn.training._compute import choose_device
-from tests import sealing
+from tests import checksums
 
 NEWER = {"input_dropout": 0, "label_smoothing": 0, "consistency": 0, "averaging": 0, "draws": 1}
 
@@ -104,10 +104,10 @@ def test_a_record_of_an_older_version_has_neutral_newer_settings(small: Dataset,
     data = replace(small, name="cora")
     run = mggcn.fit(data, settings={"epochs": 3}, preset="paper", device="cpu").save(tmp_path / "old")
     path, newer = run.path / "record.json", ("hops", "fine_norm", *NEWER)
-    record = sealing.values_of(path)
+    record = checksums.values_of(path)
     for name in newer:
         del record["settings"][name]
-    sealing.write(path, record)
+    checksums.write(path, record)
     loaded = mggcn.load_run(run.path)
     assert {name: loaded.plan.settings[name] for name in newer} == {"hops": 1, "fine_norm": "mean", **NEWER}
     assert loaded.plan.settings == run.plan.settings
@@ -229,7 +229,7 @@ def test_bad_run_folders(run: mggcn.Run, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"weights\.safetensors: missing, though record\.json lists it"):
         mggcn.load_run(run.path)
     (run.path / "weights.safetensors").write_bytes(whole[:-40])
-    sealing.seal_run(run.path)
+    checksums.update_run(run.path)
     with pytest.raises(InputError, match=r"weights\.safetensors: cannot be read"):
         mggcn.load_run(run.path)
     (run.path / "record.json").write_text(json.dumps(asdict(run.record)))
@@ -260,15 +260,15 @@ def test_weights_that_cannot_be_right_are_refused_whatever_their_checksum(
         elif value is not None:
             tensors[name] = np.full(old.shape, value)
     save_file(tensors, path)
-    sealing.seal_run(run.path)
+    checksums.update_run(run.path)
     with pytest.raises(InputError, match=re.escape(message)):
         mggcn.load_run(run.path)
 
 
 def test_a_record_that_does_not_fit_the_weights(run: mggcn.Run) -> None:
-    record = sealing.values_of(run.path / "record.json")
+    record = checksums.values_of(run.path / "record.json")
     record["settings"]["hidden"] = 99
-    sealing.write(run.path / "record.json", record)
+    checksums.write(run.path / "record.json", record)
     with pytest.raises(InputError, match=r"weights\.safetensors: does not fit"):
         mggcn.load_run(run.path)
     (run.path / "record.json").write_text('{"a": 1}')
@@ -303,14 +303,14 @@ def test_a_record_that_does_not_fit_the_weights(run: mggcn.Run) -> None:
 )
 def test_a_damaged_record_is_named(folder: Path, changes: dict[str, object], message: str) -> None:
     path = folder / "record.json"
-    record = sealing.values_of(path)
+    record = checksums.values_of(path)
     for path_of_field, value in changes.items():
         *outer, name = path_of_field.split(".")
         part = record[outer[0]] if outer else record
         part.pop(name)
         if value is not ...:
             part[name] = value
-    sealing.write(path, record)
+    checksums.write(path, record)
     with pytest.raises(InputError, match=re.escape(f"{path}: not a run record ({message}")):
         mggcn.load_run(folder)
 

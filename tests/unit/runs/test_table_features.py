@@ -14,7 +14,7 @@ from mggcn.data import load_folder, save
 from mggcn.data._dataset import Dataset
 from mggcn.data._features import as_features
 from mggcn.errors import DataWarning, InputError, InputWarning
-from tests import sealing
+from tests import checksums
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*empty cells, marked:mggcn.errors.DataWarning")
 
@@ -168,24 +168,24 @@ def test_the_encoding_is_stored_with_the_data_set(edges: pd.DataFrame, nodes: pd
     save(data, tmp_path / "d")
     assert load_folder(tmp_path / "d").encoding == load_folder(tmp_path / "d", mmap=True).encoding == data.encoding
     path = tmp_path / "d" / "meta.json"
-    meta = sealing.values_of(path)
+    meta = checksums.values_of(path)
     del meta["encoding"]
-    sealing.write(path, meta)
+    checksums.write(path, meta)
     assert load_folder(tmp_path / "d").encoding == (), "folders of older versions have none"
     meta["encoding"] = [{"name": "age", "kind": "colour"}]
-    sealing.write(path, meta)
+    checksums.write(path, meta)
     with pytest.raises(InputError, match=r"meta.json: field encoding\[0\].kind"):
         load_folder(tmp_path / "d")
 
 
 def test_a_damaged_encoding_of_a_run_is_named(run: mggcn.Run) -> None:
     path = run.path / "record.json"
-    whole = sealing.values_of(path)
+    whole = checksums.values_of(path)
     for value, message in (
         ([{"name": "age", "kind": "colour"}], r"field dataset.encoding\[0\].kind"),
         ([{"name": "age", "kind": "number"}], "field dataset has an encoding of other features than feature_names"),
     ):
-        sealing.write(path, whole | {"dataset": whole["dataset"] | {"encoding": value}})
+        checksums.write(path, whole | {"dataset": whole["dataset"] | {"encoding": value}})
         with pytest.raises(InputError, match=message):
             mggcn.load_run(run.path)
 

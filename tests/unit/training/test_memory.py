@@ -16,7 +16,7 @@ from mggcn.experiments._rows import Row, Section
 from mggcn.experiments._tables import markdown
 from mggcn.training import _loop as loop
 from mggcn.training._record import RunRecord
-from tests import sealing
+from tests import checksums
 from tests.records import record
 
 LARGE = 300 << 20
@@ -46,9 +46,9 @@ def test_a_method_without_epochs_has_none(small: Dataset) -> None:
 def test_older_records_are_read_and_have_none(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     Ledger(path).add("s", record(training_memory_bytes=50 << 20))
-    values = sealing.line_of(path.read_bytes().rstrip(b"\n"))
+    values = checksums.line_of(path.read_bytes().rstrip(b"\n"))
     del values["training_memory_bytes"]
-    path.write_bytes(sealing.sealed_line(values))
+    path.write_bytes(checksums.checksummed_line(values))
     assert Ledger(path).records["s"].training_memory_bytes is None
 
 

@@ -5,16 +5,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from mggcn._io.files import sealed, unsealed
+from mggcn._io.files import checksummed, without_checksum
 
 
 def values_of(path: Path) -> dict[str, Any]:
     """The values of a JSON file, without the checksum."""
-    values: dict[str, Any] = json.loads(unsealed(path.read_bytes())[0])
+    values: dict[str, Any] = json.loads(without_checksum(path.read_bytes()))
     return values
 
 
-def seal_run(folder: Path) -> None:
+def update_run(folder: Path) -> None:
     """Write the record of a run folder with the checksums that its files have now."""
     record = values_of(folder / "record.json")
     record["files"] = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in record["files"]}
@@ -23,20 +23,20 @@ def seal_run(folder: Path) -> None:
 
 def line_of(line: bytes) -> dict[str, Any]:
     """The values of a line of a ledger, without the checksum."""
-    values: dict[str, Any] = json.loads(unsealed(line)[0])
+    values: dict[str, Any] = json.loads(without_checksum(line))
     return values
 
 
-def sealed_line(values: object) -> bytes:
+def checksummed_line(values: object) -> bytes:
     """A line of a ledger with its checksum."""
-    return sealed(json.dumps(values), " ") + b"\n"
+    return checksummed(json.dumps(values), " ") + b"\n"
 
 
 def write(path: Path, values: object) -> None:
     """Write values with their checksum."""
-    path.write_bytes(sealed(json.dumps(values)))
+    path.write_bytes(checksummed(json.dumps(values)))
 
 
-def resealed(text: str) -> str:
+def with_own_checksum(text: str) -> str:
     """Text whose checksum is that of another text, with its own."""
-    return sealed("{" + text.partition("\n")[2]).decode()
+    return checksummed("{" + text.partition("\n")[2]).decode()
